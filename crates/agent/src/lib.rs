@@ -1,0 +1,1 @@
+//! Collects measurements of the host Foliot runs on.

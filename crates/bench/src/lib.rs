@@ -1,0 +1,1 @@
+//! Load generator, query driver, oracle and reports.

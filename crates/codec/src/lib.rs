@@ -1,0 +1,1 @@
+//! Pure compression of samples: slices to bytes and back.

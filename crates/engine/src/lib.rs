@@ -1,0 +1,1 @@
+//! The store: wal, head, parts, manifest, recovery, snapshots.

@@ -1,0 +1,1 @@
+//! Carries out plans over snapshots.

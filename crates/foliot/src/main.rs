@@ -1,0 +1,2 @@
+//! The foliot binary: parse, compose, run, stop in reverse.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Labels to series ids: registry, postings and their file formats.

@@ -1,0 +1,33 @@
+//! Frames: bounded pieces of an answer.
+
+use crate::{Labels, Samples};
+use std::sync::Arc;
+
+/// What a series of an answer is called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesHead {
+    /// Which of the request's questions this answers, counted from 0.
+    pub question: usize,
+    /// Measurement, or the name the language gives the result.
+    pub measurement: Arc<str>,
+    /// Field; empty when the answer is over several.
+    pub field: Arc<str>,
+    /// Labels that the members agree on.
+    pub labels: Labels,
+    /// Names of labels on which the members differ, sorted.
+    pub varying: Vec<Arc<str>>,
+    /// Ids of the stored series behind this one, ascending; filled only when the plan asks for it.
+    pub members: Vec<u32>,
+}
+
+/// A bounded piece of an answer: some samples of one series, in time order. A series longer than one
+/// frame continues in the next one under the same head.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// Whose samples these are.
+    pub head: Arc<SeriesHead>,
+    /// The samples.
+    pub samples: Samples,
+    /// Whether this is the series' last frame.
+    pub is_last: bool,
+}

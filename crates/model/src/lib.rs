@@ -1,0 +1,38 @@
+//! The shared nouns of Foliot.
+//!
+//! Every room speaks these types and only these types to its neighbours. The room does no IO, knows
+//! no protocol and no file format, and nothing in it can be serialised by itself: wire formats live
+//! in the doors (`proto-*`), file formats in `engine` and `index`.
+//!
+//! The waist of the system is four types. Two live here ([`Batch`], what is written, and [`Frame`],
+//! a bounded piece of an answer), one in `plan` (what is asked), one in `engine` (the snapshot that
+//! one reader sees).
+
+mod batch;
+mod frame;
+mod key;
+mod labels;
+mod matcher;
+mod samples;
+mod selector;
+mod time;
+mod value;
+
+pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
+pub use frame::{Frame, SeriesHead};
+pub use key::{KeyError, KeyHasher, KeyParts, KeySecret, KeySyntax, ParseField, ParseKey};
+pub use labels::{Label, Labels};
+pub use matcher::{Matcher, MatcherError, Test};
+pub use samples::{Bytes, Samples, Values};
+pub use selector::{Name, Selector};
+pub use time::{NANOS_PER_MILLI, NANOS_PER_SECOND, TimeRange};
+pub use value::{Cell, Kind, RAW_SCALE, SCALE_MAX, Value};
+
+/// A namespace (database + retention policy) as the engine numbers it. `0` is the default one.
+pub type NamespaceId = u32;
+
+/// The namespace that protocols without a notion of databases write to.
+pub const DEFAULT_NAMESPACE: NamespaceId = 0;
+
+/// The field name of a sample that came without one (OpenTSDB, Prometheus).
+pub const DEFAULT_FIELD: &str = "value";

@@ -1,0 +1,164 @@
+//! Matchers: which label values, measurements or fields are wanted.
+
+use regex::{Regex, RegexBuilder};
+use std::fmt;
+
+/// The compiled size a regular expression may have. Matching is linear in the text whatever the
+/// expression; this bounds the memory that one query's expressions take.
+const REGEX_BYTES_MAX: usize = 10 << 20;
+
+/// A test on one string.
+#[derive(Clone, Debug)]
+pub enum Test {
+    /// Every string passes.
+    Any,
+    /// Strings equal to one of these pass.
+    AnyOf(Vec<String>),
+    /// Strings equal to one of these, in lower case, pass once lower-cased.
+    AnyOfLower(Vec<String>),
+    /// OpenTSDB's wildcard: pieces between asterisks must occur in order, see [`Test::wildcard`].
+    Wildcard {
+        /// The pieces between the asterisks, first and last possibly empty; lower case if `lower`.
+        pieces: Vec<String>,
+        /// Whether the string is lower-cased first.
+        lower: bool,
+    },
+    /// Strings in which the expression is found pass (anchor it at the door if the language does).
+    Regex(Regex),
+}
+
+/// Why a matcher cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatcherError(pub String);
+
+impl fmt::Display for MatcherError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MatcherError {}
+
+impl Test {
+    /// Equality with one string.
+    pub fn equal(text: impl Into<String>) -> Self {
+        Self::AnyOf(vec![text.into()])
+    }
+
+    /// A regular expression, found anywhere in the string.
+    ///
+    /// # Errors
+    /// When the expression does not parse or compiles to more than 10 MiB.
+    pub fn regex(expression: &str) -> Result<Self, MatcherError> {
+        RegexBuilder::new(expression)
+            .size_limit(REGEX_BYTES_MAX)
+            .dfa_size_limit(REGEX_BYTES_MAX)
+            .build()
+            .map(Self::Regex)
+            .map_err(|error| MatcherError(format!("invalid regular expression: {error}")))
+    }
+
+    /// OpenTSDB's wildcard filter over `pattern`.
+    ///
+    /// # Errors
+    /// When the pattern has no asterisk.
+    pub fn wildcard(pattern: &str, lower: bool) -> Result<Self, MatcherError> {
+        if !pattern.contains('*') {
+            return Err(MatcherError(format!("wildcard filter '{pattern}' has no asterisk")));
+        }
+        let fold = |piece: &str| if lower { piece.to_lowercase() } else { piece.to_owned() };
+        Ok(Self::Wildcard { pieces: pattern.split('*').map(fold).collect(), lower })
+    }
+
+    /// Whether `text` passes.
+    pub fn passes(&self, text: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::AnyOf(list) => list.iter().any(|item| item == text),
+            Self::AnyOfLower(list) => {
+                let lower = text.to_lowercase();
+                list.contains(&lower)
+            }
+            Self::Wildcard { pieces, lower: true } => wildcard_passes(pieces, &text.to_lowercase()),
+            Self::Wildcard { pieces, lower: false } => wildcard_passes(pieces, text),
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+
+    /// The strings that can pass when they are few and known, so that a dictionary need not be walked.
+    pub fn literals(&self) -> Option<&[String]> {
+        match self {
+            Self::AnyOf(list) => Some(list),
+            _ => None,
+        }
+    }
+}
+
+fn wildcard_passes(pieces: &[String], text: &str) -> bool {
+    let [first, middle @ .., last] = pieces else { return false };
+    let Some(rest) = text.strip_prefix(first.as_str()) else { return false };
+    let Some(mut rest) = rest.strip_suffix(last.as_str()) else { return false };
+    for piece in middle {
+        match rest.find(piece.as_str()) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
+}
+
+/// A condition on one label of a series.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    /// The label's name.
+    pub name: String,
+    /// The test on its value.
+    pub test: Test,
+    /// Whether values that pass the test are the ones not wanted.
+    pub negated: bool,
+    /// Whether a series without the label is wanted. Languages differ: an absent label is the empty
+    /// string in PromQL, while OpenTSDB drops series that lack a filtered key.
+    pub accepts_absent: bool,
+}
+
+impl Matcher {
+    /// Whether a series whose label has `value` (nothing: has no such label) is wanted.
+    pub fn matches(&self, value: Option<&str>) -> bool {
+        match value {
+            Some(value) => self.test.passes(value) != self.negated,
+            None => self.accepts_absent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wildcards() {
+        let case = |pattern, text| Test::wildcard(pattern, false).unwrap().passes(text);
+        assert!(case("web*", "web01") && !case("web*", "aweb"));
+        assert!(case("*01", "web01") && !case("*01", "web012"));
+        assert!(case("w*b*1", "web01") && !case("w*x*1", "web01"));
+        assert!(!case("web*b", "web"), "pieces must not overlap");
+        assert!(Test::wildcard("WEB*", true).unwrap().passes("web01"));
+        assert!(Test::wildcard("web", true).is_err());
+    }
+
+    #[test]
+    fn absence_is_the_languages_choice() {
+        let test = Test::equal("a");
+        let mut matcher = Matcher { name: "h".into(), test, negated: true, accepts_absent: false };
+        assert!(matcher.matches(Some("b")) && !matcher.matches(Some("a")));
+        assert!(!matcher.matches(None));
+        matcher.accepts_absent = true;
+        assert!(matcher.matches(None));
+    }
+
+    #[test]
+    fn huge_expressions_are_refused() {
+        assert!(Test::regex("((x{1000}){1000}){10}").is_err());
+        assert!(Test::regex("eb0").unwrap().passes("web01"));
+    }
+}

@@ -1,0 +1,142 @@
+//! Series algebra: operators from sets of series to sets of series.
+
+use crate::{Fold, Window};
+use foliot_model::{Selector, TimeRange};
+use std::sync::Arc;
+
+/// A set of series.
+#[derive(Clone, Debug)]
+pub enum Series {
+    /// Stored series with their samples in `range`.
+    Select {
+        /// Which series.
+        selector: Selector,
+        /// Which samples.
+        range: TimeRange,
+    },
+    /// One value per window and series.
+    Window(Box<Window>),
+    /// Differences over time.
+    Rate(Box<Rate>),
+    /// Several series into one per group.
+    Aggregate(Box<Aggregate>),
+    /// The input's samples in `range`. Series left without samples stay when `keep_empty`.
+    Clip {
+        /// What is cut.
+        input: Box<Series>,
+        /// What is kept.
+        range: TimeRange,
+        /// Whether a series without samples in range is still an answer.
+        keep_empty: bool,
+    },
+    /// The first or last sample of each input series.
+    Pick {
+        /// Whose samples.
+        input: Box<Series>,
+        /// Which one.
+        pick: Pick,
+    },
+}
+
+/// Which sample of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// The earliest.
+    First,
+    /// The latest.
+    Last,
+}
+
+/// What a counter does when it falls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reset {
+    /// Nothing special: the rate is negative.
+    Gauge,
+    /// It wrapped at `max`: the difference is `max - previous + current`. A rate above `reset_above`
+    /// (when above 0) was a restart and yields 0.
+    Wrap {
+        /// Largest value before wrapping, in integer arithmetic.
+        max: i64,
+        /// Rates above this are restarts; 0 switches the test off.
+        reset_above: f64,
+    },
+    /// The sample yields nothing, and the next difference starts from it.
+    Drop,
+}
+
+/// Difference quotient of neighbouring samples of each series, stamped at the later one.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// Whose rates.
+    pub input: Series,
+    /// Divisor of the time between samples: the result is "per this many nanoseconds".
+    pub per_ns: i64,
+    /// What to do when values fall.
+    pub reset: Reset,
+}
+
+/// Which series come together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// All of them.
+    All,
+    /// None: every series is its own group.
+    Each,
+    /// Those that agree on these labels.
+    By {
+        /// Label names.
+        names: Vec<Arc<str>>,
+        /// Whether a series that lacks one of the labels is dropped (OpenTSDB) or counts as having
+        /// the empty value (PromQL, InfluxQL).
+        drops_absent: bool,
+    },
+    /// Those that agree on all labels but these.
+    Without(Vec<Arc<str>>),
+}
+
+/// What a series contributes at an instant where another one of its group has a sample and it has
+/// none, while it has samples both before and after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gap {
+    /// Nothing: values are combined only where times coincide.
+    Absent,
+    /// The value on the line between its neighbours, by time in milliseconds; integer arithmetic
+    /// truncating toward zero when all values involved are integers and arithmetic says so.
+    Linear,
+    /// Zero.
+    Zero,
+    /// Its previous value.
+    Previous,
+    /// The largest value there is, so that a minimum ignores it.
+    Maximum,
+    /// The smallest value there is, so that a maximum ignores it.
+    Minimum,
+}
+
+/// Whether integers stay integers in an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// Everything is binary64.
+    Float,
+    /// OpenTSDB's rule: at an instant where every current and next value of all active series is an
+    /// integer, arithmetic is on 64-bit integers (wrapping, truncating) and the result is one; a
+    /// single float makes the instant's result a float.
+    IntegerIfAll,
+}
+
+/// Folds the series of each group at the union of their times.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// What is folded.
+    pub input: Series,
+    /// Which series come together.
+    pub grouping: Grouping,
+    /// How values become one.
+    pub fold: Fold,
+    /// What a series without a sample at an instant contributes.
+    pub gap: Gap,
+    /// Integer or float arithmetic.
+    pub arithmetic: Arithmetic,
+    /// Whether result heads list the ids of their members.
+    pub wants_members: bool,
+}

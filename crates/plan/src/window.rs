@@ -1,0 +1,114 @@
+//! Windows: stretches of time over which one series is folded.
+
+use crate::{Fold, Series};
+use foliot_model::TimeRange;
+use std::sync::Arc;
+
+/// A calendar unit, in local time of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calendar {
+    /// Milliseconds within the second.
+    Millisecond,
+    /// Seconds within the minute.
+    Second,
+    /// Minutes within the hour.
+    Minute,
+    /// Hours within the day.
+    Hour,
+    /// Days; more than one at a time counts from 1 January.
+    Day,
+    /// Weeks that begin on Sunday.
+    Week,
+    /// Months, counted from January.
+    Month,
+    /// Years.
+    Year,
+}
+
+/// Where windows lie.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Windows {
+    /// `[origin + k*width, origin + (k+1)*width)` for every whole `k`.
+    Buckets {
+        /// Width in nanoseconds, above 0.
+        width_ns: i64,
+        /// Where a bucket begins.
+        origin_ns: i64,
+    },
+    /// Runs of `count` calendar units in the local time of `zone` (an IANA name).
+    Calendar {
+        /// Units per window, above 0.
+        count: u32,
+        /// The unit.
+        unit: Calendar,
+        /// IANA time zone name, checked by the door.
+        zone: Arc<str>,
+    },
+    /// One window: the whole given range.
+    Whole(TimeRange),
+    /// A window that looks back `span_ns` from each instant `start, start+step, ..`, for PromQL.
+    Sliding {
+        /// First instant.
+        start_ns: i64,
+        /// Distance between instants.
+        step_ns: i64,
+        /// How far a window looks back.
+        span_ns: i64,
+        /// How far back the windows are shifted.
+        offset_ns: i64,
+        /// Which ends belong to a window.
+        edges: Edges,
+    },
+}
+
+/// Which ends belong to a sliding window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edges {
+    /// `(t - span, t]`, PromQL since Prometheus 3.
+    LeftOpen,
+    /// `[t - span, t]`, PromQL before.
+    Closed,
+}
+
+/// What a window without samples yields, for series that have a sample somewhere in range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fill {
+    /// Nothing.
+    None,
+    /// NaN.
+    Nan,
+    /// "No value", which encoders print as null; arithmetic treats it as NaN.
+    Null,
+    /// This number.
+    Value(f64),
+    /// The previous window's value.
+    Previous,
+    /// On the line between the neighbouring windows' values.
+    Linear,
+}
+
+/// The instant that a window's value carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// The window's start.
+    Start,
+    /// The instant a sliding window looks back from.
+    End,
+}
+
+/// Folds each series over windows. The result is always binary64, also for counts.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// What is folded.
+    pub input: Series,
+    /// Where the windows lie.
+    pub windows: Windows,
+    /// How a window becomes one value.
+    pub fold: Fold,
+    /// What an empty window yields.
+    pub fill: Fill,
+    /// What instant a value carries.
+    pub stamp: Stamp,
+    /// Windows are made, and filled, for stamps in this range only.
+    pub range: TimeRange,
+}

@@ -1,0 +1,1 @@
+//! The InfluxDB door: line protocol to batches.

@@ -1,0 +1,1 @@
+//! The OpenTSDB door: bytes to batches, text to plans, frames to bytes.

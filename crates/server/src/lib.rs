@@ -1,0 +1,1 @@
+//! Sockets, sniffing, HTTP routes, limits and self-metrics.

@@ -1,0 +1,1 @@
+//! Black-box tests: the real binary and real sockets.

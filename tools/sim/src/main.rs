@@ -1,0 +1,2 @@
+//! Seeded crash simulator of the store.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Automation: tidy checks and more.
+fn main() {}
