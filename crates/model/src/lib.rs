@@ -26,7 +26,7 @@ pub use matcher::{Matcher, MatcherError, Test};
 pub use samples::{Bytes, Samples, Values};
 pub use selector::{Name, Selector};
 pub use time::{NANOS_PER_MILLI, NANOS_PER_SECOND, TimeRange};
-pub use value::{Cell, Kind, RAW_SCALE, SCALE_MAX, Value};
+pub use value::{Cell, Kind, NULL_FLOAT_BITS, RAW_SCALE, SCALE_MAX, Value, is_null_float};
 
 /// A namespace (database + retention policy) as the engine numbers it. `0` is the default one.
 pub type NamespaceId = u32;

@@ -1,6 +1,7 @@
 //! Samples: times and values of one series, column by column.
 
 use crate::{Kind, Value};
+use std::ops::Range;
 
 /// Byte strings laid end to end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -239,6 +240,23 @@ impl Samples {
         self.values.push(value);
     }
 
+    /// Adds the samples of `from` whose positions lie in `range`, as far as they exist. The column
+    /// turns into a mixed one when kinds differ.
+    pub fn append(&mut self, from: &Self, range: Range<usize>) {
+        let range = range.start.min(from.len())..range.end.min(from.len());
+        self.times_ns.extend_from_slice(from.times_ns.get(range.clone()).unwrap_or_default());
+        if self.values.is_empty() && self.values.kind() != from.values.kind() {
+            self.values = from.values.kind().map_or_else(Values::default, Values::of);
+        }
+        match (&mut self.values, &from.values) {
+            (Values::Float(to), Values::Float(v)) => extend(to, v, range),
+            (Values::Integer(to), Values::Integer(v)) => extend(to, v, range),
+            (Values::Unsigned(to), Values::Unsigned(v)) => extend(to, v, range),
+            (Values::Boolean(to), Values::Boolean(v)) => extend(to, v, range),
+            (to, values) => range.filter_map(|at| values.get(at)).for_each(|v| to.push(v)),
+        }
+    }
+
     /// Empties both columns, keeping their memory.
     pub fn clear(&mut self) {
         self.times_ns.clear();
@@ -257,9 +275,37 @@ impl Samples {
     }
 }
 
+fn extend<T: Copy>(to: &mut Vec<T>, from: &[T], range: Range<usize>) {
+    to.extend_from_slice(from.get(range).unwrap_or_default());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_appended_whatever_their_kind() {
+        let mut floats = Samples::default();
+        let mut mixed = Samples::default();
+        for time in 0..4 {
+            floats.push(time, Value::Float(time as f64));
+            mixed.push(10 + time, [Value::String("a"), Value::Integer(time)][time as usize % 2]);
+        }
+        let mut out = Samples::default();
+        out.append(&floats, 1..3);
+        assert_eq!(out.values, Values::Float(vec![1.0, 2.0]));
+        out.append(&mixed, 2..9);
+        assert_eq!(out.times_ns, [1, 2, 12, 13]);
+        let values: Vec<_> = out.iter().map(|(_, value)| value).collect();
+        let expected =
+            [Value::Float(1.0), Value::Float(2.0), Value::String("a"), Value::Integer(3)];
+        assert_eq!(values, expected);
+        out.append(&floats, 7..9);
+        assert_eq!(out.len(), 4);
+        out.clear();
+        out.append(&mixed, 0..2);
+        assert_eq!((out.len(), out.values.len()), (2, 2));
+    }
 
     #[test]
     fn kinds_mix_without_loss() {

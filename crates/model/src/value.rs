@@ -54,6 +54,16 @@ const POWERS_OF_TEN: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
+/// The bits of a float that means "no value", as a filled gap yields it: a quiet NaN whose payload
+/// spells `foliot`. Encoders print it as null (or as nothing) where any other NaN is printed as NaN;
+/// arithmetic treats it as NaN. It is compared by its bits and never survives arithmetic.
+pub const NULL_FLOAT_BITS: u64 = 0x7ff8_666f_6c69_6f74;
+
+/// Whether a float is the one that means "no value", see [`NULL_FLOAT_BITS`].
+pub const fn is_null_float(value: f64) -> bool {
+    value.to_bits() == NULL_FLOAT_BITS
+}
+
 /// One value as a batch carries it: sixteen bytes, nothing owned.
 ///
 /// A float that was written as a decimal keeps its mantissa and scale, so that text becomes a
@@ -175,6 +185,13 @@ mod tests {
         }
         assert_eq!(Cell::decimal(9_007_199_254_740_993, 0), None);
         assert_eq!(Cell::decimal(1, 23), None);
+    }
+
+    #[test]
+    fn no_value_is_a_nan_of_its_own() {
+        let null = f64::from_bits(NULL_FLOAT_BITS);
+        assert!(null.is_nan() && is_null_float(null));
+        assert!(!is_null_float(f64::NAN) && !is_null_float(-null));
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub enum Quantile {
 }
 
 /// A function from many values to one.
+///
+/// Floats that are NaN are left out, unless said otherwise below, and where nothing is left the
+/// result is NaN (no value, if that is what the first of them was). Integers exist only in an
+/// [`Aggregate`](crate::Aggregate) that keeps them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fold {
     /// Σx.
@@ -23,19 +27,19 @@ pub enum Fold {
     Max,
     /// Σx / n.
     Mean,
-    /// Number of values.
+    /// Number of values; 0 where all are NaN.
     Count,
-    /// First in order.
+    /// First in order, NaN or not.
     First,
-    /// Last in order.
+    /// Last in order, NaN or not.
     Last,
-    /// Population standard deviation.
+    /// Population standard deviation; 0 of one value.
     Deviation,
     /// The value at position n/2 (counted from 0) of the sorted ones: the upper median.
     UpperMedian,
-    /// Πx.
+    /// Πx; one NaN makes it NaN.
     Product,
-    /// Last minus first.
+    /// Last minus first that is not NaN; 0 of one value.
     Difference,
     /// Σx².
     SquareSum,

@@ -16,11 +16,13 @@ pub enum Series {
     },
     /// One value per window and series.
     Window(Box<Window>),
-    /// Differences over time.
+    /// Differences over time. A series of one sample yields none, and takes no part in an
+    /// aggregation before its second sample.
     Rate(Box<Rate>),
     /// Several series into one per group.
     Aggregate(Box<Aggregate>),
-    /// The input's samples in `range`. Series left without samples stay when `keep_empty`.
+    /// The input's samples in `range`. Series left without samples stay when `keep_empty`: they are
+    /// answered, as the outermost operator says, by a frame without samples.
     Clip {
         /// What is cut.
         input: Box<Series>,
@@ -118,13 +120,24 @@ pub enum Gap {
 pub enum Arithmetic {
     /// Everything is binary64.
     Float,
-    /// OpenTSDB's rule: at an instant where every current and next value of all active series is an
-    /// integer, arithmetic is on 64-bit integers (wrapping, truncating) and the result is one; a
-    /// single float makes the instant's result a float.
+    /// OpenTSDB's rule: at an instant where every current and next value of the group's series is an
+    /// integer, arithmetic is on 64-bit integers (wrapping, truncating toward zero) and the result is
+    /// one; a single float makes the instant's result a float. The next value of a series that has
+    /// not begun is its first one; a series that has ended has neither.
+    ///
+    /// Under this rule a quantile of floats is [`Quantile::Legacy`](crate::Quantile::Legacy)
+    /// whatever method is named, as in OpenTSDB; the method named holds for integers.
     IntegerIfAll,
 }
 
 /// Folds the series of each group at the union of their times.
+///
+/// A series takes part from its first sample to its last. Floats that are NaN are left out, as in
+/// [`Fold`]. Groups come in the order in which the values of their labels were first seen by the
+/// store, label names in the order in which those were; the series within a group, and the results
+/// of [`Grouping::Each`], likewise by measurement and then label by label (OpenTSDB's UID order).
+/// A result's head carries every label on which those members agree that have it, and names those
+/// on which members differ. Only stored series with a sample in the selected range are members.
 #[derive(Clone, Debug)]
 pub struct Aggregate {
     /// What is folded.

@@ -35,7 +35,12 @@ pub enum Windows {
         /// Where a bucket begins.
         origin_ns: i64,
     },
-    /// Runs of `count` calendar units in the local time of `zone` (an IANA name).
+    /// Runs of `count` calendar units in the local time of `zone` (an IANA name), aware of daylight
+    /// saving. Milliseconds, seconds, minutes and hours are counted from the start of the next
+    /// larger unit if `count` divides its length (1000, 60, 60, 24), else from that of the minute,
+    /// hour, day or month; days and months from 1 January. A run ends at the latest where the next
+    /// count begins. Weeks of more than one are counted from the Sunday before 1970, years of more
+    /// than one from the year of a series' first sample in range.
     Calendar {
         /// Units per window, above 0.
         count: u32,
@@ -77,13 +82,15 @@ pub enum Fill {
     None,
     /// NaN.
     Nan,
-    /// "No value", which encoders print as null; arithmetic treats it as NaN.
+    /// "No value" ([`foliot_model::NULL_FLOAT_BITS`]), which encoders print as null; arithmetic
+    /// treats it as NaN.
     Null,
     /// This number.
     Value(f64),
-    /// The previous window's value.
+    /// The previous window's value; no value before the first.
     Previous,
-    /// On the line between the neighbouring windows' values.
+    /// On the line between the neighbouring windows' values; no value before the first and after
+    /// the last.
     Linear,
 }
 
@@ -96,7 +103,8 @@ pub enum Stamp {
     End,
 }
 
-/// Folds each series over windows. The result is always binary64, also for counts.
+/// Folds each series over windows. The result is always binary64, also for counts. Text, and
+/// histograms, are left out.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// What is folded.
@@ -109,6 +117,7 @@ pub struct Window {
     pub fill: Fill,
     /// What instant a value carries.
     pub stamp: Stamp,
-    /// Windows are made, and filled, for stamps in this range only.
+    /// Windows are made, and filled, for stamps in this range only. What the input holds of a window
+    /// is folded, whether or not all of the window lies in the input's own range.
     pub range: TimeRange,
 }
