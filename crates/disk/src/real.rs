@@ -1,0 +1,195 @@
+//! The real half: the operating system's files, clock and randomness.
+
+use crate::{AppendFile, DirLock, Disk, ReadFile};
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::BuildHasher;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+/// Carries the lock of its directory. A file rather than the directory itself, because network file
+/// systems lock only what is open for writing.
+const LOCK_FILE: &str = "lock";
+
+/// The operating system's files, clock and randomness.
+#[derive(Debug)]
+pub struct RealDisk {
+    started: Instant,
+}
+
+impl RealDisk {
+    /// The disk of this machine.
+    pub fn new() -> Self {
+        Self { started: Instant::now() }
+    }
+}
+
+impl Default for RealDisk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Disk for RealDisk {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !here(dir).is_dir()).collect();
+        fs::create_dir_all(here(dir))?;
+        missing.iter().rev().filter_map(|dir| dir.parent()).try_for_each(sync_dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(here(dir))? {
+            match entry?.file_name().into_string() {
+                Ok(name) if name != LOCK_FILE => names.push(name),
+                _ => {}
+            }
+        }
+        Ok(names)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        here(path).exists()
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Arc::new(RealReadFile { file, len }))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        // Removed rather than emptied: readers of the old file keep what they opened.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        Ok(Box::new(RealAppendFile { file, len: 0 }))
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        if file.metadata()?.len() < len {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "truncate beyond the file's end"));
+        }
+        file.set_len(len)?;
+        // The length belongs to the file: no sync of the directory would make it durable.
+        file.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        sync_dir(dir)
+    }
+
+    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
+        let path = dir.join(LOCK_FILE);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(RealDirLock { dir: dir.to_owned(), _file: file })),
+            Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(here(dir))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn now_ns(&self) -> i64 {
+        let clamp = |nanos: u128| i64::try_from(nanos).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => clamp(since.as_nanos()),
+            Err(before) => -clamp(before.duration().as_nanos()),
+        }
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn random(&self) -> u64 {
+        // The standard library seeds its hash maps from the same source, as best it can, where the
+        // system call is refused (old sandboxes).
+        getrandom::u64().unwrap_or_else(|_| RandomState::new().hash_one(()))
+    }
+}
+
+/// The empty path is the parent of a plain relative name; system calls want a dot there.
+fn here(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(here(dir))?.sync_all()
+}
+
+struct RealReadFile {
+    file: File,
+    len: u64,
+}
+
+impl ReadFile for RealReadFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+struct RealAppendFile {
+    file: File,
+    len: u64,
+}
+
+impl AppendFile for RealAppendFile {
+    fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        // Not `write_all`: after an error the length must still be the file's.
+        while !bytes.is_empty() {
+            match self.file.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.len += written as u64;
+                    bytes = bytes.get(written..).unwrap_or_default();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// The operating system drops the lock with the file, however the process ends.
+struct RealDirLock {
+    dir: PathBuf,
+    _file: File,
+}
+
+impl DirLock for RealDirLock {
+    fn dir(&self) -> &PathBuf {
+        &self.dir
+    }
+}

@@ -1,0 +1,364 @@
+//! The simulated half: a machine in memory whose power can be cut at any operation.
+//!
+//! A file is its bytes plus the list of appended extents that were not synced ([`content`]); names
+//! are a durable map plus the log of changes that were not synced ([`names`]). [`SimDisk::crash`]
+//! draws from the seed what of both survives. Equal seeds and equal calls give equal machines.
+
+mod content;
+mod fate;
+mod faults;
+mod names;
+
+use crate::{AppendFile, DirLock, Disk, ReadFile};
+use content::Content;
+use fate::{Fate, Mood};
+pub use faults::FaultKind;
+use faults::{Faults, Operation, Verdict};
+use names::Names;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of the simulated file system.
+const CAPACITY_BYTES: u64 = 1 << 40;
+/// The wall clock of a new machine: 2023-11-14T22:13:20Z.
+const BIRTH_NS: i64 = 1_700_000_000_000_000_000;
+
+/// A simulated machine. Clones are handles to the same machine.
+#[derive(Clone)]
+pub struct SimDisk {
+    machine: Arc<Mutex<Machine>>,
+}
+
+struct Machine {
+    names: Names,
+    dirs: BTreeSet<PathBuf>,
+    locked: BTreeSet<PathBuf>,
+    faults: Faults,
+    /// Decides what faults and crashes do; apart from `entropy`, so that a store which draws one
+    /// number more does not meet another fate.
+    fate: Fate,
+    entropy: Fate,
+    now_ns: i64,
+    monotonic_ns: u64,
+}
+
+impl SimDisk {
+    /// An empty machine whose every fate follows from `seed`.
+    pub fn new(seed: u64) -> Self {
+        let mut fate = Fate::new(seed);
+        let entropy = fate.fork();
+        Self::boot(Machine {
+            names: Names::default(),
+            dirs: BTreeSet::new(),
+            locked: BTreeSet::new(),
+            faults: Faults::default(),
+            fate,
+            entropy,
+            now_ns: BIRTH_NS,
+            monotonic_ns: 0,
+        })
+    }
+
+    fn boot(machine: Machine) -> Self {
+        Self { machine: Arc::new(Mutex::new(machine)) }
+    }
+
+    /// Cuts the power now and returns the machine as it comes up again: locks free, no faults
+    /// planned, the operation counter and the monotonic clock at zero. Of what was not synced each
+    /// append survives wholly, in part, as zeros or not at all, and each change of a name survives or
+    /// not. Every later operation on the old machine fails.
+    pub fn crash(&self) -> Self {
+        let mut old = self.machine.lock();
+        old.faults.cut_power();
+        let mut fate = old.fate.fork();
+        let mood = Mood::draw(&mut fate);
+        Self::boot(Machine {
+            names: old.names.crash(mood, &mut fate),
+            dirs: old.dirs.clone(),
+            locked: BTreeSet::new(),
+            faults: Faults::default(),
+            entropy: fate.fork(),
+            fate,
+            now_ns: old.now_ns,
+            monotonic_ns: 0,
+        })
+    }
+
+    /// Plans a fault for the `n`-th operation, counted from now and from 1, of those that `kind` can
+    /// hit, see [`FaultKind`]. Several faults may be planned at once.
+    pub fn fail_after(&self, n: u64, kind: FaultKind) {
+        self.machine.lock().faults.plan(n, kind);
+    }
+
+    /// Forgets planned faults and gives space back.
+    pub fn heal(&self) {
+        self.machine.lock().faults.heal();
+    }
+
+    /// Number of mutating operations since the machine came up.
+    pub fn operations(&self) -> u64 {
+        self.machine.lock().faults.operations()
+    }
+
+    /// Whether the power is off: a planned [`FaultKind::Crash`] struck, or [`SimDisk::crash`] was
+    /// called.
+    pub fn is_dead(&self) -> bool {
+        self.machine.lock().faults.is_dead()
+    }
+
+    /// Moves both clocks forward.
+    pub fn advance(&self, ns: u64) {
+        let mut machine = self.machine.lock();
+        machine.now_ns = machine.now_ns.saturating_add_unsigned(ns);
+        machine.monotonic_ns = machine.monotonic_ns.saturating_add(ns);
+    }
+
+    /// Lets the medium rot: flips the bits of `mask` in one stored byte.
+    ///
+    /// # Errors
+    /// When there is no such file or it ends before `offset`.
+    pub fn rot(&self, path: &Path, offset: u64, mask: u8) -> io::Result<()> {
+        let machine = self.machine.lock();
+        machine.names.get(path).ok_or_else(not_found)?.lock().rot(offset, mask)
+    }
+
+    /// Does one mutating operation on names. When the power fails during it, it may or may not have
+    /// happened.
+    fn change(
+        &self,
+        operation: Operation,
+        apply: impl FnOnce(&mut Machine) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut machine = self.machine.lock();
+        match machine.faults.meet(operation)? {
+            Verdict::Done => apply(&mut machine),
+            Verdict::Fault(kind) => {
+                if kind == FaultKind::Crash && machine.fate.percent(50) {
+                    // The power is off: nobody is left to hear how it went.
+                    let _ = apply(&mut machine);
+                }
+                Err(kind.error())
+            }
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.change(Operation::Name, |machine| {
+            if dir.ancestors().any(|dir| machine.names.get(dir).is_some()) {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            let new = dir.ancestors().filter(|dir| !is_root(dir));
+            machine.dirs.extend(new.map(Path::to_owned));
+            Ok(())
+        })
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut machine = self.machine.lock();
+        machine.faults.meet(Operation::Look)?;
+        machine.need_dir(dir)?;
+        let inside = |path: &&PathBuf| path.parent() == Some(dir);
+        let entries = machine.names.paths().chain(&machine.dirs).filter(inside);
+        Ok(entries.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect())
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        let machine = self.machine.lock();
+        !machine.faults.is_dead() && (machine.is_dir(path) || machine.names.get(path).is_some())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        let mut machine = self.machine.lock();
+        machine.faults.meet(Operation::Look)?;
+        let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
+        let len = content.lock().len();
+        Ok(Arc::new(SimReadFile { disk: self.clone(), content, len }))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let content = Arc::new(Mutex::new(Content::default()));
+        self.change(Operation::Create, |machine| {
+            machine.need_parent(path)?;
+            if machine.is_dir(path) {
+                return Err(ErrorKind::IsADirectory.into());
+            }
+            machine.names.remove(path);
+            machine.names.put(path, Arc::clone(&content));
+            Ok(())
+        })?;
+        Ok(Box::new(SimAppendFile { disk: self.clone(), content, len: 0 }))
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        self.change(Operation::Name, |machine| {
+            let cut = machine.names.get(path).ok_or_else(not_found)?.lock().cut(len)?;
+            // The same name for other bytes: so the cut becomes durable with the directory.
+            machine.names.put(path, Arc::new(Mutex::new(cut)));
+            Ok(())
+        })
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change(Operation::Name, |machine| {
+            machine.need_parent(to)?;
+            if machine.names.rename(from, to) { Ok(()) } else { Err(not_found()) }
+        })
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let missing = |machine: &mut Machine| match machine.names.remove(path) {
+            true => Ok(()),
+            false => Err(not_found()),
+        };
+        self.change(Operation::Name, missing)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut machine = self.machine.lock();
+        match machine.faults.meet(Operation::Sync)? {
+            Verdict::Done => {
+                machine.need_dir(dir)?;
+                machine.names.sync(dir);
+                Ok(())
+            }
+            Verdict::Fault(kind) => {
+                machine.names.lose(dir);
+                Err(kind.error())
+            }
+        }
+    }
+
+    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
+        let mut machine = self.machine.lock();
+        machine.faults.meet(Operation::Look)?;
+        machine.need_dir(dir)?;
+        if !machine.locked.insert(dir.to_owned()) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(SimDirLock { disk: self.clone(), dir: dir.to_owned() }))
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let mut machine = self.machine.lock();
+        machine.faults.meet(Operation::Look)?;
+        machine.need_dir(dir)?;
+        let free = CAPACITY_BYTES.saturating_sub(machine.names.bytes());
+        Ok(if machine.faults.is_full() { 0 } else { free })
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.machine.lock().now_ns
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        self.machine.lock().monotonic_ns
+    }
+
+    fn random(&self) -> u64 {
+        self.machine.lock().entropy.next()
+    }
+}
+
+impl Machine {
+    fn is_dir(&self, path: &Path) -> bool {
+        is_root(path) || self.dirs.contains(path)
+    }
+
+    fn need_dir(&self, dir: &Path) -> io::Result<()> {
+        if self.is_dir(dir) { Ok(()) } else { Err(not_found()) }
+    }
+
+    fn need_parent(&self, path: &Path) -> io::Result<()> {
+        self.need_dir(path.parent().ok_or(ErrorKind::InvalidInput)?)
+    }
+}
+
+fn is_root(path: &Path) -> bool {
+    path.parent().is_none() || path == Path::new(".")
+}
+
+fn not_found() -> io::Error {
+    ErrorKind::NotFound.into()
+}
+
+struct SimReadFile {
+    disk: SimDisk,
+    content: Arc<Mutex<Content>>,
+    len: u64,
+}
+
+impl ReadFile for SimReadFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut machine = self.disk.machine.lock();
+        match machine.faults.meet(Operation::Read)? {
+            Verdict::Done => self.content.lock().read_at(buffer, offset),
+            Verdict::Fault(kind) => Err(kind.error()),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+struct SimAppendFile {
+    disk: SimDisk,
+    content: Arc<Mutex<Content>>,
+    len: u64,
+}
+
+impl AppendFile for SimAppendFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut machine = self.disk.machine.lock();
+        let (fitting, result) = match machine.faults.meet(Operation::Append)? {
+            Verdict::Done => (bytes.len(), Ok(())),
+            Verdict::Fault(kind) => (machine.fate.up_to(bytes.len()), Err(kind.error())),
+        };
+        let mut content = self.content.lock();
+        content.append(bytes.get(..fitting).unwrap_or(bytes));
+        self.len = content.len();
+        result
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut machine = self.disk.machine.lock();
+        let verdict = machine.faults.meet(Operation::Sync)?;
+        let mut content = self.content.lock();
+        match verdict {
+            Verdict::Done => {
+                content.sync();
+                Ok(())
+            }
+            Verdict::Fault(kind) => {
+                content.lose();
+                Err(kind.error())
+            }
+        }
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+struct SimDirLock {
+    disk: SimDisk,
+    dir: PathBuf,
+}
+
+impl DirLock for SimDirLock {
+    fn dir(&self) -> &PathBuf {
+        &self.dir
+    }
+}
+
+impl Drop for SimDirLock {
+    fn drop(&mut self) {
+        self.disk.machine.lock().locked.remove(&self.dir);
+    }
+}

@@ -1,0 +1,148 @@
+//! Content: the bytes of one file, and what of them a power cut leaves.
+
+use super::fate::{Fate, Mood};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the kernel writes at once.
+const PAGE_BYTES: usize = 4096;
+/// What the device writes at once.
+const SECTOR_BYTES: usize = 512;
+
+/// The bytes of one file as the running machine sees them, and which are not surely on the medium.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Content {
+    /// Shared with the machine after a power cut: most files of a store never change again.
+    bytes: Arc<Vec<u8>>,
+    /// Appends since the last sync, ascending. All bytes outside of them are durable.
+    unsynced: Vec<Extent>,
+}
+
+/// One append that was not synced.
+#[derive(Clone, Debug)]
+struct Extent {
+    range: Range<usize>,
+    /// A sync failed: no later one makes it durable.
+    lost: bool,
+}
+
+impl Content {
+    pub(super) fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        let start = self.bytes.len();
+        Arc::make_mut(&mut self.bytes).extend_from_slice(bytes);
+        self.unsynced.push(Extent { range: start..start + bytes.len(), lost: false });
+    }
+
+    pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(buffer.len());
+        buffer.copy_from_slice(self.bytes.get(start..end).ok_or(ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self) {
+        self.unsynced.retain(|extent| extent.lost);
+    }
+
+    /// Gives the unsynced bytes up: a sync failed.
+    pub(super) fn lose(&mut self) {
+        self.unsynced.iter_mut().for_each(|extent| extent.lost = true);
+    }
+
+    /// The first `len` bytes as a file of their own.
+    pub(super) fn cut(&self, len: u64) -> io::Result<Self> {
+        let end = usize::try_from(len).unwrap_or(usize::MAX);
+        let bytes = self.bytes.get(..end).ok_or(ErrorKind::InvalidInput)?;
+        let mut unsynced = self.unsynced.clone();
+        unsynced.retain(|extent| extent.range.start < end);
+        for extent in &mut unsynced {
+            extent.range.end = extent.range.end.min(end);
+        }
+        Ok(Self { bytes: Arc::new(bytes.to_vec()), unsynced })
+    }
+
+    pub(super) fn rot(&mut self, offset: u64, mask: u8) -> io::Result<()> {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let byte = Arc::make_mut(&mut self.bytes).get_mut(offset);
+        *byte.ok_or(ErrorKind::UnexpectedEof)? ^= mask;
+        Ok(())
+    }
+
+    /// What of the file is found after a power cut.
+    pub(super) fn crash(&self, mood: Mood, fate: &mut Fate) -> Self {
+        if self.unsynced.is_empty() {
+            return self.clone();
+        }
+        let mut bytes = self.bytes.to_vec();
+        let mut end = self.durable_end();
+        for extent in &self.unsynced {
+            end = end.max(crash_extent(&mut bytes, extent, mood, fate));
+        }
+        if mood == Mood::Mixed && fate.percent(25) {
+            // The length reached the medium, the bytes did not: the rest reads as zeros.
+            end += fate.up_to(bytes.len() - end);
+        }
+        bytes.truncate(end);
+        Self { bytes: Arc::new(bytes), unsynced: Vec::new() }
+    }
+
+    /// The end of the last byte that is surely on the medium.
+    fn durable_end(&self) -> usize {
+        let later_first = self.unsynced.iter().rev();
+        later_first.fold(self.bytes.len(), |end, extent| match end {
+            end if end == extent.range.end => extent.range.start,
+            end => end,
+        })
+    }
+}
+
+/// Zeroes what of an extent is lost and returns the end of what survives, 0 when nothing does.
+fn crash_extent(bytes: &mut [u8], extent: &Extent, mood: Mood, fate: &mut Fate) -> usize {
+    let Range { start, end } = extent.range;
+    let mut zero = |from: usize, to: usize| {
+        bytes.get_mut(from..to).into_iter().for_each(|lost| lost.fill(0));
+    };
+    let draw = match mood {
+        Mood::Harsh => 0,
+        Mood::Kind if !extent.lost => 99,
+        Mood::Kind | Mood::Mixed => fate.up_to(99),
+    };
+    match draw {
+        0..30 => {
+            zero(start, end);
+            0
+        }
+        30..40 => {
+            zero(start, end);
+            end
+        }
+        40..55 => {
+            let grain = [1, SECTOR_BYTES, PAGE_BYTES];
+            let grain = grain.get(fate.up_to(2)).copied().unwrap_or(1);
+            let cut = start + fate.up_to(end - start);
+            let cut = (cut - cut % grain).max(start);
+            zero(cut, end);
+            if cut == start { 0 } else { cut }
+        }
+        55..65 => {
+            let mut survivor = 0;
+            let mut from = start;
+            while from < end {
+                let to = (from - from % PAGE_BYTES + PAGE_BYTES).min(end);
+                if fate.percent(50) {
+                    survivor = to;
+                } else {
+                    zero(from, to);
+                }
+                from = to;
+            }
+            survivor
+        }
+        _ => end,
+    }
+}

@@ -1,0 +1,131 @@
+//! Faults: which planned failure an operation meets.
+
+use std::io::{self, ErrorKind};
+
+/// What can go wrong, and which operations it can hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The power fails during a mutating operation (append, create, rename, remove, truncate, a new
+    /// directory, a sync): this operation and all later ones of any sort fail.
+    Crash,
+    /// A sync of a file or directory fails. As on Linux its unsynced bytes or names are given up: they
+    /// are still visible, but whether they survive a power cut is chance, even when a later sync
+    /// succeeds.
+    SyncError,
+    /// The disk is full for that many appends and creations, starting with the one hit; an append
+    /// leaves a prefix of its bytes. Then space returns.
+    NoSpace {
+        /// How many operations fail.
+        operations: u64,
+    },
+    /// One read of a file fails.
+    ReadError,
+}
+
+impl FaultKind {
+    fn hits(self, operation: Operation) -> bool {
+        use Operation::{Append, Create, Look, Read, Sync};
+        match self {
+            Self::Crash => !matches!(operation, Look | Read),
+            Self::SyncError => operation == Sync,
+            Self::NoSpace { .. } => matches!(operation, Append | Create),
+            Self::ReadError => operation == Read,
+        }
+    }
+
+    pub(super) fn error(self) -> io::Error {
+        match self {
+            Self::Crash => io::Error::other("simulated: the power is off"),
+            Self::SyncError => io::Error::other("simulated: sync failed"),
+            Self::NoSpace { .. } => {
+                io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device")
+            }
+            Self::ReadError => io::Error::other("simulated: read failed"),
+        }
+    }
+}
+
+/// The sorts of operations, as far as faults tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Append,
+    Create,
+    /// Rename, remove, truncate, a new directory.
+    Name,
+    Sync,
+    Read,
+    /// Reads no bytes and changes nothing: list, open, lock.
+    Look,
+}
+
+/// What happens to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Done,
+    Fault(FaultKind),
+}
+
+/// Planned faults and those in force.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    planned: Vec<(u64, FaultKind)>,
+    refusals_left: u64,
+    operations: u64,
+    dead: bool,
+}
+
+impl Faults {
+    pub(super) fn plan(&mut self, n: u64, kind: FaultKind) {
+        self.planned.push((n.max(1), kind));
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.planned.clear();
+        self.refusals_left = 0;
+    }
+
+    pub(super) fn cut_power(&mut self) {
+        self.dead = true;
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.refusals_left > 0
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Counts an operation and says what happens to it; an error when the power is already off.
+    pub(super) fn meet(&mut self, operation: Operation) -> io::Result<Verdict> {
+        if self.dead {
+            return Err(FaultKind::Crash.error());
+        }
+        if FaultKind::Crash.hits(operation) {
+            self.operations += 1;
+        }
+        let mut struck = None;
+        self.planned.retain_mut(|(countdown, kind)| {
+            *countdown -= u64::from(kind.hits(operation));
+            if *countdown == 0 && struck != Some(FaultKind::Crash) {
+                struck = Some(*kind);
+            }
+            *countdown > 0
+        });
+        match struck {
+            Some(FaultKind::Crash) => self.dead = true,
+            Some(FaultKind::NoSpace { operations }) => self.refusals_left = operations,
+            _ => {}
+        }
+        let full = FaultKind::NoSpace { operations: 1 };
+        if !self.dead && self.refusals_left > 0 && full.hits(operation) {
+            self.refusals_left -= 1;
+            return Ok(Verdict::Fault(full));
+        }
+        Ok(struck.map_or(Verdict::Done, Verdict::Fault))
+    }
+}
