@@ -473,28 +473,35 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Plays a history and returns each file's handle with the bytes synced so far.
-fn play(disk: &SimDisk, steps: &[Step]) -> Vec<Option<(Box<dyn AppendFile>, Vec<u8>, usize)>> {
+/// A file of a history: what was appended, and how much of it was synced.
+struct Played {
+    handle: Box<dyn AppendFile>,
+    bytes: Vec<u8>,
+    synced: usize,
+}
+
+/// Plays a history and returns the files as they must be seen afterwards.
+fn play(disk: &SimDisk, steps: &[Step]) -> [Option<Played>; 4] {
     let path = |file: u8| PathBuf::from(file.to_string());
-    let mut files: Vec<Option<(Box<dyn AppendFile>, Vec<u8>, usize)>> = vec![];
-    files.resize_with(4, || None);
+    let mut files = [const { None::<Played> }; 4];
     for (index, step) in steps.iter().enumerate() {
         match *step {
             Step::Append(file, len) => {
-                if let Some((handle, bytes, _)) = &mut files[file as usize] {
+                if let Some(played) = &mut files[file as usize] {
                     let piece = vec![index as u8 | 1; len];
-                    handle.append(&piece).unwrap();
-                    bytes.extend(piece);
+                    played.handle.append(&piece).unwrap();
+                    played.bytes.extend(piece);
                 }
             }
             Step::Sync(file) => {
-                if let Some((handle, bytes, synced)) = &mut files[file as usize] {
-                    handle.sync().unwrap();
-                    *synced = bytes.len();
+                if let Some(played) = &mut files[file as usize] {
+                    played.handle.sync().unwrap();
+                    played.synced = played.bytes.len();
                 }
             }
             Step::Create(file) => {
-                files[file as usize] = Some((disk.create(&path(file)).unwrap(), vec![], 0));
+                let handle = disk.create(&path(file)).unwrap();
+                files[file as usize] = Some(Played { handle, bytes: vec![], synced: 0 });
             }
             Step::Rename(from, to) if from != to && files[from as usize].is_some() => {
                 disk.rename(&path(from), &path(to)).unwrap();
@@ -528,7 +535,7 @@ proptest! {
         let rebooted = disk.crash();
         for (file, expected) in files.iter().enumerate() {
             let path = PathBuf::from(file.to_string());
-            let Some((_, bytes, synced)) = expected else {
+            let Some(Played { bytes, synced, .. }) = expected else {
                 prop_assert!(!rebooted.exists(&path));
                 continue;
             };
