@@ -1,0 +1,42 @@
+//! Decoding: put lines and JSON points into batches, in place.
+
+mod json;
+mod lines;
+mod scanner;
+#[cfg(test)]
+mod seen;
+
+pub use json::decode_json;
+pub(crate) use json::{Element, element_json, elements};
+pub(crate) use lines::decode_line;
+pub use lines::{decode_datagram, decode_lines};
+
+use foliot_model::Batch;
+
+/// The limits of this door.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The longest telnet line, in bytes; longer ones are refused and skipped.
+    pub line_bytes_max: usize,
+    /// The most tags a point may have. OpenTSDB's own limit is 8; the default is none.
+    pub tags_max: Option<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { line_bytes_max: 256 << 10, tags_max: None }
+    }
+}
+
+/// The class of a reject whose value is no number: telnet answers `invalid value` to it.
+pub(crate) const FIELD_NUMBER: &str = "number";
+
+/// The shape that every point of this door has: one field with the default name.
+fn point_shape(batch: &mut Batch<'_>) -> u32 {
+    if batch.shapes().is_empty() {
+        let name = foliot_model::DEFAULT_FIELD.as_bytes();
+        let field = batch.push_scratch(|out| out.extend_from_slice(name));
+        batch.push_shape(&[field]);
+    }
+    0
+}

@@ -1,0 +1,302 @@
+//! `/api/put` bodies into batches: one point or an array of points.
+//!
+//! The body is walked once and points become rows as they end. Their tags are packed into the
+//! spelling of a put line, so that both ways of writing find a series under one key.
+
+use super::scanner::{Malformed, Scalar, Scanner, Text};
+use super::{FIELD_NUMBER, Options, point_shape};
+use crate::http::HttpError;
+use crate::key::text_of;
+use crate::number::{NumberError, parse_integer, parse_value, time_ns};
+use foliot_model::{Batch, Cell, Reject, Span};
+use std::borrow::Cow;
+
+/// Decodes the batch's request, a JSON body, and returns how many points it had, good and bad.
+/// Bad points become rejects whose line is the point's place in the array, counted from 1.
+///
+/// # Errors
+/// When the body as a whole is of no use: empty, not JSON, no points. The batch must then be
+/// dropped, rows and all.
+pub fn decode_json(
+    batch: &mut Batch<'_>,
+    options: &Options,
+    rejects: &mut Vec<Reject>,
+) -> Result<u32, HttpError> {
+    let mut element = Element::default();
+    elements(batch.bytes(), |scanner, number| {
+        element.scan(scanner)?;
+        if let Err((field, reason)) = store(batch, scanner, &element, number, options) {
+            rejects.push(Reject { line: number, field: Cow::Borrowed(field), reason });
+        }
+        Ok(())
+    })
+}
+
+/// Calls `each` at the start of every point of a body, with the point's number counted from 1, and
+/// returns how many there were. `each` must pass exactly one value.
+pub(crate) fn elements<'a>(
+    body: &'a [u8],
+    mut each: impl FnMut(&mut Scanner<'a>, u32) -> Result<(), Malformed>,
+) -> Result<u32, HttpError> {
+    let malformed = |_: Malformed| HttpError::bad_request("Unable to parse the given JSON");
+    if body.len() >= Span::SCRATCH as usize {
+        return Err(HttpError::new(413, "The body is larger than 2 GiB: send less at a time"));
+    }
+    if std::str::from_utf8(body).is_err() {
+        return Err(malformed(Malformed).with_details("The body is not valid UTF-8"));
+    }
+    let mut scanner = Scanner { bytes: body, at: 0 };
+    let mut number = 0;
+    match scanner.peek() {
+        None => return Err(HttpError::bad_request("Missing request content")),
+        Some(b'{') => {
+            number = 1;
+            each(&mut scanner, number).map_err(malformed)?;
+        }
+        Some(b'[') => {
+            scanner.at += 1;
+            let mut goes_on = !scanner.pass(b']');
+            while goes_on {
+                number += 1;
+                each(&mut scanner, number).map_err(malformed)?;
+                goes_on = scanner.next_or_close(b']').map_err(malformed)?;
+            }
+        }
+        Some(_) => {
+            let message = "The JSON must start as an object or an array";
+            return Err(HttpError::bad_request(message));
+        }
+    }
+    match (scanner.peek(), number) {
+        (Some(_), _) => Err(malformed(Malformed).with_details("Something follows the JSON")),
+        (None, 0) => Err(HttpError::bad_request("No datapoints found in content")),
+        (None, number) => Ok(number),
+    }
+}
+
+/// A point of a body, as the places of its parts.
+#[derive(Debug)]
+pub(crate) struct Element {
+    pub(crate) is_null: bool,
+    pub(crate) metric: Scalar,
+    pub(crate) timestamp: Scalar,
+    pub(crate) value: Scalar,
+    /// Whether the tags are an object.
+    pub(crate) has_tags: bool,
+    pub(crate) tags: Vec<(Text, Scalar)>,
+}
+
+impl Default for Element {
+    fn default() -> Self {
+        let (metric, timestamp, value) = (Scalar::Null, Scalar::Null, Scalar::Null);
+        Self { is_null: false, metric, timestamp, value, has_tags: false, tags: Vec::new() }
+    }
+}
+
+impl Element {
+    /// Passes a point and notes its parts. Of a name given twice the last one counts.
+    pub(crate) fn scan(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
+        (self.metric, self.timestamp, self.value) = (Scalar::Null, Scalar::Null, Scalar::Null);
+        self.has_tags = false;
+        self.tags.clear();
+        self.is_null = scanner.peek() == Some(b'n');
+        if self.is_null {
+            return scanner.skip();
+        }
+        scanner.expect(b'{')?;
+        let mut goes_on = !scanner.pass(b'}');
+        while goes_on {
+            let name = scanner.text()?;
+            let name = scanner.plain(name)?;
+            scanner.expect(b':')?;
+            match &*name {
+                b"metric" => self.metric = scan_scalar(scanner)?,
+                b"timestamp" => self.timestamp = scan_scalar(scanner)?,
+                b"value" => self.value = scan_scalar(scanner)?,
+                b"tags" => self.scan_tags(scanner)?,
+                _ => scanner.skip()?,
+            }
+            goes_on = scanner.next_or_close(b'}')?;
+        }
+        Ok(())
+    }
+
+    fn scan_tags(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
+        self.tags.clear();
+        self.has_tags = scanner.pass(b'{');
+        if !self.has_tags {
+            return match scanner.scalar()? {
+                Scalar::Null => Ok(()),
+                _ => Err(Malformed),
+            };
+        }
+        let mut goes_on = !scanner.pass(b'}');
+        while goes_on {
+            let name = scanner.text()?;
+            scanner.plain(name)?;
+            scanner.expect(b':')?;
+            self.tags.push((name, scan_scalar(scanner)?));
+            goes_on = scanner.next_or_close(b'}')?;
+        }
+        Ok(())
+    }
+}
+
+/// Passes a scalar whose escapes, if any, are right.
+#[inline]
+fn scan_scalar(scanner: &mut Scanner<'_>) -> Result<Scalar, Malformed> {
+    let scalar = scanner.scalar()?;
+    if let Scalar::Text(text) = scalar {
+        scanner.plain(text)?;
+    }
+    Ok(scalar)
+}
+
+/// The plain text of a scalar; nothing for null.
+pub(crate) fn scalar_text<'a>(scanner: &Scanner<'a>, scalar: Scalar) -> Option<Cow<'a, [u8]>> {
+    match scalar {
+        Scalar::Text(text) => scanner.plain(text).ok(),
+        Scalar::Bare(start, end) => Some(Cow::Borrowed(scanner.slice(start, end))),
+        Scalar::Null => None,
+    }
+}
+
+/// The timestamp of a point, fractions cut off; nothing when it is no number.
+pub(crate) fn read_timestamp(scanner: &Scanner<'_>, scalar: Scalar) -> Option<i64> {
+    let text = scalar_text(scanner, scalar)?;
+    match parse_integer(&text) {
+        Ok(timestamp) => Some(timestamp),
+        Err(_) => parse_value(&text).ok().map(|cell| cell.to_f64() as i64),
+    }
+}
+
+/// A point as JSON again, with the parts and the spelling that OpenTSDB repeats.
+pub(crate) fn element_json(scanner: &Scanner<'_>, element: &Element) -> String {
+    if element.is_null {
+        return "null".to_owned();
+    }
+    let quote = |scalar| match scalar_text(scanner, scalar) {
+        Some(text) => serde_json::Value::from(text_of(&text)).to_string(),
+        None => "null".to_owned(),
+    };
+    let pair =
+        |&(name, value): &(Text, Scalar)| format!("{}:{}", quote(Scalar::Text(name)), quote(value));
+    let tags = match element.has_tags {
+        true => format!("{{{}}}", element.tags.iter().map(pair).collect::<Vec<_>>().join(",")),
+        false => "null".to_owned(),
+    };
+    format!(
+        "{{\"metric\":{},\"timestamp\":{},\"value\":{},\"tags\":{tags}}}",
+        quote(element.metric),
+        read_timestamp(scanner, element.timestamp).unwrap_or(0),
+        quote(element.value),
+    )
+}
+
+type Refusal = (&'static str, String);
+
+/// Makes a row of a point, checking in OpenTSDB's order.
+fn store(
+    batch: &mut Batch<'_>,
+    scanner: &Scanner<'_>,
+    element: &Element,
+    number: u32,
+    options: &Options,
+) -> Result<(), Refusal> {
+    let refusal = |field, reason: &str| Err((field, reason.to_owned()));
+    if element.is_null {
+        return refusal("point", "Unexpected null datapoint encountered in set.");
+    }
+    let metric = scalar_text(scanner, element.metric).unwrap_or_default();
+    if metric.is_empty() {
+        return refusal("metric", "Metric name was empty");
+    }
+    let timestamp = read_timestamp(scanner, element.timestamp).unwrap_or(0);
+    if timestamp <= 0 {
+        return refusal("timestamp", "Invalid timestamp");
+    }
+    let value = scalar_text(scanner, element.value).unwrap_or_default();
+    if value.is_empty() {
+        return refusal("value", "Empty value");
+    }
+    if element.tags.is_empty() {
+        return refusal("tag", "Missing tags");
+    }
+    let cell = read_value(&value, &metric, timestamp)?;
+    let time_ns = time_ns(timestamp).map_err(|reason| ("timestamp", reason))?;
+    if let Some(limit) = options.tags_max.filter(|&limit| element.tags.len() > limit) {
+        let count = element.tags.len();
+        return Err(("tag", format!("Too many tags: {count} maximum allowed: {limit}")));
+    }
+    let head = match (element.metric, metric) {
+        (Scalar::Text(text), Cow::Borrowed(_)) => Span::new(text.start, text.end),
+        (_, metric) => batch.push_scratch(|out| out.extend_from_slice(&metric)),
+    };
+    let tail = pack_tags(batch, scanner, element)?;
+    let shape = point_shape(batch);
+    batch.push_cell(cell);
+    batch.push_row([head, tail], time_ns, shape, number);
+    Ok(())
+}
+
+fn read_value(text: &[u8], metric: &[u8], timestamp: i64) -> Result<Cell, Refusal> {
+    parse_value(text).map_err(|error| match error {
+        NumberError::Invalid(_) => (FIELD_NUMBER, "Unable to parse value to a number".to_owned()),
+        NumberError::NotFinite(number) => {
+            let sign = if number < 0.0 { "-" } else { "" };
+            let metric = text_of(metric);
+            let reason = format!(
+                "value is NaN or Infinite: {sign}Infinity for metric={metric} \
+                 timestamp={timestamp}"
+            );
+            ("value", reason)
+        }
+    })
+}
+
+/// Writes `k=v k=v` to the scratch. Blanks and equals signs inside names are refused here, because
+/// the packed spelling could not tell them from its own.
+fn pack_tags(
+    batch: &mut Batch<'_>,
+    scanner: &Scanner<'_>,
+    element: &Element,
+) -> Result<Span, Refusal> {
+    let mut bad = None;
+    let span = batch.push_scratch(|out| {
+        for (index, &(name, value)) in element.tags.iter().enumerate() {
+            if index > 0 {
+                out.push(b' ');
+            }
+            let name = scalar_text(scanner, Scalar::Text(name)).unwrap_or_default();
+            let done = pack_name(&name, "tag name", out).and_then(|()| {
+                out.push(b'=');
+                match scalar_text(scanner, value) {
+                    Some(value) => pack_name(&value, "tag value", out),
+                    None => Err(("tag", "Invalid tag value: null".to_owned())),
+                }
+            });
+            if let Err(refusal) = done {
+                bad = Some(refusal);
+                return;
+            }
+        }
+    });
+    match bad {
+        Some(refusal) => Err(refusal),
+        None => Ok(span),
+    }
+}
+
+#[inline]
+fn pack_name(name: &[u8], what: &str, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    let splits = |&byte: &u8| matches!(byte, b' ' | b'=');
+    if name.is_empty() || name.iter().any(splits) {
+        crate::key::check_name("tag", what, name).map_err(|error| (error.field, error.reason))?;
+    }
+    out.extend_from_slice(name);
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "json/tests.rs"]
+mod tests;
