@@ -166,6 +166,14 @@ impl<'a> Batch<'a> {
         self.buffers.cells.push(cell);
     }
 
+    /// Puts `cell` in the place of the row's cell number `index`: the field occurs again, and the last
+    /// value wins. An index that has no cell yet changes nothing.
+    pub fn replace_cell(&mut self, index: usize, cell: Cell) {
+        if let Some(place) = self.buffers.cells.get_mut(self.cells_done + index) {
+            *place = cell;
+        }
+    }
+
     /// Forgets the cells of the row under construction: the row was bad.
     pub fn discard_cells(&mut self) {
         self.buffers.cells.truncate(self.cells_done);

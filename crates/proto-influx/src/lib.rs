@@ -1,1 +1,29 @@
-//! The InfluxDB door: line protocol to batches.
+//! The InfluxDB door.
+//!
+//! It turns line protocol into batches ([`Decoder`]), reads the parameters of the write requests of
+//! InfluxDB 1, 2 and 3 ([`WriteRequest`]), words their answers ([`answer`]), and cuts a TCP stream
+//! into lines ([`Session`]). Bytes go in, values come out: the room knows no socket, no HTTP library
+//! and no store, and it holds no state but a connection's unfinished line.
+//!
+//! Lines are accepted and refused as InfluxDB 1.8 does, with these differences:
+//!
+//! - A carriage return before a line's end belongs to the end.
+//! - A comment ends with its line; InfluxDB lets a quote in it swallow the lines behind.
+//! - Text between a string's closing quote and the next comma is refused, not joined to the string.
+//! - Unsigned integers (`7u`) are always accepted.
+//! - Strings must be UTF-8 and hold at most [`STRING_BYTES_MAX`] bytes.
+
+pub mod answer;
+mod decode;
+mod fault;
+mod key;
+mod precision;
+mod session;
+mod write;
+
+pub use decode::{Decoded, Decoder, KEY_BYTES_MAX, STRING_BYTES_MAX, Settings};
+pub use fault::Fault;
+pub use key::LINE_SYNTAX;
+pub use precision::{Precision, TIME_NS_MAX, TIME_NS_MIN};
+pub use session::Session;
+pub use write::{WriteApi, WriteError, WriteRequest};

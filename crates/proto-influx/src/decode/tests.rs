@@ -1,0 +1,148 @@
+use super::*;
+use crate::LINE_SYNTAX;
+use foliot_model::{KeyParts, KeySecret, Kind};
+
+/// What a request decodes to, in plain text: one line per row, then one per reject.
+fn decode(text: &str) -> Vec<String> {
+    decode_with(text, Settings { now_ns: 99, ..Settings::default() })
+}
+
+fn decode_with(text: &str, settings: Settings) -> Vec<String> {
+    let mut batch = Batch::new(text.as_bytes(), 0, &LINE_SYNTAX, KeySecret(1), Default::default());
+    let mut rejects: Vec<Reject> = Vec::new();
+    Decoder::default().decode(&mut batch, settings, &mut rejects);
+    let (mut out, mut parts) = (Vec::new(), KeyParts::default());
+    for row in batch.rows() {
+        // The store parses a key when it is new; a bad one stays new for ever.
+        parts.clear();
+        if let Err(error) = (LINE_SYNTAX.parse)(b"", batch.slice(row.key_tail), &mut parts) {
+            rejects.push(Reject {
+                line: row.line,
+                field: error.field.into(),
+                reason: error.reason,
+            });
+            continue;
+        }
+        let shape = batch.shape(row.shape).unwrap();
+        let names = batch.fields(shape).iter().map(|&name| plain(batch.slice(name)));
+        let cells = batch.cells(row, shape.fields_count).iter().map(|cell| match cell.kind {
+            Kind::Float => format!("{:?}", cell.to_f64()),
+            Kind::Integer => format!("{}i", cell.bits as i64),
+            Kind::Unsigned => format!("{}u", cell.bits),
+            Kind::Boolean => (cell.bits != 0).to_string(),
+            Kind::String | Kind::Histogram => format!("{:?}", plain(batch.slice(cell.span()))),
+        });
+        let fields: Vec<_> =
+            names.zip(cells).map(|(name, cell)| format!("{name}={cell}")).collect();
+        let key = plain(batch.slice(row.key_tail));
+        out.push(format!("{}: {key} {} {}", row.line, fields.join(","), row.time_ns));
+    }
+    out.extend(rejects.iter().map(|r| format!("{}! {}: {}", r.line, r.field, r.reason)));
+    out
+}
+
+fn plain(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn lines_become_rows() {
+    for (line, row) in [
+        ("m v=1 5", "1: m v=1.0 5"),
+        (
+            "m,host=a,b=c v=1i,w=2u,x=t,y=\"s\",z=-1.5e3 -5",
+            "1: m,host=a,b=c v=1i,w=2u,x=true,y=\"s\",z=-1500.0 -5",
+        ),
+        ("m v=1", "1: m v=1.0 99"),
+        ("m v=1 ", "1: m v=1.0 99"),
+        ("\t m  v=1   5  \n", "1: m v=1.0 5"),
+        ("m \0\tv=1 \t5", "1: m v=1.0 5"),
+        ("m v=1 5\r\n", "1: m v=1.0 5"),
+        ("m v=1\r", "1: m v=1.0 99"),
+        ("m v=true\r\n", "1: m v=true 99"),
+        (r"m\ x,t\,=a\ b v\ \=w=1 5", r"1: m\ x,t\,=a\ b v\ \=w=1.0 5"),
+        (r#"m v="" 5"#, r#"1: m v="" 5"#),
+        (r#"m v="a \"b\" c\\ \x, =" 5"#, r#"1: m v="a \"b\" c\\ \\x, =" 5"#),
+        ("m v=\"a\nb\" 5", "1: m v=\"a\\nb\" 5"),
+        ("m a\"b=1 5", "1: m a\"b=1.0 5"),
+        ("# c\n\n \r\nm v=1 5", "4: m v=1.0 5"),
+        ("# \"\nm v=1 5", "2: m v=1.0 5"),
+        ("m v=1 5\n#", "1: m v=1.0 5"),
+        ("m\\\nn v=1 5", "1: m\\\nn v=1.0 5"),
+    ] {
+        assert_eq!(decode(line), [row], "{line:?}");
+    }
+}
+
+#[test]
+fn the_last_of_equal_fields_wins_and_time_is_dropped() {
+    for (line, row) in [
+        ("m v=1,v=2i 5", "1: m v=2i 5"),
+        ("m a=1,v=1,b=2,v=3,a=4,v=5 5", "1: m a=4.0,v=5.0,b=2.0 5"),
+        ("m time=1,v=2 5", "1: m v=2.0 5"),
+        ("m v=2,time=\"x\",w=3 5", "1: m v=2.0,w=3.0 5"),
+        ("m time=1,time=2,v=3,v=4 5", "1: m v=4.0 5"),
+        (
+            "m time=1 5",
+            "1! field: invalid field name: input field \"time\" on measurement \"m\" is invalid",
+        ),
+    ] {
+        assert_eq!(decode(line), [row], "{line:?}");
+        // The second time, the names are known.
+        let rows = decode(&format!("{line}\n{line}"));
+        assert_eq!(rows[1], row.replacen('1', "2", 1), "{line:?}");
+    }
+}
+
+#[test]
+fn bad_lines_are_refused_in_influxdbs_words() {
+    for (line, fault) in [
+        ("m", "field: missing fields"),
+        ("m,a=b", "field: missing fields"),
+        (",a=b v=1", "measurement: missing measurement"),
+        ("m, v=1", "tag: missing tag key"),
+        ("m,a v=1", "tag: missing tag value"),
+        ("m,a", "tag: missing tag value"),
+        ("m,a=b=c v=x", "tag: invalid tag format"),
+        ("m,a=1,a=2 v=x", "tag: duplicate tags"),
+        ("m ", "field: invalid field format"),
+        ("m v", "field: invalid field format"),
+        ("m v w=1", "field: invalid field format"),
+        ("m v=1,", "field: invalid field format"),
+        ("m v=1, 5", "field: invalid field format"),
+        ("m v=1,,w=2", "field: invalid field format"),
+        ("m =1", "field: missing field key"),
+        ("m v=1,=2", "field: missing field key"),
+        ("m v=", "v: missing field value"),
+        ("m v=,w=1", "v: missing field value"),
+        ("m v= 5", "v: missing field value"),
+        ("m v=1x 5", "v: invalid number"),
+        ("m v=NaN", "v: invalid number"),
+        ("m v=+1", "v: invalid boolean"),
+        ("m v=tru", "v: invalid boolean"),
+        ("m v=1,w=x", "w: invalid boolean"),
+        ("m v=\"a", "v: unbalanced quotes"),
+        ("m v=\"a\"b 5", "field: invalid field format"),
+        ("m v=1 x", "timestamp: bad timestamp"),
+        ("m v=1 1.5", "timestamp: bad timestamp"),
+        ("m v=1 5 6", "line: point is invalid"),
+        ("m v=1 -", "timestamp: strconv.ParseInt: parsing \"-\": invalid syntax"),
+        (
+            "m v=1 9223372036854775807",
+            "timestamp: time outside range -9223372036854775806 - 9223372036854775806",
+        ),
+        (
+            "m v=-9223372036854775809i 5",
+            "v: unable to parse integer -9223372036854775809: strconv.ParseInt: parsing \
+             \"-9223372036854775809\": value out of range",
+        ),
+    ] {
+        // Lines before and behind are kept, whatever stands between them.
+        if line.contains('"') {
+            assert_eq!(decode(line), [format!("1! {fault}")], "{line}");
+        } else {
+            let expected = ["1: m v=1.0 1", "3: m v=2.0 2", &format!("2! {fault}")];
+            assert_eq!(decode(&format!("m v=1 1\n{line}\nm v=2 2\n")), expected, "{line}");
+        }
+    }
+}
