@@ -1,0 +1,261 @@
+//! What a block's values come to, so that a query may skip the block.
+
+use crate::CodecError;
+use crate::numbers::{self, Numbers, to_float};
+use crate::values::{BlockValues, FLOAT_BITS, kind};
+use crate::varint::{get_i64, put_i64};
+
+/// Figures of a block's values, taken as 64-bit floats; booleans count as 0 and 1.
+///
+/// `min`, `max`, `first` and `last` are values of the block, exact for floats, booleans and whole
+/// numbers up to 2^53, else rounded to the nearest float. For decimals, whole numbers and booleans `sum`
+/// and `increase` are summed without error and rounded once or twice at the end, at most 2^-52 relative;
+/// for other floats, and blocks that mix the two, they carry a compensated sum's rounding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The kinds present: bit `k` for kind `k`.
+    pub kinds: u8,
+    /// Whether every value is a number, finite or NaN. If not, the figures below mean nothing.
+    pub numeric: bool,
+    /// Whether a value is NaN. Such values count for `first` and `last` only.
+    pub has_nan: bool,
+    /// The smallest value; NaN if there is none.
+    pub min: f64,
+    /// The largest value; NaN if there is none.
+    pub max: f64,
+    /// The sum of all values.
+    pub sum: f64,
+    /// The value of the first sample.
+    pub first: f64,
+    /// The value of the last sample.
+    pub last: f64,
+    /// The sum of all steps, where a fall is a restart from zero and adds the new value.
+    pub increase: f64,
+    exact: Option<Exact>,
+}
+
+/// The figures as decimals of one scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Exact {
+    scale: u8,
+    min: i64,
+    max: i64,
+    sum: i64,
+    first: i64,
+    last: i64,
+    increase: i64,
+}
+
+const NUMERIC: u8 = 1 << 6;
+const NAN: u8 = 1 << 7;
+/// The form byte of figures stored as floats; smaller ones are scales of decimal figures.
+const FLOATS: u8 = 0xff;
+
+impl Default for Summary {
+    /// The summary of no values.
+    fn default() -> Self {
+        Self {
+            kinds: 0,
+            numeric: true,
+            has_nan: false,
+            min: f64::NAN,
+            max: f64::NAN,
+            sum: 0.0,
+            first: f64::NAN,
+            last: f64::NAN,
+            increase: 0.0,
+            exact: None,
+        }
+    }
+}
+
+impl Summary {
+    /// Appends the summary: about 10 to 14 bytes for decimals and whole numbers, else up to 50.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let numeric = if self.numeric { NUMERIC } else { 0 };
+        out.push(self.kinds | numeric | if self.has_nan { NAN } else { 0 });
+        if !self.numeric {
+            return;
+        }
+        if let Some(exact) = self.exact {
+            return exact.encode(out);
+        }
+        out.push(FLOATS);
+        for figure in [self.min, self.max, self.sum, self.first, self.last, self.increase] {
+            out.extend_from_slice(&figure.to_bits().to_le_bytes());
+        }
+    }
+
+    /// Takes a summary off the front of `bytes`.
+    ///
+    /// # Errors
+    /// When the bytes are not what [`Summary::encode`] wrote.
+    pub fn decode(bytes: &mut &[u8]) -> Result<Self, CodecError> {
+        const SHORT: CodecError = CodecError::Truncated("summary");
+        let head = *bytes.split_off_first().ok_or(SHORT)?;
+        let base = Self {
+            kinds: head & 0x3f,
+            numeric: head & NUMERIC != 0,
+            has_nan: head & NAN != 0,
+            ..Self::default()
+        };
+        if !base.numeric {
+            return Ok(base);
+        }
+        let form = *bytes.split_off_first().ok_or(SHORT)?;
+        if form != FLOATS {
+            return base.with(Exact::decode(form, bytes)?);
+        }
+        let mut figure = || {
+            let bits = bytes.split_off(..8).ok_or(SHORT)?;
+            Ok(f64::from_bits(u64::from_le_bytes(bits.try_into().map_err(|_| SHORT)?)))
+        };
+        Ok(Self {
+            min: figure()?,
+            max: figure()?,
+            sum: figure()?,
+            first: figure()?,
+            last: figure()?,
+            increase: figure()?,
+            ..base
+        })
+    }
+
+    /// The summary of values that were encoded as `numbers`, most of them of kind `main`.
+    pub(crate) fn of(values: &BlockValues<'_>, main: u8, numbers: &Numbers) -> Self {
+        let mut kinds = 1 << main;
+        let places = || 0..values.bits.len();
+        if let crate::Each::Every(each) = values.kinds {
+            kinds = each.iter().fold(0, |kinds, kind| kinds | 1u8.wrapping_shl(u32::from(*kind)));
+        }
+        let base = Self { kinds, ..Self::default() };
+        if kinds & (1 << kind::STRING | 1 << kind::HISTOGRAM) != 0 {
+            return Self { numeric: false, ..base };
+        }
+        let decimal = numbers.domain != FLOAT_BITS && numbers.exceptions.is_empty();
+        if decimal && let Some(exact) = Exact::of(numbers) {
+            return base.with(exact).unwrap_or(base);
+        }
+        Self::of_floats(base, places().filter_map(|place| float_at(values, place)))
+    }
+
+    fn with(self, exact: Exact) -> Result<Self, CodecError> {
+        let float = |decimal| to_float(decimal, exact.scale).ok_or(CodecError::Invalid("scale"));
+        Ok(Self {
+            min: float(exact.min)?,
+            max: float(exact.max)?,
+            sum: float(exact.sum)?,
+            first: float(exact.first)?,
+            last: float(exact.last)?,
+            increase: float(exact.increase)?,
+            exact: Some(exact),
+            ..self
+        })
+    }
+
+    fn of_floats(base: Self, floats: impl Iterator<Item = f64>) -> Self {
+        let mut summary = base;
+        let (mut sum, mut increase) = (Compensated::default(), Compensated::default());
+        let mut before: Option<f64> = None;
+        for (index, value) in floats.enumerate() {
+            if index == 0 {
+                summary.first = value;
+            }
+            summary.last = value;
+            if value.is_nan() {
+                summary.has_nan = true;
+                continue;
+            }
+            summary.numeric &= value.is_finite();
+            // The minimum of a number and NaN is the number.
+            summary.min = summary.min.min(value);
+            summary.max = summary.max.max(value);
+            sum.add(value);
+            match before {
+                Some(before) if value >= before => increase.add(value - before),
+                Some(_) => increase.add(value),
+                None => {}
+            }
+            before = Some(value);
+        }
+        summary.sum = sum.total();
+        summary.increase = increase.total();
+        summary
+    }
+}
+
+impl Exact {
+    /// The figures of values without exceptions, if 64 bits hold them.
+    fn of(numbers: &Numbers) -> Option<Self> {
+        let values = numbers.values.as_slice();
+        let (&first, &last) = values.first().zip(values.last())?;
+        let (mut min, mut max) = (first, first);
+        for &value in values {
+            min = min.min(value);
+            max = max.max(value);
+        }
+        // What is above the signed range looks negative here.
+        if numbers.domain == kind::UNSIGNED && min < 0 {
+            return None;
+        }
+        // With this bound neither the sums of a block nor differences can leave 64 bits.
+        if min.unsigned_abs().max(max.unsigned_abs()) > 1 << 52 {
+            return None;
+        }
+        let (mut sum, mut increase, mut before) = (0, 0, first);
+        for &value in values {
+            sum += value;
+            increase += if value >= before { value - before } else { value };
+            before = value;
+        }
+        Some(Self { scale: numbers.scale, min, max, sum, first, last, increase })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.scale);
+        let Self { min, max, sum, first, last, increase, .. } = *self;
+        let tail = [max.wrapping_sub(min), first.wrapping_sub(min), last.wrapping_sub(min)];
+        [min, sum, increase].into_iter().chain(tail).for_each(|figure| put_i64(out, figure));
+    }
+
+    fn decode(scale: u8, bytes: &mut &[u8]) -> Result<Self, CodecError> {
+        let min = get_i64(bytes)?;
+        let sum = get_i64(bytes)?;
+        let increase = get_i64(bytes)?;
+        let mut above = || Ok(min.wrapping_add(get_i64(bytes)?));
+        Ok(Self { scale, min, sum, increase, max: above()?, first: above()?, last: above()? })
+    }
+}
+
+/// A sum that carries its rounding error along (A. Neumaier, 1974).
+#[derive(Default)]
+struct Compensated {
+    sum: f64,
+    error: f64,
+}
+
+impl Compensated {
+    fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        self.error += match self.sum.abs() >= value.abs() {
+            true => (self.sum - sum) + value,
+            false => (value - sum) + self.sum,
+        };
+        self.sum = sum;
+    }
+
+    fn total(&self) -> f64 {
+        self.sum + self.error
+    }
+}
+
+/// The number at `place` as a float.
+fn float_at(values: &BlockValues<'_>, place: usize) -> Option<f64> {
+    let bits = *values.bits.get(place)?;
+    Some(match values.kinds.get(place)? {
+        kind::FLOAT => numbers::cell_float(bits, values.scales.get(place)?),
+        kind::INTEGER => bits as i64 as f64,
+        kind::UNSIGNED => bits as f64,
+        _ => f64::from(u8::from(bits != 0)),
+    })
+}

@@ -1,0 +1,221 @@
+//! Round trips of whole blocks; the oracle is the values that went in.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One value as it goes in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    Decimal(i64, u8),
+    Float(f64),
+    Integer(i64),
+    Unsigned(u64),
+    Boolean(bool),
+    Bytes(u8, Vec<u8>),
+}
+
+/// What must come out: a kind, and IEEE bits, an integer or bytes.
+type Output = (u8, u64, Vec<u8>);
+
+impl Cell {
+    fn output(&self) -> Output {
+        match self {
+            // The definition of a decimal, by the correctly rounding parser of the standard library.
+            Self::Decimal(m, scale) => {
+                let value: f64 = format!("{m}e-{scale}").parse().unwrap();
+                (0, value.to_bits(), vec![])
+            }
+            Self::Float(value) => (0, value.to_bits(), vec![]),
+            Self::Integer(value) => (1, *value as u64, vec![]),
+            Self::Unsigned(value) => (2, *value, vec![]),
+            Self::Boolean(value) => (3, u64::from(*value), vec![]),
+            Self::Bytes(kind, bytes) => (*kind, 0, bytes.clone()),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Block {
+    kinds: Vec<u8>,
+    scales: Vec<u8>,
+    bits: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Block {
+    pub(crate) fn of(cells: &[Cell]) -> Self {
+        let mut block = Self::default();
+        for cell in cells {
+            let (kind, scale, bits) = match cell {
+                Cell::Decimal(m, scale) => (0, *scale, *m as u64),
+                Cell::Float(value) => (0, 255, value.to_bits()),
+                Cell::Bytes(kind, bytes) => {
+                    let span = (block.bytes.len() as u64) << 32 | bytes.len() as u64;
+                    block.bytes.extend_from_slice(bytes);
+                    (*kind, 0, span)
+                }
+                other => (other.output().0, 0, other.output().1),
+            };
+            block.kinds.push(kind);
+            block.scales.push(scale);
+            block.bits.push(bits);
+        }
+        block
+    }
+
+    pub(crate) fn encode(&self) -> (Vec<u8>, Summary) {
+        let values = BlockValues {
+            kinds: Each::Every(&self.kinds),
+            scales: Each::Every(&self.scales),
+            bits: &self.bits,
+            bytes: &self.bytes,
+        };
+        let mut out = Vec::new();
+        let summary = encode_values(&values, &mut Scratch::default(), &mut out);
+        (out, summary)
+    }
+}
+
+fn outputs(decoded: &Decoded, count: usize) -> Vec<Output> {
+    let one = |index: usize| match decoded.kind {
+        Some(0) => (0, decoded.floats[index].to_bits(), vec![]),
+        Some(1) => (1, decoded.integers[index] as u64, vec![]),
+        Some(2) => (2, decoded.unsigned[index], vec![]),
+        Some(3) => (3, u64::from(decoded.booleans[index]), vec![]),
+        Some(kind) => (kind, 0, decoded.slice(decoded.bits[index]).to_vec()),
+        None => match decoded.kinds[index] {
+            kind @ 0..=3 => (kind, decoded.bits[index], vec![]),
+            kind => (kind, 0, decoded.slice(decoded.bits[index]).to_vec()),
+        },
+    };
+    (0..count).map(one).collect()
+}
+
+pub(crate) fn check(cells: &[Cell]) -> usize {
+    let (bytes, summary) = Block::of(cells).encode();
+    let mut decoded = Decoded::default();
+    decode_values(&bytes, cells.len(), &mut decoded).unwrap();
+    let expected: Vec<Output> = cells.iter().map(Cell::output).collect();
+    let found = outputs(&decoded, cells.len());
+    for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        assert_eq!(found, expected, "value {index} of {}", cells.len());
+    }
+    let uniform = expected.windows(2).all(|pair| pair[0].0 == pair[1].0);
+    assert_eq!(decoded.kind.is_some(), uniform && !cells.is_empty());
+    check_summary(&expected, &summary);
+    bytes.len()
+}
+
+fn check_summary(outputs: &[Output], summary: &Summary) {
+    let mut bytes = Vec::new();
+    summary.encode(&mut bytes);
+    let mut rest = bytes.as_slice();
+    let back = Summary::decode(&mut rest).unwrap();
+    assert!(rest.is_empty());
+    assert_eq!(summary.numeric, back.numeric);
+    let kinds = outputs.iter().fold(0u8, |kinds, output| kinds | 1 << output.0);
+    assert_eq!((summary.kinds, back.kinds), (kinds, kinds));
+    let floats: Vec<f64> = outputs
+        .iter()
+        .filter(|output| output.0 < 4)
+        .map(|&(kind, bits, _)| match kind {
+            0 => f64::from_bits(bits),
+            1 => bits as i64 as f64,
+            _ => bits as f64,
+        })
+        .collect();
+    let numeric = floats.len() == outputs.len() && floats.iter().all(|v| !v.is_infinite());
+    assert_eq!(summary.numeric, numeric);
+    if !numeric || floats.is_empty() {
+        return;
+    }
+    let numbers: Vec<f64> = floats.iter().copied().filter(|v| !v.is_nan()).collect();
+    assert_eq!(summary.has_nan, numbers.len() < floats.len());
+    let steps = |pair: &[f64]| if pair[1] >= pair[0] { pair[1] - pair[0] } else { pair[1] };
+    let sizes: f64 = numbers.iter().map(|v| v.abs()).sum();
+    let min = numbers.iter().copied().fold(f64::NAN, f64::min);
+    let max = numbers.iter().copied().fold(f64::NAN, f64::max);
+    let sum: f64 = numbers.iter().sum();
+    let increase: f64 = numbers.windows(2).map(steps).sum();
+    let (first, last) = (floats[0], floats[floats.len() - 1]);
+    for summary in [summary, &back] {
+        let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+        assert!(same(summary.min, min) && same(summary.max, max), "{summary:?}");
+        assert!(same(summary.first, first) && same(summary.last, last), "{summary:?}");
+        if sizes < 1e300 {
+            assert!((summary.sum - sum).abs() <= 1e-12 * sizes, "{summary:?} {sum}");
+            assert!((summary.increase - increase).abs() <= 3e-12 * sizes, "{summary:?}");
+        }
+    }
+}
+
+fn float() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => any::<f64>(),
+        4 => (-1_000_000i64..1_000_000).prop_map(|m| m as f64 / 100.0),
+        1 => Just(-0.0),
+        1 => Just(f64::INFINITY),
+        1 => any::<u64>().prop_map(f64::from_bits),
+    ]
+}
+
+fn cell() -> impl Strategy<Value = Cell> {
+    let mantissa = -(1i64 << 53)..=1i64 << 53;
+    prop_oneof![
+        (mantissa, 0u8..=22).prop_map(|(m, scale)| Cell::Decimal(m, scale)),
+        float().prop_map(Cell::Float),
+        any::<i64>().prop_map(Cell::Integer),
+        any::<u64>().prop_map(Cell::Unsigned),
+        any::<bool>().prop_map(Cell::Boolean),
+        (4u8..=5, prop::collection::vec(any::<u8>(), 0..20))
+            .prop_map(|(kind, bytes)| Cell::Bytes(kind, bytes)),
+    ]
+}
+
+/// Number of patterns that [`regular`] knows.
+const PATTERNS: u8 = 10;
+
+/// The value numbered `i` of a series with a habit.
+fn regular(pattern: u8, a: i64, b: i64, i: i64) -> Cell {
+    match pattern {
+        0 => Cell::Decimal(a % 1000 + i * (b % 50) % 17, (a & 3) as u8),
+        1 => Cell::Integer(a.wrapping_add(b.wrapping_mul(i / 9))),
+        2 => Cell::Unsigned(u64::MAX - (a as u32 as u64) * (i * i % 31) as u64),
+        3 => Cell::Float(a as f64 / 1e7 * i as f64),
+        4 => Cell::Float(i as f64 / 8.0),
+        5 => Cell::Boolean(i % 7 == 0),
+        6 => Cell::Bytes(4, vec![b'a' + (i / 5 % 3) as u8; 3]),
+        7 if i % 5 == 0 => Cell::Integer(i),
+        7 => Cell::Decimal(i * 10 + 3, 1),
+        8 => Cell::Integer([a, b, 0, a ^ b][(i * i % 4) as usize]),
+        _ => Cell::Float(f64::from((i as f32).sqrt())),
+    }
+}
+
+/// Mostly one thing, with a share of strangers.
+fn cells() -> impl Strategy<Value = Vec<Cell>> {
+    let strangers = prop::collection::vec((0usize..1024, cell()), 0..40);
+    let parts = (0..PATTERNS, any::<i64>(), any::<i64>(), 0i64..=1024, strangers);
+    parts.prop_map(|(pattern, a, b, count, strangers)| {
+        let mut cells: Vec<Cell> = (0..count).map(|i| regular(pattern, a, b, i)).collect();
+        for (place, stranger) in strangers {
+            if let Some(cell) = cells.get_mut(place) {
+                *cell = stranger;
+            }
+        }
+        cells
+    })
+}
+
+proptest! {
+    #[test]
+    fn hostile_mixes_come_back(cells in prop::collection::vec(cell(), 0..60)) {
+        check(&cells);
+    }
+
+    #[test]
+    fn mostly_regular_values_come_back(cells in cells()) {
+        check(&cells);
+    }
+}
