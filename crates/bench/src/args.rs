@@ -1,0 +1,247 @@
+//! The command line. Only words and numbers: what they mean is decided where they are used.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::disorder::{Delay, Shuffle};
+use crate::encode::Precision;
+use crate::profile::Profile;
+use crate::target::Target;
+
+/// Measures time-series servers: loads them, asks them, checks their answers
+#[derive(Parser, Debug)]
+#[command(name = "foliot bench", version, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Write generated data to a server and measure both sides
+    Load(Box<LoadArgs>),
+    /// Print the data that a load would send
+    Generate(Box<GenerateArgs>),
+    /// Measure what this client can do: rendering alone, then into a sink
+    Calibrate(CalibrateArgs),
+}
+
+/// Which data.
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct DataArgs {
+    /// The world that the data come from
+    #[arg(long, value_enum, default_value = "tsbs-cpu")]
+    pub(crate) profile: Profile,
+    /// Number of sources (hosts, devices, turbines)
+    #[arg(long, visible_aliases = ["hosts", "devices"], default_value = "4000", value_parser = number)]
+    pub(crate) sources: u64,
+    /// Fields of a source, where the profile leaves the choice
+    #[arg(long)]
+    pub(crate) fields: Option<usize>,
+    /// Values to write, rounded up to whole steps of the whole fleet
+    #[arg(long, default_value = "10M", value_parser = number)]
+    pub(crate) points: u64,
+    /// Steps to write, instead of --points
+    #[arg(long, value_parser = number)]
+    pub(crate) steps: Option<u64>,
+    /// First step to write, to continue an earlier load
+    #[arg(long, default_value = "0", value_parser = number)]
+    pub(crate) first_step: u64,
+    /// Time between two steps of a source [default: the profile's]
+    #[arg(long, value_parser = duration)]
+    pub(crate) interval: Option<Duration>,
+    /// Time of the first step, milliseconds since 1970 (default 2026-01-01)
+    #[arg(long, default_value_t = 1_767_225_600_000)]
+    pub(crate) start: i64,
+    /// Same seed, same bytes
+    #[arg(long, default_value_t = 123)]
+    pub(crate) seed: u64,
+    /// Share of rows that arrive late and by how many steps at most, as 0.5:60
+    #[arg(long, value_name = "SHARE:STEPS", value_parser = late)]
+    pub(crate) late: Option<(f64, u64)>,
+    /// How lateness is spread
+    #[arg(long, value_enum, default_value = "uniform")]
+    pub(crate) delay: Delay,
+    /// Share of rows that are sent twice
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) repeat: f64,
+    /// Share of rows that do not exist
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) gaps: f64,
+    /// Share of fields missing from their row
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) missing_fields: f64,
+    /// Order of sources within a step
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) shuffle: Shuffle,
+    /// Steps that one source sends in a row before the next source's turn
+    #[arg(long, default_value = "1", value_parser = number)]
+    pub(crate) rows_per_source: u64,
+}
+
+/// Which server, and how its costs are seen.
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct ServerArgs {
+    /// Server kind and door
+    #[arg(long, value_enum)]
+    pub(crate) target: Target,
+    /// HOST:PORT of the door that is written to
+    #[arg(long, default_value = "127.0.0.1:4242")]
+    pub(crate) url: String,
+    /// HOST:PORT of the door that is asked [default: the one that is written to]
+    #[arg(long)]
+    pub(crate) query_url: Option<String>,
+    /// Process id of the server, to sample its costs
+    #[arg(long)]
+    pub(crate) pid: Option<u32>,
+    /// Data directory of the server, to sample its disk use
+    #[arg(long)]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Longest wait for the server to become quiet after the load
+    #[arg(long, default_value = "120s", value_parser = duration)]
+    pub(crate) settle_max: Duration,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Connections; each sends its own part of the sources
+    #[arg(long, default_value_t = 2)]
+    pub(crate) connections: u64,
+    /// Lines of a request
+    #[arg(long, default_value = "1000", value_parser = number)]
+    pub(crate) batch: u64,
+    /// How requests follow each other
+    #[arg(long, value_enum, default_value = "closed")]
+    pub(crate) pace: PaceName,
+    /// Values per second of all connections together, for fixed and poisson
+    #[arg(long, default_value = "100k", value_parser = number)]
+    pub(crate) rate: u64,
+    /// Pause after each reply in a closed loop
+    #[arg(long, default_value = "0ms", value_parser = duration)]
+    pub(crate) think: Duration,
+    /// Stop after this time even when data are left
+    #[arg(long)]
+    pub(crate) seconds: Option<f64>,
+    /// Acknowledgement level asked from Foliot: durable, os or memory
+    #[arg(long)]
+    pub(crate) ack: Option<String>,
+    /// Unit of the times on the wire [default: the door's]
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<Precision>,
+    /// Write the whole result as JSON to this file, "-" for the standard output
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+    /// No progress line
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct GenerateArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Whose wire format to print
+    #[arg(long, value_enum, default_value = "influx")]
+    pub(crate) target: Target,
+    /// Unit of the times [default: the door's]
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<Precision>,
+    /// Lines to print at most
+    #[arg(long, default_value = "10", value_parser = number)]
+    pub(crate) lines: u64,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct CalibrateArgs {
+    /// The world that the data come from
+    #[arg(long, value_enum, default_value = "tsbs-cpu")]
+    pub(crate) profile: Profile,
+    /// Seconds for each measurement
+    #[arg(long, default_value_t = 2.0)]
+    pub(crate) seconds: f64,
+}
+
+/// How requests follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaceName {
+    /// The next request follows the last reply
+    Closed,
+    /// Planned at a fixed rate, whatever the server does
+    Fixed,
+    /// Planned as a Poisson process of the rate
+    Poisson,
+    /// Each source once per interval, in real time, at a phase of its own
+    Phased,
+}
+
+/// Reads 4000, 20M, 1.5k, 2G.
+pub(crate) fn number(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (text.get(..at), 1e3),
+        Some((at, 'M')) => (text.get(..at), 1e6),
+        Some((at, 'G')) => (text.get(..at), 1e9),
+        _ => (Some(text), 1.0),
+    };
+    let digits = digits.unwrap_or_default().replace('_', "");
+    match digits.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value * unit < 9e15 => Ok((value * unit).round() as u64),
+        _ => Err(format!("{text} is not a count; write 4000, 20M or 1.5k")),
+    }
+}
+
+/// Reads 50ms, 10s, 2m, 1h.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|digit: char| digit.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let seconds = match unit {
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("{text}: unknown unit {unit}; write 50ms, 10s, 2m or 1h")),
+    };
+    match digits.parse::<f64>() {
+        Ok(value) if (0.0..1e9).contains(&value) => Ok(Duration::from_secs_f64(value * seconds)),
+        _ => Err(format!("{text} is not a time; write 50ms, 10s, 2m or 1h")),
+    }
+}
+
+fn late(text: &str) -> Result<(f64, u64), String> {
+    let wrong = || format!("{text} is not SHARE:STEPS, such as 0.5:60");
+    let (share, steps) = text.split_once(':').ok_or_else(wrong)?;
+    let share: f64 = share.parse().map_err(|_| wrong())?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(format!("{share} is not a share between 0 and 1"));
+    }
+    Ok((share, number(steps)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_times_are_read_with_their_units() {
+        assert_eq!(number("20M"), Ok(20_000_000));
+        assert_eq!(number("1.5k"), Ok(1500));
+        assert_eq!(number("4_000"), Ok(4000));
+        assert!(number("-1").is_err() && number("x").is_err() && number("").is_err());
+        assert_eq!(duration("50ms"), Ok(Duration::from_millis(50)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert!(duration("2y").is_err() && duration("").is_err());
+        assert_eq!(late("0.5:60"), Ok((0.5, 60)));
+        assert!(late("2:1").is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+}

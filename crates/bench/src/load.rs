@@ -1,0 +1,367 @@
+//! The load: one thread per connection sends its feed through one door, on plan or back to back,
+//! while the calling thread samples the server once a second. It judges nothing; see `verify`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cursor::Share;
+use crate::disorder::Disorder;
+use crate::encode::{Encoder, Precision};
+use crate::feed::Feed;
+use crate::fleet::Fleet;
+use crate::http::{self, Client};
+use crate::latency::Latency;
+use crate::pace::{Pace, Plan};
+use crate::server::{Watched, thread_cpu_ns};
+use crate::target::Target;
+use crate::track::{Track, Tracker};
+
+/// Give a connection up after this many failures in a row.
+const FAILURES_IN_A_ROW_MAX: u64 = 20;
+
+/// Stack of a connection's thread; a thousand of them must stay cheap.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Seconds of silence after which a stream that was sent to its end counts as taken.
+const SILENCE_S_MAX: u64 = 60;
+
+/// One load, ready to run.
+pub(crate) struct Load<'a> {
+    pub(crate) fleet: &'a Fleet,
+    pub(crate) disorder: Disorder,
+    pub(crate) target: Target,
+    /// HOST:PORT of the door.
+    pub(crate) address: String,
+    pub(crate) precision: Precision,
+    pub(crate) connections: u64,
+    /// Lines of a request.
+    pub(crate) batch: u64,
+    pub(crate) steps: Range<u64>,
+    /// Steps that one source sends in a row.
+    pub(crate) block: u64,
+    pub(crate) pace: Pace,
+    /// Stop at this time even when steps are left.
+    pub(crate) limit: Option<Duration>,
+    /// Level for `X-Foliot-Ack`.
+    pub(crate) ack: Option<String>,
+    /// Whether to draw progress on the terminal.
+    pub(crate) progress: bool,
+}
+
+/// What one connection did.
+pub(crate) struct Sent {
+    pub(crate) requests: u64,
+    /// Values that were sent, whatever became of them.
+    pub(crate) points: u64,
+    /// Values in requests that the server accepted.
+    pub(crate) points_acked: u64,
+    pub(crate) bytes: u64,
+    /// Numbers of the requests that failed.
+    pub(crate) failed: Vec<u64>,
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// From the planned start to the reply.
+    pub(crate) intended: Latency,
+    /// From the first byte sent to the reply.
+    pub(crate) service: Latency,
+    /// From the moment a request could go to the moment it went.
+    pub(crate) lateness: Latency,
+    pub(crate) cpu_ns: u64,
+}
+
+/// What all connections did.
+pub(crate) struct Outcome {
+    pub(crate) connections: Vec<Sent>,
+    pub(crate) wall: Duration,
+    pub(crate) tracks: Vec<Track>,
+}
+
+/// What threads share while they run.
+struct Shared {
+    start: OnceLock<Instant>,
+    gate: Barrier,
+    points: AtomicU64,
+    errors: AtomicU64,
+    running: AtomicU64,
+}
+
+impl Load<'_> {
+    /// The share of connection `at`.
+    pub(crate) fn share(&self, at: u64) -> Share {
+        Share::of(self.fleet, at, self.connections, self.steps.clone(), self.block)
+    }
+
+    /// The feed of connection `at` from its beginning.
+    pub(crate) fn feed(&self, at: u64) -> Feed<'_> {
+        let format = self.target.door().format;
+        Feed::new(self.fleet, self.disorder, self.share(at), format, self.batch)
+    }
+
+    /// Sends everything and waits for the last reply.
+    pub(crate) fn run(&self, watched: &Watched) -> io::Result<Outcome> {
+        self.prepare()?;
+        let shared = Shared {
+            start: OnceLock::new(),
+            gate: Barrier::new(self.connections as usize + 1),
+            points: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            running: AtomicU64::new(self.connections),
+        };
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for at in 0..self.connections {
+                let shared = &shared;
+                let run = move || {
+                    let sent = self.run_connection(at, shared);
+                    shared.running.fetch_sub(1, Ordering::Relaxed);
+                    sent
+                };
+                let builder = thread::Builder::new().stack_size(STACK_BYTES);
+                threads.push(builder.spawn_scoped(scope, run)?);
+            }
+            shared.gate.wait();
+            let start = *shared.start.get_or_init(Instant::now);
+            let mut tracker = Tracker::new(watched, self.progress);
+            while shared.running.load(Ordering::Relaxed) > 0 {
+                tracker.wait(start, || shared.running.load(Ordering::Relaxed) == 0);
+                let points = shared.points.load(Ordering::Relaxed);
+                tracker.mark(start, points, shared.errors.load(Ordering::Relaxed));
+            }
+            let wall = start.elapsed();
+            let gone = |_| io::Error::other("BUG: a connection's thread panicked");
+            let joined = threads.into_iter().map(|thread| thread.join().map_err(gone));
+            let connections = joined.collect::<io::Result<Vec<Sent>>>()?;
+            Ok(Outcome { connections, wall, tracks: tracker.finish() })
+        })
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        for (method, path) in self.target.preparation() {
+            let reply = Client::new(&self.address).send(method, path, "", b"")?;
+            if !reply.is_success() {
+                let what = format!("{} refused {path}: {}", self.address, reply.summary());
+                return Err(io::Error::other(what));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_connection(&self, at: u64, shared: &Shared) -> Sent {
+        let mut sent = Sent::new();
+        let door = self.target.door();
+        let mut feed = self.feed(at);
+        let mut encoder = Encoder::new(self.fleet, door.format, self.precision);
+        let share = self.share(at);
+        let sources = share.sources.end - share.sources.start;
+        let seed = self.fleet.shape.seed;
+        let mut plan = Plan::new(self.pace, seed, at, self.connections, sources);
+        let mut sender = Sender::new(self);
+        let mut body = Vec::new();
+        shared.gate.wait();
+        let start = *shared.start.get_or_init(Instant::now);
+        let cpu_ns = thread_cpu_ns();
+        let mut ready = start;
+        let mut failures = 0;
+        loop {
+            let points = fill(&mut feed, &mut encoder, &mut body);
+            let over = self.limit.is_some_and(|limit| start.elapsed() >= limit);
+            if points == 0 || over {
+                break;
+            }
+            let due = plan.due().map(|after| start + after);
+            if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
+                thread::sleep(wait);
+            }
+            let begin = Instant::now();
+            let planned = due.unwrap_or(begin);
+            let answer = sender.send(&body);
+            let end = Instant::now();
+            sent.lateness.record(begin - planned.max(ready).min(begin));
+            sent.service.record(end - begin);
+            sent.intended.record(end - planned.min(begin));
+            sent.points += points;
+            sent.bytes += body.len() as u64;
+            match answer {
+                Ok(()) => {
+                    failures = 0;
+                    sent.points_acked += points;
+                    shared.points.fetch_add(points, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    failures += 1;
+                    shared.errors.fetch_add(1, Ordering::Relaxed);
+                    sent.fail(error);
+                    if failures >= FAILURES_IN_A_ROW_MAX {
+                        sent.requests += 1;
+                        break;
+                    }
+                    thread::sleep(Duration::from_millis(10 * failures));
+                }
+            }
+            sent.requests += 1;
+            let think = plan.think();
+            if !think.is_zero() {
+                thread::sleep(think);
+            }
+            ready = Instant::now();
+        }
+        match sender.finish() {
+            Ok(0) => {}
+            Ok(lines) => {
+                *sent.errors.entry("error lines on the stream".into()).or_default() += lines;
+                shared.errors.fetch_add(lines, Ordering::Relaxed);
+            }
+            Err(error) => sent.fail(error.to_string()),
+        }
+        sent.cpu_ns = thread_cpu_ns() - cpu_ns;
+        sent
+    }
+}
+
+/// Renders the next request; 0 when there is none.
+pub(crate) fn fill(feed: &mut Feed<'_>, encoder: &mut Encoder<'_>, body: &mut Vec<u8>) -> u64 {
+    body.clear();
+    encoder.open(body);
+    let mut points = 0;
+    feed.request(|row| points += encoder.row(row, body).1);
+    encoder.close(body);
+    points
+}
+
+impl Sent {
+    fn new() -> Sent {
+        Sent {
+            requests: 0,
+            points: 0,
+            points_acked: 0,
+            bytes: 0,
+            failed: Vec::new(),
+            errors: BTreeMap::new(),
+            intended: Latency::new(),
+            service: Latency::new(),
+            lateness: Latency::new(),
+            cpu_ns: 0,
+        }
+    }
+
+    fn fail(&mut self, error: String) {
+        self.failed.push(self.requests);
+        *self.errors.entry(error).or_default() += 1;
+    }
+}
+
+/// The socket of one connection.
+enum Sender {
+    Post { client: Client, path: String, headers: String },
+    Stream(Stream),
+}
+
+/// A plain stream; a thread of its own counts what the server writes back.
+struct Stream {
+    address: String,
+    open: Option<(TcpStream, thread::JoinHandle<u64>)>,
+    /// Set once nothing more will be sent.
+    closing: Arc<AtomicBool>,
+    /// Lines written back on streams that are closed.
+    lines: u64,
+}
+
+impl Sender {
+    fn new(load: &Load<'_>) -> Sender {
+        match load.target.door().path {
+            Some(path) => {
+                let ack = load.ack.as_ref().filter(|_| load.target.takes_ack());
+                let ack = ack.map_or(String::new(), |ack| format!("X-Foliot-Ack: {ack}\r\n"));
+                let headers = format!("Content-Type: text/plain; charset=utf-8\r\n{ack}");
+                Sender::Post { client: Client::new(&load.address), path: path.into(), headers }
+            }
+            None => {
+                let closing = Arc::new(AtomicBool::new(false));
+                let address = load.address.clone();
+                Sender::Stream(Stream { address, open: None, closing, lines: 0 })
+            }
+        }
+    }
+
+    fn send(&mut self, body: &[u8]) -> Result<(), String> {
+        match self {
+            Sender::Post { client, path, headers } => {
+                let reply = client.send("POST", path, headers, body);
+                let reply = reply.map_err(|error| error.to_string())?;
+                if reply.is_success() { Ok(()) } else { Err(reply.summary()) }
+            }
+            Sender::Stream(stream) => stream.send(body).map_err(|error| {
+                stream.close();
+                error.to_string()
+            }),
+        }
+    }
+
+    /// Closes the connection once the server has taken everything; returns the lines that it
+    /// wrote back, which on these streams are complaints.
+    fn finish(self) -> io::Result<u64> {
+        match self {
+            Sender::Post { .. } => Ok(0),
+            Sender::Stream(mut stream) => {
+                if let Some((open, _)) = &stream.open {
+                    open.shutdown(Shutdown::Write)?;
+                }
+                stream.close();
+                Ok(stream.lines)
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn send(&mut self, body: &[u8]) -> io::Result<()> {
+        let (stream, _) = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let stream = http::connect(&self.address)?;
+                let back = stream.try_clone()?;
+                back.set_read_timeout(Some(Duration::from_secs(1)))?;
+                let closing = Arc::clone(&self.closing);
+                let reader = thread::Builder::new().stack_size(STACK_BYTES);
+                none.insert((stream, reader.spawn(move || count_lines(back, &closing))?))
+            }
+        };
+        stream.write_all(body)
+    }
+
+    fn close(&mut self) {
+        self.closing.store(true, Ordering::Relaxed);
+        if let Some((_stream, reader)) = self.open.take() {
+            self.lines += reader.join().unwrap_or(0);
+        }
+        self.closing.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Counts lines until the other side closes, or stays silent for long after the last was sent.
+fn count_lines(mut stream: TcpStream, closing: &AtomicBool) -> u64 {
+    let mut buffer = [0u8; 16 << 10];
+    let (mut lines, mut silent_s) = (0, 0);
+    while silent_s < SILENCE_S_MAX {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(got) => {
+                silent_s = 0;
+                lines += buffer.iter().take(got).filter(|byte| **byte == b'\n').count() as u64;
+            }
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    silent_s += u64::from(closing.load(Ordering::Relaxed));
+                }
+                io::ErrorKind::Interrupted => {}
+                _ => break,
+            },
+        }
+    }
+    lines
+}

@@ -1,0 +1,72 @@
+//! Profiles: the worlds that data can come from. Each file says which published model it follows.
+//! A profile names tables, labels and laws; it draws nothing itself except its labels.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::fleet::{Label, Shape, Table};
+
+mod churn;
+mod iotdb;
+mod sparse;
+mod tsbs_cpu;
+
+pub(crate) use iotdb::ROWS_REPEATED;
+pub(crate) use sparse::reports as sparse_reports;
+
+/// Which world the data come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Profile {
+    /// TSBS cpu-only: hosts with ten labels and ten whole numbers between 0 and 100
+    TsbsCpu,
+    /// iotdb-benchmark's functions of time, values with two decimals
+    Iotdb,
+    /// the same with its table of 100 rows, shared by all devices, of whole numbers
+    IotdbRepeating,
+    /// Containers that live for an hour on average and are replaced
+    Churn,
+    /// Sources that report at one step in ten
+    Sparse,
+}
+
+impl Profile {
+    /// Interval between two steps when the command line does not say, milliseconds.
+    pub(crate) fn interval_ms(self) -> i64 {
+        match self {
+            Profile::Iotdb | Profile::IotdbRepeating => 5_000,
+            Profile::Churn => 15_000,
+            _ => 10_000,
+        }
+    }
+
+    /// Fields of a source when the command line does not say; 0 = the profile fixes them.
+    pub(crate) fn fields(self) -> usize {
+        match self {
+            Profile::Iotdb | Profile::IotdbRepeating => 10,
+            Profile::Churn => 5,
+            Profile::Sparse => 4,
+            _ => 0,
+        }
+    }
+}
+
+/// The tables of a profile.
+pub(crate) fn tables(shape: &Shape) -> Vec<Table> {
+    match shape.profile {
+        Profile::TsbsCpu => vec![tsbs_cpu::table()],
+        Profile::Iotdb | Profile::IotdbRepeating => vec![iotdb::table(shape)],
+        Profile::Churn => vec![churn::table(shape)],
+        Profile::Sparse => vec![sparse::table(shape)],
+    }
+}
+
+/// Appends the labels of `source` in `table` at `step`.
+pub(crate) fn labels(shape: &Shape, source: u64, step: u64, _table: usize, out: &mut Vec<Label>) {
+    match shape.profile {
+        Profile::TsbsCpu => tsbs_cpu::labels(shape, source, out),
+        Profile::Iotdb | Profile::IotdbRepeating => iotdb::labels(source, out),
+        Profile::Churn => churn::labels(shape, source, step, out),
+        Profile::Sparse => sparse::labels(source, out),
+    }
+}

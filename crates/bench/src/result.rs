@@ -1,0 +1,312 @@
+//! What a load found, as versioned JSON and as lines for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::latency::{Latency, Percentiles};
+use crate::load::{Load, Outcome};
+use crate::server::{DiskUse, Reading};
+use crate::track::Track;
+
+/// Version of the JSON; grows with any change that is not an addition.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Above this 99th percentile of its own lateness the client is what was measured.
+const LATENESS_P99_MS_MAX: f64 = 1.0;
+
+/// Above this share of its time on the CPU a client thread is what was measured.
+const CLIENT_BUSY_MAX: f64 = 0.8;
+
+/// The result of one load.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LoadResult {
+    pub(crate) schema_version: u32,
+    pub(crate) tool_version: &'static str,
+    pub(crate) workload: Workload,
+    pub(crate) write: Write,
+    pub(crate) client: ClientCost,
+    pub(crate) server: Option<ServerCost>,
+    pub(crate) tracks: Vec<Track>,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Workload {
+    pub(crate) target: crate::target::Target,
+    pub(crate) address: String,
+    pub(crate) profile: crate::profile::Profile,
+    pub(crate) seed: u64,
+    pub(crate) sources: u64,
+    pub(crate) series: u64,
+    pub(crate) first_step: u64,
+    pub(crate) steps: u64,
+    pub(crate) start_ms: i64,
+    pub(crate) interval_ms: i64,
+    pub(crate) rows_per_source: u64,
+    pub(crate) connections: u64,
+    pub(crate) lines_per_request: u64,
+    pub(crate) pace: crate::pace::Pace,
+    pub(crate) disorder: crate::disorder::Disorder,
+    pub(crate) ack: Option<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Write {
+    pub(crate) requests: u64,
+    pub(crate) points_sent: u64,
+    pub(crate) points_acked: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) wall_s: f64,
+    pub(crate) points_per_s: f64,
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// From the planned start; equals service time in a closed loop.
+    pub(crate) intended_latency: Percentiles,
+    pub(crate) service_time: Percentiles,
+    /// Acknowledged values of the slowest and the fastest connection.
+    pub(crate) connection_points: (u64, u64),
+}
+
+/// What the client itself took.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ClientCost {
+    pub(crate) cpu_s: f64,
+    pub(crate) ns_per_point: f64,
+    pub(crate) lateness: Percentiles,
+    /// Why the figures may be the client's rather than the server's.
+    pub(crate) limited: Option<String>,
+}
+
+/// What the server took.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ServerCost {
+    pub(crate) before: Reading,
+    pub(crate) loaded: Reading,
+    /// After the server became quiet.
+    pub(crate) settled: Reading,
+    pub(crate) settle_s: f64,
+    pub(crate) cpu_load_s: f64,
+    pub(crate) cpu_settled_s: f64,
+    pub(crate) points_per_cpu_s: f64,
+    pub(crate) disk_before: Option<DiskUse>,
+    pub(crate) disk: Option<DiskUse>,
+    /// Growth of the allocated blocks per acknowledged value.
+    pub(crate) disk_bytes_per_point: Option<f64>,
+    /// Bytes handed to the disk per acknowledged value.
+    pub(crate) written_bytes_per_point: f64,
+}
+
+/// What is known of the server besides what the connections saw.
+pub(crate) struct Observed {
+    pub(crate) before: Option<Reading>,
+    pub(crate) loaded: Option<Reading>,
+    pub(crate) settled: Option<Reading>,
+    pub(crate) settle_s: f64,
+    pub(crate) disk_before: Option<DiskUse>,
+    pub(crate) disk: Option<DiskUse>,
+}
+
+impl LoadResult {
+    pub(crate) fn new(load: &Load<'_>, outcome: &Outcome, observed: &Observed) -> LoadResult {
+        let write = Write::new(outcome);
+        LoadResult {
+            schema_version: SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION"),
+            workload: Workload::new(load),
+            client: ClientCost::new(outcome, write.points_sent),
+            server: ServerCost::new(observed, write.points_acked),
+            write,
+            tracks: outcome.tracks.clone(),
+        }
+    }
+
+    /// Lines for people.
+    pub(crate) fn table(&self) -> String {
+        let (write, work) = (&self.write, &self.workload);
+        let mut rows: Vec<(&str, String)> = vec![
+            (
+                "workload",
+                format!(
+                    "{:?}, {} sources, {} series, {} steps, seed {}",
+                    work.profile, work.sources, work.series, work.steps, work.seed
+                ),
+            ),
+            (
+                "target",
+                format!(
+                    "{:?} at {}, {} connections, {} lines a request",
+                    work.target, work.address, work.connections, work.lines_per_request
+                ),
+            ),
+            ("values acknowledged", format!("{} of {}", write.points_acked, write.points_sent)),
+            ("wall", format!("{:.2} s", write.wall_s)),
+            ("values per second", format!("{:.0}", write.points_per_s)),
+            ("latency, intended start", percentiles(&write.intended_latency)),
+            ("latency, service", percentiles(&write.service_time)),
+            (
+                "client CPU",
+                format!("{:.2} s, {:.1} ns a value", self.client.cpu_s, self.client.ns_per_point),
+            ),
+        ];
+        if let Some(server) = &self.server {
+            server.rows(&mut rows);
+        }
+        rows.extend(write.errors.iter().map(|(what, count)| ("error", format!("{count} x {what}"))));
+        if let Some(why) = &self.client.limited {
+            rows.push(("verdict", format!("client-limited: {why}")));
+        }
+        let mut out = String::new();
+        for (name, value) in rows {
+            let _ = writeln!(out, "{name:<28} {value}");
+        }
+        out
+    }
+}
+
+impl Workload {
+    fn new(load: &Load<'_>) -> Workload {
+        let shape = &load.fleet.shape;
+        Workload {
+            target: load.target,
+            address: load.address.clone(),
+            profile: shape.profile,
+            seed: shape.seed,
+            sources: shape.sources,
+            series: load.fleet.series(),
+            first_step: load.steps.start,
+            steps: load.steps.end - load.steps.start,
+            start_ms: shape.start_ms,
+            interval_ms: shape.interval_ms,
+            rows_per_source: load.block,
+            connections: load.connections,
+            lines_per_request: load.batch,
+            pace: load.pace,
+            disorder: load.disorder,
+            ack: load.ack.clone(),
+        }
+    }
+}
+
+impl Write {
+    fn new(outcome: &Outcome) -> Write {
+        let all = &outcome.connections;
+        let sum = |of: fn(&crate::load::Sent) -> u64| all.iter().map(of).sum::<u64>();
+        let (mut intended, mut service) = (Latency::new(), Latency::new());
+        let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+        for sent in all {
+            intended.add(&sent.intended);
+            service.add(&sent.service);
+            for (what, count) in &sent.errors {
+                *errors.entry(what.clone()).or_default() += count;
+            }
+        }
+        let wall_s = outcome.wall.as_secs_f64();
+        let points_acked = sum(|sent| sent.points_acked);
+        let each = || all.iter().map(|sent| sent.points_acked);
+        Write {
+            requests: sum(|sent| sent.requests),
+            points_sent: sum(|sent| sent.points),
+            points_acked,
+            bytes_sent: sum(|sent| sent.bytes),
+            wall_s,
+            points_per_s: points_acked as f64 / wall_s.max(1e-9),
+            errors,
+            intended_latency: intended.percentiles(),
+            service_time: service.percentiles(),
+            connection_points: (each().min().unwrap_or(0), each().max().unwrap_or(0)),
+        }
+    }
+}
+
+impl ClientCost {
+    fn new(outcome: &Outcome, points: u64) -> ClientCost {
+        let mut lateness = Latency::new();
+        outcome.connections.iter().for_each(|sent| lateness.add(&sent.lateness));
+        let lateness = lateness.percentiles();
+        let cpu_ns: u64 = outcome.connections.iter().map(|sent| sent.cpu_ns).sum();
+        let busiest = outcome.connections.iter().map(|sent| sent.cpu_ns).max().unwrap_or(0);
+        let busy = busiest as f64 / (outcome.wall.as_nanos() as f64).max(1.0);
+        let limited = if busy > CLIENT_BUSY_MAX {
+            Some(format!("a client thread was busy {:.0} % of the time", busy * 100.0))
+        } else if lateness.p99_ms > LATENESS_P99_MS_MAX {
+            Some(format!("requests left {:.2} ms late (p99)", lateness.p99_ms))
+        } else {
+            None
+        };
+        let ns_per_point = cpu_ns as f64 / (points as f64).max(1.0);
+        ClientCost { cpu_s: cpu_ns as f64 / 1e9, ns_per_point, lateness, limited }
+    }
+}
+
+impl ServerCost {
+    fn new(observed: &Observed, points: u64) -> Option<ServerCost> {
+        let (before, loaded) = (observed.before?, observed.loaded?);
+        let settled = observed.settled.unwrap_or(loaded);
+        let since = |reading: &Reading| {
+            reading.cpu_ms().saturating_sub(before.cpu_ms()) as f64 / 1000.0
+        };
+        let points = points as f64;
+        let written = settled.written_bytes.saturating_sub(before.written_bytes);
+        let grown = observed.disk.zip(observed.disk_before).map(|(after, before)| {
+            after.allocated_bytes as f64 - before.allocated_bytes as f64
+        });
+        Some(ServerCost {
+            before,
+            loaded,
+            settled,
+            settle_s: observed.settle_s,
+            cpu_load_s: since(&loaded),
+            cpu_settled_s: since(&settled),
+            points_per_cpu_s: points / since(&settled).max(0.01),
+            disk_before: observed.disk_before,
+            disk: observed.disk,
+            disk_bytes_per_point: grown.map(|grown| grown / points.max(1.0)),
+            written_bytes_per_point: written as f64 / points.max(1.0),
+        })
+    }
+
+    fn rows(&self, rows: &mut Vec<(&str, String)>) {
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let rss = &self.settled;
+        rows.push((
+            "server CPU",
+            format!(
+                "{:.2} s under load, {:.2} s settled ({:.1} s later)",
+                self.cpu_load_s, self.cpu_settled_s, self.settle_s
+            ),
+        ));
+        rows.push(("values per server CPU second", format!("{:.0}", self.points_per_cpu_s)));
+        rows.push((
+            "server memory",
+            format!(
+                "{:.1} MiB anonymous, {:.1} MiB of files, {:.1} MiB at the peak",
+                mib(rss.rss_anon_bytes),
+                mib(rss.rss_file_bytes),
+                mib(rss.rss_peak_bytes)
+            ),
+        ));
+        rows.push((
+            "written to disk",
+            format!(
+                "{:.1} MiB, {:.2} bytes a value",
+                mib(self.settled.written_bytes - self.before.written_bytes),
+                self.written_bytes_per_point
+            ),
+        ));
+        if let (Some(disk), Some(each)) = (&self.disk, self.disk_bytes_per_point) {
+            rows.push((
+                "disk use",
+                format!("{:.1} MiB, {each:.3} bytes a value", mib(disk.allocated_bytes)),
+            ));
+        }
+    }
+}
+
+fn percentiles(of: &Percentiles) -> String {
+    format!(
+        "mean {:.2}, p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2} ms",
+        of.mean_ms, of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms, of.max_ms
+    )
+}

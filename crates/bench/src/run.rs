@@ -1,0 +1,232 @@
+//! Carries out what the command line asks for: builds the pieces, runs them, hands results on.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::args::{
+    Args, CalibrateArgs, Command, DataArgs, GenerateArgs, LoadArgs, PaceName,
+};
+use crate::cursor::Share;
+use crate::disorder::{Disorder, Shuffle};
+use crate::encode::{Encoder, Format, Precision};
+use crate::feed::Feed;
+use crate::fleet::{Fleet, Shape};
+use crate::http::Client;
+use crate::load::{Load, fill};
+use crate::pace::Pace;
+use crate::result::{LoadResult, Observed};
+use crate::server::{Watched, thread_cpu_ns};
+use crate::sink;
+use crate::target::Target;
+
+/// Carries out a command; false when something was wrong with the server's answers.
+pub(crate) fn run(args: Args) -> io::Result<bool> {
+    match args.command {
+        Command::Load(args) => load(&args),
+        Command::Generate(args) => generate(&args).map(|()| true),
+        Command::Calibrate(args) => calibrate(&args).map(|()| true),
+    }
+}
+
+fn load(args: &LoadArgs) -> io::Result<bool> {
+    let fleet = fleet(&args.data);
+    let load = plan_load(args, &fleet)?;
+    let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
+    let result = measure(&load, &watched, args.server.settle_max)?;
+    if let Some(path) = &args.json {
+        write_json(path, &result)?;
+    }
+    if args.json.as_deref() != Some(Path::new("-")) {
+        io::stdout().write_all(result.table().as_bytes())?;
+    }
+    Ok(result.write.errors.is_empty())
+}
+
+/// Runs a load and waits until the server is quiet.
+pub(crate) fn measure(
+    load: &Load<'_>,
+    watched: &Watched,
+    settle_max: Duration,
+) -> io::Result<LoadResult> {
+    let (before, disk_before) = (watched.reading(), watched.disk_use());
+    let outcome = load.run(watched)?;
+    let loaded = watched.reading();
+    let begin = Instant::now();
+    for (method, path) in load.target.conclusion() {
+        // Older servers lack these requests; the figures are then simply not settled as far.
+        let _ = Client::new(&load.address).send(method, path, "", b"");
+    }
+    let settled = watched.settle(settle_max);
+    let settle_s = begin.elapsed().as_secs_f64();
+    let disk = watched.disk_use();
+    let observed = Observed { before, loaded, settled, settle_s, disk_before, disk };
+    Ok(LoadResult::new(load, &outcome, &observed))
+}
+
+/// The fleet that the command line describes.
+pub(crate) fn fleet(data: &DataArgs) -> Fleet {
+    let interval = data.interval.map(|interval| interval.as_millis() as i64);
+    Fleet::new(Shape {
+        profile: data.profile,
+        seed: data.seed,
+        sources: data.sources.max(1),
+        fields: data.fields.unwrap_or(data.profile.fields()),
+        start_ms: data.start,
+        interval_ms: interval.unwrap_or(data.profile.interval_ms()).max(1),
+    })
+}
+
+fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
+    let disorder = disorder(&args.data, fleet)?;
+    let target = args.server.target;
+    let door = target.door();
+    let address = if target.is_null() {
+        sink::start(None)?.to_string()
+    } else {
+        let url = args.server.url.trim_start_matches("http://");
+        url.trim_end_matches('/').to_owned()
+    };
+    let fields = fleet.fields_per_source() as f64 / fleet.tables.len().max(1) as f64;
+    let points_per_line = if door.format == Format::Lines { fields } else { 1.0 };
+    let requests_per_second = args.rate as f64 / (args.batch as f64 * points_per_line);
+    let mut batch = args.batch;
+    let pace = match args.pace {
+        PaceName::Closed => Pace::Closed { think_ms: args.think.as_millis() as u64 },
+        PaceName::Fixed => Pace::Fixed { requests_per_second },
+        PaceName::Poisson => Pace::Poisson { requests_per_second },
+        PaceName::Phased => {
+            let rows = fleet.tables.len() as u64;
+            batch = if door.format == Format::Lines { rows } else { fleet.fields_per_source() };
+            Pace::Phased { interval_ms: fleet.shape.interval_ms as u64 }
+        }
+    };
+    Ok(Load {
+        fleet,
+        disorder,
+        target,
+        address,
+        precision: args.precision.unwrap_or(precision(target, fleet)),
+        connections: args.connections.clamp(1, fleet.shape.sources),
+        batch,
+        steps: steps(&args.data, fleet),
+        block: args.data.rows_per_source,
+        pace,
+        limit: args.seconds.map(Duration::from_secs_f64),
+        ack: args.ack.clone(),
+        progress: !args.quiet,
+    })
+}
+
+/// The door's unit, unless times would lose digits in it.
+pub(crate) fn precision(target: Target, fleet: &Fleet) -> Precision {
+    let shape = &fleet.shape;
+    let whole = shape.start_ms % 1000 == 0 && shape.interval_ms % 1000 == 0;
+    match target.door().precision {
+        Precision::S if !whole => Precision::Ms,
+        precision => precision,
+    }
+}
+
+/// The steps that hold the asked number of values.
+fn steps(data: &DataArgs, fleet: &Fleet) -> std::ops::Range<u64> {
+    let count = data.steps.unwrap_or(data.points.div_ceil(fleet.series().max(1)));
+    data.first_step..data.first_step + count.max(1)
+}
+
+fn disorder(data: &DataArgs, fleet: &Fleet) -> io::Result<Disorder> {
+    let (late, late_steps_max) = data.late.unwrap_or_default();
+    let disorder = Disorder {
+        shuffle: data.shuffle,
+        late,
+        late_steps_max,
+        delay: data.delay,
+        repeated: data.repeat,
+        gaps: data.gaps,
+        missing_fields: data.missing_fields,
+    };
+    if disorder.shuffle == Shuffle::Series && !(disorder.is_tidy() && fleet.separable()) {
+        return Err(io::Error::other(
+            "--shuffle series goes with tidy rows of independent fields only; drop --late, \
+             --repeat, --gaps and --missing-fields, or choose the profile tsbs-cpu",
+        ));
+    }
+    Ok(disorder)
+}
+
+fn generate(args: &GenerateArgs) -> io::Result<()> {
+    let fleet = fleet(&args.data);
+    let disorder = disorder(&args.data, &fleet)?;
+    let door = args.target.door();
+    let share = Share::of(&fleet, 0, 1, steps(&args.data, &fleet), args.data.rows_per_source);
+    let mut feed = Feed::new(&fleet, disorder, share, door.format, args.lines);
+    let precision = args.precision.unwrap_or(precision(args.target, &fleet));
+    let mut encoder = Encoder::new(&fleet, door.format, precision);
+    let mut body = Vec::new();
+    fill(&mut feed, &mut encoder, &mut body);
+    io::stdout().write_all(&body)
+}
+
+fn calibrate(args: &CalibrateArgs) -> io::Result<()> {
+    let shape = Shape {
+        profile: args.profile,
+        seed: 123,
+        sources: 4000,
+        fields: args.profile.fields(),
+        start_ms: 1_767_225_600_000,
+        interval_ms: args.profile.interval_ms(),
+    };
+    let fleet = Fleet::new(shape);
+    let mut out = io::stdout();
+    for target in [Target::Null, Target::NullPut, Target::FoliotJson] {
+        let door = target.door();
+        let share = Share::of(&fleet, 0, 1, 0..u64::MAX, 1);
+        let mut feed = Feed::new(&fleet, Disorder::default(), share, door.format, 1000);
+        let mut encoder = Encoder::new(&fleet, door.format, door.precision);
+        let (mut body, mut points, mut bytes) = (Vec::new(), 0, 0);
+        let (begin, cpu_ns) = (Instant::now(), thread_cpu_ns());
+        while begin.elapsed().as_secs_f64() < args.seconds {
+            points += fill(&mut feed, &mut encoder, &mut body);
+            bytes += body.len() as u64;
+        }
+        let cpu_s = ((thread_cpu_ns() - cpu_ns) as f64 / 1e9).max(1e-9);
+        let (rate, volume) = (points as f64 / cpu_s / 1e6, bytes as f64 / cpu_s / 1e6);
+        let format = door.format;
+        writeln!(out, "render {format:?}: {rate:.1} M values, {volume:.0} MB per CPU second")?;
+    }
+    for target in [Target::Null, Target::NullPut] {
+        let load = Load {
+            fleet: &fleet,
+            disorder: Disorder::default(),
+            target,
+            address: sink::start(None)?.to_string(),
+            precision: target.door().precision,
+            connections: 1,
+            batch: 1000,
+            steps: 0..u64::MAX,
+            block: 1,
+            pace: Pace::Closed { think_ms: 0 },
+            limit: Some(Duration::from_secs_f64(args.seconds)),
+            ack: None,
+            progress: false,
+        };
+        let result = measure(&load, &Watched::default(), Duration::ZERO)?;
+        let cpu = 1e3 / result.client.ns_per_point;
+        let wall = result.write.points_per_s / 1e6;
+        writeln!(
+            out,
+            "send to {target:?}: {cpu:.1} M values per client CPU second, {wall:.1} M/s wall"
+        )?;
+    }
+    Ok(())
+}
+
+fn write_json(path: &Path, result: &LoadResult) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(result)?;
+    text.push('\n');
+    if path == Path::new("-") {
+        return io::stdout().write_all(text.as_bytes());
+    }
+    fs::write(path, text)
+}
