@@ -37,14 +37,14 @@ use std::sync::Arc;
 /// The outside world as the store sees it. Paths are absolute or relative to the process.
 ///
 /// Durability contract: bytes appended survive a power cut once [`AppendFile::sync`] returned; a
-/// created, renamed or removed name survives once [`Disk::sync_dir`] of its directory returned. Until
-/// then each of them survives, or not, on its own: a name without its bytes, late bytes without early
-/// ones (the hole reads as zeros), the second rename without the first.
+/// created, renamed or removed name survives once [`Disk::sync_dir`] of its directory returned.
+/// Until then each of them survives, or not, on its own: a name without its bytes, late bytes
+/// without early ones (the hole reads as zeros), the second rename without the first.
 pub trait Disk: Send + Sync + 'static {
     /// Creates a directory and its parents; they are durable when it returns.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
-    /// Names of the entries of a directory, in no order. The room's own lock file and names that are
-    /// not UTF-8 (the store never writes such) are left out.
+    /// Names of the entries of a directory, in no order. The room's own lock file and names that
+    /// are not UTF-8 (the store never writes such) are left out.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Whether a file or directory of that name exists.
     fn exists(&self, path: &Path) -> bool;
@@ -53,26 +53,26 @@ pub trait Disk: Send + Sync + 'static {
     /// Creates an empty file for appending, replacing one of the same name. Until the directory is
     /// synced a power cut may leave the old file, the new one or neither.
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
-    /// Cuts an existing file, which nobody appends to, to `len` bytes, for a torn tail. A longer `len`
-    /// than the file's is an `ErrorKind::InvalidInput`. Durable after `sync_dir`.
+    /// Cuts an existing file, which nobody appends to, to `len` bytes, for a torn tail. A longer
+    /// `len` than the file's is an `ErrorKind::InvalidInput`. Durable after `sync_dir`.
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;
-    /// Renames a file, replacing the target: a power cut leaves the old names or the new one. Durable
-    /// after `sync_dir` of the target's directory and, when it differs, of the source's.
+    /// Renames a file, replacing the target: a power cut leaves the old names or the new one.
+    /// Durable after `sync_dir` of the target's directory and, when it differs, of the source's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes names created, renamed and removed in `dir` durable. After an error the names concerned
-    /// may be lost, even when a later call succeeds.
+    /// Makes names created, renamed and removed in `dir` durable. After an error the names
+    /// concerned may be lost, even when a later call succeeds.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Takes the exclusive lock of a directory; it is released when the returned guard is dropped or
-    /// the process ends in whatever way. `ErrorKind::WouldBlock` when someone else holds it.
+    /// Takes the exclusive lock of a directory; it is released when the returned guard is dropped
+    /// or the process ends in whatever way. `ErrorKind::WouldBlock` when someone else holds it.
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>>;
     /// Bytes free for use on the file system of `dir`.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
     /// Wall clock: nanoseconds since 1970. It may jump, in both directions.
     fn now_ns(&self) -> i64;
-    /// A clock that never goes back, in nanoseconds from an arbitrary origin. The origin changes with
-    /// a restart: never write it to a file.
+    /// A clock that never goes back, in nanoseconds from an arbitrary origin. The origin changes
+    /// with a restart: never write it to a file.
     fn monotonic_ns(&self) -> u64;
     /// Eight random bytes, unpredictable to clients on the real half.
     fn random(&self) -> u64;
@@ -92,12 +92,12 @@ pub trait ReadFile: Send + Sync {
 
 /// A file open for appending.
 pub trait AppendFile: Send {
-    /// Writes all of `bytes` at the end, to the operating system. On an error (a full disk) a prefix
-    /// of them may stand in the file; [`AppendFile::len`] tells how much.
+    /// Writes all of `bytes` at the end, to the operating system. On an error (a full disk) a
+    /// prefix of them may stand in the file; [`AppendFile::len`] tells how much.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Waits until everything appended is on stable storage (fdatasync). After an error the bytes not
-    /// yet synced may be lost although they can still be read and a later sync succeeds: that is how
-    /// Linux behaves, and why a failed sync must not be retried.
+    /// Waits until everything appended is on stable storage (fdatasync). After an error the bytes
+    /// not yet synced may be lost although they can still be read and a later sync succeeds: that
+    /// is how Linux behaves, and why a failed sync must not be retried.
     fn sync(&mut self) -> io::Result<()>;
     /// Bytes in the file.
     fn len(&self) -> u64;

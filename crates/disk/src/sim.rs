@@ -68,8 +68,8 @@ impl SimDisk {
 
     /// Cuts the power now and returns the machine as it comes up again: locks free, no faults
     /// planned, the operation counter and the monotonic clock at zero. Of what was not synced each
-    /// append survives wholly, in part, as zeros or not at all, and each change of a name survives or
-    /// not. Every later operation on the old machine fails.
+    /// append survives wholly, in part, as zeros or not at all, and each change of a name survives
+    /// or not. Every later operation on the old machine fails.
     pub fn crash(&self) -> Self {
         let mut old = self.machine.lock();
         old.faults.cut_power();
@@ -87,8 +87,8 @@ impl SimDisk {
         })
     }
 
-    /// Plans a fault for the `n`-th operation, counted from now and from 1, of those that `kind` can
-    /// hit, see [`FaultKind`]. Several faults may be planned at once.
+    /// Plans a fault for the `n`-th operation, counted from now and from 1, of those that `kind`
+    /// can hit, see [`FaultKind`]. Several faults may be planned at once.
     pub fn fail_after(&self, n: u64, kind: FaultKind) {
         self.machine.lock().faults.plan(n, kind);
     }

@@ -36,8 +36,8 @@ impl Fate {
     }
 }
 
-/// How a power cut treats what was not synced. The extremes are rare when each piece is drawn on its
-/// own, yet they are what a small machine mostly shows: so they are drawn first.
+/// How a power cut treats what was not synced. The extremes are rare when each piece is drawn on
+/// its own, yet they are what a small machine mostly shows: so they are drawn first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     /// Everything is lost.

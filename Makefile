@@ -1,0 +1,37 @@
+# Every job of the house, by one word each. Needs Rust and a C compiler, nothing else,
+# save where a target says so.
+
+CARGO ?= cargo
+
+.PHONY: help run test check fmt tidy test-foreign deny bench sim
+
+help:            ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+run:             ## build, then serve on 127.0.0.1:4242 with this host's own measurements
+	$(CARGO) build --release -p foliot
+	./target/release/foliot serve --data-dir ./foliot-data --set agent.host=true
+
+check:           ## fast: format, lints, house rules
+	$(CARGO) fmt --all --check
+	$(CARGO) run --quiet -p foliot-xtask -- tidy
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+test: check      ## everything that needs only Rust and a C compiler
+	$(CARGO) test --workspace --locked
+
+test-foreign:    ## foreign clients and servers against ours; installs what it needs
+	tests/foreign/run
+
+deny:            ## licences, advisories and sources of all dependencies
+	tools/deny
+
+bench:           ## speed and size of each room's hot loops, next to what they must reach
+	tools/bench
+
+sim:             ## crash the store a hundred thousand times, from a random seed
+	$(CARGO) run --release -p foliot-sim -- --rounds 100000
+
+fmt:             ## format and wrap
+	$(CARGO) fmt --all
+	$(CARGO) run --quiet -p foliot-xtask -- wrap
