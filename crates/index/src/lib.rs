@@ -1,1 +1,31 @@
-//! Labels to series ids: registry, postings and their file formats.
+//! Labels to series ids: the registry, and its bytes for wal and checkpoint files.
+//!
+//! A series is (namespace, measurement, field, labels). The registry gives each a dense id (sid) at
+//! first sight, finds it again from the hash of a row's raw bytes, selects series by their names and
+//! labels, and spells ids out. Ids belong to an epoch and are never reused in it.
+//!
+//! What this room is not: it holds no samples, knows no protocol, and opens no file by itself; the
+//! engine puts its records into the wal and its checkpoints into files of the `segment` format.
+
+mod dictionary;
+mod error;
+mod identity;
+mod limits;
+mod list;
+mod lookup;
+mod names;
+mod pages;
+mod postings;
+mod record;
+mod register;
+mod registry;
+mod select;
+mod slots;
+
+pub use error::Error;
+pub use identity::{Description, Identity};
+pub use limits::{FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+pub use list::Listed;
+pub use lookup::{Run, Sids};
+pub use names::SymbolKind;
+pub use registry::{Counts, Mark, Registered, Registry, Resolver};

@@ -1,0 +1,45 @@
+//! Every named limit of the room with its reason.
+
+/// Longest measurement, field or label name in bytes. OpenTSDB and InfluxDB clients stay far below;
+/// a longer one is a value that slipped into a name.
+pub const NAME_BYTES_MAX: usize = 1 << 10;
+
+/// Longest label value in bytes: room for a URL or a container's full name, but not for a document.
+pub const VALUE_BYTES_MAX: usize = 4 << 10;
+
+/// Most labels per series that [`Limits::labels`] may allow. Sources are stored as one dictionary
+/// entry of at most five bytes per label, see [`ENTRY_BYTES_MAX`].
+pub const LABELS_MAX: usize = 1 << 10;
+
+/// Most fields that one row may have: its ids lie contiguous in one page of the lookup.
+pub const FIELDS_MAX: usize = 1 << 14;
+
+/// Longest dictionary entry in bytes: eight of them (a group) must fit into one page of 64 KiB.
+pub(crate) const ENTRY_BYTES_MAX: usize = 8_000;
+
+/// Ids stay below this: one bit of a stored id says whether it is one.
+pub(crate) const IDS_MAX: u32 = (1 << 31) - 1;
+
+/// Rows registered per lock hold, so that a query waits for microseconds when a million series
+/// arrive at once.
+pub(crate) const CHUNK_ROWS_MAX: usize = 256;
+
+/// Spellings and shapes remembered per series. A client that permutes its labels or fields at
+/// will must not grow the lookup for ever; its rows are then resolved by name each time.
+pub(crate) const SPELLINGS_PER_SERIES_MAX: u32 = 4;
+
+/// Bytes of records that a checkpoint encodes per lock hold and writes as one extent.
+pub(crate) const CHECKPOINT_SLICE_BYTES: usize = 256 << 10;
+
+/// What a source may look like. The server sets it from its configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most labels per series (`limits.labels`); values above [`LABELS_MAX`] count as that.
+    pub labels: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { labels: 64 }
+    }
+}

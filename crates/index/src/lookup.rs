@@ -1,0 +1,252 @@
+//! The lookup: from the hash of a row's raw key and shape to its series, without parsing either.
+//!
+//! It is a cache that is relearned by use, never stored: twelve bytes per spelling, 64 bits of one
+//! half of the hash and a run code. The shard comes from the other half, so 76 bits must agree
+//! before a row is taken for a known one; the hash is keyed, see [`foliot_model::KeyHasher`].
+
+use crate::limits::FIELDS_MAX;
+use crate::pages::Pages;
+
+const SHARD_BITS: u32 = 12;
+const SLOTS_MIN: usize = 4;
+const LIST_PAGE_IDS: usize = 1 << 16;
+const IS_LIST: u32 = 1 << 31;
+const EMPTY: u32 = u32::MAX;
+
+/// Where the ids of a row's series are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Consecutive ids from this one on, in field order.
+    Consecutive(u32),
+    /// An explicit list; the number means something to [`crate::Resolver::sids`] only.
+    List(u32),
+}
+
+/// The series ids of one row, in field order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sids<'a> {
+    first: u32,
+    count: u32,
+    list: Option<&'a [u32]>,
+}
+
+impl<'a> Sids<'a> {
+    pub(crate) fn consecutive(first: u32, count: u32) -> Self {
+        Self { first, count, list: None }
+    }
+
+    /// The ids in `list`, recognised when they are consecutive.
+    pub(crate) fn of(list: &'a [u32]) -> Self {
+        let first = list.first().copied().unwrap_or_default();
+        let is_run = list.iter().zip(first..).all(|(&sid, expected)| sid == expected);
+        Self { first, count: list.len() as u32, list: (!is_run).then_some(list) }
+    }
+
+    /// The first id.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Number of ids.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The ids as a list, or nothing when they are consecutive from [`Sids::first`] on.
+    #[inline]
+    pub fn list(&self) -> Option<&'a [u32]> {
+        self.list
+    }
+
+    /// The id of the field numbered `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<u32> {
+        match self.list {
+            Some(list) => list.get(index).copied(),
+            None => (index < self.count as usize).then(|| self.first + index as u32),
+        }
+    }
+
+    /// The ids in field order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let Self { first, count, list } = *self;
+        let at = move |index: u32| list.and_then(|list| list.get(index as usize).copied());
+        (0..count).map(move |index| at(index).unwrap_or(first + index))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Two halves, so that a slot is twelve bytes.
+    tag: [u32; 2],
+    code: u32,
+}
+
+const FREE: Slot = Slot { tag: [0; 2], code: EMPTY };
+
+#[derive(Debug, Default)]
+struct Shard {
+    slots: Box<[Slot]>,
+    used: u32,
+}
+
+/// Known spellings.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    shards: Vec<Shard>,
+    lists: Vec<Vec<u32>>,
+    /// Spellings remembered of each source, up to 255.
+    spellings: Pages<u8>,
+    entries: u64,
+}
+
+/// The two halves: which shard, and the tag inside.
+#[inline]
+fn split(key_hash: u128, shape_hash: u128) -> (usize, u64) {
+    let hash = key_hash ^ shape_hash;
+    ((hash >> (128 - SHARD_BITS)) as usize, hash as u64)
+}
+
+impl Lookup {
+    pub(crate) fn new() -> Self {
+        Self {
+            shards: (0..1 << SHARD_BITS).map(|_| Shard::default()).collect(),
+            lists: Vec::new(),
+            spellings: Pages::default(),
+            entries: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, key_hash: u128, shape_hash: u128) -> Option<Run> {
+        let (shard, tag) = split(key_hash, shape_hash);
+        let code = self.shards.get(shard)?.find(tag)?;
+        Some(if code & IS_LIST == 0 { Run::Consecutive(code) } else { Run::List(code ^ IS_LIST) })
+    }
+
+    #[inline]
+    pub(crate) fn sids(&self, run: Run, count: u32) -> Sids<'_> {
+        match run {
+            Run::Consecutive(first) => Sids::consecutive(first, count),
+            Run::List(at) => {
+                let start = at as usize % LIST_PAGE_IDS;
+                let page = self.lists.get(at as usize / LIST_PAGE_IDS);
+                let list = page.and_then(|page| page.get(start..start + count as usize));
+                let list = list.unwrap_or_default();
+                Sids { first: list.first().copied().unwrap_or(0), count, list: Some(list) }
+            }
+        }
+    }
+
+    /// Number of spellings known.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Remembers a spelling of a row of `source`, unless that has `allowed` already.
+    pub(crate) fn learn(
+        &mut self,
+        hashes: (u128, u128),
+        sids: Sids<'_>,
+        source: u32,
+        allowed: u32,
+    ) {
+        let (index, tag) = split(hashes.0, hashes.1);
+        if self.shards.get(index).is_none_or(|shard| shard.find(tag).is_some()) {
+            return;
+        }
+        while self.spellings.len() <= source {
+            self.spellings.push(0);
+        }
+        let Some(spellings) = self.spellings.get_mut(source) else { return };
+        if u32::from(*spellings) >= allowed {
+            return;
+        }
+        *spellings = spellings.saturating_add(1);
+        let code = match sids.list() {
+            None => Some(sids.first()),
+            Some(list) => keep_list(&mut self.lists, list).map(|at| at | IS_LIST),
+        };
+        if let (Some(shard), Some(code)) = (self.shards.get_mut(index), code) {
+            shard.insert(tag, code);
+            self.entries += 1;
+        }
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let slots: usize = self.shards.iter().map(|shard| shard.slots.len()).sum();
+        let lists: usize = self.lists.iter().map(Vec::capacity).sum();
+        slots * size_of::<Slot>()
+            + self.shards.len() * size_of::<Shard>()
+            + lists * 4
+            + self.spellings.memory_bytes()
+    }
+}
+
+fn keep_list(lists: &mut Vec<Vec<u32>>, list: &[u32]) -> Option<u32> {
+    debug_assert!(list.len() <= FIELDS_MAX);
+    if lists.last().is_none_or(|page| page.len() + list.len() > LIST_PAGE_IDS) {
+        lists.push(Vec::new());
+    }
+    let index = u32::try_from(lists.len() - 1).ok().filter(|index| *index < 1 << 14)?;
+    let page = lists.last_mut()?;
+    let at = index * LIST_PAGE_IDS as u32 + page.len() as u32;
+    page.extend_from_slice(list);
+    Some(at)
+}
+
+impl Shard {
+    #[inline]
+    fn home(&self, tag: u64) -> usize {
+        (((tag >> 32) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn find(&self, tag: u64) -> Option<u32> {
+        let halves = [tag as u32, (tag >> 32) as u32];
+        let mut at = self.home(tag);
+        loop {
+            let slot = self.slots.get(at)?;
+            if slot.code == EMPTY {
+                return None;
+            }
+            if slot.tag == halves {
+                return Some(slot.code);
+            }
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        }
+    }
+
+    fn insert(&mut self, tag: u64, code: u32) {
+        // At most 7/8 full, and growth by a quarter: the average slot count per entry is 1.3.
+        if (self.used as usize + 1) * 8 > self.slots.len() * 7 {
+            let capacity = (self.slots.len() * 5 / 4).max(self.slots.len() + SLOTS_MIN);
+            let old = std::mem::replace(&mut self.slots, vec![FREE; capacity].into());
+            self.used = 0;
+            for slot in old.iter().filter(|slot| slot.code != EMPTY) {
+                let [low, high] = slot.tag;
+                self.put(u64::from(high) << 32 | u64::from(low), slot.code);
+            }
+        }
+        self.put(tag, code);
+    }
+
+    fn put(&mut self, tag: u64, code: u32) {
+        let mut at = self.home(tag);
+        while self.slots.get(at).is_some_and(|slot| slot.code != EMPTY) {
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
+        }
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = Slot { tag: [tag as u32, (tag >> 32) as u32], code };
+            self.used += 1;
+        }
+    }
+}

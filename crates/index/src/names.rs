@@ -1,0 +1,483 @@
+//! Names: everything registered, by number and by name.
+//!
+//! All of it only grows, and every number is the position at which something was added:
+//! symbols (the strings, per kind), pairs (namespace, label name, label value), sources (namespace
+//! and a set of pairs), columns (namespace, measurement, field) and series (source, column).
+//! Everything but series is a [`Dictionary`] whose keys are the varints of those numbers.
+//!
+//! What this file does not know: who registers, in which order locks are taken, and how records
+//! are written (`record.rs`).
+
+use crate::dictionary::Dictionary;
+use crate::limits::IDS_MAX;
+use crate::pages::Pages;
+use crate::postings::Postings;
+use crate::slots::Slots;
+use foliot_codec::varint::{get_u32, put_u32};
+use std::collections::BTreeMap;
+
+/// Kinds of symbols. Each kind is numbered by itself, from 1, in the order of first sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SymbolKind {
+    /// Names of measurements.
+    Measurement = 0,
+    /// Names of fields.
+    Field = 1,
+    /// Names of labels.
+    LabelName = 2,
+    /// Values of labels.
+    LabelValue = 3,
+}
+
+impl SymbolKind {
+    /// All kinds by number.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Measurement, Self::Field, Self::LabelName, Self::LabelValue];
+}
+
+/// Shards of the tables that grow with the number of series.
+const SHARDS_MANY: usize = 256;
+/// Shards of the tables that do not.
+const SHARDS_FEW: usize = 16;
+/// The first series of a source, so many of them, are found by walking.
+const WALK_MAX: u32 = 32;
+const NONE: u32 = u32::MAX;
+
+/// Members by (namespace, symbol): the pairs of a label name, the columns of a measurement.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    keys: Dictionary,
+    members: Postings,
+    of_namespace: BTreeMap<u32, Vec<u32>>,
+}
+
+/// Everything registered.
+#[derive(Debug)]
+pub(crate) struct Names {
+    symbols: [Dictionary; 4],
+    pairs: Dictionary,
+    sources: Dictionary,
+    columns: Dictionary,
+    series: Pages<[u32; 2]>,
+    series_slots: Slots,
+    /// For each source its first series.
+    first_series: Pages<u32>,
+    /// For each source the number of its series, up to 255.
+    series_counts: Pages<u8>,
+    pub(crate) sources_of_pair: Postings,
+    pub(crate) series_of_column: Postings,
+    pub(crate) pairs_of_label: Groups,
+    pub(crate) columns_of_measurement: Groups,
+    classes: BTreeMap<u32, (u32, u32)>,
+    class_log: Vec<[u32; 3]>,
+    seed: u64,
+}
+
+/// Why something cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It is there already, under another number.
+    Known,
+    /// It mentions a number that was never given out.
+    Dangling,
+    /// No room for more.
+    Full,
+}
+
+impl Names {
+    pub(crate) fn new(seed: u64) -> Self {
+        let symbols = SymbolKind::ALL.map(|kind| {
+            let many = kind == SymbolKind::LabelValue;
+            let mut symbols = Dictionary::new(seed, if many { SHARDS_MANY } else { SHARDS_FEW });
+            // Symbols count from 1: number 0 is the empty string, which is no symbol.
+            symbols.push(b"");
+            symbols
+        });
+        Self {
+            symbols,
+            pairs: Dictionary::new(seed, SHARDS_MANY),
+            sources: Dictionary::new(seed, SHARDS_MANY),
+            columns: Dictionary::new(seed, SHARDS_FEW),
+            series: Pages::default(),
+            series_slots: Slots::new(SHARDS_MANY),
+            first_series: Pages::default(),
+            series_counts: Pages::default(),
+            sources_of_pair: Postings::default(),
+            series_of_column: Postings::default(),
+            pairs_of_label: Groups::new(seed),
+            columns_of_measurement: Groups::new(seed),
+            classes: BTreeMap::new(),
+            class_log: Vec::new(),
+            seed,
+        }
+    }
+
+    pub(crate) fn symbols(&self, kind: SymbolKind) -> &Dictionary {
+        let [measurements, fields, label_names, label_values] = &self.symbols;
+        match kind {
+            SymbolKind::Measurement => measurements,
+            SymbolKind::Field => fields,
+            SymbolKind::LabelName => label_names,
+            SymbolKind::LabelValue => label_values,
+        }
+    }
+
+    fn symbols_mut(&mut self, kind: SymbolKind) -> &mut Dictionary {
+        let [measurements, fields, label_names, label_values] = &mut self.symbols;
+        match kind {
+            SymbolKind::Measurement => measurements,
+            SymbolKind::Field => fields,
+            SymbolKind::LabelName => label_names,
+            SymbolKind::LabelValue => label_values,
+        }
+    }
+
+    /// The string of a symbol; registration has seen that it is UTF-8.
+    pub(crate) fn symbol(&self, kind: SymbolKind, id: u32) -> &str {
+        let bytes = self.symbols(kind).get(id).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn pairs(&self) -> &Dictionary {
+        &self.pairs
+    }
+
+    pub(crate) fn sources(&self) -> &Dictionary {
+        &self.sources
+    }
+
+    pub(crate) fn columns(&self) -> &Dictionary {
+        &self.columns
+    }
+
+    /// Number of series.
+    pub(crate) fn series_len(&self) -> u32 {
+        self.series.len()
+    }
+
+    /// Source and column of a series.
+    #[inline]
+    pub(crate) fn series(&self, sid: u32) -> Option<(u32, u32)> {
+        self.series.get(sid).map(|[source, column]| (source, column))
+    }
+
+    /// Namespace, label name and label value of a pair.
+    pub(crate) fn pair(&self, pair: u32) -> Option<[u32; 3]> {
+        triple_of(self.pairs.get(pair)?)
+    }
+
+    /// Namespace, measurement and field of a column.
+    pub(crate) fn column(&self, column: u32) -> Option<[u32; 3]> {
+        triple_of(self.columns.get(column)?)
+    }
+
+    /// Namespace of a source and its pairs, ascending.
+    pub(crate) fn source(&self, source: u32) -> Option<(u32, PairIds<'_>)> {
+        let mut rest = self.sources.get(source)?;
+        let namespace = get_u32(&mut rest).ok()?;
+        Some((namespace, PairIds { rest, pair: 0 }))
+    }
+
+    /// The series of `source` in `column`.
+    pub(crate) fn find_series(&self, source: u32, column: u32) -> Option<u32> {
+        let first = self.first_series.get(source).filter(|first| *first != NONE)?;
+        for sid in first..first.saturating_add(WALK_MAX) {
+            match self.series.get(sid) {
+                Some([s, c]) if s == source => {
+                    if c == column {
+                        return Some(sid);
+                    }
+                }
+                _ => break,
+            }
+        }
+        let wanted = Some([source, column]);
+        let hash = series_hash(self.seed, source, column);
+        self.series_slots.find(hash, |sid| self.series.get(sid) == wanted)
+    }
+
+    /// Number of series of a source, up to 255.
+    pub(crate) fn series_count(&self, source: u32) -> u32 {
+        self.series_counts.get(source).unwrap_or(0).into()
+    }
+
+    /// The retention class of a series.
+    pub(crate) fn class(&self, sid: u32) -> u32 {
+        let before = self.classes.range(..=sid).next_back();
+        before.filter(|(_, (end, _))| sid < *end).map_or(0, |(_, (_, class))| *class)
+    }
+
+    /// All assignments of classes in order: first series, count, class.
+    pub(crate) fn class_log(&self) -> &[[u32; 3]] {
+        &self.class_log
+    }
+
+    /// Whether a chunk of registrations fits.
+    pub(crate) fn has_room(&self) -> bool {
+        let dictionaries = [&self.pairs, &self.sources, &self.columns];
+        self.series.len() < IDS_MAX - (1 << 24)
+            && self.symbols.iter().all(Dictionary::has_room)
+            && dictionaries.into_iter().all(Dictionary::has_room)
+            && self.sources_of_pair.has_room()
+            && self.series_of_column.has_room()
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.symbols.iter().map(Dictionary::memory_bytes).sum::<usize>()
+            + self.pairs.memory_bytes()
+            + self.sources.memory_bytes()
+            + self.columns.memory_bytes()
+            + self.series.memory_bytes()
+            + self.series_slots.memory_bytes()
+            + self.first_series.memory_bytes()
+            + self.series_counts.memory_bytes()
+            + self.sources_of_pair.memory_bytes()
+            + self.series_of_column.memory_bytes()
+            + self.pairs_of_label.memory_bytes()
+            + self.columns_of_measurement.memory_bytes()
+            + (self.classes.len() * 2 + self.class_log.capacity()) * 12
+    }
+}
+
+/// Adding. Each checks that what it mentions exists and that it is new.
+impl Names {
+    pub(crate) fn add_symbol(&mut self, kind: SymbolKind, name: &[u8]) -> Result<u32, Refusal> {
+        add_entry(self.symbols_mut(kind), name)
+    }
+
+    pub(crate) fn add_pair(&mut self, [namespace, name, value]: [u32; 3]) -> Result<u32, Refusal> {
+        self.check_symbol(SymbolKind::LabelName, name)?;
+        self.check_symbol(SymbolKind::LabelValue, value)?;
+        let pair = add_entry(&mut self.pairs, &Key::of(&[namespace, name, value]))?;
+        self.sources_of_pair.open();
+        self.pairs_of_label.add(namespace, name, pair)?;
+        Ok(pair)
+    }
+
+    pub(crate) fn add_column(&mut self, numbers: [u32; 3]) -> Result<u32, Refusal> {
+        let [namespace, measurement, field] = numbers;
+        self.check_symbol(SymbolKind::Measurement, measurement)?;
+        self.check_symbol(SymbolKind::Field, field)?;
+        let column = add_entry(&mut self.columns, &Key::of(&numbers))?;
+        self.series_of_column.open();
+        self.columns_of_measurement.add(namespace, measurement, column)?;
+        Ok(column)
+    }
+
+    /// Adds a source of `pairs`, which ascend.
+    pub(crate) fn add_source(&mut self, namespace: u32, pairs: &[u32]) -> Result<u32, Refusal> {
+        let in_namespace = |pair| self.pair(pair).is_some_and(|[n, _, _]| n == namespace);
+        if !pairs.is_sorted_by(|a, b| a < b) || !pairs.iter().all(|&pair| in_namespace(pair)) {
+            return Err(Refusal::Dangling);
+        }
+        let mut key = Vec::with_capacity(5 * (pairs.len() + 1));
+        put_source_key(&mut key, namespace, pairs);
+        let source = add_entry(&mut self.sources, &key)?;
+        self.first_series.push(NONE);
+        self.series_counts.push(0);
+        for &pair in pairs {
+            self.sources_of_pair.add(pair, source);
+        }
+        Ok(source)
+    }
+
+    /// Adds the series of a source in a column of the same namespace.
+    pub(crate) fn add_series(&mut self, source: u32, column: u32) -> Result<u32, Refusal> {
+        let sid = self.series.len();
+        if sid >= IDS_MAX {
+            return Err(Refusal::Full);
+        }
+        if self.find_series(source, column).is_some() {
+            return Err(Refusal::Known);
+        }
+        let first = self.first_series.get_mut(source).ok_or(Refusal::Dangling)?;
+        if *first == NONE {
+            *first = sid;
+        }
+        let first = *first;
+        self.series.push([source, column]);
+        let mut walk = first..first.saturating_add(WALK_MAX);
+        let is_source = |at: u32| self.series.get(at).is_some_and(|[s, _]| s == source);
+        if !walk.contains(&sid) || !walk.by_ref().take((sid - first) as usize).all(is_source) {
+            let (seed, series) = (self.seed, &self.series);
+            let hash_of = |sid| match series.get(sid) {
+                Some([source, column]) => series_hash(seed, source, column),
+                None => 0,
+            };
+            self.series_slots.insert(series_hash(seed, source, column), sid, hash_of);
+        }
+        if let Some(count) = self.series_counts.get_mut(source) {
+            *count = count.saturating_add(1);
+        }
+        self.series_of_column.add(column, sid);
+        Ok(sid)
+    }
+
+    /// Assigns a retention class to `count` series from `first` on.
+    pub(crate) fn set_class(&mut self, first: u32, count: u32, class: u32) -> Result<(), Refusal> {
+        let end = first.checked_add(count).filter(|end| *end <= self.series.len());
+        let end = end.ok_or(Refusal::Dangling)?;
+        self.class_log.push([first, count, class]);
+        // Cut what overlaps, then put the new run between.
+        let overlapping: Vec<_> = self
+            .classes
+            .range(..end)
+            .rev()
+            .take_while(|(_, (run_end, _))| *run_end > first)
+            .map(|(start, run)| (*start, *run))
+            .collect();
+        for (start, (run_end, old)) in overlapping {
+            self.classes.remove(&start);
+            if start < first {
+                self.classes.insert(start, (first, old));
+            }
+            if run_end > end {
+                self.classes.insert(end, (run_end, old));
+            }
+        }
+        if class != 0 && first < end {
+            self.classes.insert(first, (end, class));
+        }
+        Ok(())
+    }
+
+    fn check_symbol(&self, kind: SymbolKind, id: u32) -> Result<(), Refusal> {
+        match id > 0 && id < self.symbols(kind).len() {
+            true => Ok(()),
+            false => Err(Refusal::Dangling),
+        }
+    }
+}
+
+fn add_entry(dictionary: &mut Dictionary, key: &[u8]) -> Result<u32, Refusal> {
+    let hash = dictionary.hash(key);
+    if dictionary.find_hashed(hash, key).is_some() {
+        return Err(Refusal::Known);
+    }
+    dictionary.push_hashed(hash, key).ok_or(Refusal::Full)
+}
+
+impl Groups {
+    fn new(seed: u64) -> Self {
+        Self {
+            keys: Dictionary::new(seed, SHARDS_FEW),
+            members: Postings::default(),
+            of_namespace: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, namespace: u32, symbol: u32, member: u32) -> Result<(), Refusal> {
+        let key = Key::of(&[namespace, symbol]);
+        let hash = self.keys.hash(&key);
+        let group = match self.keys.find_hashed(hash, &key) {
+            Some(group) => group,
+            None => {
+                let group = self.keys.push_hashed(hash, &key).ok_or(Refusal::Full)?;
+                self.members.open();
+                self.of_namespace.entry(namespace).or_default().push(symbol);
+                group
+            }
+        };
+        self.members.add(group, member);
+        Ok(())
+    }
+
+    fn group(&self, namespace: u32, symbol: u32) -> u32 {
+        self.keys.find(&Key::of(&[namespace, symbol])).unwrap_or(NONE)
+    }
+
+    /// The members of a symbol in a namespace, ascending.
+    pub(crate) fn members(&self, namespace: u32, symbol: u32) -> crate::postings::Ids<'_> {
+        self.members.iter(self.group(namespace, symbol))
+    }
+
+    /// The symbols that have members in a namespace, each once.
+    pub(crate) fn symbols(&self, namespace: u32) -> &[u32] {
+        self.of_namespace.get(&namespace).map_or(&[], Vec::as_slice)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let lists: usize = self.of_namespace.values().map(Vec::capacity).sum();
+        self.keys.memory_bytes() + self.members.memory_bytes() + lists * 4
+    }
+}
+
+/// A short key: up to three numbers as varints, without an allocation.
+pub(crate) struct Key {
+    bytes: [u8; 15],
+    len: usize,
+}
+
+impl Key {
+    pub(crate) fn of(numbers: &[u32]) -> Self {
+        debug_assert!(numbers.len() <= 3);
+        let mut key = Self { bytes: [0; 15], len: 0 };
+        for &number in numbers {
+            let mut rest = number;
+            loop {
+                let more = rest >= 0x80;
+                if let Some(byte) = key.bytes.get_mut(key.len) {
+                    *byte = (rest as u8 & 0x7f) | if more { 0x80 } else { 0 };
+                }
+                key.len += 1;
+                rest >>= 7;
+                if !more {
+                    break;
+                }
+            }
+        }
+        key
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+pub(crate) fn triple_of(mut key: &[u8]) -> Option<[u32; 3]> {
+    let mut take = || get_u32(&mut key).ok();
+    Some([take()?, take()?, take()?])
+}
+
+/// Appends the key of a source: its namespace, then its ascending pairs, the first as it is and the
+/// others as differences.
+pub(crate) fn put_source_key(out: &mut Vec<u8>, namespace: u32, pairs: &[u32]) {
+    put_u32(out, namespace);
+    let mut previous = 0;
+    for &pair in pairs {
+        put_u32(out, pair - previous);
+        previous = pair;
+    }
+}
+
+/// The pairs of a source, ascending.
+#[derive(Clone, Debug)]
+pub(crate) struct PairIds<'a> {
+    rest: &'a [u8],
+    pair: u32,
+}
+
+impl Iterator for PairIds<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.pair = self.pair.wrapping_add(get_u32(&mut self.rest).ok()?);
+        Some(self.pair)
+    }
+}
+
+fn series_hash(seed: u64, source: u32, column: u32) -> u64 {
+    let mixed = (u64::from(source) << 32 | u64::from(column)) ^ seed;
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ (mixed >> 32)
+}

@@ -1,0 +1,374 @@
+//! Records: what was registered, as bytes for the wal and for checkpoints.
+//!
+//! A sequence of records, each a tag byte and LEB128 varints; docs/format/index.md draws them:
+//!
+//! 1. `01 epoch`
+//! 2. `02 kind first count (length bytes)*count` symbols
+//! 3. `03 namespace first count (name value)*count` pairs, zigzag differences to the one before
+//! 4. `04 namespace first count (measurement field)*count` columns, likewise
+//! 5. `05 namespace first count (pairs difference*pairs)*count` sources
+//! 6. `06 first_series first_source sources columns difference*columns` series: so many sources in a
+//!    row have one series in each of these columns; series count up source by source
+//! 7. `07 first_series count class` retention class
+//!
+//! Every record says the number of the first thing it registers. Reading skips what is registered
+//! already and refuses a gap, so records may be read again in the same order.
+
+use crate::dictionary::Dictionary;
+use crate::names::{Names, Refusal, SymbolKind, triple_of};
+use crate::{Error, limits};
+use foliot_codec::varint::{get_i64, get_u32, put_i64, put_u32};
+use std::ops::Range;
+
+const EPOCH: u8 = 1;
+const SYMBOLS: u8 = 2;
+const PAIRS: u8 = 3;
+const COLUMNS: u8 = 4;
+const SOURCES: u8 = 5;
+const SERIES: u8 = 6;
+const CLASS: u8 = 7;
+
+/// Dictionaries of triples: namespace and two symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Triples {
+    Pairs,
+    Columns,
+}
+
+pub(crate) fn put_epoch(out: &mut Vec<u8>, epoch: u32) {
+    out.push(EPOCH);
+    put_u32(out, epoch);
+}
+
+/// Writes the entries `range` of a dictionary of symbols; entry 0 has the number `base`.
+pub(crate) fn put_symbols(
+    out: &mut Vec<u8>,
+    kind: SymbolKind,
+    dictionary: &Dictionary,
+    range: Range<u32>,
+    base: u32,
+) {
+    if range.is_empty() {
+        return;
+    }
+    out.extend([SYMBOLS, kind as u8]);
+    put_u32(out, base + range.start);
+    put_u32(out, range.len() as u32);
+    for id in range {
+        let name = dictionary.get(id).unwrap_or_default();
+        put_u32(out, name.len() as u32);
+        out.extend_from_slice(name);
+    }
+}
+
+/// Writes the entries `range` of a dictionary of pairs or columns.
+pub(crate) fn put_triples(
+    out: &mut Vec<u8>,
+    what: Triples,
+    dictionary: &Dictionary,
+    mut range: Range<u32>,
+    base: u32,
+) {
+    let get = |id| dictionary.get(id).and_then(triple_of).unwrap_or_default();
+    while !range.is_empty() {
+        let [namespace, ..] = get(range.start);
+        let end = range.clone().find(|&id| get(id)[0] != namespace).unwrap_or(range.end);
+        out.push(if what == Triples::Pairs { PAIRS } else { COLUMNS });
+        put_u32(out, namespace);
+        put_u32(out, base + range.start);
+        put_u32(out, end - range.start);
+        let mut previous = [0; 2];
+        for id in range.start..end {
+            let [_, a, b] = get(id);
+            put_i64(out, i64::from(a) - i64::from(previous[0]));
+            put_i64(out, i64::from(b) - i64::from(previous[1]));
+            previous = [a, b];
+        }
+        range.start = end;
+    }
+}
+
+/// Writes the entries `range` of a dictionary of sources.
+pub(crate) fn put_sources(
+    out: &mut Vec<u8>,
+    dictionary: &Dictionary,
+    mut range: Range<u32>,
+    base: u32,
+) {
+    let get = |id| {
+        let mut key = dictionary.get(id).unwrap_or_default();
+        (get_u32(&mut key).unwrap_or_default(), key)
+    };
+    while !range.is_empty() {
+        let (namespace, _) = get(range.start);
+        let end = range.clone().find(|&id| get(id).0 != namespace).unwrap_or(range.end);
+        out.push(SOURCES);
+        put_u32(out, namespace);
+        put_u32(out, base + range.start);
+        put_u32(out, end - range.start);
+        for id in range.start..end {
+            let (_, pairs) = get(id);
+            // A varint's last byte has its top bit clear.
+            put_u32(out, pairs.iter().filter(|&&byte| byte < 0x80).count() as u32);
+            out.extend_from_slice(pairs);
+        }
+        range.start = end;
+    }
+}
+
+/// Writes series as runs: sources that follow each other and have the same columns share a record.
+pub(crate) fn put_series(out: &mut Vec<u8>, first: u32, series: impl Iterator<Item = (u32, u32)>) {
+    let mut run = Run { first, source: 0, sources: 0, columns: Vec::new() };
+    let mut group: (u32, Vec<u32>) = (0, Vec::new());
+    let mut end = |group: &mut (u32, Vec<u32>), out: &mut Vec<u8>| {
+        let (source, columns) = (group.0, std::mem::take(&mut group.1));
+        if run.sources > 0 && source == run.source + run.sources && columns == run.columns {
+            run.sources += 1;
+            group.1 = columns;
+            group.1.clear();
+            return;
+        }
+        let next = run.first + run.sources * run.columns.len() as u32;
+        run.put(out);
+        run = Run { first: next, source, sources: 1, columns };
+    };
+    let mut any = false;
+    for (source, column) in series {
+        any = true;
+        if !group.1.is_empty() && (source != group.0 || group.1.len() >= limits::FIELDS_MAX) {
+            end(&mut group, out);
+        }
+        group.0 = source;
+        group.1.push(column);
+    }
+    if any {
+        end(&mut group, out);
+        // An empty group pushes out the run that the last one became.
+        group.0 = u32::MAX;
+        end(&mut group, out);
+    }
+}
+
+struct Run {
+    first: u32,
+    source: u32,
+    sources: u32,
+    columns: Vec<u32>,
+}
+
+impl Run {
+    fn put(&self, out: &mut Vec<u8>) {
+        if self.sources == 0 {
+            return;
+        }
+        out.push(SERIES);
+        put_u32(out, self.first);
+        put_u32(out, self.source);
+        put_u32(out, self.sources);
+        put_u32(out, self.columns.len() as u32);
+        let mut previous = 0;
+        for &column in &self.columns {
+            put_i64(out, i64::from(column) - previous);
+            previous = i64::from(column);
+        }
+    }
+}
+
+pub(crate) fn put_class(out: &mut Vec<u8>, [first, count, class]: [u32; 3]) {
+    out.push(CLASS);
+    for number in [first, count, class] {
+        put_u32(out, number);
+    }
+}
+
+/// Reads records into `names`.
+///
+/// # Errors
+/// When a record contradicts its grammar, the epoch, or what is registered.
+pub(crate) fn apply(names: &mut Names, epoch: u32, records: &[u8]) -> Result<(), Error> {
+    let mut rest = records;
+    let mut numbers = Vec::new();
+    while let Some((&tag, body)) = rest.split_first() {
+        let offset = records.len() - rest.len();
+        rest = body;
+        apply_one(names, epoch, tag, &mut rest, &mut numbers)
+            .map_err(|reason| Error::Record { offset, reason: reason.into_owned() })?;
+    }
+    Ok(())
+}
+
+type Reason = std::borrow::Cow<'static, str>;
+
+fn apply_one(
+    names: &mut Names,
+    epoch: u32,
+    tag: u8,
+    rest: &mut &[u8],
+    numbers: &mut Vec<u32>,
+) -> Result<(), Reason> {
+    match tag {
+        EPOCH => match take(rest)? {
+            found if found == epoch => Ok(()),
+            found => Err(format!("epoch {found} where {epoch} is open").into()),
+        },
+        SYMBOLS => apply_symbols(names, rest),
+        PAIRS => apply_triples(names, Triples::Pairs, rest),
+        COLUMNS => apply_triples(names, Triples::Columns, rest),
+        SOURCES => apply_sources(names, rest, numbers),
+        SERIES => apply_series(names, rest, numbers),
+        CLASS => {
+            let (first, count, class) = (take(rest)?, take(rest)?, take(rest)?);
+            refused("class", first, names.set_class(first, count, class))
+        }
+        tag => Err(format!("unknown tag {tag}").into()),
+    }
+}
+
+fn take(rest: &mut &[u8]) -> Result<u32, Reason> {
+    get_u32(rest).map_err(|_| "ends early or holds a number of more than 32 bits".into())
+}
+
+fn take_difference(rest: &mut &[u8], previous: &mut u32) -> Result<u32, Reason> {
+    let difference = get_i64(rest).map_err(|_| Reason::from("ends early"))?;
+    let number = i64::from(*previous).checked_add(difference);
+    *previous = number
+        .and_then(|number| u32::try_from(number).ok())
+        .ok_or("difference leaves the range of numbers")?;
+    Ok(*previous)
+}
+
+fn refused<T>(what: &str, id: u32, result: Result<T, Refusal>) -> Result<(), Reason> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(Refusal::Known) => {
+            Err(format!("{what} {id} is registered under another number").into())
+        }
+        Err(Refusal::Dangling) => Err(format!("{what} {id} refers to what is not there").into()),
+        Err(Refusal::Full) => Err(format!("no room for {what} {id}").into()),
+    }
+}
+
+/// Whether the thing numbered `id` is there already. A gap, or another thing there, is an error.
+fn is_known<T: PartialEq>(
+    what: &str,
+    id: Option<u32>,
+    len: u32,
+    found: impl FnOnce(u32) -> Option<T>,
+    expected: T,
+) -> Result<bool, Reason> {
+    let id = id.ok_or("number leaves its range")?;
+    if id > len {
+        return Err(format!("{what} {id} follows a gap: {len} are known").into());
+    }
+    if id == len {
+        return Ok(false);
+    }
+    match found(id) == Some(expected) {
+        true => Ok(true),
+        false => Err(format!("{what} {id} is registered as something else").into()),
+    }
+}
+
+fn apply_symbols(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
+    let kind = match rest.split_first() {
+        Some((&kind, body)) => {
+            *rest = body;
+            SymbolKind::ALL.get(kind as usize).copied().ok_or("unknown kind of symbol")?
+        }
+        None => return Err("ends early".into()),
+    };
+    let (first, count) = (take(rest)?, take(rest)?);
+    for index in 0..count {
+        let length = take(rest)? as usize;
+        let name = rest.get(..length).ok_or("ends inside a symbol")?;
+        *rest = rest.get(length..).unwrap_or_default();
+        if std::str::from_utf8(name).is_err() || name.is_empty() {
+            return Err("a symbol is empty or not UTF-8".into());
+        }
+        let (id, len) = (first.checked_add(index), names.symbols(kind).len());
+        if !is_known("symbol", id, len, |id| names.symbols(kind).get(id), name)? {
+            refused("symbol", len, names.add_symbol(kind, name))?;
+        }
+    }
+    Ok(())
+}
+
+fn apply_triples(names: &mut Names, what: Triples, rest: &mut &[u8]) -> Result<(), Reason> {
+    let (namespace, first, count) = (take(rest)?, take(rest)?, take(rest)?);
+    let mut previous = [0; 2];
+    for index in 0..count {
+        let id = first.checked_add(index);
+        let [a, b] = &mut previous;
+        let triple = [namespace, take_difference(rest, a)?, take_difference(rest, b)?];
+        match what {
+            Triples::Pairs => {
+                let len = names.pairs().len();
+                if !is_known("pair", id, len, |id| names.pair(id), triple)? {
+                    refused("pair", len, names.add_pair(triple))?;
+                }
+            }
+            Triples::Columns => {
+                let len = names.columns().len();
+                if !is_known("column", id, len, |id| names.column(id), triple)? {
+                    refused("column", len, names.add_column(triple))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn apply_sources(names: &mut Names, rest: &mut &[u8], pairs: &mut Vec<u32>) -> Result<(), Reason> {
+    let (namespace, first, count) = (take(rest)?, take(rest)?, take(rest)?);
+    for index in 0..count {
+        let labels = take(rest)?;
+        if labels as usize > limits::LABELS_MAX {
+            return Err("a source has too many labels".into());
+        }
+        pairs.clear();
+        let mut pair = 0u32;
+        for _ in 0..labels {
+            pair = pair.checked_add(take(rest)?).ok_or("pair leaves its range")?;
+            pairs.push(pair);
+        }
+        let (id, len) = (first.checked_add(index), names.sources().len());
+        let found = |id| names.source(id).map(|(namespace, ids)| (namespace, ids.collect()));
+        if !is_known("source", id, len, found, (namespace, pairs.clone()))? {
+            refused("source", len, names.add_source(namespace, pairs))?;
+        }
+    }
+    Ok(())
+}
+
+fn apply_series(names: &mut Names, rest: &mut &[u8], columns: &mut Vec<u32>) -> Result<(), Reason> {
+    let (first, first_source, sources) = (take(rest)?, take(rest)?, take(rest)?);
+    let count = take(rest)?;
+    if count as usize > limits::FIELDS_MAX {
+        return Err("a source has too many columns".into());
+    }
+    columns.clear();
+    let mut previous = 0;
+    for _ in 0..count {
+        columns.push(take_difference(rest, &mut previous)?);
+    }
+    let namespace_of = |&column: &u32| names.column(column).map(|[namespace, ..]| namespace);
+    let namespace = columns.first().and_then(namespace_of).ok_or("no such column")?;
+    if !columns.iter().all(|column| namespace_of(column) == Some(namespace)) {
+        return Err("a source has columns of several namespaces".into());
+    }
+    let mut id = Some(first);
+    for index in 0..sources {
+        let source = first_source.checked_add(index).ok_or("source leaves its range")?;
+        if names.source(source).is_none_or(|(of_source, _)| of_source != namespace) {
+            return Err("no such source in the columns' namespace".into());
+        }
+        for &column in columns.iter() {
+            let len = names.series_len();
+            if !is_known("series", id, len, |id| names.series(id), (source, column))? {
+                refused("series", len, names.add_series(source, column))?;
+            }
+            id = id.and_then(|id| id.checked_add(1));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,602 @@
+//! Registration: from a row's key and fields to its series, creating what is new.
+//!
+//! A chunk of rows goes through five steps:
+//! 1. parse keys and field names, without any lock;
+//! 2. resolve by name what is known, under the shared lock of names;
+//! 3. stage what is new in an [`Overlay`] that numbers it as the names will, one registrar at a
+//!    time; readers of names are not disturbed;
+//! 4. publish the staged records, then apply them to the names, as replay does;
+//! 5. teach the lookup.
+//!
+//! A failed publication drops the overlay: nothing of the chunk was ever visible.
+
+use crate::dictionary::Dictionary;
+use crate::limits::{
+    CHUNK_ROWS_MAX, FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX,
+    VALUE_BYTES_MAX,
+};
+use crate::lookup::Sids;
+use crate::names::{Key, Names, SymbolKind, put_source_key};
+use crate::record::{self, Triples};
+use crate::registry::{Registered, Registry};
+use foliot_model::{Batch, KeyError, KeyParts, Reject, Row};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// What a chunk adds: dictionaries that continue those of the names.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    symbols: [Dictionary; 4],
+    pairs: Dictionary,
+    sources: Dictionary,
+    columns: Dictionary,
+    /// Source and column, four bytes each.
+    series: Dictionary,
+}
+
+impl Overlay {
+    pub(crate) fn new(seed: u64) -> Self {
+        let dictionary = || Dictionary::new(seed, 1);
+        Self {
+            symbols: [dictionary(), dictionary(), dictionary(), dictionary()],
+            pairs: dictionary(),
+            sources: dictionary(),
+            columns: dictionary(),
+            series: dictionary(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.symbols.iter_mut().for_each(Dictionary::clear);
+        self.pairs.clear();
+        self.sources.clear();
+        self.columns.clear();
+        self.series.clear();
+    }
+
+    /// Number of staged series.
+    pub(crate) fn series_len(&self) -> u32 {
+        self.series.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        let rest = [&self.pairs, &self.sources, &self.columns, &self.series];
+        self.symbols.iter().chain(rest).all(|dictionary| dictionary.len() == 0)
+    }
+
+    /// Writes what was staged on top of `names` as records.
+    pub(crate) fn records(&self, names: &Names, epoch: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.is_empty() {
+            return out;
+        }
+        record::put_epoch(&mut out, epoch);
+        for (kind, symbols) in SymbolKind::ALL.into_iter().zip(&self.symbols) {
+            let base = names.symbols(kind).len();
+            record::put_symbols(&mut out, kind, symbols, 0..symbols.len(), base);
+        }
+        let (pairs, columns, sources) = (&self.pairs, &self.columns, &self.sources);
+        let base = names.pairs().len();
+        record::put_triples(&mut out, Triples::Pairs, pairs, 0..pairs.len(), base);
+        let base = names.columns().len();
+        record::put_triples(&mut out, Triples::Columns, columns, 0..columns.len(), base);
+        record::put_sources(&mut out, sources, 0..sources.len(), names.sources().len());
+        let series = (0..self.series.len()).filter_map(|index| {
+            let (source, column) = self.series.get(index)?.split_first_chunk::<4>()?;
+            let column = column.first_chunk::<4>()?;
+            Some((u32::from_le_bytes(*source), u32::from_le_bytes(*column)))
+        });
+        record::put_series(&mut out, names.series_len(), series);
+        out
+    }
+}
+
+/// Resolves by name against the names and, when there is one, an overlay. Each function returns
+/// nothing when the thing is unknown and `create` is false.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    names: &'a Names,
+    overlay: Option<&'a mut Overlay>,
+    create: bool,
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn new(names: &'a Names, overlay: Option<&'a mut Overlay>) -> Self {
+        Self { names, overlay, create: false }
+    }
+
+    pub(crate) fn creating(names: &'a Names, overlay: &'a mut Overlay) -> Self {
+        Self { names, overlay: Some(overlay), create: true }
+    }
+
+    fn entry(
+        &mut self,
+        known: &Dictionary,
+        staged: impl FnOnce(&mut Overlay) -> &mut Dictionary,
+        key: &[u8],
+    ) -> Option<u32> {
+        let hash = known.hash(key);
+        if let Some(id) = known.find_hashed(hash, key) {
+            return Some(id);
+        }
+        let staged = staged(self.overlay.as_deref_mut()?);
+        let index = match staged.find_hashed(hash, key) {
+            None if self.create => staged.push_hashed(hash, key),
+            found => found,
+        };
+        index.map(|index| known.len() + index)
+    }
+
+    pub(crate) fn symbol(&mut self, kind: SymbolKind, name: &[u8]) -> Option<u32> {
+        let known = self.names.symbols(kind);
+        self.entry(
+            known,
+            |overlay| {
+                let [measurements, fields, label_names, label_values] = &mut overlay.symbols;
+                match kind {
+                    SymbolKind::Measurement => measurements,
+                    SymbolKind::Field => fields,
+                    SymbolKind::LabelName => label_names,
+                    SymbolKind::LabelValue => label_values,
+                }
+            },
+            name,
+        )
+    }
+
+    fn source(&mut self, namespace: u32, parts: &KeyParts, memo: &mut Memo) -> Option<u32> {
+        memo.pairs.clear();
+        for (index, (name, value)) in parts.labels().enumerate() {
+            let name = match memo.label_names.get(index) {
+                // The labels of neighbouring rows mostly have the same names.
+                Some((bytes, id)) if bytes == name => *id,
+                _ => {
+                    let id = self.symbol(SymbolKind::LabelName, name)?;
+                    memo.label_names.truncate(index);
+                    memo.label_names.push((name.to_vec(), id));
+                    id
+                }
+            };
+            let value = self.symbol(SymbolKind::LabelValue, value)?;
+            let key = Key::of(&[namespace, name, value]);
+            let pair = self.entry(self.names.pairs(), |overlay| &mut overlay.pairs, &key)?;
+            memo.pairs.push(pair);
+        }
+        memo.pairs.sort_unstable();
+        memo.key.clear();
+        put_source_key(&mut memo.key, namespace, &memo.pairs);
+        self.entry(self.names.sources(), |overlay| &mut overlay.sources, &memo.key)
+    }
+
+    /// The columns of a row, left in the memo. Neighbouring rows mostly have the same ones.
+    fn columns(
+        &mut self,
+        namespace: u32,
+        measurement: &[u8],
+        fields: &Fields,
+        which: &Range<usize>,
+        memo: &mut Memo,
+    ) -> Option<()> {
+        let measurement = self.symbol(SymbolKind::Measurement, measurement)?;
+        if memo.columns_of.as_ref() == Some(&(measurement, which.clone())) {
+            return Some(());
+        }
+        memo.columns_of = None;
+        memo.columns.clear();
+        for index in which.clone() {
+            let field = self.symbol(SymbolKind::Field, fields.get(index))?;
+            let key = Key::of(&[namespace, measurement, field]);
+            let column = self.entry(self.names.columns(), |overlay| &mut overlay.columns, &key)?;
+            memo.columns.push(column);
+        }
+        memo.columns_of = Some((measurement, which.clone()));
+        Some(())
+    }
+
+    fn series(&mut self, source: u32, column: u32) -> Option<u32> {
+        if let Some(sid) = self.names.find_series(source, column) {
+            return Some(sid);
+        }
+        let base = self.names.series_len();
+        let create = self.create;
+        let staged = &mut self.overlay.as_deref_mut()?.series;
+        let mut key = [0; 8];
+        let (head, tail) = key.split_at_mut(4);
+        head.copy_from_slice(&source.to_le_bytes());
+        tail.copy_from_slice(&column.to_le_bytes());
+        let hash = staged.hash(&key);
+        let index = match staged.find_hashed(hash, &key) {
+            None if create => staged.push_hashed(hash, &key),
+            found => found,
+        };
+        index.map(|index| base + index)
+    }
+
+    /// Source and series of a row; the series are appended to `sids`.
+    fn row(
+        &mut self,
+        namespace: u32,
+        row: &Prepared,
+        fields: &Fields,
+        memo: &mut Memo,
+        sids: &mut Vec<u32>,
+    ) -> Option<u32> {
+        let source = self.source(namespace, &row.parts, memo)?;
+        self.columns(namespace, row.parts.measurement(), fields, &row.fields, memo)?;
+        let start = sids.len();
+        for index in 0..memo.columns.len() {
+            let column = memo.columns.get(index).copied()?;
+            match self.series(source, column) {
+                Some(sid) => sids.push(sid),
+                None => {
+                    sids.truncate(start);
+                    return None;
+                }
+            }
+        }
+        Some(source)
+    }
+
+    /// How many series of a row do not exist yet.
+    fn missing(&mut self, namespace: u32, row: &Prepared, fields: &Fields, memo: &mut Memo) -> u64 {
+        let all = row.fields.len() as u64;
+        let Some(source) = self.source(namespace, &row.parts, memo) else { return all };
+        let Some(measurement) = self.symbol(SymbolKind::Measurement, row.parts.measurement())
+        else {
+            return all;
+        };
+        let mut is_known = |index| {
+            let field = self.symbol(SymbolKind::Field, fields.get(index))?;
+            let key = Key::of(&[namespace, measurement, field]);
+            let column = self.entry(self.names.columns(), |overlay| &mut overlay.columns, &key)?;
+            self.series(source, column)
+        };
+        row.fields.clone().filter(|&index| is_known(index).is_none()).count() as u64
+    }
+}
+
+/// What neighbouring rows share, valid under one stage only.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    label_names: Vec<(Vec<u8>, u32)>,
+    pairs: Vec<u32>,
+    key: Vec<u8>,
+    columns: Vec<u32>,
+    columns_of: Option<(u32, Range<usize>)>,
+}
+
+impl Memo {
+    fn forget(&mut self) {
+        self.label_names.clear();
+        self.columns_of = None;
+    }
+}
+
+/// Plain field names, end to end.
+#[derive(Debug, Default)]
+struct Fields {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Fields {
+    fn get(&self, index: usize) -> &[u8] {
+        let start = match index {
+            0 => 0,
+            _ => self.ends.get(index - 1).copied().unwrap_or_default(),
+        };
+        let end = self.ends.get(index).copied().unwrap_or_default();
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
+/// A row whose key and fields are parsed.
+#[derive(Debug, Default)]
+struct Prepared {
+    row: u32,
+    parts: KeyParts,
+    fields: Range<usize>,
+    /// Series of the row in the chunk's list, once found.
+    sids: Range<usize>,
+    source: u32,
+}
+
+/// A chunk of rows on its way, with memory that the next chunk uses again.
+#[derive(Debug, Default)]
+struct Chunk {
+    rows: Vec<Prepared>,
+    len: usize,
+    fields: Fields,
+    last_shape: Option<(u32, Range<usize>)>,
+    sids: Vec<u32>,
+    memo: Memo,
+}
+
+/// Registers the rows `missing` of `batch`; see [`Registry::register`].
+pub(crate) fn register<E>(
+    registry: &Registry,
+    batch: &Batch<'_>,
+    missing: &[u32],
+    admit: u64,
+    publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    found: &mut dyn FnMut(u32, Sids<'_>),
+    rejects: &mut Vec<Reject>,
+) -> Result<Registered, E> {
+    let mut chunk = Chunk::default();
+    let mut registered = Registered { new_series: 0 };
+    for rows in missing.chunks(CHUNK_ROWS_MAX) {
+        chunk.prepare(batch, rows, &registry.limits(), rejects);
+        let unknown = chunk.resolve_known(registry, batch);
+        if !unknown.is_empty() {
+            let left = admit - registered.new_series;
+            registered.new_series +=
+                chunk.register_unknown(registry, batch, &unknown, left, publish, rejects)?;
+        }
+        chunk.learn(registry, batch);
+        for row in chunk.rows() {
+            if let Some(sids) = chunk.sids.get(row.sids.clone()).filter(|sids| !sids.is_empty()) {
+                found(row.row, Sids::of(sids));
+            }
+        }
+    }
+    Ok(registered)
+}
+
+impl Chunk {
+    fn rows(&self) -> &[Prepared] {
+        self.rows.get(..self.len).unwrap_or_default()
+    }
+
+    /// Step 1: parses keys and field names; bad rows are rejected.
+    fn prepare(
+        &mut self,
+        batch: &Batch<'_>,
+        rows: &[u32],
+        limits: &Limits,
+        rejects: &mut Vec<Reject>,
+    ) {
+        self.len = 0;
+        self.sids.clear();
+        self.fields.bytes.clear();
+        self.fields.ends.clear();
+        self.last_shape = None;
+        for &index in rows {
+            let Some(row) = batch.rows().get(index as usize) else { continue };
+            if self.rows.len() == self.len {
+                self.rows.push(Prepared::default());
+            }
+            let fields = self.prepare_fields(batch, row.shape);
+            let Some(prepared) = self.rows.get_mut(self.len) else { continue };
+            let key = prepare_key(batch, row, &mut prepared.parts, limits);
+            match key.and(fields) {
+                Ok(fields) => {
+                    prepared.row = index;
+                    prepared.fields = fields;
+                    prepared.sids = 0..0;
+                    self.len += 1;
+                }
+                Err(KeyError { field, reason }) => {
+                    rejects.push(Reject { line: row.line, field: Cow::Borrowed(field), reason });
+                }
+            }
+        }
+    }
+
+    fn prepare_fields(&mut self, batch: &Batch<'_>, shape: u32) -> Result<Range<usize>, KeyError> {
+        if let Some((last, range)) = &self.last_shape
+            && *last == shape
+        {
+            return Ok(range.clone());
+        }
+        let start = self.fields.ends.len();
+        let bytes_start = self.fields.bytes.len();
+        let result = self.parse_fields(batch, shape);
+        match result {
+            Ok(()) => {
+                let range = start..self.fields.ends.len();
+                self.last_shape = Some((shape, range.clone()));
+                Ok(range)
+            }
+            Err(error) => {
+                self.fields.ends.truncate(start);
+                self.fields.bytes.truncate(bytes_start);
+                Err(error)
+            }
+        }
+    }
+
+    fn parse_fields(&mut self, batch: &Batch<'_>, shape: u32) -> Result<(), KeyError> {
+        let refuse = |reason: String| Err(KeyError { field: "field", reason });
+        let spans = batch.shape(shape).map_or(&[][..], |shape| batch.fields(shape));
+        if spans.is_empty() || spans.len() > FIELDS_MAX {
+            return refuse(format!(
+                "{} fields in one row, from 1 to {FIELDS_MAX} may be",
+                spans.len()
+            ));
+        }
+        let first = self.fields.ends.len();
+        for &span in spans {
+            let start = self.fields.bytes.len();
+            (batch.syntax().parse_field)(batch.slice(span), &mut self.fields.bytes)?;
+            self.fields.ends.push(self.fields.bytes.len());
+            let name = self.fields.bytes.get(start..).unwrap_or_default();
+            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+                let reason =
+                    format!("field name of {} bytes, up to {NAME_BYTES_MAX} may be", name.len());
+                return refuse(reason);
+            }
+            if std::str::from_utf8(name).is_err() {
+                return refuse("field name is not valid UTF-8".to_owned());
+            }
+        }
+        let names = first..self.fields.ends.len();
+        let twice = if names.len() <= 16 {
+            names.clone().find(|&b| (first..b).any(|a| self.fields.get(a) == self.fields.get(b)))
+        } else {
+            let mut seen = HashSet::with_capacity(names.len());
+            names.clone().find(|&index| !seen.insert(self.fields.get(index)))
+        };
+        match twice {
+            Some(index) => refuse(format!(
+                "duplicate field: {}",
+                String::from_utf8_lossy(self.fields.get(index))
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Step 2: resolves what is known; the positions of the other rows are returned.
+    fn resolve_known(&mut self, registry: &Registry, batch: &Batch<'_>) -> Vec<usize> {
+        let names = registry.names().read();
+        let mut stage = Stage::new(&names, None);
+        self.memo.forget();
+        let mut unknown = Vec::new();
+        for (index, row) in self.rows.iter_mut().take(self.len).enumerate() {
+            let start = self.sids.len();
+            let namespace = batch.namespace();
+            match stage.row(namespace, row, &self.fields, &mut self.memo, &mut self.sids) {
+                Some(source) => {
+                    row.source = source;
+                    row.sids = start..self.sids.len();
+                }
+                None => unknown.push(index),
+            }
+        }
+        unknown
+    }
+
+    /// Steps 3 and 4: returns the number of new series.
+    fn register_unknown<E>(
+        &mut self,
+        registry: &Registry,
+        batch: &Batch<'_>,
+        unknown: &[usize],
+        admit: u64,
+        publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<u64, E> {
+        let mut overlay = registry.registrar().lock();
+        overlay.clear();
+        let records = {
+            let names = registry.names().read();
+            self.memo.forget();
+            for &index in unknown {
+                let refused = self.stage_row(&names, &mut overlay, batch, index, admit);
+                rejects.extend(refused);
+            }
+            overlay.records(&names, registry.epoch())
+        };
+        if records.is_empty() {
+            return Ok(0);
+        }
+        publish(&records)?;
+        let applied = record::apply(&mut registry.names().write(), registry.epoch(), &records);
+        debug_assert!(applied.is_ok(), "staged records apply: {applied:?}");
+        Ok(overlay.series_len().into())
+    }
+
+    fn stage_row(
+        &mut self,
+        names: &Names,
+        overlay: &mut Overlay,
+        batch: &Batch<'_>,
+        index: usize,
+        admit: u64,
+    ) -> Option<Reject> {
+        let row = self.rows.get_mut(index)?;
+        let line = batch.rows().get(row.row as usize).map_or(0, |row| row.line);
+        let measurement = String::from_utf8_lossy(row.parts.measurement());
+        let refuse = |reason| Some(Reject { line, field: Cow::Borrowed("series"), reason });
+        if !names.has_room() {
+            return refuse(format!("measurement '{measurement}': the registry is full"));
+        }
+        let (namespace, fields) = (batch.namespace(), &self.fields);
+        let left = admit.saturating_sub(overlay.series_len().into());
+        if left < row.fields.len() as u64 {
+            let mut stage = Stage::new(names, Some(&mut *overlay));
+            self.memo.forget();
+            let needed = stage.missing(namespace, row, fields, &mut self.memo);
+            self.memo.forget();
+            if needed > left {
+                return refuse(format!(
+                    "measurement '{measurement}': row needs {needed} new series where {left} are \
+                     admitted; raise limits.series or limits.new_series_per_second"
+                ));
+            }
+        }
+        let start = self.sids.len();
+        let mut stage = Stage::creating(names, overlay);
+        match stage.row(namespace, row, fields, &mut self.memo, &mut self.sids) {
+            Some(source) => {
+                row.source = source;
+                row.sids = start..self.sids.len();
+                None
+            }
+            None => refuse(format!("measurement '{measurement}': the registry is full")),
+        }
+    }
+
+    /// Step 5: teaches the lookup the spellings of this chunk.
+    fn learn(&self, registry: &Registry, batch: &Batch<'_>) {
+        let names = registry.names().read();
+        let mut lookup = registry.lookup().write();
+        // A source of 255 series or more is bounded only by what all sources together may have.
+        let spellings_max = u64::from(names.series_len()) * u64::from(SPELLINGS_PER_SERIES_MAX);
+        for prepared in self.rows() {
+            let Some(row) = batch.rows().get(prepared.row as usize) else { continue };
+            let Some(sids) = self.sids.get(prepared.sids.clone()) else { continue };
+            let Some(shape) = batch.shape(row.shape).filter(|_| !sids.is_empty()) else { continue };
+            let allowed = match names.series_count(prepared.source) {
+                255 => match lookup.entries() < spellings_max {
+                    true => u32::MAX,
+                    false => 0,
+                },
+                count => (count * SPELLINGS_PER_SERIES_MAX).min(255),
+            };
+            let hashes = (row.key_hash, shape.hash);
+            lookup.learn(hashes, Sids::of(sids), prepared.source, allowed);
+        }
+    }
+}
+
+fn prepare_key(
+    batch: &Batch<'_>,
+    row: &Row,
+    parts: &mut KeyParts,
+    limits: &Limits,
+) -> Result<(), KeyError> {
+    parts.clear();
+    (batch.syntax().parse)(batch.slice(row.key_head), batch.slice(row.key_tail), parts)?;
+    parts.canonicalize()?;
+    let refuse = |field, reason| Err(KeyError { field, reason });
+    let length = parts.measurement().len();
+    if length > NAME_BYTES_MAX {
+        let reason = format!("name of {length} bytes, up to {NAME_BYTES_MAX} may be");
+        return refuse("measurement", reason);
+    }
+    let labels = parts.labels().len();
+    let labels_max = limits.labels.min(LABELS_MAX);
+    if labels > labels_max {
+        return refuse("tag", format!("{labels} tags, up to {labels_max} may be (limits.labels)"));
+    }
+    for (name, value) in parts.labels() {
+        let text = String::from_utf8_lossy;
+        if name.is_empty() {
+            return refuse("tag", format!("value '{}' has no name", text(value)));
+        }
+        if name.len() > NAME_BYTES_MAX {
+            let reason = format!("name of {} bytes, up to {NAME_BYTES_MAX} may be", name.len());
+            return refuse("tag", reason);
+        }
+        if value.len() > VALUE_BYTES_MAX {
+            let length = value.len();
+            let reason = format!(
+                "value of '{}' of {length} bytes, up to {VALUE_BYTES_MAX} may be",
+                text(name)
+            );
+            return refuse("tag", reason);
+        }
+    }
+    Ok(())
+}

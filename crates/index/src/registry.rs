@@ -1,0 +1,385 @@
+//! The registry: the face of this room over its locks.
+//!
+//! Three locks, taken in this order: `registrar` (one registration at a time), `names` (everything
+//! registered), `lookup` (raw spellings to series). Ingest of known series takes only `lookup`,
+//! shared; queries take only `names`, shared.
+
+use crate::error::Error;
+use crate::identity::{Description, Identity, Speller};
+use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::list::{self, Listed};
+use crate::lookup::{Lookup, Run, Sids};
+use crate::names::{Names, SymbolKind};
+use crate::record::{self, Triples};
+use crate::register::{self, Overlay, Stage};
+use crate::select;
+use foliot_model::{Batch, Reject, Selector};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+/// All series of one epoch: from names to numbers and back.
+#[derive(Debug)]
+pub struct Registry {
+    epoch: u32,
+    limits: Limits,
+    registrar: Mutex<Overlay>,
+    names: RwLock<Names>,
+    lookup: RwLock<Lookup>,
+}
+
+/// What [`Registry::register`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// Series created.
+    pub new_series: u64,
+}
+
+/// How far a checkpoint reached. The default is the very start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    symbols: [u32; 4],
+    pairs: u32,
+    columns: u32,
+    sources: u32,
+    series: u32,
+    classes: u32,
+}
+
+/// How much is registered, and what it costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Series.
+    pub series: u64,
+    /// Sources.
+    pub sources: u64,
+    /// Columns: measurement and field of a namespace.
+    pub columns: u64,
+    /// Symbols of all kinds.
+    pub symbols: u64,
+    /// Raw spellings that the lookup knows.
+    pub lookup_entries: u64,
+    /// Memory held in bytes, reckoned from capacities.
+    pub memory_bytes: u64,
+}
+
+impl Registry {
+    /// An empty registry for `epoch`, with default limits.
+    pub fn new(epoch: u32) -> Self {
+        Self::with_limits(epoch, Limits::default())
+    }
+
+    /// An empty registry for `epoch`.
+    pub fn with_limits(epoch: u32, limits: Limits) -> Self {
+        // Clients choose the names: a seed of their own for each process keeps them from aiming for
+        // collisions. No number that is given out depends on it.
+        let seed = RandomState::new().hash_one(0u8);
+        Self {
+            epoch,
+            limits,
+            registrar: Mutex::new(Overlay::new(seed)),
+            names: RwLock::new(Names::new(seed)),
+            lookup: RwLock::new(Lookup::new()),
+        }
+    }
+
+    /// The epoch that the numbers belong to.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The limits that registration holds rows to.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn names(&self) -> &RwLock<Names> {
+        &self.names
+    }
+
+    pub(crate) fn lookup(&self) -> &RwLock<Lookup> {
+        &self.lookup
+    }
+
+    pub(crate) fn registrar(&self) -> &Mutex<Overlay> {
+        &self.registrar
+    }
+
+    /// Finds series of known rows. It holds the lookup's shared lock: drop it before
+    /// [`Registry::register`] on the same thread, and never hold two at once.
+    pub fn resolver(&self) -> Resolver<'_> {
+        Resolver { lookup: self.lookup.read() }
+    }
+
+    /// Registers, or resolves by name, the rows of `batch` whose indices are in `missing`.
+    ///
+    /// Calls `found` with the index and the series of each row that has some; the others are in
+    /// `rejects`, neighbours are kept. At most `admit` series are created; a row that needs more is
+    /// rejected whole. `publish` is called once per chunk of rows with the records of everything new,
+    /// in the order of their numbers, before anybody can see any of it; readers are not kept waiting
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// What `publish` returned. Then nothing of that chunk was registered; chunks before it were.
+    pub fn register<E>(
+        &self,
+        batch: &Batch<'_>,
+        missing: &[u32],
+        admit: u64,
+        publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+        found: &mut dyn FnMut(u32, Sids<'_>),
+        rejects: &mut Vec<Reject>,
+    ) -> Result<Registered, E> {
+        register::register(self, batch, missing, admit, publish, found, rejects)
+    }
+
+    /// The number of a symbol, which is created when it is new. Nothing when the name is empty, too
+    /// long, or there is no room.
+    ///
+    /// # Errors
+    /// What `publish` returned. Then the symbol was not created.
+    pub fn symbol_assign<E>(
+        &self,
+        kind: SymbolKind,
+        name: &str,
+        publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Option<u32>, E> {
+        let bytes_max = match kind {
+            SymbolKind::LabelValue => VALUE_BYTES_MAX,
+            _ => NAME_BYTES_MAX,
+        };
+        if name.is_empty() || name.len() > bytes_max {
+            return Ok(None);
+        }
+        let mut overlay = self.registrar.lock();
+        overlay.clear();
+        let (id, records) = {
+            let names = self.names.read();
+            if !names.has_room() {
+                return Ok(None);
+            }
+            let id = Stage::creating(&names, &mut overlay).symbol(kind, name.as_bytes());
+            (id, overlay.records(&names, self.epoch))
+        };
+        if !records.is_empty() {
+            publish(&records)?;
+            let applied = record::apply(&mut self.names.write(), self.epoch, &records);
+            debug_assert!(applied.is_ok(), "a staged symbol applies: {applied:?}");
+        }
+        Ok(id)
+    }
+
+    /// Assigns a retention class to `count` series from `first` on. False when one of them does not
+    /// exist.
+    ///
+    /// # Errors
+    /// What `publish` returned. Then nothing was assigned.
+    pub fn assign_class<E>(
+        &self,
+        first: u32,
+        count: u32,
+        class: u32,
+        publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let _one_at_a_time = self.registrar.lock();
+        let end = first.checked_add(count);
+        if end.is_none_or(|end| end > self.names.read().series_len()) {
+            return Ok(false);
+        }
+        let mut records = Vec::new();
+        record::put_epoch(&mut records, self.epoch);
+        record::put_class(&mut records, [first, count, class]);
+        publish(&records)?;
+        Ok(self.names.write().set_class(first, count, class).is_ok())
+    }
+
+    /// Reads records of this epoch, in the order in which they were published or checkpointed. What
+    /// is registered already is skipped, so overlapping stretches may be read.
+    ///
+    /// # Errors
+    /// When the records are damaged, of another epoch, or leave a gap. Records before the bad one
+    /// are kept.
+    pub fn replay(&self, records: &[u8]) -> Result<(), Error> {
+        let _one_at_a_time = self.registrar.lock();
+        record::apply(&mut self.names.write(), self.epoch, records)
+    }
+
+    /// Records of everything registered after `from`, and how far they reach.
+    pub fn checkpoint(&self, from: &Mark) -> (Vec<u8>, Mark) {
+        let mut all = Vec::new();
+        let mut keep = |slice: &[u8]| {
+            all.extend_from_slice(slice);
+            Ok::<(), std::convert::Infallible>(())
+        };
+        let Ok(mark) = self.checkpoint_slices(from, &mut keep);
+        (all, mark)
+    }
+
+    /// Like [`Registry::checkpoint`], slice by slice of a few hundred KiB, each of which can be
+    /// replayed after the ones before it. Registration goes on meanwhile; what it adds is not in it.
+    ///
+    /// # Errors
+    /// What `each` returned.
+    pub fn checkpoint_slices<E>(
+        &self,
+        from: &Mark,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Mark, E> {
+        let target = self.mark();
+        let mut at = *from;
+        let mut slice = Vec::new();
+        while at != target {
+            slice.clear();
+            record::put_epoch(&mut slice, self.epoch);
+            checkpoint_slice(&self.names.read(), &mut at, &target, &mut slice);
+            each(&slice)?;
+        }
+        Ok(target)
+    }
+
+    /// How far registration is.
+    pub fn mark(&self) -> Mark {
+        let names = self.names.read();
+        Mark {
+            symbols: SymbolKind::ALL.map(|kind| names.symbols(kind).len() - 1),
+            pairs: names.pairs().len(),
+            columns: names.columns().len(),
+            sources: names.sources().len(),
+            series: names.series_len(),
+            classes: names.class_log().len() as u32,
+        }
+    }
+
+    /// The series that `selector` wants, ascending.
+    pub fn select(&self, selector: &Selector) -> Vec<u32> {
+        select::select(&self.names.read(), selector)
+    }
+
+    /// What a series is called.
+    pub fn identity(&self, sid: u32) -> Option<Identity> {
+        Speller::new(&self.names.read()).spell(sid)
+    }
+
+    /// What many series are called: calls `each` in the order of `sids`, without unknown ones. The
+    /// names' lock is held shared meanwhile; strings that series have in common are shared.
+    pub fn identities(&self, sids: &[u32], each: &mut dyn FnMut(u32, Identity)) {
+        let names = self.names.read();
+        let mut speller = Speller::new(&names);
+        for &sid in sids {
+            if let Some(identity) = speller.spell(sid) {
+                each(sid, identity);
+            }
+        }
+    }
+
+    /// A series by numbers.
+    pub fn describe(&self, sid: u32) -> Option<Description> {
+        let names = self.names.read();
+        let (source, column) = names.series(sid)?;
+        let [namespace, ..] = names.column(column)?;
+        Some(Description { namespace, class: names.class(sid), source, column })
+    }
+
+    /// Names in use, of the series that `selector` wants: distinct, in byte order, those that begin
+    /// with `prefix`, without the first `offset`, at most `limit`.
+    pub fn list(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        offset: usize,
+        limit: usize,
+    ) -> Vec<String> {
+        list::list(&self.names.read(), what, selector, prefix, offset, limit)
+    }
+
+    /// The number of a symbol.
+    pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Option<u32> {
+        self.names.read().symbols(kind).find(name.as_bytes()).filter(|&id| id != 0)
+    }
+
+    /// The name of a symbol.
+    pub fn symbol_name(&self, kind: SymbolKind, id: u32) -> Option<Arc<str>> {
+        let names = self.names.read();
+        let is_there = id != 0 && id < names.symbols(kind).len();
+        is_there.then(|| names.symbol(kind, id).into())
+    }
+
+    /// How much is registered.
+    pub fn counts(&self) -> Counts {
+        let names = self.names.read();
+        let lookup = self.lookup.read();
+        let symbols = SymbolKind::ALL.map(|kind| u64::from(names.symbols(kind).len() - 1));
+        Counts {
+            series: names.series_len().into(),
+            sources: names.sources().len().into(),
+            columns: names.columns().len().into(),
+            symbols: symbols.iter().sum(),
+            lookup_entries: lookup.entries(),
+            memory_bytes: (names.memory_bytes() + lookup.memory_bytes()) as u64,
+        }
+    }
+}
+
+/// Finds the series of rows whose spelling is known. See [`Registry::resolver`].
+#[derive(Debug)]
+pub struct Resolver<'a> {
+    lookup: RwLockReadGuard<'a, Lookup>,
+}
+
+impl Resolver<'_> {
+    /// The series of a row by the hashes of its key and of its shape.
+    #[inline]
+    pub fn find(&self, key_hash: u128, shape_hash: u128) -> Option<Run> {
+        self.lookup.find(key_hash, shape_hash)
+    }
+
+    /// The ids of a run that was found for a row of `count` fields.
+    #[inline]
+    pub fn sids(&self, run: Run, count: u32) -> Sids<'_> {
+        self.lookup.sids(run, count)
+    }
+}
+
+/// Encodes the next records between `at` and `target`, and moves `at` behind them.
+fn checkpoint_slice(names: &Names, at: &mut Mark, target: &Mark, out: &mut Vec<u8>) {
+    // Entries per record: even the longest make a slice of about a megabyte.
+    const STEP: u32 = 256;
+    let next = |at: &mut u32, target: u32| {
+        let start = *at;
+        *at = target.min(start.saturating_add(STEP));
+        start..*at
+    };
+    for (kind, (at, target)) in
+        SymbolKind::ALL.into_iter().zip(at.symbols.iter_mut().zip(target.symbols))
+    {
+        while *at < target && out.len() < CHECKPOINT_SLICE_BYTES {
+            // Marks count symbols from 0, ids count from 1.
+            let range = next(at, target);
+            record::put_symbols(out, kind, names.symbols(kind), range.start + 1..range.end + 1, 0);
+        }
+    }
+    while at.pairs < target.pairs && out.len() < CHECKPOINT_SLICE_BYTES {
+        let range = next(&mut at.pairs, target.pairs);
+        record::put_triples(out, Triples::Pairs, names.pairs(), range, 0);
+    }
+    while at.columns < target.columns && out.len() < CHECKPOINT_SLICE_BYTES {
+        let range = next(&mut at.columns, target.columns);
+        record::put_triples(out, Triples::Columns, names.columns(), range, 0);
+    }
+    while at.sources < target.sources && out.len() < CHECKPOINT_SLICE_BYTES {
+        let range = next(&mut at.sources, target.sources);
+        record::put_sources(out, names.sources(), range, 0);
+    }
+    while at.series < target.series && out.len() < CHECKPOINT_SLICE_BYTES {
+        let range = at.series..target.series.min(at.series.saturating_add(1 << 18));
+        at.series = range.end;
+        let first = range.start;
+        record::put_series(out, first, range.filter_map(|sid| names.series(sid)));
+    }
+    while at.classes < target.classes && out.len() < CHECKPOINT_SLICE_BYTES {
+        let log = names.class_log().get(at.classes as usize).copied();
+        record::put_class(out, log.unwrap_or_default());
+        at.classes += 1;
+    }
+}

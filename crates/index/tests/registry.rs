@@ -1,0 +1,319 @@
+//! The registry's promises, one by one.
+
+#[allow(dead_code, reason = "shared with other tests, which need other parts")]
+mod model;
+
+use foliot_index::{Error, Mark, Registry, Run, SymbolKind};
+use foliot_model::{KeySyntax, Selector};
+use model::{COMMAS, Line, SPACES, Written, write, write_all};
+
+fn write_in(registry: &Registry, syntax: &'static KeySyntax, lines: &[Line]) -> Written {
+    let mut publish = |_: &[u8]| Ok::<(), std::convert::Infallible>(());
+    let Ok(written) = write(registry, syntax, 0, lines, u64::MAX, &mut publish);
+    written
+}
+
+fn everything(namespace: u32) -> Selector {
+    Selector { namespace, names: vec![], matchers: vec![], exact_labels: None, only: None }
+}
+
+#[test]
+fn one_series_whatever_the_spelling_order_syntax_and_shape() {
+    let registry = Registry::new(0);
+    let first = write_all(&registry, 0, &[Line::new("cpu,a=1,b=2", &["x", "y", "z"])]);
+    assert_eq!((first.sids, first.new_series), (vec![vec![0, 1, 2]], 3));
+    let again = write_all(
+        &registry,
+        0,
+        &[
+            Line::new("cpu,b=2,a=1", &["z", "x"]),
+            Line::new("cpu,a=1,c=,b=2", &["y"]),
+            Line::new("cpu,a=1,b=2", &["x", "y", "z"]),
+            Line::new("cpu,a=1,b=2,a=1", &["z", "new", "x"]),
+        ],
+    );
+    assert_eq!(again.sids, [vec![2, 0], vec![1], vec![0, 1, 2], vec![2, 3, 0]]);
+    assert_eq!((again.missing, again.new_series), (3, 1));
+    let other = write_in(&registry, &SPACES, &[Line::new("cpu b:2 a:1", &["y", "z"])]);
+    assert_eq!(other.sids, [vec![1, 2]]);
+    // By now all of these are known by their bytes.
+    let third = write_all(
+        &registry,
+        0,
+        &[Line::new("cpu,b=2,a=1", &["z", "x"]), Line::new("cpu,a=1,b=2,a=1", &["z", "new", "x"])],
+    );
+    assert_eq!((third.missing, third.sids), (0, vec![vec![2, 0], vec![2, 3, 0]]));
+    let elsewhere = write_all(&registry, 1, &[Line::new("cpu,a=1,b=2", &["x"])]);
+    assert_eq!(elsewhere.sids, [vec![4]], "another namespace, another series");
+    let identity = registry.identity(3).unwrap();
+    assert_eq!((&*identity.measurement, &*identity.field), ("cpu", "new"));
+    assert_eq!(identity.labels, [("a", "1"), ("b", "2")].into_iter().collect());
+    assert_eq!(registry.identity(5), None);
+    assert_eq!(registry.select(&everything(0)), [0, 1, 2, 3]);
+}
+
+#[test]
+fn bad_rows_are_named_and_their_neighbours_kept() {
+    let registry = Registry::new(0);
+    let long = format!("m,h={}", "x".repeat(foliot_index::VALUE_BYTES_MAX + 1));
+    let many: String = (0..65).map(|i| format!(",l{i}=v")).collect();
+    let written = write_all(
+        &registry,
+        0,
+        &[
+            Line::new("good", &["x"]),
+            Line::new("m,h", &["x"]),
+            Line::new("m,h=1,h=2", &["x"]),
+            Line::new("m", &["x", "y", "x"]),
+            Line::new(&long, &["x"]),
+            Line::new(&format!("m{many}"), &["x"]),
+            Line::new("m,=1", &["x"]),
+            Line::new(",h=1", &["x"]),
+            Line::new("good,h=1", &["x"]),
+        ],
+    );
+    let lines: Vec<u32> = written.rejects.iter().map(|reject| reject.line).collect();
+    assert_eq!(lines, [2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(written.rejects[2].reason, "duplicate field: x");
+    assert!(written.rejects[4].reason.contains("limits.labels"), "{:?}", written.rejects[4]);
+    assert_eq!((&written.sids[0], &written.sids[8]), (&vec![0], &vec![1]));
+    assert_eq!(registry.counts().series, 2);
+    assert_eq!(registry.symbol_id(SymbolKind::LabelName, "h"), Some(1));
+    assert_eq!(registry.symbol_id(SymbolKind::Measurement, "m"), None, "bad rows leave nothing");
+}
+
+#[test]
+fn admission_refuses_rows_whole_and_never_known_ones() {
+    let registry = Registry::new(0);
+    write_all(&registry, 0, &[Line::new("cpu,h=1", &["a", "b"])]);
+    let mut publish = |_: &[u8]| Ok::<(), std::convert::Infallible>(());
+    let lines = [
+        Line::new("cpu,h=2", &["a", "b"]),
+        Line::new("cpu,h=1", &["b", "a", "c"]),
+        Line::new("disk,h=3", &["a", "b"]),
+        Line::new("cpu,h=1", &["b", "a"]),
+        Line::new("cpu,h=2", &["b"]),
+    ];
+    let Ok(written) = write(&registry, &COMMAS, 0, &lines, 3, &mut publish);
+    assert_eq!(written.sids, [vec![2, 3], vec![1, 0, 4], vec![], vec![1, 0], vec![3]]);
+    assert_eq!(written.new_series, 3);
+    let reason = &written.rejects[0].reason;
+    assert!(reason.contains("'disk'") && reason.contains("limits.series"), "{reason}");
+    assert_eq!(registry.symbol_id(SymbolKind::Measurement, "disk"), None);
+}
+
+#[test]
+fn records_are_published_before_anything_is_visible() {
+    let registry = Registry::new(3);
+    let replica = Registry::new(3);
+    let lines: Vec<Line> =
+        (0..1_000).map(|i| Line::new(&format!("m,h={i}"), &["x", "y"])).collect();
+    let mut calls = 0;
+    let mut publish = |records: &[u8]| {
+        calls += 1;
+        let series_before = replica.counts().series;
+        replica.replay(records).unwrap();
+        // Readers may look at the registry from inside, and see what was there before.
+        assert_eq!(registry.counts().series, series_before);
+        assert_eq!(registry.identity(series_before as u32), None);
+        let probe = Line::new(&format!("m,h={}", series_before / 2), &["x", "y"]);
+        model::with_batch(&COMMAS, 0, &[probe], |batch| {
+            let (row, shape) = (batch.rows()[0], batch.shapes()[0]);
+            assert_eq!(registry.resolver().find(row.key_hash, shape.hash), None);
+        });
+        Ok::<(), std::convert::Infallible>(())
+    };
+    let Ok(written) = write(&registry, &COMMAS, 0, &lines, u64::MAX, &mut publish);
+    assert_eq!(written.new_series, 2_000);
+    assert!(calls >= 4, "chunks of at most 256 rows");
+    for sid in 0..2_000 {
+        assert_eq!(registry.identity(sid), replica.identity(sid));
+    }
+}
+
+#[test]
+fn a_failed_publication_leaves_nothing_of_its_chunk() {
+    let registry = Registry::new(0);
+    write_all(&registry, 0, &[Line::new("m,h=0", &["x"])]);
+    let before = (registry.counts(), registry.mark());
+    let lines: Vec<Line> = (0..50).map(|i| Line::new(&format!("n,g={i}"), &["y"])).collect();
+    let result = write(&registry, &COMMAS, 0, &lines, u64::MAX, &mut |_: &[u8]| Err("full"));
+    assert_eq!(result.err(), Some("full"));
+    assert_eq!((registry.counts(), registry.mark()), before);
+    assert_eq!(registry.symbol_id(SymbolKind::Measurement, "n"), None);
+    assert_eq!(registry.select(&everything(0)), [0]);
+    let second = write_all(&registry, 0, &lines);
+    assert_eq!(second.sids[0], [1], "numbers were not used up");
+}
+
+#[test]
+fn threads_agree_on_one_id_per_identity() {
+    let registry = Registry::new(0);
+    let spell = |i: u32, flip: bool| match flip {
+        false => Line::new(&format!("m,h={},r={}", i % 1_000, i % 7), &["x", "y"]),
+        true => Line::new(&format!("m,r={},h={}", i % 7, i % 1_000), &["y", "x"]),
+    };
+    let results: Vec<Vec<Vec<u32>>> = std::thread::scope(|scope| {
+        let spawn = |thread: u32| {
+            let registry = &registry;
+            scope.spawn(move || {
+                let lines: Vec<_> =
+                    (0..7_000).map(|i| spell(i + thread * 1_750, thread % 2 == 1)).collect();
+                let mut all = Vec::new();
+                for lines in lines.chunks(100) {
+                    all.extend(write_all(registry, 0, lines).sids);
+                }
+                all
+            })
+        };
+        let threads: Vec<_> = (0..4).map(spawn).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(registry.counts().series, 14_000);
+    assert_eq!(registry.counts().sources, 7_000);
+    for (thread, sids) in results.iter().enumerate() {
+        for (i, sids) in sids.iter().enumerate() {
+            let mut expected = results[0][(i + thread * 1_750) % 7_000].clone();
+            if thread % 2 == 1 {
+                expected.reverse();
+            }
+            assert_eq!(*sids, expected);
+        }
+    }
+}
+
+#[test]
+fn spellings_are_remembered_only_so_far() {
+    let registry = Registry::new(0);
+    for i in 0..1_000 {
+        let key = format!("m,a=1{},b=2", ",a=1".repeat(i));
+        let written = write_all(&registry, 0, &[Line::new(&key, &["x"])]);
+        assert_eq!((&written.sids[0][..], written.rejects.len()), (&[0][..], 0));
+    }
+    assert!(registry.counts().lookup_entries <= 4);
+    // Many fields in changing sets: bounded too.
+    let names: Vec<String> = (0..10).map(|i| format!("f{i}")).collect();
+    for bits in 1..1_024u32 {
+        let fields: Vec<&str> =
+            (0..10).filter(|i| bits >> i & 1 == 1).map(|i| names[i].as_str()).collect();
+        write_all(&registry, 0, &[Line::new("n", &fields)]);
+    }
+    let counts = registry.counts();
+    assert_eq!(counts.series, 11);
+    assert!(counts.lookup_entries <= 44, "{counts:?}");
+}
+
+#[test]
+fn a_source_of_very_many_series_is_still_remembered() {
+    let registry = Registry::new(0);
+    let lines: Vec<Line> = (0..2_000).map(|i| Line::new(&format!("m{i}"), &["value"])).collect();
+    write_all(&registry, 0, &lines);
+    assert_eq!(registry.counts().sources, 1);
+    assert_eq!(write_all(&registry, 0, &lines).missing, 0);
+    // After a restart they are learned again.
+    let restarted = Registry::new(0);
+    restarted.replay(&registry.checkpoint(&Mark::default()).0).unwrap();
+    assert_eq!(write_all(&restarted, 0, &lines).missing, 2_000);
+    assert_eq!(write_all(&restarted, 0, &lines).missing, 0);
+}
+
+#[test]
+fn symbols_count_from_one_in_the_order_of_first_sight() {
+    let registry = Registry::new(0);
+    let mut log = Vec::new();
+    let mut publish = |records: &[u8]| {
+        log.extend_from_slice(records);
+        Ok::<(), ()>(())
+    };
+    let kind = SymbolKind::LabelValue;
+    assert_eq!(registry.symbol_assign(kind, "web01", &mut publish), Ok(Some(1)));
+    assert_eq!(registry.symbol_assign(kind, "web02", &mut publish), Ok(Some(2)));
+    assert_eq!(registry.symbol_assign(kind, "web01", &mut publish), Ok(Some(1)));
+    assert_eq!(registry.symbol_assign(kind, "", &mut publish), Ok(None));
+    assert_eq!(registry.symbol_assign(kind, "web03", &mut |_| Err(())), Err(()));
+    assert_eq!(registry.symbol_id(kind, "web03"), None);
+    assert_eq!(registry.symbol_name(kind, 2).as_deref(), Some("web02"));
+    assert_eq!((registry.symbol_name(kind, 0), registry.symbol_name(kind, 3)), (None, None));
+    assert_eq!((registry.symbol_id(kind, ""), registry.symbol_id(kind, "x")), (None, None));
+    let replica = Registry::new(0);
+    replica.replay(&log).unwrap();
+    replica.replay(&log).unwrap();
+    assert_eq!(replica.symbol_id(kind, "web02"), Some(2));
+}
+
+#[test]
+fn replay_refuses_gaps_other_epochs_and_contradictions() {
+    let registry = Registry::new(0);
+    write_all(&registry, 0, &[Line::new("a,h=1", &["x"])]);
+    let middle = registry.mark();
+    let first = registry.checkpoint(&Mark::default()).0;
+    write_all(&registry, 0, &[Line::new("b,h=2", &["x"])]);
+    let second = registry.checkpoint(&middle).0;
+    let reason = |registry: &Registry, records: &[u8]| match registry.replay(records) {
+        Err(Error::Record { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert!(reason(&Registry::new(0), &second).contains("gap"));
+    assert!(reason(&Registry::new(1), &first).contains("epoch"));
+    let other = Registry::new(0);
+    write_all(&other, 0, &[Line::new("c,h=1", &["x"])]);
+    assert!(reason(&other, &first).contains("something else"));
+    let replica = Registry::new(0);
+    replica.replay(&first).unwrap();
+    replica.replay(&second).unwrap();
+    replica.replay(&first).unwrap();
+    assert_eq!(replica.mark(), registry.mark());
+    let all = registry.checkpoint(&Mark::default()).0;
+    for end in 0..all.len() {
+        let _ = Registry::new(0).replay(&all[..end]);
+    }
+    for at in 0..all.len() {
+        for bit in 0..8 {
+            let mut bad = all.clone();
+            bad[at] ^= 1 << bit;
+            let _ = Registry::new(0).replay(&bad);
+        }
+    }
+}
+
+#[test]
+fn retention_classes_are_sparse_and_survive() {
+    let registry = Registry::new(0);
+    let lines: Vec<Line> = (0..100).map(|i| Line::new(&format!("m,h={i}"), &["x"])).collect();
+    write_all(&registry, 0, &lines);
+    let mut log = registry.checkpoint(&Mark::default()).0;
+    let mut expected = [0; 100];
+    for (first, count, class) in
+        [(10, 50, 1), (20, 5, 2), (0, 15, 3), (55, 45, 4), (22, 1, 0), (30, 1, 1), (40, 0, 9)]
+    {
+        let mut publish = |records: &[u8]| {
+            log.extend_from_slice(records);
+            Ok::<(), ()>(())
+        };
+        assert_eq!(registry.assign_class(first, count, class, &mut publish), Ok(true));
+        expected[first as usize..(first + count) as usize].fill(class);
+    }
+    assert_eq!(registry.assign_class(99, 2, 1, &mut |_| Ok::<(), ()>(())), Ok(false));
+    let replica = Registry::new(0);
+    replica.replay(&log).unwrap();
+    let again = Registry::new(0);
+    again.replay(&registry.checkpoint(&Mark::default()).0).unwrap();
+    for registry in [&registry, &replica, &again] {
+        let classes: Vec<u32> = (0..100).map(|sid| registry.describe(sid).unwrap().class).collect();
+        assert_eq!(classes, expected);
+    }
+}
+
+#[test]
+fn runs_are_consecutive_when_everything_of_a_row_is_new() {
+    let registry = Registry::new(0);
+    let line = Line::new("cpu,h=1", &["a", "b", "c"]);
+    write_all(&registry, 0, std::slice::from_ref(&line));
+    model::with_batch(&COMMAS, 0, &[line], |batch| {
+        let (row, shape) = (batch.rows()[0], batch.shapes()[0]);
+        let resolver = registry.resolver();
+        assert_eq!(resolver.find(row.key_hash, shape.hash), Some(Run::Consecutive(0)));
+        let sids = resolver.sids(Run::Consecutive(0), 3);
+        assert_eq!((sids.len(), sids.list(), sids.get(2), sids.get(3)), (3, None, Some(2), None));
+    });
+}
