@@ -33,9 +33,8 @@ pub(crate) struct Share {
 impl Share {
     /// The share of connection `at` among `count`: consecutive sources.
     pub(crate) fn of(fleet: &Fleet, at: u64, count: u64, steps: Range<u64>, block: u64) -> Share {
-        let edge = |at: u64| {
-            (u128::from(fleet.shape.sources) * u128::from(at) / u128::from(count)) as u64
-        };
+        let edge =
+            |at: u64| (u128::from(fleet.shape.sources) * u128::from(at) / u128::from(count)) as u64;
         Share { sources: edge(at)..edge(at + 1), steps, block: block.max(1) }
     }
 }
@@ -124,22 +123,14 @@ impl<'a> Cursor<'a> {
                     self.values = late.values;
                     let LateRow { source, step, table, .. } = late;
                     let values = self.values.as_slice();
-                    return Some(Row {
-                        source,
-                        step,
-                        table,
-                        first_field: 0,
-                        values,
-                        again: false,
-                    });
+                    return Some(Row { source, step, table, first_field: 0, values, again: false });
                 }
                 Next::Fresh { source, table, field } => {
                     let step = self.step;
                     if self.load(source, table, field) && !self.hold(source, table) {
                         let first_field = field.unwrap_or(0);
                         let values = self.values.as_slice();
-                        let row =
-                            Row { source, step, table, first_field, values, again: false };
+                        let row = Row { source, step, table, first_field, values, again: false };
                         return Some(row);
                     }
                 }

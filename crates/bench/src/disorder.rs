@@ -89,13 +89,7 @@ impl Disorder {
     }
 
     /// Removes the fields that the row lacks; false when none is left.
-    pub(crate) fn keep_fields(
-        &self,
-        seed: u64,
-        row: u64,
-        step: u64,
-        values: &mut [i64],
-    ) -> bool {
+    pub(crate) fn keep_fields(&self, seed: u64, row: u64, step: u64, values: &mut [i64]) -> bool {
         if self.missing_fields == 0.0 {
             return true;
         }

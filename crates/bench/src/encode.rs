@@ -46,6 +46,10 @@ impl Precision {
     }
 }
 
+/// Label texts of so many rows of a step are kept, a quarter of a kilobyte each; a larger fleet
+/// renders its labels anew with each row.
+const KEPT_LABEL_TEXTS_MAX: u64 = 20_000;
+
 /// Renders rows of one fleet in one format.
 pub(crate) struct Encoder<'a> {
     fleet: &'a Fleet,
@@ -53,14 +57,36 @@ pub(crate) struct Encoder<'a> {
     precision: Precision,
     /// What stands before the value of each field, by table.
     heads: Vec<Vec<Head>>,
-    labels: Vec<Label>,
-    label_text: Vec<u8>,
+    labels: Labels,
+    time: Time,
 }
 
 /// What stands before the value of a field.
 struct Head {
-    text: Vec<u8>,
+    text: Piece,
     kind: Kind,
+}
+
+/// A text that is copied whole when it is short: a copy of fixed size costs two moves.
+struct Piece {
+    text: Vec<u8>,
+    short: [u8; PIECE_BYTES],
+}
+
+const PIECE_BYTES: usize = 32;
+
+/// The label part of rows, kept where the fleet is small enough.
+struct Labels {
+    kept: Vec<Option<Box<[u8]>>>,
+    labels: Vec<Label>,
+    text: Vec<u8>,
+}
+
+/// The digits of the time last rendered; rows of a step share it.
+struct Time {
+    time: i64,
+    text: [u8; 20],
+    begin: usize,
 }
 
 impl<'a> Encoder<'a> {
@@ -75,11 +101,12 @@ impl<'a> Encoder<'a> {
         };
         let heads = fleet.tables.iter().map(|table| {
             let fields = table.fields.iter();
-            let head = |name: &str| head(table, name).into_bytes();
+            let head = |name: &str| Piece::new(head(table, name));
             fields.map(|field| Head { text: head(&field.name), kind: field.kind }).collect()
         });
         let heads = heads.collect();
-        Encoder { fleet, format, precision, heads, labels: Vec::new(), label_text: Vec::new() }
+        let labels = Labels::new(fleet);
+        Encoder { fleet, format, precision, heads, labels, time: Time::new() }
     }
 
     /// What a body must begin with.
@@ -101,154 +128,178 @@ impl<'a> Encoder<'a> {
 
     /// Appends a row; returns (lines, values) that were written.
     pub(crate) fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> (u64, u64) {
-        self.fleet.labels(row.source, row.step, row.table, &mut self.labels);
-        let time = self.precision.of_ms(self.fleet.time_ms(row.step));
-        match self.format {
-            Format::Lines => self.line(row, time, out),
-            Format::Puts => self.puts(row, time, out),
-            Format::Json => self.objects(row, time, out),
-            Format::Prometheus => self.samples(row, time, out),
-        }
-    }
-
-    fn line(&self, row: &Row<'_>, time: i64, out: &mut Vec<u8>) -> (u64, u64) {
-        self.measurement(row, out);
-        for label in &self.labels {
-            out.push(b',');
-            out.extend_from_slice(label.key.as_bytes());
-            out.push(b'=');
-            push_label(label.value, out);
-        }
-        let fields_at = out.len();
-        let mut values = 0;
-        for (head, value) in self.cells(row) {
-            out.extend_from_slice(&head.text);
-            push_value(head.kind, value, out);
-            if head.kind == Kind::Integer {
-                out.push(b'i');
-            }
-            values += 1;
-        }
-        // The first field follows the labels after a blank instead of a comma.
-        if let Some(comma) = out.get_mut(fields_at) {
-            *comma = b' ';
-        }
-        out.push(b' ');
-        push_integer(time, out);
-        out.push(b'\n');
-        (1, values)
-    }
-
-    fn puts(&mut self, row: &Row<'_>, time: i64, out: &mut Vec<u8>) -> (u64, u64) {
-        let mut text = std::mem::take(&mut self.label_text);
-        text.clear();
-        for label in &self.labels {
-            text.push(b' ');
-            text.extend_from_slice(label.key.as_bytes());
-            text.push(b'=');
-            push_label(label.value, &mut text);
-        }
-        text.push(b'\n');
-        let grouped = self.is_grouped(row);
-        let mut values = 0;
-        for (head, value) in self.cells(row) {
-            if grouped {
-                out.extend_from_slice(b"put ");
-                self.measurement(row, out);
-                out.extend_from_slice(&head.text);
-                out.push(b' ');
-            } else {
-                out.extend_from_slice(&head.text);
-            }
-            push_integer(time, out);
-            out.push(b' ');
-            push_value(head.kind, value, out);
-            out.extend_from_slice(&text);
-            values += 1;
-        }
-        self.label_text = text;
-        (values, values)
-    }
-
-    fn objects(&mut self, row: &Row<'_>, time: i64, out: &mut Vec<u8>) -> (u64, u64) {
-        let mut text = std::mem::take(&mut self.label_text);
-        text.clear();
-        text.extend_from_slice(b",\"tags\":{");
-        for label in &self.labels {
-            text.push(b'"');
-            text.extend_from_slice(label.key.as_bytes());
-            text.extend_from_slice(b"\":\"");
-            push_label(label.value, &mut text);
-            text.extend_from_slice(b"\",");
-        }
-        text.pop();
-        text.extend_from_slice(b"}},");
-        let grouped = self.is_grouped(row);
-        let mut values = 0;
-        for (head, value) in self.cells(row) {
-            if grouped {
-                out.extend_from_slice(b"{\"metric\":\"");
-                self.measurement(row, out);
-            }
-            out.extend_from_slice(&head.text);
-            out.extend_from_slice(b"\",\"timestamp\":");
-            push_integer(time, out);
-            out.extend_from_slice(b",\"value\":");
-            push_value(head.kind, value, out);
-            out.extend_from_slice(&text);
-            values += 1;
-        }
-        self.label_text = text;
-        (values, values)
-    }
-
-    fn samples(&mut self, row: &Row<'_>, time: i64, out: &mut Vec<u8>) -> (u64, u64) {
-        let mut text = std::mem::take(&mut self.label_text);
-        text.clear();
-        for label in &self.labels {
-            text.extend_from_slice(label.key.as_bytes());
-            text.extend_from_slice(b"=\"");
-            push_label(label.value, &mut text);
-            text.extend_from_slice(b"\",");
-        }
-        text.pop();
-        text.extend_from_slice(b"} ");
-        let grouped = self.is_grouped(row);
-        let mut values = 0;
-        for (head, value) in self.cells(row) {
-            if grouped {
-                self.measurement(row, out);
-            }
-            out.extend_from_slice(&head.text);
-            out.extend_from_slice(&text);
-            push_value(head.kind, value, out);
-            out.push(b' ');
-            push_integer(time, out);
-            out.push(b'\n');
-            values += 1;
-        }
-        self.label_text = text;
-        (values, values)
-    }
-
-    /// The fields that the row carries.
-    #[inline]
-    fn cells<'s>(&'s self, row: &'s Row<'_>) -> impl Iterator<Item = (&'s Head, i64)> {
+        self.time.set(self.precision.of_ms(self.fleet.time_ms(row.step)));
+        let labels = self.labels.of(self.fleet, self.format, row);
         let heads = self.heads.get(row.table).and_then(|heads| heads.get(row.first_field..));
-        let heads = heads.unwrap_or_default().iter();
-        heads.zip(row.values.iter().copied()).filter(|(_, value)| is_present(*value))
-    }
-
-    fn is_grouped(&self, row: &Row<'_>) -> bool {
-        self.fleet.tables.get(row.table).is_some_and(|table| table.groups > 0)
-    }
-
-    fn measurement(&self, row: &Row<'_>, out: &mut Vec<u8>) {
-        let Some(table) = self.fleet.tables.get(row.table) else { return };
-        out.extend_from_slice(table.name.as_bytes());
-        if table.groups > 0 {
-            push_integer((row.source % table.groups) as i64, out);
+        let cells = heads.unwrap_or_default().iter().zip(row.values.iter().copied());
+        let cells = cells.filter(|(_, value)| is_present(*value));
+        let grouped = self.fleet.tables.get(row.table).filter(|table| table.groups > 0);
+        let name = |out: &mut Vec<u8>| {
+            if let Some(table) = grouped {
+                out.extend_from_slice(table.name.as_bytes());
+                push_integer((row.source % table.groups) as i64, out);
+            }
+        };
+        let mut values = 0;
+        match self.format {
+            Format::Lines => {
+                name(out);
+                out.extend_from_slice(labels);
+                let fields_at = out.len();
+                for (head, value) in cells {
+                    head.text.push(out);
+                    push_value(head.kind, value, out);
+                    if head.kind == Kind::Integer {
+                        out.push(b'i');
+                    }
+                    values += 1;
+                }
+                // The first field follows the labels after a blank instead of a comma.
+                if let Some(comma) = out.get_mut(fields_at) {
+                    *comma = b' ';
+                }
+                out.push(b' ');
+                self.time.push(out);
+                out.push(b'\n');
+                return (1, values);
+            }
+            Format::Puts => {
+                for (head, value) in cells {
+                    if grouped.is_some() {
+                        out.extend_from_slice(b"put ");
+                        name(out);
+                    }
+                    head.text.push(out);
+                    if grouped.is_some() {
+                        out.push(b' ');
+                    }
+                    self.time.push(out);
+                    out.push(b' ');
+                    push_value(head.kind, value, out);
+                    out.extend_from_slice(labels);
+                    values += 1;
+                }
+            }
+            Format::Json => {
+                for (head, value) in cells {
+                    if grouped.is_some() {
+                        out.extend_from_slice(b"{\"metric\":\"");
+                        name(out);
+                    }
+                    head.text.push(out);
+                    out.extend_from_slice(b"\",\"timestamp\":");
+                    self.time.push(out);
+                    out.extend_from_slice(b",\"value\":");
+                    push_value(head.kind, value, out);
+                    out.extend_from_slice(labels);
+                    values += 1;
+                }
+            }
+            Format::Prometheus => {
+                for (head, value) in cells {
+                    name(out);
+                    head.text.push(out);
+                    out.extend_from_slice(labels);
+                    push_value(head.kind, value, out);
+                    out.push(b' ');
+                    self.time.push(out);
+                    out.push(b'\n');
+                    values += 1;
+                }
+            }
         }
+        (values, values)
+    }
+}
+
+impl Labels {
+    fn new(fleet: &Fleet) -> Labels {
+        let rows = fleet.shape.sources * fleet.tables.len() as u64;
+        let keep = rows <= KEPT_LABEL_TEXTS_MAX && fleet.has_fixed_labels();
+        let kept = (0..if keep { rows } else { 0 }).map(|_| None).collect();
+        Labels { kept, labels: Vec::new(), text: Vec::new() }
+    }
+
+    /// The label part of a row as the format writes it.
+    fn of(&mut self, fleet: &Fleet, format: Format, row: &Row<'_>) -> &[u8] {
+        let at = row.source as usize * fleet.tables.len() + row.table;
+        if let Some(kept) = self.kept.get_mut(at) {
+            return kept.get_or_insert_with(|| {
+                fleet.labels(row.source, row.step, row.table, &mut self.labels);
+                render_labels(fleet, format, row.table, &self.labels, &mut self.text);
+                self.text.as_slice().into()
+            });
+        }
+        fleet.labels(row.source, row.step, row.table, &mut self.labels);
+        render_labels(fleet, format, row.table, &self.labels, &mut self.text);
+        &self.text
+    }
+}
+
+/// Writes labels with what stands around them in each format.
+fn render_labels(fleet: &Fleet, format: Format, table: usize, labels: &[Label], out: &mut Vec<u8>) {
+    out.clear();
+    let (open, before, between, after, close): (&[u8], &[u8], &[u8], &[u8], &[u8]) = match format {
+        Format::Lines => (b"", b",", b"=", b"", b""),
+        Format::Puts => (b"", b" ", b"=", b"", b"\n"),
+        Format::Json => (b",\"tags\":{", b"\"", b"\":\"", b"\",", b"}},"),
+        Format::Prometheus => (b"", b"", b"=\"", b"\",", b"} "),
+    };
+    let table = fleet.tables.get(table).filter(|table| table.groups == 0);
+    if let (Format::Lines, Some(table)) = (format, table) {
+        out.extend_from_slice(table.name.as_bytes());
+    }
+    out.extend_from_slice(open);
+    for label in labels {
+        out.extend_from_slice(before);
+        out.extend_from_slice(label.key.as_bytes());
+        out.extend_from_slice(between);
+        push_label(label.value, out);
+        out.extend_from_slice(after);
+    }
+    if after.ends_with(b",") {
+        out.pop();
+    }
+    out.extend_from_slice(close);
+}
+
+impl Piece {
+    fn new(text: String) -> Piece {
+        let mut short = [0; PIECE_BYTES];
+        short.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte);
+        Piece { text: text.into_bytes(), short }
+    }
+
+    #[inline]
+    fn push(&self, out: &mut Vec<u8>) {
+        if self.text.len() > PIECE_BYTES {
+            return out.extend_from_slice(&self.text);
+        }
+        let end = out.len() + self.text.len();
+        out.extend_from_slice(&self.short);
+        out.truncate(end);
+    }
+}
+
+impl Time {
+    fn new() -> Time {
+        Time { time: 0, text: [b'0'; 20], begin: 19 }
+    }
+
+    #[inline]
+    fn set(&mut self, time: i64) {
+        if time != self.time {
+            let mut digits = Vec::with_capacity(20);
+            push_integer(time, &mut digits);
+            self.begin = 20 - digits.len().min(20);
+            self.text.iter_mut().skip(self.begin).zip(digits).for_each(|(to, digit)| *to = digit);
+            self.time = time;
+        }
+    }
+
+    #[inline]
+    fn push(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text.get(self.begin..).unwrap_or_default());
     }
 }
 
@@ -273,17 +324,20 @@ pub(crate) fn push_value(kind: Kind, value: i64, out: &mut Vec<u8>) {
             if value < 0 {
                 out.push(b'-');
             }
-            push_integer((value / unit).abs(), out);
+            push_digits((value / unit).unsigned_abs(), 1, out);
             out.push(b'.');
-            let fraction = (value % unit).unsigned_abs();
-            push_digits(fraction, usize::from(scale), out);
+            push_digits((value % unit).unsigned_abs(), usize::from(scale), out);
         }
     }
 }
 
 /// Appends a whole number.
 #[inline]
+#[allow(clippy::indexing_slicing, reason = "below one hundred")]
 pub(crate) fn push_integer(value: i64, out: &mut Vec<u8>) {
+    if (10..100).contains(&value) {
+        return out.extend_from_slice(&PAIRS[value as usize]);
+    }
     if value < 0 {
         out.push(b'-');
     }

@@ -4,7 +4,7 @@
 
 use crate::law::{Kind, Law};
 use crate::profile::{self, Profile};
-use crate::random::{Draws, Purpose};
+use crate::random::{Draws, Normal, Purpose};
 
 /// Stands for a field that a row does not carry.
 pub(crate) const ABSENT: i64 = i64::MIN;
@@ -150,18 +150,18 @@ impl Fleet {
         out.clear();
         let Some(description) = self.tables.get(table) else { return };
         let draws = self.draws(source, step, table);
+        let time_ms = self.value_time_ms(step);
+        let normal = Normal::table();
         if step > 0 {
             for (lane, (field, state)) in description.fields.iter().zip(&mut *states).enumerate() {
-                *state = field.law.advance(*state, draws.lane(lane as u64));
+                *state = field.law.advance(*state, draws.lane(lane as u64), normal);
             }
         }
-        let time_ms = self.value_time_ms(step);
-        for (lane, field) in description.fields.iter().enumerate() {
-            let own = states.get(lane).copied().unwrap_or_default();
-            let bits = if step > 0 { lane as u64 } else { 1 << 32 | lane as u64 };
-            let value = field.law.value(own, states, time_ms, draws.lane(bits));
-            out.push(held(field.kind, value));
-        }
+        let lanes = description.fields.iter().zip(&*states).enumerate();
+        out.extend(lanes.map(|(lane, (field, own))| {
+            let bits = draws.lane(lane as u64);
+            held(field.kind, field.law.value(*own, states, time_ms, bits))
+        }));
     }
 
     /// As [`Fleet::values`] for a single field; `state` is that field's.
@@ -177,10 +177,10 @@ impl Fleet {
         let Some(field) = field else { return ABSENT };
         let draws = self.draws(source, step, table);
         if step > 0 {
-            *state = field.law.advance(*state, draws.lane(lane as u64));
+            *state = field.law.advance(*state, draws.lane(lane as u64), Normal::table());
         }
-        let bits = if step > 0 { lane as u64 } else { 1 << 32 | lane as u64 };
-        let value = field.law.value(*state, &[], self.value_time_ms(step), draws.lane(bits));
+        let bits = draws.lane(lane as u64);
+        let value = field.law.value(*state, &[], self.value_time_ms(step), bits);
         held(field.kind, value)
     }
 
@@ -199,6 +199,11 @@ impl Fleet {
             place -= table.fields.len();
         }
         (0, 0)
+    }
+
+    /// Whether a source keeps its labels from step to step.
+    pub(crate) fn has_fixed_labels(&self) -> bool {
+        self.shape.profile != Profile::Churn
     }
 
     /// Writes the labels of `source` in `table` at `step`, in the order the profile names them.

@@ -2,7 +2,7 @@
 //! measurements, labels or wire formats. Walks keep eight bytes of state per series, the other
 //! laws are functions of time and a draw.
 
-use crate::random::{normal, unit};
+use crate::random::{Normal, unit};
 
 /// How a field turns into a number of fixed decimals, so that sums stay exact integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,9 @@ pub(crate) enum Stride {
 
 impl Stride {
     #[inline]
-    fn take(self, bits: u64) -> f64 {
+    fn take(self, bits: u64, table: &Normal) -> f64 {
         match self {
-            Stride::Normal(mean, deviation) => mean + deviation * normal(bits),
+            Stride::Normal(mean, deviation) => mean + deviation * table.draw(bits),
             Stride::Uniform(low, high) => low + (high - low) * unit(bits),
         }
     }
@@ -106,11 +106,11 @@ impl Law {
 
     /// The state one step later.
     #[inline]
-    pub(crate) fn advance(&self, state: f64, bits: u64) -> f64 {
+    pub(crate) fn advance(&self, state: f64, bits: u64, table: &Normal) -> f64 {
         match *self {
-            Law::Clamped(stride, min, max, _) => (state + stride.take(bits)).clamp(min, max),
-            Law::Rising(stride) => state + stride.take(bits).abs(),
-            Law::Free(stride) => state + stride.take(bits),
+            Law::Clamped(stride, min, max, _) => (state + stride.take(bits, table)).clamp(min, max),
+            Law::Rising(stride) => state + stride.take(bits, table).abs(),
+            Law::Free(stride) => state + stride.take(bits, table),
             Law::Draining(step, full) => {
                 let left = state - step * unit(bits);
                 if left <= 0.0 { full } else { left }
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn clamped_walks_stop_at_their_bounds() {
         let law = Law::Clamped(Stride::Normal(0.0, 1.0), 0.0, 100.0, Start::At(0.2));
-        let (lowest, highest) = (0, u64::MAX);
-        assert_eq!(law.advance(0.2, lowest), 0.0);
-        assert_eq!(law.advance(99.9, highest), 100.0);
-        assert_eq!(law.advance(50.0, 1 << 63), 50.0);
+        let (lowest, highest, table) = (0, u64::MAX, Normal::table());
+        assert_eq!(law.advance(0.2, lowest, table), 0.0);
+        assert_eq!(law.advance(99.9, highest, table), 100.0);
+        assert_eq!(law.advance(50.0, 1 << 63, table), 50.0);
     }
 }

@@ -153,7 +153,9 @@ impl LoadResult {
         if let Some(server) = &self.server {
             server.rows(&mut rows);
         }
-        rows.extend(write.errors.iter().map(|(what, count)| ("error", format!("{count} x {what}"))));
+        rows.extend(
+            write.errors.iter().map(|(what, count)| ("error", format!("{count} x {what}"))),
+        );
         if let Some(why) = &self.client.limited {
             rows.push(("verdict", format!("client-limited: {why}")));
         }
@@ -244,14 +246,14 @@ impl ServerCost {
     fn new(observed: &Observed, points: u64) -> Option<ServerCost> {
         let (before, loaded) = (observed.before?, observed.loaded?);
         let settled = observed.settled.unwrap_or(loaded);
-        let since = |reading: &Reading| {
-            reading.cpu_ms().saturating_sub(before.cpu_ms()) as f64 / 1000.0
-        };
+        let since =
+            |reading: &Reading| reading.cpu_ms().saturating_sub(before.cpu_ms()) as f64 / 1000.0;
         let points = points as f64;
         let written = settled.written_bytes.saturating_sub(before.written_bytes);
-        let grown = observed.disk.zip(observed.disk_before).map(|(after, before)| {
-            after.allocated_bytes as f64 - before.allocated_bytes as f64
-        });
+        let grown = observed
+            .disk
+            .zip(observed.disk_before)
+            .map(|(after, before)| after.allocated_bytes as f64 - before.allocated_bytes as f64);
         Some(ServerCost {
             before,
             loaded,

@@ -5,9 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::args::{
-    Args, CalibrateArgs, Command, DataArgs, GenerateArgs, LoadArgs, PaceName,
-};
+use crate::args::{Args, CalibrateArgs, Command, DataArgs, GenerateArgs, LoadArgs, PaceName};
 use crate::cursor::Share;
 use crate::disorder::{Disorder, Shuffle};
 use crate::encode::{Encoder, Format, Precision};

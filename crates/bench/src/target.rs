@@ -101,9 +101,9 @@ impl Target {
             Target::Opentsdb | Target::OpentsdbPut => Some(Dialect::OpenTsdb),
             Target::Ticktock | Target::TicktockTcp => Some(Dialect::TickTock),
             Target::TicktockPut => Some(Dialect::OpenTsdb),
-            Target::Victoriametrics
-            | Target::VictoriametricsText
-            | Target::VictoriametricsPut => Some(Dialect::PromQl),
+            Target::Victoriametrics | Target::VictoriametricsText | Target::VictoriametricsPut => {
+                Some(Dialect::PromQl)
+            }
             Target::Questdb => Some(Dialect::QuestSql),
             Target::Null | Target::NullPut => None,
         }
@@ -130,9 +130,9 @@ impl Target {
     /// (method, path) of requests that make written data searchable or compact.
     pub(crate) fn conclusion(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Target::Victoriametrics
-            | Target::VictoriametricsText
-            | Target::VictoriametricsPut => &[("GET", "/internal/force_flush")],
+            Target::Victoriametrics | Target::VictoriametricsText | Target::VictoriametricsPut => {
+                &[("GET", "/internal/force_flush")]
+            }
             _ => &[],
         }
     }

@@ -55,7 +55,8 @@ impl<'a> Tracker<'a> {
         if self.progress {
             let before = self.tracks.last().map_or((0.0, 0), |last| (last.at_s, last.points));
             let rate = (points - before.1) as f64 / (at_s - before.0).max(1e-3);
-            let line = format!("\r{at_s:6.0} s  {points:>13} values  {rate:>11.0}/s  {errors} errors ");
+            let line =
+                format!("\r{at_s:6.0} s  {points:>13} values  {rate:>11.0}/s  {errors} errors ");
             // A terminal that is gone is no reason to stop a load.
             let _ = std::io::stderr().write_all(line.as_bytes());
         }

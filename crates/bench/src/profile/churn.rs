@@ -18,12 +18,7 @@ pub(super) fn table(shape: &Shape) -> Table {
         (Kind::Decimal(3), Law::Rising(Stride::Normal(0.5, 0.2))),
         (
             Kind::Integer,
-            Law::Clamped(
-                Stride::Normal(0.0, 4096.0),
-                0.0,
-                8e9,
-                Start::Uniform(1e7, 1e9),
-            ),
+            Law::Clamped(Stride::Normal(0.0, 4096.0), 0.0, 8e9, Start::Uniform(1e7, 1e9)),
         ),
         (Kind::Integer, Law::Rising(Stride::Normal(1500.0, 400.0))),
         (Kind::Integer, Law::Rising(Stride::Normal(20.0, 5.0))),
