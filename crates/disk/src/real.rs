@@ -81,6 +81,11 @@ impl Disk for RealDisk {
         file.sync_all()
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        // For writing, because some systems refuse to sync what is open for reading alone.
+        OpenOptions::new().write(true).open(path)?.sync_all()
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }

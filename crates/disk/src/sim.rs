@@ -87,6 +87,25 @@ impl SimDisk {
         })
     }
 
+    /// Kills the process now and returns the machine as the next process finds it: locks free, no
+    /// faults planned, the operation counter at zero, files and names as they were seen, durable or
+    /// not. Every later operation of the old process fails.
+    pub fn kill(&self) -> Self {
+        let mut old = self.machine.lock();
+        old.faults.cut_power();
+        let mut fate = old.fate.fork();
+        Self::boot(Machine {
+            names: std::mem::take(&mut old.names),
+            dirs: old.dirs.clone(),
+            locked: BTreeSet::new(),
+            faults: Faults::default(),
+            entropy: fate.fork(),
+            fate,
+            now_ns: old.now_ns,
+            monotonic_ns: old.monotonic_ns,
+        })
+    }
+
     /// Plans a fault for the `n`-th operation, counted from now and from 1, of those that `kind`
     /// can hit, see [`FaultKind`]. Several faults may be planned at once.
     pub fn fail_after(&self, n: u64, kind: FaultKind) {
@@ -103,8 +122,13 @@ impl SimDisk {
         self.machine.lock().faults.operations()
     }
 
-    /// Whether the power is off: a planned [`FaultKind::Crash`] struck, or [`SimDisk::crash`] was
-    /// called.
+    /// Number of faults that struck since the machine came up; a full disk counts each refusal.
+    pub fn strikes(&self) -> u64 {
+        self.machine.lock().faults.strikes()
+    }
+
+    /// Whether nothing works any more: a planned [`FaultKind::Crash`] struck, or
+    /// [`SimDisk::crash`] or [`SimDisk::kill`] was called.
     pub fn is_dead(&self) -> bool {
         self.machine.lock().faults.is_dead()
     }
@@ -201,6 +225,13 @@ impl Disk for SimDisk {
             machine.names.put(path, Arc::new(Mutex::new(cut)));
             Ok(())
         })
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let mut machine = self.machine.lock();
+        let verdict = machine.faults.meet(Operation::Sync)?;
+        let mut content = machine.names.get(path).ok_or_else(not_found)?.lock();
+        content.settle(verdict)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -328,17 +359,7 @@ impl AppendFile for SimAppendFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut machine = self.disk.machine.lock();
         let verdict = machine.faults.meet(Operation::Sync)?;
-        let mut content = self.content.lock();
-        match verdict {
-            Verdict::Done => {
-                content.sync();
-                Ok(())
-            }
-            Verdict::Fault(kind) => {
-                content.lose();
-                Err(kind.error())
-            }
-        }
+        self.content.lock().settle(verdict)
     }
 
     fn len(&self) -> u64 {

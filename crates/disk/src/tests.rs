@@ -99,6 +99,7 @@ fn errors_have_the_kinds_callers_tell_apart() {
         assert_eq!(kind_of(disk.remove(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.rename(&missing, &dir.join("b"))), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.truncate(&missing, 0)), ErrorKind::NotFound);
+        assert_eq!(kind_of(disk.sync_file(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.list(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.sync_dir(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.lock(&missing)), ErrorKind::NotFound);
@@ -162,6 +163,17 @@ fn synced_bytes_keep_their_prefix_whatever_follows_unsynced() {
         let sevens = bytes[5..].iter().take(9000).all(|&byte| byte == 7 || byte == 0);
         let eights = bytes.iter().skip(9005).all(|&byte| byte == 8 || byte == 0);
         assert!(sevens && eights, "bytes that nobody wrote");
+    });
+}
+
+#[test]
+fn bytes_of_a_killed_process_can_be_made_durable() {
+    on_both(|disk, dir, reboot| {
+        let path = dir.join("a");
+        drop(write(disk, &path, b"left behind"));
+        disk.sync_file(&path).unwrap();
+        disk.sync_dir(dir).unwrap();
+        assert_eq!(read(&*reboot(), &path), b"left behind");
     });
 }
 
@@ -383,6 +395,7 @@ fn a_full_disk_refuses_for_a_while_and_tells_how_much_was_written() {
             file.append(b"8").unwrap();
             assert_eq!(file.len(), len + 1);
             assert!(disk.free_bytes(Path::new("")).unwrap() > 0);
+            assert_eq!(disk.strikes(), 2);
             len
         })
         .collect();
@@ -428,6 +441,29 @@ fn a_planned_crash_stops_the_machine_in_the_middle() {
         assert_eq!(kind_of(rebooted.lock(Path::new(""))), ErrorKind::WouldBlock);
     }
     assert_eq!(happened.len(), 2);
+}
+
+#[test]
+fn a_killed_process_leaves_what_the_system_had() {
+    let fates: BTreeSet<_> = (0..2000)
+        .map(|seed| {
+            let disk = SimDisk::new(seed);
+            let path = Path::new("a");
+            let mut file = write(&disk, path, b"x");
+            let lock = disk.lock(Path::new("")).unwrap();
+            disk.advance(3);
+            let next = disk.kill();
+            assert!(file.append(b"y").is_err() && file.sync().is_err() && !disk.exists(path));
+            assert_eq!(read(&next, path), b"x");
+            assert_eq!(next.monotonic_ns(), 3);
+            let _held = next.lock(Path::new("")).unwrap();
+            drop(lock);
+            assert!(next.lock(Path::new("")).is_err());
+            // The power can still take what nobody synced.
+            next.crash().open(path).map(|file| file.len()).ok()
+        })
+        .collect();
+    assert_eq!(fates, BTreeSet::from([None, Some(0), Some(1)]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Content: the bytes of one file, and what of them a power cut leaves.
 
 use super::fate::{Fate, Mood};
+use super::faults::Verdict;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,13 +46,18 @@ impl Content {
         Ok(())
     }
 
-    pub(super) fn sync(&mut self) {
-        self.unsynced.retain(|extent| extent.lost);
-    }
-
-    /// Gives the unsynced bytes up: a sync failed.
-    pub(super) fn lose(&mut self) {
-        self.unsynced.iter_mut().for_each(|extent| extent.lost = true);
+    /// Ends a sync: the unsynced bytes are durable now, or a fault makes the system give them up.
+    pub(super) fn settle(&mut self, verdict: Verdict) -> io::Result<()> {
+        match verdict {
+            Verdict::Done => {
+                self.unsynced.retain(|extent| extent.lost);
+                Ok(())
+            }
+            Verdict::Fault(kind) => {
+                self.unsynced.iter_mut().for_each(|extent| extent.lost = true);
+                Err(kind.error())
+            }
+        }
     }
 
     /// The first `len` bytes as a file of their own.

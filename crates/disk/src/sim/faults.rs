@@ -71,6 +71,7 @@ pub(super) struct Faults {
     planned: Vec<(u64, FaultKind)>,
     refusals_left: u64,
     operations: u64,
+    strikes: u64,
     dead: bool,
 }
 
@@ -100,6 +101,10 @@ impl Faults {
         self.operations
     }
 
+    pub(super) fn strikes(&self) -> u64 {
+        self.strikes
+    }
+
     /// Counts an operation and says what happens to it; an error when the power is already off.
     pub(super) fn meet(&mut self, operation: Operation) -> io::Result<Verdict> {
         if self.dead {
@@ -124,8 +129,9 @@ impl Faults {
         let full = FaultKind::NoSpace { operations: 1 };
         if !self.dead && self.refusals_left > 0 && full.hits(operation) {
             self.refusals_left -= 1;
-            return Ok(Verdict::Fault(full));
+            struck = Some(full);
         }
+        self.strikes += u64::from(struck.is_some());
         Ok(struck.map_or(Verdict::Done, Verdict::Fault))
     }
 }
