@@ -8,6 +8,7 @@
 //! values, form one little-endian bit string, first value lowest.
 
 use crate::CodecError;
+use crate::lane::Lane;
 
 /// Values of one interleaved group.
 const GROUP: usize = LANES * 32;
@@ -28,7 +29,7 @@ pub(crate) fn packed_len(count: usize, width: u32) -> usize {
 }
 
 /// Appends the lowest `width` bits (at most 64) of every value; higher bits are dropped.
-pub(crate) fn pack(mut values: &[i64], width: u32, out: &mut Vec<u8>) {
+pub(crate) fn pack<T: Lane>(mut values: &[T], width: u32, out: &mut Vec<u8>) {
     if width == 0 {
         return;
     }
@@ -68,13 +69,13 @@ pub(crate) fn unpack(bytes: &mut &[u8], width: u32, out: &mut [i64]) -> Result<(
 }
 
 #[allow(clippy::indexing_slicing, reason = "row * width / 32 < width <= 32 rows of words")]
-fn pack_group(values: &[i64; GROUP], width: u32, out: &mut Vec<u8>) {
+fn pack_group<T: Lane>(values: &[T; GROUP], width: u32, out: &mut Vec<u8>) {
     let mask = u32::MAX >> (32 - width);
     let mut words = [[0u32; LANES]; 32];
     let mut bit = 0;
     for row in values.as_chunks::<LANES>().0 {
         let (word, shift) = ((bit / 32) as usize, bit % 32);
-        let row = row.map(|value| value as u32 & mask);
+        let row = row.map(|value| value.low() & mask);
         for (word, value) in words[word].iter_mut().zip(row) {
             *word |= value << shift;
         }
@@ -114,11 +115,11 @@ fn unpack_group(packed: &[u8], width: u32, out: &mut [i64; GROUP]) {
     }
 }
 
-fn pack_string(values: &[i64], width: u32, out: &mut Vec<u8>) {
+fn pack_string<T: Lane>(values: &[T], width: u32, out: &mut Vec<u8>) {
     let mask = u64::MAX >> (64 - width);
     let (mut word, mut used) = (0u64, 0);
     for &value in values {
-        let value = value as u64 & mask;
+        let value = value.unsigned() & mask;
         word |= value << used;
         used += width;
         if used >= 64 {
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn layout_is_the_documented_one() {
         let mut out = Vec::new();
-        pack(&[1, 2, 3, 4, 5], 3, &mut out);
+        pack(&[1i64, 2, 3, 4, 5], 3, &mut out);
         // 5 | 4 << .. written first value lowest: 0b101_100_011_010_001.
         assert_eq!(out, [0b1101_0001, 0b0101_1000]);
         // Value 8 * row + lane at bit row * width of lane: with width 16 word k holds rows 2k, 2k + 1.

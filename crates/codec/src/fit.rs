@@ -13,7 +13,8 @@
 //! value  = base + (((high << width) | low) << shift)
 //! ```
 
-use crate::varint::{get_i64, get_u64, len_u64, put_i64, put_u64, zigzag};
+use crate::lane::Lane;
+use crate::varint::{get_i64, get_u64, put_i64, put_u64};
 use crate::{CodecError, bits};
 
 /// Marks a width byte that shift and patches follow.
@@ -26,86 +27,95 @@ const PATCH_COUNT_MIN: usize = 6;
 const PROBES: usize = 15;
 
 /// How to pack a run of integers, and what that costs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fit {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fit<T> {
     /// The value that is packed as zero.
-    pub(crate) base: i64,
-    /// Estimated size in bits, base included.
+    pub(crate) base: T,
+    /// Estimated size in bits, without the base.
     pub(crate) cost_bits: usize,
     shift: u32,
     width: u32,
     patches: usize,
 }
 
-impl Fit {
+impl<T: Lane> Fit<T> {
     /// The cheapest frame found for `values`.
-    pub(crate) fn of(values: &[i64]) -> Self {
+    pub(crate) fn of(values: &[T], folded: &mut Vec<i32>) -> Self {
         let whole = Self::whole(values);
         if whole.width == 0 || values.len() < PATCH_COUNT_MIN {
             return whole;
         }
-        match Self::patched(values, whole.shift, whole.width) {
+        match Self::patched(values, &whole, folded) {
             Some(patched) if patched.cost_bits < whole.cost_bits => patched,
             _ => whole,
         }
     }
 
-    fn whole(values: &[i64]) -> Self {
+    /// The frame for small values whose base is not stored because it is zero.
+    pub(crate) fn from_zero(values: &[T]) -> Self {
+        let high = values.iter().copied().max().unwrap_or_default();
+        Self { width: bit_length(high.unsigned()), ..Self::default() }
+    }
+
+    fn whole(values: &[T]) -> Self {
         let first = values.first().copied().unwrap_or_default();
         let (mut low, mut high, mut distances) = (first, first, 0);
         for &value in values {
             low = low.min(value);
             high = high.max(value);
-            distances |= value.wrapping_sub(first);
+            distances |= value.minus(first).low();
         }
-        let range = high.wrapping_sub(low) as u64;
-        let mut shift = distances.trailing_zeros() & 63;
+        let range = high.minus(low).unsigned();
+        // Distances that 32 bits cannot tell from zero are not looked at any closer.
+        let mut shift = if range == 0 { 0 } else { distances.trailing_zeros() };
         if shift as usize * values.len() <= 16 {
             shift = 0;
         }
         let width = bit_length(range >> shift);
-        let cost_bits = Self::cost(low, shift, 0) + width as usize * values.len();
+        let cost_bits = Self::cost(shift, 0) + width as usize * values.len();
         Self { base: low, cost_bits, shift, width, patches: 0 }
     }
 
-    /// The best frame that leaves some values outside, if any is narrower than `width_max`.
-    fn patched(values: &[i64], shift: u32, width_max: u32) -> Option<Self> {
+    /// The best frame that leaves some values outside, if any is narrower than `whole`.
+    fn patched(values: &[T], whole: &Self, folded: &mut Vec<i32>) -> Option<Self> {
+        let shift = whole.shift;
         let middle = probe(values);
-        let lengths = Lengths::of(values, middle, shift);
-        let (width, patches, patch_bits) = lengths.cheapest(values.len(), width_max)?;
-        let limit = 1u64.checked_shl(width).unwrap_or(u64::MAX);
-        let (mut low, mut high) = (i64::MAX, i64::MIN);
-        for &value in values {
-            let distance = value.wrapping_sub(middle) >> shift;
-            if zigzag(distance) < limit {
-                low = low.min(distance);
-                high = high.max(distance);
-            }
+        let distance = |value: &T| value.minus(middle).shifted(shift);
+        // Only 31 bits of a folded distance are looked at: the lowest, where most distances fit
+        // into those, else those below the width of the whole.
+        let mut dropped = 0;
+        folded.clear();
+        folded.extend(values.iter().map(|value| distance(value).folded(0)));
+        if outside(folded, i32::MAX).0 > values.len() / 4 {
+            dropped = (whole.width + 1).saturating_sub(31);
+            folded.clear();
+            folded.extend(values.iter().map(|value| distance(value).folded(dropped)));
         }
-        let width = bit_length(high.wrapping_sub(low) as u64);
-        let base = middle.wrapping_add(low << shift);
-        let cost_bits =
-            Self::cost(base, shift, patches) + width as usize * values.len() + patch_bits;
+        let (width, patches, patch_bits) = cheapest(folded, dropped, whole.width)?;
+        let limit = 1i32 << (width - dropped);
+        let (mut low, mut high) = (T::MAX, T::MIN);
+        for (value, folded) in values.iter().zip(&*folded) {
+            let distance = distance(value);
+            let inside = *folded < limit;
+            low = low.min(if inside { distance } else { T::MAX });
+            high = high.max(if inside { distance } else { T::MIN });
+        }
+        let width = bit_length(high.minus(low).unsigned());
+        let base = T::cut(middle.into().wrapping_add(low.into() << shift));
+        let cost_bits = Self::cost(shift, patches) + width as usize * values.len() + patch_bits;
         Some(Self { base, cost_bits, shift, width, patches })
     }
 
-    /// Bits taken by base and header.
-    fn cost(base: i64, shift: u32, patches: usize) -> usize {
-        let extended = if shift > 0 || patches > 0 { 2 } else { 0 };
-        8 * (len_u64(zigzag(base)) + 1 + extended)
-    }
-
-    /// The frame for small values whose base is not stored because it is zero.
-    pub(crate) fn from_zero(values: &[i64]) -> Self {
-        let high = values.iter().copied().max().unwrap_or_default();
-        Self { base: 0, cost_bits: 0, shift: 0, width: bit_length(high as u64), patches: 0 }
+    /// Bits taken by the header.
+    fn cost(shift: u32, patches: usize) -> usize {
+        if shift > 0 || patches > 0 { 24 } else { 8 }
     }
 
     /// Appends `values`, which must be those that were fitted, some possibly replaced by the base.
-    pub(crate) fn write(&self, values: &[i64], lows: &mut Vec<i64>, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, values: &[T], lows: &mut Vec<T>, out: &mut Vec<u8>) {
         let Self { base, shift, width, .. } = *self;
         lows.clear();
-        lows.extend(values.iter().map(|value| value.wrapping_sub(base) >> shift));
+        lows.extend(values.iter().map(|value| value.minus(base).shifted(shift)));
         let extended = shift > 0 || self.patches > 0;
         if extended {
             out.extend([width as u8 | EXTENDED, shift as u8]);
@@ -118,18 +128,17 @@ impl Fit {
         }
     }
 
-    fn write_patches(&self, lows: &[i64], out: &mut Vec<u8>) {
+    fn write_patches(&self, lows: &[T], out: &mut Vec<u8>) {
         if self.patches == 0 {
             return out.push(0);
         }
-        let patched = lows.iter().filter(|low| **low >> self.width != 0).count();
-        put_u64(out, patched as u64);
+        let high = |low: &T| (*low).into() >> self.width;
+        put_u64(out, lows.iter().filter(|low| high(low) != 0).count() as u64);
         let mut next = 0;
-        for (index, &low) in lows.iter().enumerate() {
-            let high = low >> self.width;
-            if high != 0 {
+        for (index, low) in lows.iter().enumerate() {
+            if high(low) != 0 {
                 put_u64(out, (index - next) as u64);
-                put_i64(out, high);
+                put_i64(out, high(low));
                 next = index + 1;
             }
         }
@@ -180,8 +189,8 @@ fn bit_length(value: u64) -> u32 {
 }
 
 /// The median of a few values spread over the run.
-fn probe(values: &[i64]) -> i64 {
-    let mut probes = [0; PROBES];
+fn probe<T: Lane>(values: &[T]) -> T {
+    let mut probes = [T::default(); PROBES];
     let count = values.len().min(PROBES);
     let mut picked = 0;
     for (index, probe) in probes.iter_mut().take(count).enumerate() {
@@ -195,54 +204,45 @@ fn probe(values: &[i64]) -> i64 {
     picked.get(picked.len() / 2).copied().unwrap_or_default()
 }
 
-/// How many folded distances have each bit length.
-struct Lengths([u16; 65]);
-
-impl Lengths {
-    #[allow(clippy::indexing_slicing, reason = "a bit length is at most 64, a remainder below 4")]
-    fn of(values: &[i64], middle: i64, shift: u32) -> Self {
-        // Equal lengths follow each other; four tables keep the additions independent.
-        let mut tables = [[0u16; 65]; 4];
-        let (fours, rest) = values.as_chunks::<4>();
-        let length = |value: i64| bit_length(zigzag(value.wrapping_sub(middle) >> shift)) as usize;
-        for four in fours {
-            for (table, &value) in tables.iter_mut().zip(four) {
-                table[length(value)] += 1;
-            }
-        }
-        for &value in rest {
-            tables[0][length(value)] += 1;
-        }
-        let [mut sum, b, c, d] = tables;
-        for (index, sum) in sum.iter_mut().enumerate() {
-            *sum += b[index] + c[index] + d[index];
-        }
-        Self(sum)
+/// How many folded distances are not below `limit`, and the greatest that is.
+fn outside(folded: &[i32], limit: i32) -> (usize, i32) {
+    let (mut count, mut greatest) = (0i32, 0);
+    for &folded in folded {
+        let inside = folded < limit;
+        count += i32::from(!inside);
+        greatest = greatest.max(if inside { folded } else { 0 });
     }
+    (count as usize, greatest)
+}
 
-    /// Width, number of patches and bits of patches of the cheapest frame below `width_max`.
-    fn cheapest(&self, count: usize, width_max: u32) -> Option<(u32, usize, usize)> {
-        let (mut outside, mut highs) = (0, 0);
-        let mut best: Option<(u32, usize, usize)> = None;
-        let mut best_cost = usize::MAX;
-        // Walking down: what is outside a frame stays outside of every narrower one, and the part of
-        // a patch above the frame grows by a bit per step.
-        for (width, &at) in self.0.iter().enumerate().rev() {
-            if outside > 0 && width < width_max as usize {
-                // A place takes mostly one byte, a high part one byte per seven bits.
-                let patch_bits = outside * 8 + (highs + 6 * outside) * 8 / 7;
-                let cost = width * count + patch_bits;
-                if cost < best_cost {
-                    best_cost = cost;
-                    best = Some((width as u32, outside, patch_bits));
-                }
-            }
-            outside += usize::from(at);
-            highs += outside;
-            if outside > count / 4 {
-                break;
-            }
+/// Width, number of patches and bits of patches of the cheapest frame below `width_max`, from folded
+/// distances that lack their lowest `dropped` bits.
+fn cheapest(folded: &[i32], dropped: u32, width_max: u32) -> Option<(u32, usize, usize)> {
+    let mut best = None;
+    let mut best_cost = usize::MAX;
+    let mut limit = (width_max - 1).min(30 + dropped);
+    let (mut above, mut above_width, mut highs) = (0, width_max, 0);
+    loop {
+        let (patches, greatest) = outside(folded, 1 << (limit - dropped));
+        // A frame shrinks to what is inside. What was outside before sticks out by the bits between,
+        // newcomers by about one.
+        let width = bit_length(greatest as u64) + dropped;
+        highs += above * (above_width - width) as usize + (patches - above);
+        (above, above_width) = (patches, width);
+        if patches > folded.len() / 4 {
+            break;
         }
-        best
+        // A place takes mostly one byte, a high part one byte per seven bits.
+        let patch_bits = patches * 8 + (highs + 6 * patches) * 8 / 7;
+        let cost = width as usize * folded.len() + patch_bits;
+        if patches > 0 && cost < best_cost {
+            best_cost = cost;
+            best = Some((width, patches, patch_bits));
+        }
+        if width == dropped {
+            break;
+        }
+        limit = width - 1;
     }
+    best
 }

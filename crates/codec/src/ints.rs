@@ -8,8 +8,11 @@
 //! Arithmetic wraps throughout, so any 64-bit pattern comes back. The grammar of every layout stands in
 //! `docs/format/block.md`.
 
+use std::ops::Range;
+
 use crate::CodecError;
 use crate::fit::{self, Fit};
+use crate::lane::Lane;
 use crate::varint::{get_i64, get_u64, len_u64, put_i64, put_u64, zigzag};
 
 /// How a run of integers is laid out; the numbers are part of the format.
@@ -53,15 +56,33 @@ impl Layout {
 /// Distinct values that a dictionary may hold: its indexes then need at most four bits.
 const DICTIONARY_MAX: usize = 16;
 
+/// Values whose distances from the first stay below this are handled in 32 bits. Differences of
+/// differences, their distances and those folded then stay below 2^31.
+const NARROW_MAX: u64 = 1 << 26;
+
+/// From this many values on, a part of them tells which layout is cheapest.
+const SAMPLED_MIN: usize = 512;
+
+/// Stretches looked at, and the values of each.
+const STRETCHES: usize = 8;
+const STRETCH_LEN: usize = 32;
+
 /// Memory lent to an encoder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntsScratch {
-    deltas: Vec<i64>,
-    delta_deltas: Vec<i64>,
-    trend: Vec<i64>,
-    lows: Vec<i64>,
+    /// Distances from the first value, where they are narrow.
+    narrow: Vec<i32>,
+    narrow_lane: LaneScratch<i32>,
+    wide_lane: LaneScratch<i64>,
     run_lengths: Vec<i64>,
     run_values: Vec<i64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct LaneScratch<T> {
+    terms: Vec<T>,
+    lows: Vec<T>,
+    folded: Vec<i32>,
 }
 
 /// Appends `values` in the layout that is returned; the caller stores its number.
@@ -73,7 +94,8 @@ pub(crate) fn encode(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8
     if plain_len < 8 {
         return layout;
     }
-    let runs = 1 + values.windows(2).filter(|pair| pair.first() != pair.last()).count();
+    let later = values.get(1..).unwrap_or_default();
+    let runs = 1 + values.iter().zip(later).map(|(a, b)| usize::from(a != b)).sum::<usize>();
     if runs > values.len() / 3 || 2 * runs > plain_len {
         return layout;
     }
@@ -101,9 +123,7 @@ fn encode_plain(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) ->
         return Layout::Constant;
     };
     let step = rest.first().map_or(0, |second| second.wrapping_sub(first));
-    let IntsScratch { deltas, delta_deltas, trend, lows, .. } = scratch;
-    difference(values, step, deltas);
-    if deltas.iter().all(|&delta| delta == step) {
+    if values.iter().zip(rest).all(|(before, after)| after.wrapping_sub(*before) == step) {
         put_i64(out, first);
         if step == 0 {
             return Layout::Constant;
@@ -111,85 +131,152 @@ fn encode_plain(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) ->
         put_i64(out, step);
         return Layout::Linear;
     }
-    let frame = Fit::of(values);
-    let delta = Fit::of(deltas);
-    difference(deltas, 0, delta_deltas);
-    let delta_delta = Fit::of(delta_deltas);
-    let first_bits = 8 * len_u64(zigzag(first));
-    let step_bits = 8 * len_u64(zigzag(step));
-    let delta_bits = delta.cost_bits + first_bits;
-    let delta_delta_bits = delta_delta.cost_bits + first_bits + step_bits;
-    let mut best = (Layout::Frame, frame.cost_bits);
-    for other in [(Layout::Delta, delta_bits), (Layout::DeltaDelta, delta_delta_bits)] {
-        if other.1 < best.1 {
-            best = other;
-        }
-    }
-    if best.0 != Layout::Frame && values.len() > 4 {
-        let slope = slope(values);
-        flatten(values, slope, trend);
-        let fit = Fit::of(trend);
-        if fit.cost_bits + 8 * len_u64(zigzag(slope)) < best.1 {
-            put_i64(out, fit.base);
-            put_i64(out, slope);
-            fit.write(trend, lows, out);
-            return Layout::Trend;
-        }
-    }
-    if best.1 > 5 * values.len() && write_dictionary(values, best.1, lows, out) {
+    let IntsScratch { narrow, narrow_lane, wide_lane, .. } = scratch;
+    let spread = rest.iter().fold(0, |spread, value| spread | zigzag(value.wrapping_sub(first)));
+    let start = out.len();
+    let (layout, bits) = if spread < 2 * NARROW_MAX {
+        narrow.clear();
+        narrow.extend(values.iter().map(|value| value.wrapping_sub(first) as i32));
+        encode_lane(narrow, first, narrow_lane, out)
+    } else {
+        encode_lane(values, 0, wide_lane, out)
+    };
+    if bits > 5 * values.len() && write_dictionary(values, start, wide_lane, out) {
         return Layout::Dictionary;
     }
-    match best.0 {
+    layout
+}
+
+/// Appends values, each of which lies `offset` above what the lane says, in the cheapest of the layouts
+/// that need a frame. Also tells the size in bits.
+fn encode_lane<T: Lane>(
+    values: &[T],
+    offset: i64,
+    scratch: &mut LaneScratch<T>,
+    out: &mut Vec<u8>,
+) -> (Layout, usize) {
+    let layout = cheapest(values, offset, scratch);
+    let LaneScratch { terms, lows, folded } = scratch;
+    let start = out.len();
+    terms.clear();
+    append_terms(layout, values, 0..values.len(), terms);
+    let fit = Fit::of(terms, folded);
+    let first = offset.wrapping_add(values.first().copied().unwrap_or_default().into());
+    match layout {
+        Layout::Frame => put_i64(out, offset.wrapping_add(fit.base.into())),
+        Layout::Trend => {
+            put_i64(out, offset.wrapping_add(fit.base.into()));
+            put_i64(out, slope(values).into());
+        }
+        // Terms before the first difference are no information: what packs as zero stands for them.
         Layout::Delta => {
             put_i64(out, first);
-            put_i64(out, delta.base);
-            // The first difference is no information: whatever packs as zero stands for it.
-            deltas.first_mut().into_iter().for_each(|unused| *unused = delta.base);
-            delta.write(deltas, lows, out);
-        }
-        Layout::DeltaDelta => {
-            put_i64(out, first);
-            put_i64(out, step);
-            put_i64(out, delta_delta.base);
-            delta_deltas.iter_mut().take(2).for_each(|unused| *unused = delta_delta.base);
-            delta_delta.write(delta_deltas, lows, out);
+            put_i64(out, fit.base.into());
+            terms.iter_mut().take(1).for_each(|unused| *unused = fit.base);
         }
         _ => {
-            put_i64(out, frame.base);
-            frame.write(values, lows, out);
+            put_i64(out, first);
+            put_i64(out, step(values).into());
+            put_i64(out, fit.base.into());
+            terms.iter_mut().take(2).for_each(|unused| *unused = fit.base);
+        }
+    }
+    fit.write(terms, lows, out);
+    (layout, 8 * (out.len() - start))
+}
+
+/// The cheapest of the layouts that need a frame, judged by some or all of the values.
+fn cheapest<T: Lane>(values: &[T], offset: i64, scratch: &mut LaneScratch<T>) -> Layout {
+    let LaneScratch { terms, folded, .. } = scratch;
+    let count = values.len();
+    let sampled = count >= SAMPLED_MIN;
+    let mut cost = |layout| {
+        terms.clear();
+        match sampled {
+            false => append_terms(layout, values, 0..count, terms),
+            // The first two terms of differences are special, hence the start at two.
+            true => (0..STRETCHES).for_each(|stretch| {
+                let start = 2 + stretch * (count - STRETCH_LEN - 2) / (STRETCHES - 1);
+                append_terms(layout, values, start..start + STRETCH_LEN, terms);
+            }),
+        }
+        let fit = Fit::of(terms, folded);
+        let len = |value: i64| 8 * len_u64(zigzag(value));
+        let first = offset.wrapping_add(values.first().copied().unwrap_or_default().into());
+        let base: i64 = fit.base.into();
+        let header = match layout {
+            Layout::Frame => len(offset.wrapping_add(base)),
+            Layout::Delta => len(first) + len(base),
+            Layout::DeltaDelta => len(first) + len(step(values).into()) + len(base),
+            _ => len(offset.wrapping_add(base)) + len(slope(values).into()),
+        };
+        header + fit.cost_bits * count / terms.len().max(1)
+    };
+    let mut best = (Layout::Frame, cost(Layout::Frame));
+    for layout in [Layout::Delta, Layout::DeltaDelta, Layout::Trend] {
+        // Without a slope a trend is a frame.
+        if layout == Layout::Trend && slope(values) == T::default() {
+            break;
+        }
+        let cost = cost(layout);
+        if cost < best.1 {
+            best = (layout, cost);
         }
     }
     best.0
 }
 
-/// Differences of neighbours, `first` in place of the one before the first.
-fn difference(values: &[i64], first: i64, out: &mut Vec<i64>) {
-    out.clear();
-    out.push(first);
-    let later = values.get(1..).unwrap_or_default();
-    out.extend(values.iter().zip(later).map(|(before, after)| after.wrapping_sub(*before)));
-}
-
-/// The step of the straight line from the first to the last value.
-fn slope(values: &[i64]) -> i64 {
-    match values {
-        [first, .., last] => last.wrapping_sub(*first) / (values.len() as i64 - 1),
-        _ => 0,
+/// Appends what a layout packs for the values of a range, before any base is taken off.
+fn append_terms<T: Lane>(layout: Layout, values: &[T], range: Range<usize>, out: &mut Vec<T>) {
+    let Range { start, end } = range;
+    let part = |from: usize, to: usize| values.get(from..to).unwrap_or_default();
+    match layout {
+        Layout::Delta => {
+            if start == 0 {
+                out.push(step(values));
+            }
+            let start = start.max(1);
+            let pairs = part(start, end).iter().zip(part(start - 1, end));
+            out.extend(pairs.map(|(value, before)| value.minus(*before)));
+        }
+        Layout::DeltaDelta => {
+            out.extend((start..end.min(2)).map(|_| T::default()));
+            let start = start.max(2);
+            let pairs = part(start, end).iter().zip(part(start - 1, end)).zip(part(start - 2, end));
+            out.extend(
+                pairs.map(|((value, before), old)| value.minus(*before).minus(before.minus(*old))),
+            );
+        }
+        Layout::Trend => {
+            let slope = slope(values);
+            let along = part(start, end).iter().zip(start as i32..);
+            out.extend(along.map(|(value, index)| value.minus(slope.times(T::cut(index.into())))));
+        }
+        _ => out.extend_from_slice(part(start, end)),
     }
 }
 
-/// Distances from the straight line through zero.
-fn flatten(values: &[i64], slope: i64, out: &mut Vec<i64>) {
-    out.clear();
-    let along =
-        |(index, value): (usize, &i64)| value.wrapping_sub(slope.wrapping_mul(index as i64));
-    out.extend(values.iter().enumerate().map(along));
+/// The difference of the first two values.
+fn step<T: Lane>(values: &[T]) -> T {
+    match values {
+        [first, second, ..] => second.minus(*first),
+        _ => T::default(),
+    }
 }
 
+/// The step of the straight line from the first to the last value.
+fn slope<T: Lane>(values: &[T]) -> T {
+    match values {
+        [first, .., last] => T::cut(last.minus(*first).into() / (values.len() as i64 - 1)),
+        _ => T::default(),
+    }
+}
+
+/// Replaces what stands behind `start` by a dictionary, if there are few values and it is smaller.
 fn write_dictionary(
     values: &[i64],
-    limit_bits: usize,
-    lows: &mut Vec<i64>,
+    start: usize,
+    scratch: &mut LaneScratch<i64>,
     out: &mut Vec<u8>,
 ) -> bool {
     let mut distinct: Vec<i64> = Vec::with_capacity(DICTIONARY_MAX);
@@ -202,7 +289,7 @@ fn write_dictionary(
         }
     }
     distinct.sort_unstable();
-    let start = out.len();
+    let end = out.len();
     out.push(distinct.len() as u8);
     let mut before = 0;
     for &value in &distinct {
@@ -210,11 +297,14 @@ fn write_dictionary(
         before = value;
     }
     let place = |value: &i64| distinct.iter().position(|other| other == value).unwrap_or_default();
-    let indexes: Vec<i64> = values.iter().map(|value| place(value) as i64).collect();
-    Fit::from_zero(&indexes).write(&indexes, lows, out);
-    let smaller = (out.len() - start) * 8 < limit_bits;
-    if !smaller {
-        out.truncate(start);
+    let LaneScratch { terms, lows, .. } = scratch;
+    terms.clear();
+    terms.extend(values.iter().map(|value| place(value) as i64));
+    Fit::from_zero(terms).write(terms, lows, out);
+    let smaller = out.len() - end < end - start;
+    match smaller {
+        true => drop(out.drain(start..end)),
+        false => out.truncate(end),
     }
     smaller
 }
@@ -229,9 +319,10 @@ fn encode_runs(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) {
         firsts.extend(run.first());
     }
     put_u64(out, firsts.len() as u64);
-    let fit = Fit::of(&lengths);
+    let LaneScratch { lows, folded, .. } = &mut scratch.wide_lane;
+    let fit = Fit::of(&lengths, folded);
     put_i64(out, fit.base);
-    fit.write(&lengths, &mut scratch.lows, out);
+    fit.write(&lengths, lows, out);
     let at = out.len();
     out.push(0);
     let layout = encode_plain(&firsts, scratch, out);

@@ -29,6 +29,7 @@ mod error;
 mod exceptions;
 mod fit;
 mod ints;
+mod lane;
 mod numbers;
 mod summary;
 mod text;
