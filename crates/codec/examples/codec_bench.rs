@@ -1,6 +1,6 @@
 //! Size and speed of the codecs on made-up series, one line per class.
 //!
-//! `cargo run --release -p foliot-codec --example codec_bench`
+//! `cargo run --release -p foliot-codec --example codec_bench [class]...`
 //!
 //! Speeds are of one thread, in million samples per second, the best of several passes: a shared
 //! machine only ever makes them worse.
@@ -15,17 +15,19 @@ use foliot_codec::{
 
 const BLOCKS: usize = 256;
 const SAMPLES: usize = 1024;
-const PASSES: usize = 7;
+const PASSES: usize = 25;
 const KIND_FLOAT: u8 = 0;
 const RAW_SCALE: u8 = 255;
 
 fn main() {
     println!("{:10} {:>10} {:>10} {:>10}", "values", "B/sample", "enc M/s", "dec M/s");
-    for (name, scale, bits) in classes() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|other| other == name);
+    for (name, scale, bits) in classes().into_iter().filter(|class| wanted(class.0)) {
         measure_values(name, scale, &bits);
     }
     println!("{:10} {:>10} {:>10} {:>10}", "times", "B/sample", "enc M/s", "dec M/s");
-    for (name, times_ns) in time_classes() {
+    for (name, times_ns) in time_classes().into_iter().filter(|class| wanted(class.0)) {
         measure_times(name, &times_ns);
     }
 }

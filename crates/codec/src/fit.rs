@@ -23,8 +23,11 @@ const EXTENDED: u8 = 0x80;
 /// Fewer values than this are not worth the search for stragglers.
 const PATCH_COUNT_MIN: usize = 6;
 
+/// Values looked at at once in search of those to be patched.
+const PATCH_SCAN: usize = 32;
+
 /// Values looked at to guess the middle of the frame.
-const PROBES: usize = 15;
+const PROBES: usize = 9;
 
 /// How to pack a run of integers, and what that costs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,12 +96,12 @@ impl<T: Lane> Fit<T> {
         }
         let (width, patches, patch_bits) = cheapest(folded, dropped, whole.width)?;
         let limit = 1i32 << (width - dropped);
-        let (mut low, mut high) = (T::MAX, T::MIN);
+        // The middle is a value of the run, so zero may stand for what is outside.
+        let (mut low, mut high) = (T::default(), T::default());
         for (value, folded) in values.iter().zip(&*folded) {
-            let distance = distance(value);
-            let inside = *folded < limit;
-            low = low.min(if inside { distance } else { T::MAX });
-            high = high.max(if inside { distance } else { T::MIN });
+            let inside = if *folded < limit { distance(value) } else { T::default() };
+            low = low.min(inside);
+            high = high.max(inside);
         }
         let width = bit_length(high.minus(low).unsigned());
         let base = T::cut(middle.into().wrapping_add(low.into() << shift));
@@ -132,13 +135,18 @@ impl<T: Lane> Fit<T> {
         if self.patches == 0 {
             return out.push(0);
         }
-        let high = |low: &T| (*low).into() >> self.width;
-        put_u64(out, lows.iter().filter(|low| high(low) != 0).count() as u64);
+        let high = |low: &T| low.shifted(self.width);
+        let is_patched = |low: &T| high(low) != T::default();
+        put_u64(out, lows.iter().map(|low| usize::from(is_patched(low))).sum::<usize>() as u64);
         let mut next = 0;
-        for (index, low) in lows.iter().enumerate() {
-            if high(low) != 0 {
+        for (part, lows) in lows.chunks(PATCH_SCAN).enumerate() {
+            // Most stretches have no patch, and finding that out is a few vector operations.
+            if !lows.iter().fold(false, |any, low| any | is_patched(low)) {
+                continue;
+            }
+            for (index, low) in (part * PATCH_SCAN..).zip(lows).filter(|(_, low)| is_patched(low)) {
                 put_u64(out, (index - next) as u64);
-                put_i64(out, high(low));
+                put_i64(out, high(low).into());
                 next = index + 1;
             }
         }

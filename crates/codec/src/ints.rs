@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::CodecError;
 use crate::fit::{self, Fit};
-use crate::lane::Lane;
+use crate::lane::{Lane, Narrow};
 use crate::varint::{get_i64, get_u64, len_u64, put_i64, put_u64, zigzag};
 
 /// How a run of integers is laid out; the numbers are part of the format.
@@ -56,10 +56,6 @@ impl Layout {
 /// Distinct values that a dictionary may hold: its indexes then need at most four bits.
 const DICTIONARY_MAX: usize = 16;
 
-/// Values whose distances from the first stay below this are handled in 32 bits. Differences of
-/// differences, their distances and those folded then stay below 2^31.
-const NARROW_MAX: u64 = 1 << 26;
-
 /// From this many values on, a part of them tells which layout is cheapest.
 const SAMPLED_MIN: usize = 512;
 
@@ -70,12 +66,12 @@ const STRETCH_LEN: usize = 32;
 /// Memory lent to an encoder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntsScratch {
-    /// Distances from the first value, where they are narrow.
-    narrow: Vec<i32>,
+    narrow: Narrow,
     narrow_lane: LaneScratch<i32>,
     wide_lane: LaneScratch<i64>,
     run_lengths: Vec<i64>,
     run_values: Vec<i64>,
+    run_narrow: Narrow,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -87,15 +83,31 @@ struct LaneScratch<T> {
 
 /// Appends `values` in the layout that is returned; the caller stores its number.
 pub(crate) fn encode(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) -> Layout {
+    let mut narrow = std::mem::take(&mut scratch.narrow);
+    narrow.fill(values);
+    let layout = encode_narrow(values, &narrow, scratch, out);
+    scratch.narrow = narrow;
+    layout
+}
+
+/// The same, where the narrow form of the values is at hand.
+pub(crate) fn encode_narrow(
+    values: &[i64],
+    narrow: &Narrow,
+    scratch: &mut IntsScratch,
+    out: &mut Vec<u8>,
+) -> Layout {
     let start = out.len();
-    let layout = encode_plain(values, scratch, out);
+    let layout = encode_plain(values, narrow, scratch, out);
     let plain_len = out.len() - start;
     // A run costs a length and a value: about two bytes at the very least.
     if plain_len < 8 {
         return layout;
     }
-    let later = values.get(1..).unwrap_or_default();
-    let runs = 1 + values.iter().zip(later).map(|(a, b)| usize::from(a != b)).sum::<usize>();
+    let runs = match narrow.get() {
+        Some((_, offsets)) => count_runs(offsets),
+        None => count_runs(values),
+    };
     if runs > values.len() / 3 || 2 * runs > plain_len {
         return layout;
     }
@@ -117,7 +129,12 @@ pub(crate) fn decode(layout: Layout, bytes: &mut &[u8], out: &mut [i64]) -> Resu
     }
 }
 
-fn encode_plain(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) -> Layout {
+fn encode_plain(
+    values: &[i64],
+    narrow: &Narrow,
+    scratch: &mut IntsScratch,
+    out: &mut Vec<u8>,
+) -> Layout {
     let &[first, ref rest @ ..] = values else {
         put_i64(out, 0);
         return Layout::Constant;
@@ -131,15 +148,11 @@ fn encode_plain(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) ->
         put_i64(out, step);
         return Layout::Linear;
     }
-    let IntsScratch { narrow, narrow_lane, wide_lane, .. } = scratch;
-    let spread = rest.iter().fold(0, |spread, value| spread | zigzag(value.wrapping_sub(first)));
+    let IntsScratch { narrow_lane, wide_lane, .. } = scratch;
     let start = out.len();
-    let (layout, bits) = if spread < 2 * NARROW_MAX {
-        narrow.clear();
-        narrow.extend(values.iter().map(|value| value.wrapping_sub(first) as i32));
-        encode_lane(narrow, first, narrow_lane, out)
-    } else {
-        encode_lane(values, 0, wide_lane, out)
+    let (layout, bits) = match narrow.get() {
+        Some((first, offsets)) => encode_lane(offsets, first, narrow_lane, out),
+        None => encode_lane(values, 0, wide_lane, out),
     };
     if bits > 5 * values.len() && write_dictionary(values, start, wide_lane, out) {
         return Layout::Dictionary;
@@ -309,6 +322,11 @@ fn write_dictionary(
     smaller
 }
 
+fn count_runs<T: Lane>(values: &[T]) -> usize {
+    let later = values.get(1..).unwrap_or_default();
+    1 + values.iter().zip(later).map(|(a, b)| usize::from(a != b)).sum::<usize>()
+}
+
 fn encode_runs(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) {
     let mut lengths = std::mem::take(&mut scratch.run_lengths);
     let mut firsts = std::mem::take(&mut scratch.run_values);
@@ -325,7 +343,10 @@ fn encode_runs(values: &[i64], scratch: &mut IntsScratch, out: &mut Vec<u8>) {
     fit.write(&lengths, lows, out);
     let at = out.len();
     out.push(0);
-    let layout = encode_plain(&firsts, scratch, out);
+    let mut narrow = std::mem::take(&mut scratch.run_narrow);
+    narrow.fill(&firsts);
+    let layout = encode_plain(&firsts, &narrow, scratch, out);
+    scratch.run_narrow = narrow;
     if let Some(code) = out.get_mut(at) {
         *code = layout as u8;
     }

@@ -3,11 +3,6 @@
 
 /// A signed integer whose arithmetic wraps.
 pub(crate) trait Lane: Copy + Ord + Default + Into<i64> {
-    /// The least value.
-    const MIN: Self;
-    /// The greatest value.
-    const MAX: Self;
-
     /// The lowest bits of `value`.
     fn cut(value: i64) -> Self;
     /// The difference of two values.
@@ -26,9 +21,6 @@ pub(crate) trait Lane: Copy + Ord + Default + Into<i64> {
 }
 
 impl Lane for i32 {
-    const MIN: Self = i32::MIN;
-    const MAX: Self = i32::MAX;
-
     fn cut(value: i64) -> Self {
         value as i32
     }
@@ -60,9 +52,6 @@ impl Lane for i32 {
 }
 
 impl Lane for i64 {
-    const MIN: Self = i64::MIN;
-    const MAX: Self = i64::MAX;
-
     fn cut(value: i64) -> Self {
         value
     }
@@ -90,5 +79,34 @@ impl Lane for i64 {
     fn folded(self, dropped: u32) -> i32 {
         let folded = crate::varint::zigzag(self) >> (dropped & 63);
         folded.min(i32::MAX as u64) as i32
+    }
+}
+
+/// Distances of a run's values from the first, if 32 bits hold them with room for differences.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Narrow {
+    first: i64,
+    offsets: Vec<i32>,
+}
+
+/// Distances beyond this are not narrow. Differences of differences, their distances and those folded
+/// then stay below 2^31.
+const NARROW_MAX: u64 = 1 << 26;
+
+impl Narrow {
+    /// Takes the distances of `values`, or none if they are not narrow.
+    pub(crate) fn fill(&mut self, values: &[i64]) {
+        self.offsets.clear();
+        self.first = values.first().copied().unwrap_or_default();
+        let distances = || values.iter().map(|value| value.wrapping_sub(self.first));
+        let spread = distances().fold(0, |all, distance| all | crate::varint::zigzag(distance));
+        if spread < 2 * NARROW_MAX {
+            self.offsets.extend(distances().map(|distance| distance as i32));
+        }
+    }
+
+    /// The first value and the distances of all from it, unless they are not narrow.
+    pub(crate) fn get(&self) -> Option<(i64, &[i32])> {
+        (!self.offsets.is_empty()).then_some((self.first, self.offsets.as_slice()))
     }
 }

@@ -1,6 +1,7 @@
 //! What a block's values come to, so that a query may skip the block.
 
 use crate::CodecError;
+use crate::lane::{Lane, Narrow};
 use crate::numbers::{self, Numbers, to_float};
 use crate::values::{BlockValues, FLOAT_BITS, kind};
 use crate::varint::{get_i64, put_i64};
@@ -122,7 +123,12 @@ impl Summary {
     }
 
     /// The summary of values that were encoded as `numbers`, most of them of kind `main`.
-    pub(crate) fn of(values: &BlockValues<'_>, main: u8, numbers: &Numbers) -> Self {
+    pub(crate) fn of(
+        values: &BlockValues<'_>,
+        main: u8,
+        numbers: &Numbers,
+        narrow: &Narrow,
+    ) -> Self {
         let mut kinds = 1 << main;
         let places = || 0..values.bits.len();
         if let crate::Each::Every(each) = values.kinds {
@@ -133,7 +139,7 @@ impl Summary {
             return Self { numeric: false, ..base };
         }
         let decimal = numbers.domain != FLOAT_BITS && numbers.exceptions.is_empty();
-        if decimal && let Some(exact) = Exact::of(numbers) {
+        if decimal && let Some(exact) = Exact::of(numbers, narrow) {
             return base.with(exact).unwrap_or(base);
         }
         Self::of_floats(base, places().filter_map(|place| float_at(values, place)))
@@ -186,28 +192,23 @@ impl Summary {
 
 impl Exact {
     /// The figures of values without exceptions, if 64 bits hold them.
-    fn of(numbers: &Numbers) -> Option<Self> {
+    fn of(numbers: &Numbers, narrow: &Narrow) -> Option<Self> {
         let values = numbers.values.as_slice();
-        let (&first, &last) = values.first().zip(values.last())?;
-        let (mut min, mut max) = (first, first);
-        for &value in values {
-            min = min.min(value);
-            max = max.max(value);
-        }
+        let (first, last) = (*values.first()?, *values.last()?);
+        let Figures { min, max, sum, falls_from, .. } = match narrow.get() {
+            Some((first, offsets)) => Figures::of(offsets).moved(first, values.len() as i64),
+            None => Figures::of(values),
+        };
         // What is above the signed range looks negative here.
         if numbers.domain == kind::UNSIGNED && min < 0 {
             return None;
         }
-        // With this bound neither the sums of a block nor differences can leave 64 bits.
+        // With this bound neither the sums of a block nor differences can have left 64 bits.
         if min.unsigned_abs().max(max.unsigned_abs()) > 1 << 52 {
             return None;
         }
-        let (mut sum, mut increase, mut before) = (0, 0, first);
-        for &value in values {
-            sum += value;
-            increase += if value >= before { value - before } else { value };
-            before = value;
-        }
+        // All steps together lead from first to last; each fall left its height out.
+        let increase = last - first + falls_from;
         Some(Self { scale: numbers.scale, min, max, sum, first, last, increase })
     }
 
@@ -227,7 +228,48 @@ impl Exact {
     }
 }
 
-/// A sum that carries its rounding error along (A. Neumaier, 1974).
+/// What one walk over the values finds.
+struct Figures {
+    min: i64,
+    max: i64,
+    sum: i64,
+    /// The sum of the values before each fall.
+    falls_from: i64,
+    falls: i64,
+}
+
+impl Figures {
+    fn of<T: Lane>(values: &[T]) -> Self {
+        let first = values.first().copied().unwrap_or_default();
+        let (mut min, mut max, mut sum) = (first, first, 0i64);
+        for &value in values {
+            min = min.min(value);
+            max = max.max(value);
+            sum = sum.wrapping_add(value.into());
+        }
+        let (mut falls_from, mut falls) = (0i64, 0i64);
+        for (before, after) in values.iter().zip(values.get(1..).unwrap_or_default()) {
+            let fell = after < before;
+            let from = if fell { *before } else { T::default() };
+            falls_from = falls_from.wrapping_add(from.into());
+            falls += i64::from(fell);
+        }
+        Self { min: min.into(), max: max.into(), sum, falls_from, falls }
+    }
+
+    /// The figures of as many values that lie `offset` above these.
+    fn moved(self, offset: i64, count: i64) -> Self {
+        Self {
+            min: self.min.wrapping_add(offset),
+            max: self.max.wrapping_add(offset),
+            sum: self.sum.wrapping_add(offset.wrapping_mul(count)),
+            falls_from: self.falls_from.wrapping_add(offset.wrapping_mul(self.falls)),
+            falls: self.falls,
+        }
+    }
+}
+
+/// A sum that carries its rounding error along (D. E. Knuth's TwoSum, which needs no comparison).
 #[derive(Default)]
 struct Compensated {
     sum: f64,
@@ -237,10 +279,8 @@ struct Compensated {
 impl Compensated {
     fn add(&mut self, value: f64) {
         let sum = self.sum + value;
-        self.error += match self.sum.abs() >= value.abs() {
-            true => (self.sum - sum) + value,
-            false => (value - sum) + self.sum,
-        };
+        let part = sum - self.sum;
+        self.error += (self.sum - (sum - part)) + (value - part);
         self.sum = sum;
     }
 

@@ -7,6 +7,7 @@
 
 use crate::exceptions::{self, Exception};
 use crate::ints::{self, IntsScratch, Layout};
+use crate::lane::Narrow;
 use crate::numbers::{self, Numbers};
 use crate::summary::Summary;
 use crate::text::{self, Texts};
@@ -92,6 +93,7 @@ impl<'a> BlockValues<'a> {
 pub struct Scratch {
     pub(crate) numbers: Numbers,
     pub(crate) texts: Texts,
+    narrow: Narrow,
     ints: IntsScratch,
 }
 
@@ -110,7 +112,7 @@ pub fn encode_values(
     if values.bits.is_empty() {
         return Summary::default();
     }
-    let Scratch { numbers, texts, ints } = scratch;
+    let Scratch { numbers, texts, narrow, ints } = scratch;
     let main = main_kind(&values);
     let start = out.len();
     out.push(0);
@@ -123,7 +125,8 @@ pub fn encode_values(
             if numbers.domain == kind::FLOAT {
                 out.push(numbers.scale);
             }
-            (numbers.domain, ints::encode(&numbers.values, ints, out))
+            narrow.fill(&numbers.values);
+            (numbers.domain, ints::encode_narrow(&numbers.values, narrow, ints, out))
         }
     };
     let mut head = domain | (layout as u8) << LAYOUT_SHIFT;
@@ -139,7 +142,7 @@ pub fn encode_values(
         exceptions::encode(&values, &numbers.exceptions, out);
     }
     out.get_mut(start).into_iter().for_each(|code| *code = head);
-    Summary::of(&values, main, numbers)
+    Summary::of(&values, main, numbers, narrow)
 }
 
 /// The values of a block as they come out.
