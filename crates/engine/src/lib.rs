@@ -1,1 +1,45 @@
-//! The store: wal, head, parts, manifest, recovery, snapshots.
+//! The store: recent samples in memory, older ones in parts, a wal for what is in between.
+//!
+//! ```text
+//! write    batch -> resolve (index) -> append (wal) -> apply (head) -> commit      write.rs
+//! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
+//! read     snapshot: parts + frozen + head -> scan, series by series               snapshot.rs, scan.rs
+//! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
+//! ```
+//!
+//! What this room does not know: any protocol, any query language, time zones, the wall clock (a
+//! batch comes with its times). It is synchronous; a write never waits for the disk, whoever wants an
+//! acknowledgement waits for the [`Commit`].
+
+mod admission;
+mod block;
+mod cache;
+mod catalog;
+mod columns;
+mod config;
+mod error;
+mod filenames;
+mod flush;
+mod head;
+mod index_file;
+mod limits;
+mod manifest;
+mod paged;
+mod part;
+mod recover;
+mod scan;
+mod snapshot;
+mod stats;
+mod store;
+mod view;
+mod wal;
+mod write;
+
+pub use config::{Ack, Commit, Config, Progress};
+pub use error::Error;
+pub use foliot_codec::Summary;
+pub use foliot_index::{Description, Identity, Listed, SymbolKind};
+pub use scan::{Peek, Scan};
+pub use snapshot::Snapshot;
+pub use stats::Stats;
+pub use store::Engine;

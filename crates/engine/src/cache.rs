@@ -1,0 +1,134 @@
+//! The page cache: checked pages of files, bounded in bytes.
+//!
+//! Our own rather than the kernel's through mmap, so that memory is bounded by a setting, a failing
+//! disk is an error rather than a signal, and a page is checksummed once. Replacement is CLOCK
+//! (F. J. Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets a mark, a full
+//! shard sweeps marks away until it finds an unmarked page.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SHARDS: usize = 16;
+
+type Key = (u64, u64);
+
+struct Entry {
+    key: Key,
+    bytes: Arc<[u8]>,
+    is_marked: bool,
+}
+
+#[derive(Default)]
+struct Shard {
+    places: HashMap<Key, usize>,
+    entries: Vec<Entry>,
+    hand: usize,
+    bytes: usize,
+}
+
+/// Pages by file number and page number.
+pub(crate) struct Cache {
+    shards: [Mutex<Shard>; SHARDS],
+    shard_bytes_max: usize,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Cache {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self {
+            shards: Default::default(),
+            shard_bytes_max: (bytes_max as usize) / SHARDS,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    fn shard(&self, (file, page): Key) -> Option<&Mutex<Shard>> {
+        let mixed = (file.wrapping_mul(31) ^ page).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.shards.get((mixed >> 60) as usize)
+    }
+
+    pub(crate) fn get(&self, file: u64, page: u64) -> Option<Arc<[u8]>> {
+        let found = self.shard((file, page)).and_then(|shard| {
+            let mut shard = shard.lock();
+            let place = *shard.places.get(&(file, page))?;
+            let entry = shard.entries.get_mut(place)?;
+            entry.is_marked = true;
+            Some(entry.bytes.clone())
+        });
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    pub(crate) fn put(&self, file: u64, page: u64, bytes: Arc<[u8]>) {
+        let key = (file, page);
+        let Some(shard) = self.shard(key) else { return };
+        let mut shard = shard.lock();
+        if bytes.len() > self.shard_bytes_max || shard.places.contains_key(&key) {
+            return;
+        }
+        while shard.bytes + bytes.len() > self.shard_bytes_max {
+            shard.evict();
+        }
+        shard.bytes += bytes.len();
+        let place = shard.entries.len();
+        shard.places.insert(key, place);
+        shard.entries.push(Entry { key, bytes, is_marked: false });
+    }
+
+    /// Hits and misses since the start.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+}
+
+impl Shard {
+    /// Drops one page. The shard is not empty: its bytes are above 0.
+    fn evict(&mut self) {
+        let len = self.entries.len().max(1);
+        while let Some(entry) = self.entries.get_mut(self.hand % len) {
+            if !std::mem::take(&mut entry.is_marked) {
+                break;
+            }
+            self.hand = (self.hand + 1) % len;
+        }
+        let place = self.hand % len;
+        if place >= self.entries.len() {
+            self.bytes = 0;
+            return;
+        }
+        let entry = self.entries.swap_remove(place);
+        self.bytes -= entry.bytes.len();
+        self.places.remove(&entry.key);
+        if let Some(moved) = self.entries.get(place) {
+            self.places.insert(moved.key, place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stays_within_its_bytes_and_keeps_what_is_used() {
+        let cache = Cache::new(16 * 100);
+        for page in 0..1000 {
+            cache.put(1, page, vec![page as u8; 10].into());
+            cache.put(2, 0, vec![7; 10].into());
+            assert_eq!(cache.get(2, 0).as_deref(), Some(&[7u8; 10][..]));
+        }
+        let held: usize = cache.shards.iter().map(|shard| shard.lock().bytes).sum();
+        assert!(held <= 16 * 100);
+        for page in 0..1000 {
+            if let Some(bytes) = cache.get(1, page) {
+                assert_eq!(*bytes, [page as u8; 10]);
+            }
+        }
+        assert_eq!(cache.counts().0 + cache.counts().1, 2000);
+    }
+}

@@ -1,0 +1,151 @@
+//! The catalog: small durable facts, a table from (kind, key) to bytes.
+//!
+//! Databases, metadata, users and rules live here; the doors own the meaning. Each change is a wal
+//! frame; a flush writes the whole table to a file.
+//!
+//! ```text
+//! change      1 put, 0 delete u8 | kind length varint, kind | key length varint, key | bytes length varint, bytes
+//! file        a paged file: magic u32 | version u16 | 0 u16 | store id u64 | changes u64 | change...
+//! ```
+
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::paged::{PagedReader, PagedWriter};
+use crate::part::format::take;
+use foliot_codec::varint::{get_u64, put_u64};
+use foliot_disk::Disk;
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"Fcat");
+pub(crate) const VERSION: u16 = 1;
+
+type Table = BTreeMap<(String, String), Vec<u8>>;
+
+/// The table in memory.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    table: RwLock<Table>,
+}
+
+/// The bytes of one change; without `bytes` the key is deleted.
+pub(crate) fn encode_change(kind: &str, key: &str, bytes: Option<&[u8]>) -> Vec<u8> {
+    let mut out = vec![u8::from(bytes.is_some())];
+    for part in [kind.as_bytes(), key.as_bytes(), bytes.unwrap_or_default()] {
+        put_u64(&mut out, part.len() as u64);
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+impl Catalog {
+    pub(crate) fn get(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
+        self.table.read().get(&(kind.to_owned(), key.to_owned())).cloned()
+    }
+
+    /// All of a kind, by key.
+    pub(crate) fn list(&self, kind: &str) -> Vec<(String, Vec<u8>)> {
+        let table = self.table.read();
+        let from = (kind.to_owned(), String::new());
+        let of_kind = table.range(from..).take_while(|((found, _), _)| found == kind);
+        of_kind.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect()
+    }
+
+    /// Makes a change after `log` accepted its bytes; both under one lock, so that the table and the
+    /// log see changes in one order.
+    pub(crate) fn change<T>(
+        &self,
+        kind: &str,
+        key: &str,
+        bytes: Option<&[u8]>,
+        log: impl FnOnce(&[u8]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut table = self.table.write();
+        let logged = log(&encode_change(kind, key, bytes))?;
+        let place = (kind.to_owned(), key.to_owned());
+        match bytes {
+            Some(bytes) => table.insert(place, bytes.to_vec()),
+            None => table.remove(&place),
+        };
+        Ok(logged)
+    }
+
+    /// Applies one encoded change off the front of `rest`.
+    pub(crate) fn apply(&self, rest: &mut &[u8]) -> Option<()> {
+        let [is_put] = take(rest)?;
+        let kind = take_text(rest)?;
+        let key = take_text(rest)?;
+        let bytes = take_bytes(rest)?;
+        let mut table = self.table.write();
+        match is_put {
+            0 => table.remove(&(kind, key)),
+            _ => table.insert((kind, key), bytes.to_vec()),
+        };
+        Some(())
+    }
+
+    /// Writes the table to a file and syncs it.
+    pub(crate) fn write(
+        &self,
+        disk: &dyn Disk,
+        path: &Path,
+        number: u64,
+        store_id: u64,
+    ) -> Result<(), Error> {
+        let mut paged = PagedWriter::create(disk, path, number)?;
+        let table = self.table.read().clone();
+        paged.write(&MAGIC.to_le_bytes())?;
+        paged.write(&VERSION.to_le_bytes())?;
+        paged.write(&[0; 2])?;
+        paged.write(&store_id.to_le_bytes())?;
+        paged.write(&(table.len() as u64).to_le_bytes())?;
+        for ((kind, key), bytes) in &table {
+            paged.write(&encode_change(kind, key, Some(bytes)))?;
+        }
+        paged.finish().map(|_| ())
+    }
+
+    /// Reads a file into the table.
+    pub(crate) fn read(
+        &self,
+        disk: &dyn Disk,
+        path: &Path,
+        number: u64,
+        store_id: u64,
+    ) -> Result<(), Error> {
+        let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+        let mut bytes = Vec::new();
+        paged.read(0, paged.len() as usize, &mut bytes)?;
+        let rest = &mut &*bytes;
+        let magic = take(rest).map(u32::from_le_bytes);
+        let version = take(rest).map_or(0, u16::from_le_bytes);
+        if magic != Some(MAGIC) {
+            return Err(paged.corrupt(0, "not a catalog file"));
+        }
+        if version > VERSION {
+            return Err(Error::TooNew { path: path.to_owned(), version, known: VERSION });
+        }
+        let _reserved: Option<[u8; 2]> = take(rest);
+        if take(rest).map(u64::from_le_bytes) != Some(store_id) {
+            return Err(paged.corrupt(8, "belongs to another store"));
+        }
+        let changes = take(rest).map_or(0, u64::from_le_bytes);
+        for _ in 0..changes {
+            self.apply(rest).ok_or_else(|| paged.corrupt(16, "ends within a change"))?;
+        }
+        Ok(())
+    }
+}
+
+fn take_bytes<'r>(rest: &mut &'r [u8]) -> Option<&'r [u8]> {
+    let len = usize::try_from(get_u64(rest).ok()?).ok()?;
+    let (bytes, after) = rest.split_at_checked(len)?;
+    *rest = after;
+    Some(bytes)
+}
+
+fn take_text(rest: &mut &[u8]) -> Option<String> {
+    String::from_utf8(take_bytes(rest)?.to_vec()).ok()
+}

@@ -1,0 +1,187 @@
+//! Columns: samples of one series on their way between stream, block and answer.
+
+use crate::head::stream::{Decoded, KindScale};
+use foliot_model::{Cell, Kind, Samples, Value, Values};
+use std::ops::Range;
+
+/// Samples of one series, column by column, with the kind kept per sample.
+#[derive(Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) times_ns: Vec<i64>,
+    pub(crate) kind_scales: Vec<KindScale>,
+    /// Mantissas, integers or IEEE bits; for text and histograms spans of `bytes`: offset in the
+    /// upper half, length in the lower.
+    pub(crate) bits: Vec<u64>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The bytes that a span refers to.
+pub(crate) fn slice(bytes: &[u8], span: u64) -> &[u8] {
+    let (offset, len) = ((span >> 32) as usize, span as u32 as usize);
+    bytes.get(offset..offset + len).unwrap_or_default()
+}
+
+/// A sample's value; text and histograms lie in `bytes`.
+pub(crate) fn value(sample: Decoded, bytes: &[u8]) -> Value<'_> {
+    let Decoded { kind_scale, bits, .. } = sample;
+    match kind_scale.kind() {
+        Kind::Float => {
+            Value::Float(Cell { bits, kind: Kind::Float, scale: kind_scale.scale() }.to_f64())
+        }
+        Kind::Integer => Value::Integer(bits as i64),
+        Kind::Unsigned => Value::Unsigned(bits),
+        Kind::Boolean => Value::Boolean(bits != 0),
+        Kind::String => Value::String(std::str::from_utf8(slice(bytes, bits)).unwrap_or_default()),
+        Kind::Histogram => Value::Histogram(slice(bytes, bits)),
+    }
+}
+
+impl Columns {
+    pub(crate) fn clear(&mut self) {
+        self.times_ns.clear();
+        self.kind_scales.clear();
+        self.bits.clear();
+        self.bytes.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.times_ns.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.times_ns.is_empty()
+    }
+
+    /// Adds a sample whose span, if it has one, refers to `bytes`.
+    #[inline]
+    pub(crate) fn push(&mut self, sample: Decoded, bytes: &[u8]) {
+        let bits = match sample.kind_scale.kind().is_bytes() {
+            false => sample.bits,
+            true => self.keep(slice(bytes, sample.bits)),
+        };
+        self.times_ns.push(sample.time_ns);
+        self.kind_scales.push(sample.kind_scale);
+        self.bits.push(bits);
+    }
+
+    fn keep(&mut self, text: &[u8]) -> u64 {
+        let offset = self.bytes.len() as u64;
+        self.bytes.extend_from_slice(text);
+        (offset << 32) | text.len() as u64
+    }
+
+    /// The sample numbered `index`.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<Decoded> {
+        Some(Decoded {
+            time_ns: *self.times_ns.get(index)?,
+            kind_scale: *self.kind_scales.get(index)?,
+            bits: *self.bits.get(index)?,
+        })
+    }
+
+    /// Adds all of `samples`.
+    pub(crate) fn extend(&mut self, samples: &Samples) {
+        for (time_ns, value) in samples.iter() {
+            let mut push = |kind_scale, bits| self.push(Decoded { time_ns, kind_scale, bits }, &[]);
+            let plain = |kind| KindScale::new(kind, 0);
+            match value {
+                Value::Float(v) => {
+                    push(KindScale::new(Kind::Float, foliot_model::RAW_SCALE), v.to_bits());
+                }
+                Value::Integer(v) => push(plain(Kind::Integer), v as u64),
+                Value::Unsigned(v) => push(plain(Kind::Unsigned), v),
+                Value::Boolean(v) => push(plain(Kind::Boolean), u64::from(v)),
+                Value::String(text) => self.push_bytes(time_ns, Kind::String, text.as_bytes()),
+                Value::Histogram(bytes) => self.push_bytes(time_ns, Kind::Histogram, bytes),
+            }
+        }
+    }
+
+    fn push_bytes(&mut self, time_ns: i64, kind: Kind, bytes: &[u8]) {
+        let sample =
+            Decoded { time_ns, kind_scale: KindScale::new(kind, 0), bits: bytes.len() as u64 };
+        self.push(sample, bytes);
+    }
+
+    /// Sorts by time; of samples at one time the last one pushed stays.
+    pub(crate) fn sort_newest_wins(&mut self) {
+        if self.times_ns.is_sorted_by(|a, b| a < b) {
+            return;
+        }
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        let time = |index: &u32| self.times_ns.get(*index as usize).copied().unwrap_or(0);
+        order.sort_by_key(time);
+        order.dedup_by(|later, earlier| {
+            let is_same = time(later) == time(earlier);
+            if is_same {
+                *earlier = *later;
+            }
+            is_same
+        });
+        let mut sorted = Self::default();
+        for index in order {
+            if let Some(sample) = self.get(index as usize) {
+                sorted.push(sample, &self.bytes);
+            }
+        }
+        *self = sorted;
+    }
+
+    /// Appends the samples numbered `range` to `out`.
+    pub(crate) fn copy_to(&self, range: Range<usize>, out: &mut Samples) {
+        let kind_scales = self.kind_scales.get(range.clone()).unwrap_or_default();
+        let Some((&first, others)) = kind_scales.split_first() else { return };
+        let is_uniform = others.iter().all(|&kind_scale| kind_scale == first);
+        let bits = self.bits.get(range.clone()).unwrap_or_default();
+        if out.is_empty() && is_uniform && out.values.kind() != Some(first.kind()) {
+            out.values = Values::of(first.kind());
+        }
+        match (&mut out.values, first.kind()) {
+            (Values::Float(values), Kind::Float) if is_uniform => {
+                let scale = first.scale();
+                let float = |&bits: &u64| Cell { bits, kind: Kind::Float, scale }.to_f64();
+                values.extend(bits.iter().map(float));
+            }
+            (Values::Integer(values), Kind::Integer) if is_uniform => {
+                values.extend(bits.iter().map(|&bits| bits as i64));
+            }
+            _ => {
+                for index in range.clone() {
+                    if let Some(sample) = self.get(index) {
+                        out.values.push(value(sample, &self.bytes));
+                    }
+                }
+            }
+        }
+        out.times_ns.extend_from_slice(self.times_ns.get(range).unwrap_or_default());
+    }
+
+    /// The numbers of the samples whose time lies in `range`; times must ascend.
+    pub(crate) fn indices(&self, range: foliot_model::TimeRange) -> Range<usize> {
+        let start = self.times_ns.partition_point(|&time| time < range.start_ns);
+        let end = self.times_ns.partition_point(|&time| time <= range.end_ns);
+        start..end.max(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_of_equal_times_stays() {
+        let mut columns = Columns::default();
+        let integer = KindScale::new(Kind::Integer, 0);
+        for (time_ns, bits) in [(5, 1), (3, 2), (5, 3), (4, 4), (3, 5)] {
+            columns.push(Decoded { time_ns, kind_scale: integer, bits }, &[]);
+        }
+        columns.push_bytes(4, Kind::String, b"new");
+        columns.sort_newest_wins();
+        let mut samples = Samples::default();
+        columns.copy_to(0..columns.len(), &mut samples);
+        let found: Vec<_> = samples.iter().collect();
+        let expected = [(3, Value::Integer(5)), (4, Value::String("new")), (5, Value::Integer(3))];
+        assert_eq!(found, expected);
+    }
+}

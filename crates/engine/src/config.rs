@@ -1,0 +1,92 @@
+//! What the store can be told, and the words of its promises.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Settings of a store.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Written samples are synced at the latest after this long, whatever level was asked for.
+    pub wal_sync_interval: Duration,
+    /// The wal is kept short enough to be replayed in about this long.
+    pub wal_replay_target: Duration,
+    /// Samples in memory are flushed to a part when they take more than this many bytes.
+    pub head_bytes_max: u64,
+    /// Memory for pages of files.
+    pub cache_bytes_max: u64,
+    /// Series the store may hold; more are refused by name.
+    pub series_max: u64,
+    /// New series a second, averaged over ten seconds; more are refused by name.
+    pub new_series_per_second: u64,
+    /// Whether the store starts threads. Without them waiting drives the wal and flushes are explicit,
+    /// which makes a run a pure function of its inputs, for simulation.
+    pub background: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            wal_sync_interval: Duration::from_secs(1),
+            wal_replay_target: Duration::from_secs(20),
+            head_bytes_max: 256 << 20,
+            cache_bytes_max: 64 << 20,
+            series_max: 100_000_000,
+            new_series_per_second: u64::MAX,
+            background: true,
+        }
+    }
+}
+
+/// What an acknowledged write is safe from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// Power loss: the wal was synced.
+    Durable,
+    /// The death of the process: the wal was given to the operating system, and is synced within
+    /// `wal.sync_interval`.
+    Os,
+    /// Nothing.
+    Memory,
+}
+
+impl fmt::Display for Ack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Durable => "durable",
+            Self::Os => "os",
+            Self::Memory => "memory",
+        })
+    }
+}
+
+impl FromStr for Ack {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "durable" => Ok(Self::Durable),
+            "os" => Ok(Self::Os),
+            "memory" => Ok(Self::Memory),
+            _ => Err(format!("'{text}' is no ack level: use durable, os or memory")),
+        }
+    }
+}
+
+/// A place in the stream of changes: everything up to here must be safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Commit {
+    /// Position in the wal's stream, in bytes.
+    pub lsn: u64,
+}
+
+/// How far the wal has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Up to here the operating system has it.
+    pub written_lsn: u64,
+    /// Up to here it is on stable storage.
+    pub durable_lsn: u64,
+    /// Whether a sync failed, after which nothing is acknowledged.
+    pub poisoned: bool,
+}

@@ -1,0 +1,109 @@
+//! What can go wrong in the store.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the store: what happened, where, and what to do.
+#[derive(Debug)]
+pub enum Error {
+    /// The operating system refused something.
+    Io {
+        /// What was being done, as a verb phrase ("append to the wal").
+        doing: &'static str,
+        /// To which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file does not hold what it should.
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where in it, in bytes from its start.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file was written by a later version.
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        version: u16,
+        /// The newest version this build reads.
+        known: u16,
+    },
+    /// Another process holds the data directory.
+    Locked(PathBuf),
+    /// A write or sync of the wal failed earlier: nothing more is acknowledged until a restart.
+    Poisoned(String),
+    /// The disk is full: nothing is accepted until space is free again.
+    NoSpace(PathBuf),
+    /// Samples arrive faster than the disk takes parts.
+    Overloaded,
+    /// The store was closed.
+    Closed,
+    /// A request asked for something that cannot be.
+    Invalid(String),
+}
+
+impl Error {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
+    }
+
+    pub(crate) fn corrupt(path: &Path, offset: u64, reason: impl Into<String>) -> Self {
+        Self::Corrupt { path: path.to_owned(), offset, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, path, source } => {
+                write!(f, "cannot {doing} {}: {source}", path.display())
+            }
+            Self::Corrupt { path, offset, reason } => {
+                write!(f, "damaged file {} at byte {offset}: {reason}", path.display())
+            }
+            Self::TooNew { path, version, known } => write!(
+                f,
+                "{} has format version {version}, this build reads up to {known}; \
+                 start the version of Foliot that wrote it, or a later one",
+                path.display()
+            ),
+            Self::Locked(path) => write!(
+                f,
+                "data directory {} is in use by another Foliot process; \
+                 stop that one or choose another --data-dir",
+                path.display()
+            ),
+            Self::Poisoned(reason) => write!(
+                f,
+                "writes are refused since the wal failed ({reason}); \
+                 check the disk and restart Foliot"
+            ),
+            Self::NoSpace(path) => write!(
+                f,
+                "no space left for {}; writes resume by themselves when space is free",
+                path.display()
+            ),
+            Self::Overloaded => f.write_str(
+                "the head is full: samples arrive faster than the disk takes them; try again later",
+            ),
+            Self::Closed => f.write_str("the store is closed"),
+            Self::Invalid(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! All names on disk.
+//!
+//! ```text
+//! MANIFEST            the one small mutable truth, replaced whole
+//! MANIFEST.new        a manifest being written
+//! wal-<lsn>.log       a stretch of the wal that begins at this lsn, 16 hex digits
+//! part-<number>.part  blocks of samples
+//! index-<number>.idx  registrations
+//! catalog-<number>.cat  the catalog
+//! quarantine/         files that were found damaged, moved aside under their own names
+//! ```
+
+use std::path::{Path, PathBuf};
+
+pub(crate) const MANIFEST: &str = "MANIFEST";
+pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
+pub(crate) const QUARANTINE: &str = "quarantine";
+
+pub(crate) fn wal(dir: &Path, lsn: u64) -> PathBuf {
+    dir.join(format!("wal-{lsn:016x}.log"))
+}
+
+pub(crate) fn part(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("part-{number:010}.part"))
+}
+
+pub(crate) fn index(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("index-{number:010}.idx"))
+}
+
+pub(crate) fn catalog(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("catalog-{number:010}.cat"))
+}
+
+/// What a name on disk says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Wal(u64),
+    Part(u64),
+    Index(u64),
+    Catalog(u64),
+    ManifestNew,
+}
+
+/// Reads a name; nothing for names that the store does not give.
+pub(crate) fn parse(name: &str) -> Option<Named> {
+    let middle = |prefix: &str, suffix: &str| name.strip_prefix(prefix)?.strip_suffix(suffix);
+    let number = |text: Option<&str>| text?.parse::<u64>().ok();
+    if name == MANIFEST_NEW {
+        return Some(Named::ManifestNew);
+    }
+    if let Some(lsn) = middle("wal-", ".log") {
+        return u64::from_str_radix(lsn, 16).ok().map(Named::Wal);
+    }
+    number(middle("part-", ".part"))
+        .map(Named::Part)
+        .or_else(|| number(middle("index-", ".idx")).map(Named::Index))
+        .or_else(|| number(middle("catalog-", ".cat")).map(Named::Catalog))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        let dir = Path::new("");
+        let read = |path: PathBuf| parse(path.to_str().unwrap());
+        assert_eq!(read(wal(dir, 0xabc)), Some(Named::Wal(0xabc)));
+        assert_eq!(read(part(dir, 7)), Some(Named::Part(7)));
+        assert_eq!(read(index(dir, 8)), Some(Named::Index(8)));
+        assert_eq!(read(catalog(dir, 9)), Some(Named::Catalog(9)));
+        assert_eq!(parse("part-x.part"), None);
+        assert_eq!(parse("notes.txt"), None);
+    }
+}

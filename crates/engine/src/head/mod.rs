@@ -1,0 +1,214 @@
+//! The head: recent samples, in memory.
+//!
+//! Series ids are dealt to pages of 1024 neighbours; finding a page takes no lock, using it takes
+//! the page's own. A writer keeps the lock while rows stay in one page, which they do for about a
+//! hundred lines when series report in the order in which they were created.
+
+pub(crate) mod page;
+pub(crate) mod slab;
+pub(crate) mod stream;
+
+use crate::block::Builder;
+use crate::limits::PAGE_SERIES;
+use page::{PageData, SeriesCopy};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use stream::Decoded;
+
+use foliot_model::TimeRange;
+
+/// Pages per shelf: a shelf is allocated when its first page is.
+const SHELF_PAGES: usize = 1024;
+/// Shelves for all u32 ids.
+const SHELVES: usize = (1 << 32) / PAGE_SERIES / SHELF_PAGES;
+
+type Page = Mutex<PageData>;
+type Shelf = Box<[OnceLock<Page>]>;
+
+/// Number of the page of a series.
+pub(crate) const fn page_of(sid: u32) -> u32 {
+    sid / PAGE_SERIES as u32
+}
+
+/// Place of a series in its page.
+pub(crate) const fn local_of(sid: u32) -> usize {
+    sid as usize % PAGE_SERIES
+}
+
+/// The head.
+pub(crate) struct Head {
+    shelves: Box<[OnceLock<Shelf>]>,
+    bytes: AtomicU64,
+    fixed_bytes: AtomicU64,
+}
+
+impl Head {
+    pub(crate) fn new() -> Self {
+        let shelves = (0..SHELVES).map(|_| OnceLock::new()).collect();
+        Self { shelves, bytes: AtomicU64::new(0), fixed_bytes: AtomicU64::new(0) }
+    }
+
+    /// Bytes of samples held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of states, which stay when samples are flushed.
+    pub(crate) fn fixed_bytes(&self) -> u64 {
+        self.fixed_bytes.load(Ordering::Relaxed)
+    }
+
+    fn page(&self, number: u32) -> Option<&Page> {
+        let shelf = self.shelves.get(number as usize / SHELF_PAGES)?.get()?;
+        shelf.get(number as usize % SHELF_PAGES)?.get()
+    }
+
+    fn page_or_new(&self, number: u32) -> Option<&Page> {
+        let shelf = self.shelves.get(number as usize / SHELF_PAGES)?;
+        let shelf = shelf.get_or_init(|| (0..SHELF_PAGES).map(|_| OnceLock::new()).collect());
+        Some(shelf.get(number as usize % SHELF_PAGES)?.get_or_init(|| {
+            self.fixed_bytes.fetch_add(PageData::FIXED_BYTES as u64, Ordering::Relaxed);
+            Mutex::default()
+        }))
+    }
+
+    /// Numbers of the pages that exist, ascending.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = u32> {
+        let shelves = self.shelves.iter().enumerate();
+        let made = shelves.filter_map(|(at, shelf)| shelf.get().map(|shelf| (at, shelf)));
+        made.flat_map(|(at, shelf)| {
+            let first = at * SHELF_PAGES;
+            let pages = shelf.iter().enumerate();
+            pages.filter(|(_, page)| page.get().is_some()).map(move |(i, _)| (first + i) as u32)
+        })
+    }
+
+    /// A writer into the head.
+    pub(crate) fn appender<'h>(&'h self, builder: &'h mut Builder) -> Appender<'h> {
+        Appender { head: self, builder, open: None }
+    }
+
+    /// Moves what a page holds into `frozen`; false if it held nothing.
+    pub(crate) fn freeze(&self, number: u32, frozen: &Frozen) -> bool {
+        let Some(page) = self.page(number) else { return false };
+        let mut page = page.lock();
+        if page.is_empty() {
+            return false;
+        }
+        let data = page.freeze();
+        self.bytes.fetch_sub(data.bytes() as u64, Ordering::Relaxed);
+        // Still under the page's lock: a reader that finds the page empty must find it in `frozen`.
+        frozen.pages.write().entry(number).or_default().push(Arc::new(data));
+        true
+    }
+
+    /// Copies out what the series holds in `range`.
+    pub(crate) fn copy(&self, sid: u32, range: TimeRange, out: &mut SeriesCopy) {
+        if let Some(page) = self.page(page_of(sid)) {
+            page.lock().copy(local_of(sid), range, out);
+        }
+    }
+
+    /// The latest sample of a series if it is a number and the head alone knows it.
+    pub(crate) fn last_number(&self, sid: u32) -> Option<Decoded> {
+        self.page(page_of(sid))?.lock().last_number(local_of(sid))
+    }
+}
+
+struct Open<'h> {
+    number: u32,
+    page: MutexGuard<'h, PageData>,
+    bytes_before: usize,
+}
+
+/// Appends samples, holding the lock of one page at a time.
+pub(crate) struct Appender<'h> {
+    head: &'h Head,
+    builder: &'h mut Builder,
+    open: Option<Open<'h>>,
+}
+
+impl<'h> Appender<'h> {
+    /// Adds one sample of series `sid` from the source whose first series is `first`.
+    #[inline]
+    pub(crate) fn append(&mut self, sid: u32, first: u32, sample: Decoded, bytes: &[u8]) {
+        let number = page_of(sid);
+        if self.open.as_ref().is_none_or(|open| open.number != number) {
+            self.turn_to(number);
+        }
+        if let Some(open) = &mut self.open {
+            // Series of one source seal together, so that their blocks can share times.
+            let phase = (first.wrapping_mul(0x9e37_79b1) >> 24) as u8;
+            open.page.append(local_of(sid), sample, bytes, phase, self.builder);
+        }
+    }
+
+    #[inline(never)]
+    fn turn_to(&mut self, number: u32) {
+        self.close();
+        self.open = self.head.page_or_new(number).map(|page| {
+            let page = page.lock();
+            let bytes_before = page.bytes();
+            Open { number, page, bytes_before }
+        });
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            let grown = open.page.bytes() as u64;
+            // Wrapping: sealing frees more than it takes.
+            self.head
+                .bytes
+                .fetch_add(grown.wrapping_sub(open.bytes_before as u64), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Appender<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Pages on their way into parts. Immutable but for new pages; read without the head's locks.
+///
+/// Each flush fills the set that the views before it already point to, and ends by naming the next
+/// one. So a reader that began before a flush, or before several, still finds everything: in the
+/// head, else along this chain.
+#[derive(Default)]
+pub(crate) struct Frozen {
+    /// By page number; several when an earlier flush failed, oldest first.
+    pages: RwLock<HashMap<u32, Vec<Arc<PageData>>>>,
+    next: OnceLock<Arc<Frozen>>,
+}
+
+impl Frozen {
+    /// What a page left here, oldest first.
+    pub(crate) fn page(&self, number: u32) -> Vec<Arc<PageData>> {
+        self.pages.read().get(&number).cloned().unwrap_or_default()
+    }
+
+    /// Numbers of all pages here, ascending.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.pages.read().keys().copied().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The set that the next flush fills.
+    pub(crate) fn next(&self) -> Option<&Arc<Frozen>> {
+        self.next.get()
+    }
+
+    /// Names the set that the next flush fills, and returns it.
+    pub(crate) fn make_next(&self) -> Arc<Frozen> {
+        self.next.get_or_init(Arc::default).clone()
+    }
+
+    /// Bytes of samples held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pages.read().values().flatten().map(|page| page.bytes() as u64).sum()
+    }
+}

@@ -1,0 +1,316 @@
+//! A page of the head: recent samples of 1024 series with neighbouring ids, under one lock.
+//!
+//! Per series there is a 32-byte [`State`], an open stream of at most [`BLOCK_SAMPLES_MAX`] samples
+//! in the page's slab, and, once a stream was full, sealed blocks. Samples that are not later than
+//! the series' last one go to the page's late list. Both lists are chained per series, so reading
+//! one series never walks its neighbours.
+
+use super::slab::{self, Handle, Slab};
+use super::stream::{self, Decoded, KindScale, Tail};
+use crate::block::{Block, Builder};
+use crate::columns::Columns;
+use crate::limits::{BLOCK_SAMPLES_MAX, PAGE_SERIES};
+use foliot_model::TimeRange;
+use std::sync::Arc;
+
+/// Where one series stands. 32 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State {
+    last_ns: i64,
+    bits: u64,
+    chunk: Handle,
+    step: u32,
+    /// Samples in the open stream.
+    count: u16,
+    /// Payload bytes used in the chunk.
+    used: u8,
+    unit: u8,
+    kind_scale: KindScale,
+    /// When the first block is sealed, see [`State::samples_max`].
+    phase: u8,
+    has_last: bool,
+    has_sealed: bool,
+}
+
+impl State {
+    fn tail(&self) -> Tail {
+        Tail {
+            time_ns: self.last_ns,
+            bits: self.bits,
+            step: self.step,
+            unit: self.unit,
+            kind_scale: self.kind_scale,
+        }
+    }
+
+    fn set_tail(&mut self, tail: Tail) {
+        self.last_ns = tail.time_ns;
+        self.bits = tail.bits;
+        self.step = tail.step;
+        self.unit = tail.unit;
+        self.kind_scale = tail.kind_scale;
+    }
+
+    /// How many samples the open stream may hold. The first one after a flush ends early, at a
+    /// number that differs from source to source, because sources that report in step would
+    /// otherwise all seal within one request.
+    fn samples_max(&self) -> u16 {
+        match self.has_sealed {
+            true => BLOCK_SAMPLES_MAX as u16,
+            false => BLOCK_SAMPLES_MAX as u16 / 2 + 2 * u16::from(self.phase),
+        }
+    }
+
+    fn reset_stream(&mut self) {
+        self.chunk = slab::NONE;
+        self.count = 0;
+        self.used = 0;
+    }
+}
+
+/// A sample that came after a later one of its series.
+#[derive(Clone, Debug)]
+struct Late {
+    sample: Decoded,
+    bytes: Option<Box<[u8]>>,
+    before: u32,
+}
+
+#[derive(Debug)]
+struct Sealed {
+    block: Arc<Block>,
+    before: u32,
+}
+
+type Chain = Option<Box<[u32; PAGE_SERIES]>>;
+
+/// What a page holds: the part that a flush takes away whole.
+#[derive(Debug)]
+pub(crate) struct PageData {
+    states: Box<[State; PAGE_SERIES]>,
+    slab: Slab,
+    sealed: Vec<Sealed>,
+    sealed_last: Chain,
+    sealed_bytes: usize,
+    late: Vec<Late>,
+    late_last: Chain,
+    late_bytes: usize,
+}
+
+impl Default for PageData {
+    fn default() -> Self {
+        Self::over(Box::new([State::default(); PAGE_SERIES]))
+    }
+}
+
+/// Adds to the chain of `local`, whose entries are counted from 1; 0 ends a chain.
+fn link(chain: &mut Chain, local: usize, entry: usize) -> u32 {
+    let heads = chain.get_or_insert_with(|| Box::new([0; PAGE_SERIES]));
+    match heads.get_mut(local) {
+        Some(head) => std::mem::replace(head, entry as u32),
+        None => 0,
+    }
+}
+
+fn chain_head(chain: &Chain, local: usize) -> u32 {
+    chain.as_ref().and_then(|heads| heads.get(local)).copied().unwrap_or(0)
+}
+
+/// What one series holds in a page, copied out so that decoding needs no lock.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesCopy {
+    /// Sealed blocks, oldest first; times ascend from block to block and into the stream.
+    pub(crate) sealed: Vec<Arc<Block>>,
+    /// Bytes of the open stream.
+    pub(crate) stream: Vec<u8>,
+    /// Late samples, in order of arrival.
+    pub(crate) late: Columns,
+}
+
+impl SeriesCopy {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sealed.is_empty() && self.stream.is_empty() && self.late.is_empty()
+    }
+}
+
+impl PageData {
+    fn over(states: Box<[State; PAGE_SERIES]>) -> Self {
+        Self {
+            states,
+            slab: Slab::default(),
+            sealed: Vec::new(),
+            sealed_last: None,
+            sealed_bytes: 0,
+            late: Vec::new(),
+            late_last: None,
+            late_bytes: 0,
+        }
+    }
+
+    /// Bytes of samples held; states, which stay, are not counted.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slab.bytes() + self.sealed_bytes + self.late_bytes
+    }
+
+    /// Whether no sample is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sealed.is_empty()
+            && self.late.is_empty()
+            && self.states.iter().all(|state| state.count == 0)
+    }
+
+    /// Adds one sample. `bytes` are those of text or a histogram; `phase` spreads the sealing of
+    /// sources that report in step.
+    #[inline]
+    pub(crate) fn append(
+        &mut self,
+        local: usize,
+        sample: Decoded,
+        bytes: &[u8],
+        phase: u8,
+        builder: &mut Builder,
+    ) {
+        let Some(state) = self.states.get_mut(local) else { return };
+        let room = (state.used as usize) < slab::capacity(state.chunk | 1);
+        if state.count != 0 && state.count < state.samples_max() && room {
+            let mut tail = state.tail();
+            let Decoded { time_ns, kind_scale, bits } = sample;
+            if let Some(byte) = stream::encode_regular(&mut tail, time_ns, kind_scale, bits) {
+                self.slab.put(state.chunk, state.used as usize, byte);
+                state.last_ns = tail.time_ns;
+                state.bits = tail.bits;
+                state.used += 1;
+                state.count += 1;
+                return;
+            }
+        }
+        self.append_other(local, sample, bytes, phase, builder);
+    }
+
+    /// The cases that [`PageData::append`] does not settle: first, late, irregular, sealing.
+    #[inline(never)]
+    fn append_other(
+        &mut self,
+        local: usize,
+        sample: Decoded,
+        bytes: &[u8],
+        phase: u8,
+        builder: &mut Builder,
+    ) {
+        let Some(state) = self.states.get_mut(local) else { return };
+        if state.has_last && sample.time_ns <= state.last_ns {
+            return self.append_late(local, sample, bytes);
+        }
+        if state.count >= state.samples_max() {
+            self.seal(local, builder);
+        }
+        let Some(state) = self.states.get_mut(local) else { return };
+        let Decoded { time_ns, kind_scale, bits } = sample;
+        let bits = if kind_scale.kind().is_bytes() { bytes.len() as u64 } else { bits };
+        let mut tail = state.tail();
+        let code = match state.count {
+            0 => stream::encode_first(&mut tail, time_ns, kind_scale, bits),
+            _ => stream::encode_next(&mut tail, time_ns, kind_scale, bits),
+        };
+        state.set_tail(tail);
+        self.slab.append(&mut state.chunk, &mut state.used, code.as_slice());
+        self.slab.append(&mut state.chunk, &mut state.used, bytes);
+        state.count += 1;
+        state.phase = phase;
+        state.has_last = true;
+    }
+
+    fn append_late(&mut self, local: usize, sample: Decoded, bytes: &[u8]) {
+        let before = link(&mut self.late_last, local, self.late.len() + 1);
+        let bytes = sample.kind_scale.kind().is_bytes().then(|| Box::<[u8]>::from(bytes));
+        self.late_bytes += size_of::<Late>() + bytes.as_ref().map_or(0, |bytes| bytes.len());
+        self.late.push(Late { sample, bytes, before });
+    }
+
+    /// Turns the open stream of a series into a sealed block.
+    fn seal(&mut self, local: usize, builder: &mut Builder) {
+        let Some(state) = self.states.get_mut(local) else { return };
+        builder.clear();
+        builder.stream.clear();
+        self.slab.copy_chain(state.chunk, state.used, &mut builder.stream);
+        self.slab.free_chain(state.chunk);
+        state.reset_stream();
+        state.has_sealed = true;
+        builder.decode_stream();
+        for block in builder.blocks() {
+            self.sealed_bytes += block.memory_bytes();
+            let before = link(&mut self.sealed_last, local, self.sealed.len() + 1);
+            self.sealed.push(Sealed { block: Arc::new(block), before });
+        }
+    }
+
+    /// Takes everything held away, leaving the states to code what comes next against.
+    pub(crate) fn freeze(&mut self) -> Self {
+        let mut states = self.states.clone();
+        for state in states.iter_mut() {
+            state.reset_stream();
+            state.has_sealed = false;
+        }
+        std::mem::replace(self, Self::over(states))
+    }
+
+    /// Whether the page holds samples of the series.
+    pub(crate) fn has(&self, local: usize) -> bool {
+        self.states.get(local).is_some_and(|state| state.count > 0)
+            || chain_head(&self.sealed_last, local) != 0
+            || chain_head(&self.late_last, local) != 0
+    }
+
+    /// Copies out what the series holds in `range`.
+    pub(crate) fn copy(&self, local: usize, range: TimeRange, out: &mut SeriesCopy) {
+        let mut at = chain_head(&self.sealed_last, local) as usize;
+        while let Some(sealed) = at.checked_sub(1).and_then(|index| self.sealed.get(index)) {
+            if sealed.block.range.overlaps(&range) {
+                out.sealed.push(sealed.block.clone());
+            }
+            at = sealed.before as usize;
+        }
+        out.sealed.reverse();
+        if let Some(state) = self.states.get(local)
+            && state.count > 0
+            && state.last_ns >= range.start_ns
+        {
+            self.slab.copy_chain(state.chunk, state.used, &mut out.stream);
+        }
+        self.copy_late(local, range, &mut out.late);
+    }
+
+    fn copy_late(&self, local: usize, range: TimeRange, out: &mut Columns) {
+        let mut order = Vec::new();
+        let mut at = chain_head(&self.late_last, local) as usize;
+        while let Some(late) = at.checked_sub(1).and_then(|index| self.late.get(index)) {
+            if range.contains(late.sample.time_ns) {
+                order.push(late);
+            }
+            at = late.before as usize;
+        }
+        for late in order.into_iter().rev() {
+            let text = late.bytes.as_deref().unwrap_or_default();
+            let bits = match late.bytes {
+                Some(_) => text.len() as u64,
+                None => late.sample.bits,
+            };
+            out.push(Decoded { bits, ..late.sample }, text);
+        }
+    }
+
+    /// The latest sample of a series that is a number, if the page alone knows it.
+    pub(crate) fn last_number(&self, local: usize) -> Option<Decoded> {
+        let state = self.states.get(local)?;
+        let is_number = !state.kind_scale.kind().is_bytes();
+        let is_final = chain_head(&self.late_last, local) == 0;
+        (state.has_last && is_number && is_final).then_some(Decoded {
+            time_ns: state.last_ns,
+            kind_scale: state.kind_scale,
+            bits: state.bits,
+        })
+    }
+
+    /// Bytes of the fixed part of a page.
+    pub(crate) const FIXED_BYTES: usize = size_of::<[State; PAGE_SERIES]>();
+}

@@ -1,0 +1,93 @@
+//! Index files: registrations since the flush before, as the registry's records.
+//!
+//! ```text
+//! a paged file: magic u32 | version u16 | feature flags u16 | store id u64 | epoch u32 | 0 u32
+//!               | (length u32 | records)... | 0 u32
+//! ```
+
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::paged::{PagedReader, PagedWriter};
+use crate::part::format::take;
+use foliot_disk::Disk;
+use foliot_index::{Mark, Registry};
+use std::path::Path;
+use std::sync::Arc;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"Fidx");
+/// The newest version this build reads, and the one it writes.
+pub(crate) const VERSION: u16 = 1;
+const HEADER_LEN: usize = 24;
+/// No slice of records is longer: a length above is damage.
+const SLICE_BYTES_MAX: u32 = 1 << 28;
+
+/// Writes everything registered after `from`, and returns how far that is.
+pub(crate) fn write(
+    disk: &dyn Disk,
+    path: &Path,
+    number: u64,
+    store_id: u64,
+    registry: &Registry,
+    from: &Mark,
+) -> Result<Mark, Error> {
+    let mut paged = PagedWriter::create(disk, path, number)?;
+    paged.write(&MAGIC.to_le_bytes())?;
+    paged.write(&VERSION.to_le_bytes())?;
+    paged.write(&[0; 2])?;
+    paged.write(&store_id.to_le_bytes())?;
+    paged.write(&registry.epoch().to_le_bytes())?;
+    paged.write(&[0; 4])?;
+    let mark = registry.checkpoint_slices(from, &mut |records: &[u8]| {
+        paged.write(&(records.len() as u32).to_le_bytes())?;
+        paged.write(records)
+    })?;
+    paged.write(&[0; 4])?;
+    paged.finish()?;
+    Ok(mark)
+}
+
+/// Reads a file into the registry.
+pub(crate) fn read(
+    disk: &dyn Disk,
+    path: &Path,
+    number: u64,
+    store_id: u64,
+    registry: &Registry,
+) -> Result<(), Error> {
+    let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    let fetch = |at: u64, len: usize, bytes: &mut Vec<u8>| {
+        bytes.clear();
+        paged.read(at, len, bytes)
+    };
+    fetch(at, HEADER_LEN, &mut bytes)?;
+    let rest = &mut &*bytes;
+    let magic = take(rest).map(u32::from_le_bytes);
+    let version = take(rest).map_or(0, u16::from_le_bytes);
+    if magic != Some(MAGIC) {
+        return Err(paged.corrupt(0, "not an index file"));
+    }
+    if version > VERSION {
+        return Err(Error::TooNew { path: path.to_owned(), version, known: VERSION });
+    }
+    let _features: Option<[u8; 2]> = take(rest);
+    if take(rest).map(u64::from_le_bytes) != Some(store_id) {
+        return Err(paged.corrupt(8, "belongs to another store"));
+    }
+    at += HEADER_LEN as u64;
+    loop {
+        fetch(at, 4, &mut bytes)?;
+        let len = take(&mut &*bytes).map_or(0, u32::from_le_bytes);
+        at += 4;
+        if len == 0 {
+            return Ok(());
+        }
+        if len > SLICE_BYTES_MAX {
+            return Err(paged.corrupt(at, "impossible length"));
+        }
+        fetch(at, len as usize, &mut bytes)?;
+        registry.replay(&bytes).map_err(|error| paged.corrupt(at, error.to_string()))?;
+        at += u64::from(len);
+    }
+}

@@ -1,0 +1,34 @@
+//! Every named limit of the store, with its reason.
+
+/// Samples in one block. At 1024 the header costs 0.02 byte a sample, and 8 KiB of decoded numbers
+/// fit a first-level cache.
+pub(crate) const BLOCK_SAMPLES_MAX: usize = 1024;
+
+/// Series in one page of the head: a page's lock covers a hundred typical lines, and freezing a page
+/// copies 32 KiB, a few microseconds.
+pub(crate) const PAGE_SERIES: usize = 1024;
+
+/// No block crosses a multiple of this, so that parts can be kept apart by age: seven days.
+pub(crate) const WINDOW_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
+
+/// A wal segment is closed when it reaches this: deleting whole segments gives space back in steps
+/// that are small against the wal's bound.
+pub(crate) const WAL_SEGMENT_BYTES: u64 = 64 << 20;
+
+/// Largest body of a wal frame. A request's rows fit many times over; a length above this in a file
+/// can only be damage.
+pub(crate) const WAL_FRAME_BYTES_MAX: u32 = 1 << 30;
+
+/// Samples a second that recovery replays on one slow core, measured; turns `wal.replay_target` into
+/// a bound on the wal.
+pub(crate) const REPLAY_SAMPLES_PER_SECOND: u64 = 4_000_000;
+
+/// Logical bytes of one page of a part file, its checksum excluded.
+pub(crate) const FILE_PAGE_BYTES: usize = 32 * 1024;
+
+/// Logical bytes after which a page of a part's index is closed: about a hundred full blocks.
+pub(crate) const INDEX_PAGE_BYTES: usize = 4096;
+
+/// Rows registered under one hold of the registry's lock is the registry's affair; this bounds how
+/// many index files recovery has to read before they are written anew as one.
+pub(crate) const INDEX_SEGMENTS_MAX: usize = 16;

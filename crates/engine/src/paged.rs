@@ -1,0 +1,178 @@
+//! Paged files: every byte under a checksum.
+//!
+//! A file is a sequence of pages of [`FILE_PAGE_BYTES`] logical bytes, the last one shorter, each
+//! followed by a CRC-32. The checksum also covers the file's number and the page's, so a page of
+//! another file or another place never passes. What is written and read is the logical bytes, laid
+//! end to end.
+//!
+//! ```text
+//! +----------------+-----------+----------------+-----------+-- ... --+------------+-----------+
+//! | 32768 bytes    | crc32 u32 | 32768 bytes    | crc32 u32 |         | 1..32768   | crc32 u32 |
+//! +----------------+-----------+----------------+-----------+-- ... --+------------+-----------+
+//! crc32 over: file number u64 LE | page number u64 LE | bytes of the page
+//! ```
+
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::limits::FILE_PAGE_BYTES;
+use foliot_codec::{checksum, checksum_append};
+use foliot_disk::{AppendFile, Disk, ReadFile};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const CRC_LEN: usize = 4;
+const STORED_PAGE_BYTES: u64 = (FILE_PAGE_BYTES + CRC_LEN) as u64;
+
+fn page_checksum(file_number: u64, page: u64, bytes: &[u8]) -> u32 {
+    let mut place = [0; 16];
+    let (file_at, page_at) = place.split_at_mut(8);
+    file_at.copy_from_slice(&file_number.to_le_bytes());
+    page_at.copy_from_slice(&page.to_le_bytes());
+    checksum_append(checksum(&place), bytes)
+}
+
+/// Writes a paged file from front to back.
+pub(crate) struct PagedWriter {
+    file: Box<dyn AppendFile>,
+    path: PathBuf,
+    number: u64,
+    page: u64,
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+}
+
+impl PagedWriter {
+    pub(crate) fn create(disk: &dyn Disk, path: &Path, number: u64) -> Result<Self, Error> {
+        let file = disk.create(path).map_err(Error::io("create", path))?;
+        let buffer = Vec::with_capacity(FILE_PAGE_BYTES);
+        Ok(Self { file, path: path.to_owned(), number, page: 0, buffer, out: Vec::new() })
+    }
+
+    /// The logical position of the next byte.
+    pub(crate) fn position(&self) -> u64 {
+        self.page * FILE_PAGE_BYTES as u64 + self.buffer.len() as u64
+    }
+
+    /// Appends logical bytes.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            let room = FILE_PAGE_BYTES - self.buffer.len();
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.buffer.extend_from_slice(now);
+            bytes = later;
+            if self.buffer.len() == FILE_PAGE_BYTES {
+                self.end_page()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<(), Error> {
+        let crc = page_checksum(self.number, self.page, &self.buffer);
+        self.out.extend_from_slice(&self.buffer);
+        self.out.extend_from_slice(&crc.to_le_bytes());
+        self.buffer.clear();
+        self.page += 1;
+        // A quarter of a megabyte at a time: few calls, little memory.
+        if self.out.len() >= 8 * FILE_PAGE_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.file.append(&self.out).map_err(Error::io("write", &self.path))?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Ends the file and syncs it. Returns its length. Its name is durable after `sync_dir`.
+    pub(crate) fn finish(mut self) -> Result<u64, Error> {
+        if !self.buffer.is_empty() {
+            self.end_page()?;
+        }
+        self.flush()?;
+        self.file.sync().map_err(Error::io("sync", &self.path))?;
+        Ok(self.file.len())
+    }
+}
+
+/// Reads logical bytes at positions, page by page through the cache.
+pub(crate) struct PagedReader {
+    file: Arc<dyn ReadFile>,
+    path: PathBuf,
+    number: u64,
+    len: u64,
+    cache: Arc<Cache>,
+}
+
+impl PagedReader {
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        number: u64,
+        cache: Arc<Cache>,
+    ) -> Result<Self, Error> {
+        let file = disk.open(path).map_err(Error::io("open", path))?;
+        let whole = file.len() / STORED_PAGE_BYTES;
+        let rest = file.len() % STORED_PAGE_BYTES;
+        if rest > 0 && rest <= CRC_LEN as u64 {
+            return Err(Error::corrupt(path, file.len(), "ends within a checksum"));
+        }
+        let len = whole * FILE_PAGE_BYTES as u64 + rest.saturating_sub(CRC_LEN as u64);
+        Ok(Self { file, path: path.to_owned(), number, len, cache })
+    }
+
+    /// Number of logical bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// An error about the bytes at logical `position`.
+    pub(crate) fn corrupt(&self, position: u64, reason: impl Into<String>) -> Error {
+        let page = position / FILE_PAGE_BYTES as u64;
+        Error::corrupt(&self.path, position + page * CRC_LEN as u64, reason)
+    }
+
+    /// Appends `len` logical bytes from `position` to `out`.
+    pub(crate) fn read(&self, position: u64, len: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        if position.checked_add(len as u64).is_none_or(|end| end > self.len) {
+            return Err(self.corrupt(position, format!("{len} bytes would reach past the end")));
+        }
+        let (mut position, mut len) = (position, len);
+        while len > 0 {
+            let page = position / FILE_PAGE_BYTES as u64;
+            let bytes = self.page(page)?;
+            let start = (position % FILE_PAGE_BYTES as u64) as usize;
+            let end = (start + len).min(bytes.len());
+            let Some(part) = bytes.get(start..end).filter(|part| !part.is_empty()) else {
+                return Err(self.corrupt(position, "page is shorter than it should be"));
+            };
+            out.extend_from_slice(part);
+            position += part.len() as u64;
+            len -= part.len();
+        }
+        Ok(())
+    }
+
+    /// The bytes of a page, checked when they come from the file.
+    fn page(&self, page: u64) -> Result<Arc<[u8]>, Error> {
+        if let Some(bytes) = self.cache.get(self.number, page) {
+            return Ok(bytes);
+        }
+        let start = page * FILE_PAGE_BYTES as u64;
+        let len = (self.len - start).min(FILE_PAGE_BYTES as u64) as usize;
+        let mut stored = vec![0; len + CRC_LEN];
+        let offset = page * STORED_PAGE_BYTES;
+        self.file.read_at(&mut stored, offset).map_err(Error::io("read", &self.path))?;
+        let crc = stored.split_off(len);
+        let crc = crc.first_chunk::<CRC_LEN>().map_or(0, |crc| u32::from_le_bytes(*crc));
+        if page_checksum(self.number, page, &stored) != crc {
+            let reason = format!("checksum of page {page} does not fit its bytes");
+            return Err(Error::corrupt(&self.path, offset, reason));
+        }
+        let bytes: Arc<[u8]> = stored.into();
+        self.cache.put(self.number, page, bytes.clone());
+        Ok(bytes)
+    }
+}

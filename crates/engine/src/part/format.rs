@@ -1,0 +1,128 @@
+//! The bytes of a part. `docs/format/part.md` draws them; both change in one commit.
+//!
+//! A part is a paged file (`paged.rs`); what follows are its logical bytes.
+//!
+//! ```text
+//! header      magic u32 | version u16 | feature flags u16 | store id u64 | file number u64
+//!             | namespace u32 | retention class u32 | epoch u32 | 0 u32
+//! sections    encoded times and values of blocks; index pages stand among them
+//! index page  entries of series, ascending by id within and across pages
+//!   entry     sid: varint, plain for the first entry of a page, else minus the one before
+//!             | blocks varint | block...
+//!   block     count varint | first time, zigzag varint: nanoseconds, for the second and later block of a series
+//!             minus the last time of the one before | last - first time varint
+//!             | times offset, zigzag varint against the end of the section before | times length varint
+//!             | values offset, likewise | values length varint | summary (block.md)
+//! directory   one entry per index page: first sid u32 | bytes of the page u32 | its position u64
+//! footer      directory position u64 | index pages u32 | 0 u32 | series u64 | blocks u64 | samples u64
+//!             | first time i64 | last time i64 | magic u32 | 0 u32
+//! ```
+//!
+//! Series of one source usually share their times: a section that would repeat the one before is not
+//! written again, its offset points back.
+
+/// First bytes of header and last of footer.
+pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"Fprt");
+/// The newest version this build reads, and the one it writes.
+pub(crate) const VERSION: u16 = 1;
+pub(crate) const HEADER_LEN: usize = 40;
+pub(crate) const FOOTER_LEN: usize = 64;
+pub(crate) const DIRECTORY_ENTRY_LEN: usize = 16;
+
+use foliot_model::TimeRange;
+
+/// What a part says of itself at its front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) store_id: u64,
+    pub(crate) number: u64,
+    pub(crate) namespace: u32,
+    pub(crate) class: u32,
+    pub(crate) epoch: u32,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER_LEN);
+        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&self.store_id.to_le_bytes());
+        out.extend_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&self.namespace.to_le_bytes());
+        out.extend_from_slice(&self.class.to_le_bytes());
+        out.extend_from_slice(&self.epoch.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out
+    }
+
+    /// Reads a header; the version comes first so that a newer one can be named.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(u16, Self)> {
+        let rest = &mut &*bytes;
+        let magic = u32::from_le_bytes(take(rest)?);
+        let version = u16::from_le_bytes(take(rest)?);
+        let _features: [u8; 2] = take(rest)?;
+        let header = Self {
+            store_id: u64::from_le_bytes(take(rest)?),
+            number: u64::from_le_bytes(take(rest)?),
+            namespace: u32::from_le_bytes(take(rest)?),
+            class: u32::from_le_bytes(take(rest)?),
+            epoch: u32::from_le_bytes(take(rest)?),
+        };
+        (magic == MAGIC).then_some((version, header))
+    }
+}
+
+/// What a part says of itself at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Footer {
+    pub(crate) directory_at: u64,
+    pub(crate) index_pages: u32,
+    pub(crate) series: u64,
+    pub(crate) blocks: u64,
+    pub(crate) samples: u64,
+    pub(crate) range: TimeRange,
+}
+
+impl Footer {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(FOOTER_LEN);
+        out.extend_from_slice(&self.directory_at.to_le_bytes());
+        out.extend_from_slice(&self.index_pages.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.series.to_le_bytes());
+        out.extend_from_slice(&self.blocks.to_le_bytes());
+        out.extend_from_slice(&self.samples.to_le_bytes());
+        out.extend_from_slice(&self.range.start_ns.to_le_bytes());
+        out.extend_from_slice(&self.range.end_ns.to_le_bytes());
+        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let rest = &mut &*bytes;
+        let directory_at = u64::from_le_bytes(take(rest)?);
+        let index_pages = u32::from_le_bytes(take(rest)?);
+        let _reserved: [u8; 4] = take(rest)?;
+        let [series, blocks, samples] = [take(rest)?, take(rest)?, take(rest)?];
+        let start_ns = i64::from_le_bytes(take(rest)?);
+        let end_ns = i64::from_le_bytes(take(rest)?);
+        let magic = u32::from_le_bytes(take(rest)?);
+        (magic == MAGIC).then_some(Self {
+            directory_at,
+            index_pages,
+            series: u64::from_le_bytes(series),
+            blocks: u64::from_le_bytes(blocks),
+            samples: u64::from_le_bytes(samples),
+            range: TimeRange::new(start_ns, end_ns),
+        })
+    }
+}
+
+/// Takes `N` bytes off the front.
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, after) = rest.split_first_chunk::<N>()?;
+    *rest = after;
+    Some(*taken)
+}

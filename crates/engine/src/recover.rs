@@ -1,0 +1,246 @@
+//! Recovery: from a directory to a store.
+//!
+//! 1. lock the directory; read the manifest, or create one in an empty directory;
+//! 2. remove what the manifest does not name: leftovers of an interrupted flush;
+//! 3. read the index files and the catalog; open the parts, setting damaged ones aside;
+//! 4. replay the wal into registry, catalog and head;
+//! 5. sync what was replayed, so that later writes never build on bytes a power cut can take.
+//!
+//! Each step can be interrupted and begun again.
+
+use crate::admission::Admission;
+use crate::block::Builder;
+use crate::cache::Cache;
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::error::Error;
+use crate::filenames::{self, Named};
+use crate::head::Head;
+use crate::manifest::Manifest;
+use crate::part::Part;
+use crate::stats::Counters;
+use crate::store::{Files, FlusherOrder, Store};
+use crate::view::View;
+use crate::wal::Wal;
+use crate::wal::frame::FrameKind;
+use crate::wal::rows;
+use crate::wal::segment::{self, Replayed};
+use foliot_disk::{DirLock, Disk};
+use foliot_index::Registry;
+use foliot_model::KeySecret;
+use parking_lot::{Condvar, Mutex, RwLock};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Opens the store in `dir`; the second half says what was damaged, a sentence each.
+pub(crate) fn open(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    config: Config,
+) -> Result<(Store, Vec<String>), Error> {
+    disk.create_dir_all(dir).map_err(Error::io("create", dir))?;
+    let lock = lock(&*disk, dir)?;
+    let mut manifest = match Manifest::read(&*disk, dir)? {
+        Some(manifest) => manifest,
+        None => create(&*disk, dir)?,
+    };
+    remove_leftovers(&*disk, dir, &manifest)?;
+
+    let mut damages = Vec::new();
+    let registry = Arc::new(Registry::new(manifest.epoch));
+    for &number in &manifest.index_files {
+        let path = filenames::index(dir, number);
+        crate::index_file::read(&*disk, &path, number, manifest.store_id, &registry)?;
+    }
+    let index_mark = registry.mark();
+    let catalog = Catalog::default();
+    if manifest.catalog_file != 0 {
+        let path = filenames::catalog(dir, manifest.catalog_file);
+        catalog.read(&*disk, &path, manifest.catalog_file, manifest.store_id)?;
+    }
+    let cache = Arc::new(Cache::new(config.cache_bytes_max));
+    let parts = open_parts(&*disk, dir, &mut manifest, &cache, &mut damages)?;
+
+    let head = Arc::new(Head::new());
+    let counters = Counters::default();
+    let replayed = replay(&*disk, dir, &manifest, &registry, &catalog, &head, &counters)?;
+    sync_wal(&*disk, dir)?;
+    damages.extend(replayed.damages);
+    counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
+
+    let wal =
+        Wal::open(disk.clone(), dir.to_owned(), manifest.store_id, replayed.end_lsn, &config)?;
+    let store = Store {
+        admission: Admission::new(&config, &*disk),
+        disk,
+        dir: dir.to_owned(),
+        config,
+        registry,
+        head,
+        wal,
+        catalog,
+        cache,
+        view: RwLock::new(Arc::new(View { parts, frozen: Arc::default() })),
+        next_file: AtomicU64::new(manifest.next_file),
+        store_id: manifest.store_id,
+        key_secret: KeySecret(manifest.key_secret),
+        files: Mutex::new(Files { manifest, index_mark, catalog_changes: 0 }),
+        gate: RwLock::new(()),
+        creating_namespace: Mutex::new(()),
+        counters,
+        flusher: Mutex::new(FlusherOrder::default()),
+        flusher_wake: Condvar::new(),
+        _lock: lock,
+    };
+    Ok((store, damages))
+}
+
+fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DirLock>, Error> {
+    disk.lock(dir).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => Error::Locked(dir.to_owned()),
+        _ => Error::io("lock", dir)(error),
+    })
+}
+
+/// Creates the manifest of a new store.
+fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
+    let names = disk.list(dir).map_err(Error::io("list", dir))?;
+    let is_ours =
+        |name: &&String| filenames::parse(name).is_some_and(|named| named != Named::ManifestNew);
+    if let Some(name) = names.iter().find(is_ours) {
+        return Err(Error::Corrupt {
+            path: dir.join(filenames::MANIFEST),
+            offset: 0,
+            reason: format!("missing, while there is a file {name} that it should name"),
+        });
+    }
+    let manifest = Manifest {
+        store_id: disk.random(),
+        key_secret: disk.random(),
+        next_namespace: 1,
+        // 0 stands for no file.
+        next_file: 1,
+        ..Manifest::default()
+    };
+    manifest.write(disk, dir)?;
+    Ok(manifest)
+}
+
+fn remove_leftovers(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), Error> {
+    for name in disk.list(dir).map_err(Error::io("list", dir))? {
+        let is_leftover = match filenames::parse(&name) {
+            Some(Named::Part(number)) => manifest.parts.iter().all(|part| part.number != number),
+            Some(Named::Index(number)) => !manifest.index_files.contains(&number),
+            Some(Named::Catalog(number)) => manifest.catalog_file != number,
+            Some(Named::ManifestNew) => true,
+            Some(Named::Wal(_)) | None => false,
+        };
+        if is_leftover {
+            let path = dir.join(&name);
+            disk.remove(&path).map_err(Error::io("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens the parts that the manifest names. A damaged one costs what is in it, not the start: it is
+/// moved to the quarantine and taken off the manifest.
+fn open_parts(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &mut Manifest,
+    cache: &Arc<Cache>,
+    damages: &mut Vec<String>,
+) -> Result<Vec<Arc<Part>>, Error> {
+    let mut parts = Vec::new();
+    let mut damaged = Vec::new();
+    for entry in &manifest.parts {
+        let path = filenames::part(dir, entry.number);
+        match Part::open(disk, &path, entry.number, manifest.store_id, cache.clone()) {
+            Ok(part) => parts.push(Arc::new(part)),
+            Err(error @ Error::TooNew { .. }) => return Err(error),
+            Err(error) => {
+                let lost = format!("{error}; its {} samples are set aside", entry.samples);
+                damages.push(lost);
+                damaged.push(entry.number);
+            }
+        }
+    }
+    if !damaged.is_empty() {
+        manifest.parts.retain(|entry| !damaged.contains(&entry.number));
+        manifest.write(disk, dir)?;
+        let quarantine = dir.join(filenames::QUARANTINE);
+        disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
+        for number in damaged {
+            let path = filenames::part(dir, number);
+            if let (Some(name), true) = (path.file_name(), disk.exists(&path)) {
+                let aside = quarantine.join(name);
+                disk.rename(&path, &aside).map_err(Error::io("set aside", &path))?;
+            }
+        }
+    }
+    parts.sort_by_key(|part| part.header.number);
+    Ok(parts)
+}
+
+fn replay(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &Manifest,
+    registry: &Registry,
+    catalog: &Catalog,
+    head: &Head,
+    counters: &Counters,
+) -> Result<Replayed, Error> {
+    let mut builder = Builder::default();
+    let mut unread = 0u64;
+    let (mut samples, mut orphans) = (0, 0);
+    let mut series = registry.counts().series;
+    let each = &mut |kind, body: &[u8]| {
+        match kind {
+            FrameKind::Register => {
+                unread += u64::from(registry.replay(body).is_err());
+                series = registry.counts().series;
+            }
+            FrameKind::Catalog => {
+                unread += u64::from(catalog.apply(&mut &*body).is_none());
+                counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
+            }
+            FrameKind::Rows => {
+                let mut appender = head.appender(&mut builder);
+                let read = rows::read(body, &mut |sid, first, sample, bytes| {
+                    // Damage may have taken the registration: such rows belong to nobody.
+                    match u64::from(sid) < series {
+                        true => appender.append(sid, first, sample, bytes),
+                        false => orphans += 1,
+                    }
+                });
+                samples += read.map_or(0, |(_, samples)| samples);
+                unread += u64::from(read.is_none());
+            }
+        }
+        Ok(())
+    };
+    let mut replayed = segment::replay(disk, dir, manifest.store_id, manifest.wal_start_lsn, each)?;
+    counters.samples_since_flush.store(samples, Ordering::Relaxed);
+    counters.samples_orphaned.store(orphans, Ordering::Relaxed);
+    if unread > 0 || orphans > 0 {
+        replayed.damages.push(format!(
+            "the wal's damage left {unread} frames unread and {orphans} samples without a series"
+        ));
+    }
+    Ok(replayed)
+}
+
+/// What was replayed may so far be only in the system's memory. New frames refer to it (series ids),
+/// so it must not be less durable than they are.
+fn sync_wal(disk: &dyn Disk, dir: &Path) -> Result<(), Error> {
+    if let Some(&newest) = segment::list(disk, dir)?.last() {
+        let path = filenames::wal(dir, newest);
+        disk.sync_file(&path).map_err(Error::io("sync", &path))?;
+        disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! Scans: the samples of one series, from everywhere, in time order, each time once.
+//!
+//! What holds samples of the series is cut into *pieces*: blocks of parts, sealed blocks, streams,
+//! late samples. Each piece has a rank: pieces written later have higher ones. Pieces whose times do
+//! not overlap are decoded one after the other; those that do are decoded together and merged, and at
+//! equal times the highest rank wins.
+
+use crate::block::{Block, Decoder};
+use crate::columns::Columns;
+use crate::error::Error;
+use crate::head::page::SeriesCopy;
+use crate::head::stream::Reader;
+use crate::limits::BLOCK_SAMPLES_MAX;
+use crate::part::{BlockPlace, Part};
+use foliot_codec::Summary;
+use foliot_model::{Samples, TimeRange};
+use std::sync::Arc;
+
+enum Source {
+    Part(Arc<Part>, BlockPlace),
+    Sealed(Arc<Block>),
+    /// Decoded already; times ascend.
+    Columns(Columns),
+}
+
+struct Piece {
+    range: TimeRange,
+    rank: u32,
+    source: Source,
+}
+
+/// A block that need not be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Peek<'s> {
+    /// Its first and last time.
+    pub range: TimeRange,
+    /// Number of its samples.
+    pub count: u16,
+    /// What its values come to.
+    pub summary: &'s Summary,
+}
+
+/// The samples of one series in a range of time, block by block.
+pub struct Scan {
+    range: TimeRange,
+    /// Pieces by start time, from the last to the first, so that the next one is popped.
+    pieces: Vec<Piece>,
+    ranks: u32,
+    /// Merged samples not yet handed out, and how many of them were.
+    merged: Columns,
+    merged_at: usize,
+    decoder: Decoder,
+    buffer: Vec<u8>,
+    places: Vec<BlockPlace>,
+    samples: Samples,
+}
+
+impl Scan {
+    pub(crate) fn new(range: TimeRange) -> Self {
+        Self {
+            range,
+            pieces: Vec::new(),
+            ranks: 0,
+            merged: Columns::default(),
+            merged_at: 0,
+            decoder: Decoder::default(),
+            buffer: Vec::new(),
+            places: Vec::new(),
+            samples: Samples::default(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.pieces.clear();
+        self.ranks = 0;
+        self.merged.clear();
+        self.merged_at = 0;
+    }
+
+    pub(crate) fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    fn push(&mut self, range: TimeRange, source: Source) {
+        let rank = self.ranks;
+        self.ranks += 1;
+        self.pieces.push(Piece { range, rank, source });
+    }
+
+    /// Adds the blocks of a part. Parts are added oldest first, then copies of pages.
+    pub(crate) fn add_part(&mut self, sid: u32, part: &Arc<Part>) -> Result<(), Error> {
+        let mut places = std::mem::take(&mut self.places);
+        let found = part.find(sid, self.range, &mut self.buffer, &mut places);
+        for place in places.drain(..) {
+            self.push(place.range, Source::Part(part.clone(), place));
+        }
+        self.places = places;
+        found
+    }
+
+    /// Adds what a page held, in the order in which it was written.
+    pub(crate) fn add_copy(&mut self, copy: SeriesCopy) {
+        for block in copy.sealed {
+            self.push(block.range, Source::Sealed(block));
+        }
+        let mut columns = Columns::default();
+        let mut reader = Reader::new(&copy.stream);
+        while let Some(sample) = reader.next() {
+            columns.push(sample, &copy.stream);
+        }
+        self.add_columns(columns);
+        let mut late = copy.late;
+        late.sort_newest_wins();
+        self.add_columns(late);
+    }
+
+    fn add_columns(&mut self, columns: Columns) {
+        if let (Some(&start_ns), Some(&end_ns)) =
+            (columns.times_ns.first(), columns.times_ns.last())
+        {
+            let range = TimeRange::new(start_ns, end_ns);
+            if range.overlaps(&self.range) {
+                self.push(range, Source::Columns(columns));
+            }
+        }
+    }
+
+    pub(crate) fn arrange(&mut self) {
+        self.pieces.sort_by_key(|piece| std::cmp::Reverse(piece.range.start_ns));
+    }
+
+    /// What the next block comes to, when it lies whole in the range and nothing overlaps it: a plan
+    /// that needs no more than that can [`Scan::skip`] it unread.
+    pub fn peek(&self) -> Option<Peek<'_>> {
+        let [rest @ .., piece] = &self.pieces[..] else { return None };
+        let is_alone = rest.last().is_none_or(|next| next.range.start_ns > piece.range.end_ns);
+        let is_next = self.merged_at >= self.merged.len();
+        if !is_alone || !is_next || !self.range.covers(&piece.range) {
+            return None;
+        }
+        let (count, summary) = match &piece.source {
+            Source::Part(_, place) => (place.count, &place.summary),
+            Source::Sealed(block) => (block.count, &block.summary),
+            Source::Columns(_) => return None,
+        };
+        Some(Peek { range: piece.range, count, summary })
+    }
+
+    /// Passes over the block that [`Scan::peek`] showed.
+    pub fn skip(&mut self) {
+        self.pieces.pop();
+    }
+
+    /// Appends the next samples, at most 1024, to `out`; false, and nothing appended, at the end.
+    ///
+    /// # Errors
+    /// When a part cannot be read; the error names the file and the place.
+    pub fn next(&mut self, out: &mut Samples) -> Result<bool, Error> {
+        loop {
+            if self.merged_at < self.merged.len() {
+                let end = (self.merged_at + BLOCK_SAMPLES_MAX).min(self.merged.len());
+                self.merged.copy_to(self.merged_at..end, out);
+                self.merged_at = end;
+                return Ok(true);
+            }
+            let Some(piece) = self.pieces.pop() else { return Ok(false) };
+            let is_alone = match self.pieces.last() {
+                Some(next) => next.range.start_ns > piece.range.end_ns,
+                None => true,
+            };
+            match is_alone {
+                true => {
+                    let before = out.len();
+                    self.read(piece, out)?;
+                    if out.len() > before {
+                        return Ok(true);
+                    }
+                }
+                false => self.merge(piece)?,
+            }
+        }
+    }
+
+    /// Appends a whole piece to `out`, or leaves it in `merged` to be handed out in turn.
+    fn read(&mut self, piece: Piece, out: &mut Samples) -> Result<(), Error> {
+        match piece.source {
+            Source::Part(part, place) => {
+                part.read(&place, self.range, &mut self.decoder, &mut self.buffer, out)
+            }
+            Source::Sealed(block) => self.read_sealed(&block, out),
+            Source::Columns(columns) => {
+                let indices = columns.indices(self.range);
+                self.merged_at = indices.start;
+                self.merged = columns;
+                self.cut_merged(indices.end);
+                Ok(())
+            }
+        }
+    }
+
+    fn read_sealed(&mut self, block: &Block, out: &mut Samples) -> Result<(), Error> {
+        let count = block.count as usize;
+        self.decoder
+            .decode(block.times(), block.values(), count, self.range, out)
+            .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))
+    }
+
+    fn cut_merged(&mut self, end: usize) {
+        self.merged.times_ns.truncate(end);
+        self.merged.kind_scales.truncate(end);
+        self.merged.bits.truncate(end);
+    }
+
+    /// Merges `piece` and all that overlap it, directly or through others, into `merged`.
+    fn merge(&mut self, piece: Piece) -> Result<(), Error> {
+        let mut end_ns = piece.range.end_ns;
+        let mut together = vec![piece];
+        while let Some(next) = self.pieces.pop_if(|next| next.range.start_ns <= end_ns) {
+            end_ns = end_ns.max(next.range.end_ns);
+            together.push(next);
+        }
+        together.sort_by_key(|piece| piece.rank);
+        let mut merged = std::mem::take(&mut self.merged);
+        merged.clear();
+        let mut samples = std::mem::take(&mut self.samples);
+        for piece in together {
+            if let Source::Columns(columns) = &piece.source {
+                for index in columns.indices(self.range) {
+                    if let Some(sample) = columns.get(index) {
+                        merged.push(sample, &columns.bytes);
+                    }
+                }
+            } else {
+                samples.clear();
+                self.read(piece, &mut samples)?;
+                merged.extend(&samples);
+            }
+        }
+        merged.sort_newest_wins();
+        self.samples = samples;
+        self.merged = merged;
+        self.merged_at = 0;
+        Ok(())
+    }
+}

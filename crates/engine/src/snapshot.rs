@@ -1,0 +1,141 @@
+//! Snapshots: what one reader sees. The read path, on one screen.
+//!
+//! A snapshot holds the files of one moment. The head is read live, series by series: first the page,
+//! under its lock and only to copy, then the frozen sets that flushes since have filled, then the
+//! parts. Whatever moves from the head to a part meanwhile is found in between, at worst twice, and
+//! twice the same sample is one sample.
+
+use crate::error::Error;
+use crate::head::page::SeriesCopy;
+use crate::head::{self, Head};
+use crate::scan::Scan;
+use crate::store::Store;
+use crate::view::View;
+use foliot_index::{Description, Identity, Listed, Registry, SymbolKind};
+use foliot_model::{Samples, Selector, TimeRange};
+use std::sync::Arc;
+
+/// What one reader sees. Clones see the same.
+#[derive(Clone)]
+pub struct Snapshot {
+    registry: Arc<Registry>,
+    head: Arc<Head>,
+    view: Arc<View>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(store: &Store) -> Self {
+        Self {
+            registry: store.registry.clone(),
+            head: store.head.clone(),
+            view: store.view.read().clone(),
+        }
+    }
+
+    /// The series that `selector` wants, ascending.
+    pub fn select(&self, selector: &Selector) -> Vec<u32> {
+        self.registry.select(selector)
+    }
+
+    /// What a series is called.
+    pub fn identity(&self, sid: u32) -> Option<Identity> {
+        self.registry.identity(sid)
+    }
+
+    /// What many series are called; strings that they have in common are shared.
+    pub fn identities(&self, sids: &[u32], each: &mut dyn FnMut(u32, Identity)) {
+        self.registry.identities(sids, each);
+    }
+
+    /// A series by numbers.
+    pub fn describe(&self, sid: u32) -> Option<Description> {
+        self.registry.describe(sid)
+    }
+
+    /// Names in use, distinct and in byte order; see [`Registry::list`].
+    pub fn list(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        offset: usize,
+        limit: usize,
+    ) -> Vec<String> {
+        self.registry.list(what, selector, prefix, offset, limit)
+    }
+
+    /// The number of a symbol.
+    pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Option<u32> {
+        self.registry.symbol_id(kind, name)
+    }
+
+    /// The name of a symbol.
+    pub fn symbol_name(&self, kind: SymbolKind, id: u32) -> Option<Arc<str>> {
+        self.registry.symbol_name(kind, id)
+    }
+
+    /// Reads the samples of a series in `range`.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub fn scan(&self, sid: u32, range: TimeRange) -> Result<Scan, Error> {
+        let mut scan = Scan::new(range);
+        self.scan_into(sid, &mut scan)?;
+        Ok(scan)
+    }
+
+    /// Turns a scan to another series, over the same range, reusing its memory.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub fn scan_into(&self, sid: u32, scan: &mut Scan) -> Result<(), Error> {
+        scan.clear();
+        let mut live = SeriesCopy::default();
+        self.head.copy(sid, scan.range(), &mut live);
+        let (page, local) = (head::page_of(sid), head::local_of(sid));
+        let mut frozen = Some(&self.view.frozen);
+        let mut copies = Vec::new();
+        while let Some(set) = frozen {
+            for data in set.page(page) {
+                let mut copy = SeriesCopy::default();
+                data.copy(local, scan.range(), &mut copy);
+                copies.push(copy);
+            }
+            frozen = set.next();
+        }
+        for part in &self.view.parts {
+            scan.add_part(sid, part)?;
+        }
+        copies.push(live);
+        for copy in copies {
+            scan.add_copy(copy);
+        }
+        scan.arrange();
+        Ok(())
+    }
+
+    /// The latest sample of a series, if it has any.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub fn last(&self, sid: u32) -> Result<Option<Samples>, Error> {
+        let mut last = Samples::default();
+        if let Some(sample) = self.head.last_number(sid) {
+            last.push(sample.time_ns, crate::columns::value(sample, &[]));
+            return Ok(Some(last));
+        }
+        let mut scan = self.scan(sid, TimeRange::ALL)?;
+        let mut samples = Samples::default();
+        loop {
+            samples.clear();
+            if !scan.next(&mut samples)? {
+                break;
+            }
+            if let Some((time_ns, value)) = samples.iter().last() {
+                last.clear();
+                last.push(time_ns, value);
+            }
+        }
+        Ok((!last.is_empty()).then_some(last))
+    }
+}

@@ -1,0 +1,96 @@
+//! What the store counts.
+
+use crate::store::Store;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters that only grow.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) samples_written: AtomicU64,
+    pub(crate) rows_rejected: AtomicU64,
+    pub(crate) series_created: AtomicU64,
+    pub(crate) catalog_changes: AtomicU64,
+    pub(crate) flushes: AtomicU64,
+    pub(crate) flushes_failed: AtomicU64,
+    /// Samples since the last flush, to keep the wal short.
+    pub(crate) samples_since_flush: AtomicU64,
+    /// Rows in the wal whose series nobody registered: damage took the registration.
+    pub(crate) samples_orphaned: AtomicU64,
+    /// The lsn up to which parts hold everything.
+    pub(crate) flushed_lsn: AtomicU64,
+}
+
+/// Counts and sizes of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Series registered.
+    pub series: u64,
+    /// Sources registered.
+    pub sources: u64,
+    /// Series created since the start.
+    pub series_created: u64,
+    /// Memory of the registry, in bytes, estimated.
+    pub registry_bytes: u64,
+    /// Memory of samples in the head and on their way into parts, in bytes.
+    pub head_bytes: u64,
+    /// Memory of the head that stays when it is flushed, in bytes.
+    pub head_fixed_bytes: u64,
+    /// Bytes of the wal that a restart would replay.
+    pub wal_bytes: u64,
+    /// Bytes of the wal not yet on stable storage.
+    pub wal_unsynced_bytes: u64,
+    /// Number of parts.
+    pub parts: u64,
+    /// Bytes of all parts.
+    pub part_bytes: u64,
+    /// Samples in all parts.
+    pub part_samples: u64,
+    /// Samples accepted since the start.
+    pub samples_written: u64,
+    /// Rows refused by the store since the start.
+    pub rows_rejected: u64,
+    /// Samples that recovery found without a registration.
+    pub samples_orphaned: u64,
+    /// Flushes since the start.
+    pub flushes: u64,
+    /// Flushes that failed since the start.
+    pub flushes_failed: u64,
+    /// Pages found in the cache since the start.
+    pub cache_hits: u64,
+    /// Pages read from files since the start.
+    pub cache_misses: u64,
+    /// Whether the wal failed and nothing is acknowledged any more.
+    pub is_poisoned: bool,
+}
+
+impl Stats {
+    pub(crate) fn of(store: &Store) -> Self {
+        let counts = store.registry.counts();
+        let view = store.view.read().clone();
+        let progress = store.wal.progress();
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &store.counters;
+        let (cache_hits, cache_misses) = store.cache.counts();
+        Self {
+            series: counts.series,
+            sources: counts.sources,
+            series_created: load(&counters.series_created),
+            registry_bytes: counts.memory_bytes,
+            head_bytes: store.head.bytes() + view.frozen.bytes(),
+            head_fixed_bytes: store.head.fixed_bytes(),
+            wal_bytes: progress.written_lsn.saturating_sub(load(&counters.flushed_lsn)),
+            wal_unsynced_bytes: progress.written_lsn.saturating_sub(progress.durable_lsn),
+            parts: view.parts.len() as u64,
+            part_bytes: view.parts.iter().map(|part| part.len()).sum(),
+            part_samples: view.parts.iter().map(|part| part.footer.samples).sum(),
+            samples_written: load(&counters.samples_written),
+            rows_rejected: load(&counters.rows_rejected),
+            samples_orphaned: load(&counters.samples_orphaned),
+            flushes: load(&counters.flushes),
+            flushes_failed: load(&counters.flushes_failed),
+            cache_hits,
+            cache_misses,
+            is_poisoned: progress.poisoned,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Views: which parts there are, and where samples on their way into the next parts wait.
+
+use crate::head::Frozen;
+use crate::part::Part;
+use std::sync::Arc;
+
+/// An immutable state of the store's files, swapped whole when a flush ends.
+#[derive(Default)]
+pub(crate) struct View {
+    /// Parts by number, oldest first.
+    pub(crate) parts: Vec<Arc<Part>>,
+    /// What the flush after this view takes out of the head.
+    pub(crate) frozen: Arc<Frozen>,
+}

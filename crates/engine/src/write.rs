@@ -1,0 +1,189 @@
+//! The write path, on one screen.
+//!
+//! 1. *resolve*: find the series of each row by the hash of its raw key; what is unknown is parsed
+//!    and registered, and the registration goes into the wal before anyone can see its ids.
+//! 2. *append*: encode all rows as one frame of the wal.
+//! 3. *apply*: put the samples into the head.
+//! 4. *publish*: nothing to do. The head is read live, so the rows are visible; the commit that is
+//!    returned says what to wait for before acknowledging them.
+
+use crate::block::Builder;
+use crate::config::Commit;
+use crate::error::Error;
+use crate::head::stream::{Decoded, KindScale};
+use crate::store::Store;
+use crate::wal::frame::FrameKind;
+use crate::wal::rows;
+use foliot_index::{Resolver, Run, Sids};
+use foliot_model::{Batch, Reject, Row};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// A frame buffer larger than this is given back after the request that needed it.
+const FRAME_BYTES_KEPT: usize = 4 << 20;
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// Memory of the write path, one for each thread that writes.
+#[derive(Default)]
+struct Workspace {
+    /// The series of each row of the batch.
+    places: Vec<Place>,
+    missing: Vec<u32>,
+    /// Ids of rows that the lookup does not remember.
+    ids: Vec<u32>,
+    frame: Vec<u8>,
+    builder: Builder,
+}
+
+/// Where the series ids of a row are.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Nowhere: the row was rejected.
+    Nowhere,
+    /// In the lookup.
+    Run(Run),
+    /// In the workspace.
+    Ids(u32),
+}
+
+impl Store {
+    /// Writes a batch. See `Engine::write`.
+    pub(crate) fn write(
+        &self,
+        batch: &Batch<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<Commit, Error> {
+        self.wal.check()?;
+        if self.head.bytes() > self.config.head_bytes_max.saturating_mul(4) {
+            return Err(Error::Overloaded);
+        }
+        let rejects_before = rejects.len();
+        let commit = WORKSPACE.with_borrow_mut(|workspace| {
+            let _gate = self.gate.read();
+            workspace.resolve(self, batch, rejects)?;
+            workspace.append_and_apply(self, batch)
+        })?;
+        let rejected = (rejects.len() - rejects_before) as u64;
+        self.counters.rows_rejected.fetch_add(rejected, Ordering::Relaxed);
+        self.ask_for_flush();
+        Ok(commit)
+    }
+}
+
+impl Workspace {
+    fn resolve(
+        &mut self,
+        store: &Store,
+        batch: &Batch<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(), Error> {
+        self.places.clear();
+        self.missing.clear();
+        self.ids.clear();
+        let resolver = store.registry.resolver();
+        for (index, row) in batch.rows().iter().enumerate() {
+            let shape_hash = batch.shape(row.shape).map_or(0, |shape| shape.hash);
+            let run = resolver.find(row.key_hash, shape_hash);
+            if run.is_none() {
+                self.missing.push(index as u32);
+            }
+            self.places.push(run.map_or(Place::Nowhere, Place::Run));
+        }
+        drop(resolver);
+        match self.missing.is_empty() {
+            true => Ok(()),
+            false => self.register(store, batch, rejects),
+        }
+    }
+
+    #[cold]
+    fn register(
+        &mut self,
+        store: &Store,
+        batch: &Batch<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(), Error> {
+        let Self { places, missing, ids, .. } = self;
+        let mut publish =
+            |records: &[u8]| store.wal.append(FrameKind::Register, records).map(|_| ());
+        let mut found = |index: u32, sids: Sids<'_>| {
+            if let Some(place) = places.get_mut(index as usize) {
+                *place = Place::Ids(ids.len() as u32);
+                ids.extend(sids.iter());
+            }
+        };
+        let admit = store.admission.room(&*store.disk, store.registry.counts().series);
+        let registered =
+            store.registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
+        store.admission.take(registered.new_series);
+        store.counters.series_created.fetch_add(registered.new_series, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn append_and_apply(&mut self, store: &Store, batch: &Batch<'_>) -> Result<Commit, Error> {
+        let stored = self.places.iter().filter(|place| !matches!(place, Place::Nowhere)).count();
+        if stored == 0 {
+            return Ok(Commit { lsn: 0 });
+        }
+        let resolver = store.registry.resolver();
+        let Self { places, ids, frame, builder, .. } = self;
+        frame.clear();
+        let mut writer = rows::Writer::new(frame, store.registry.epoch(), stored);
+        for (row, place) in batch.rows().iter().zip(places.iter()) {
+            let count = fields(batch, row);
+            if let Some(sids) = sids(&resolver, ids, *place, count) {
+                writer.push(batch, &sids, row.time_ns, batch.cells(row, count));
+            }
+        }
+        let commit = store.wal.append(FrameKind::Rows, frame)?;
+        if frame.capacity() > FRAME_BYTES_KEPT {
+            *frame = Vec::new();
+        }
+        let mut samples = 0;
+        let mut appender = store.head.appender(builder);
+        for (row, place) in batch.rows().iter().zip(places.iter()) {
+            let count = fields(batch, row);
+            let Some(sids) = sids(&resolver, ids, *place, count) else { continue };
+            let first = sids.first();
+            for (index, cell) in batch.cells(row, count).iter().enumerate() {
+                let Some(sid) = sids.get(index) else { continue };
+                let kind_scale = KindScale::new(cell.kind, cell.scale);
+                let (bits, bytes) = match cell.kind.is_bytes() {
+                    false => (cell.bits, &[][..]),
+                    true => (u64::from(cell.span().length), batch.slice(cell.span())),
+                };
+                let sample = Decoded { time_ns: row.time_ns, kind_scale, bits };
+                appender.append(sid, first, sample, bytes);
+            }
+            samples += u64::from(count);
+        }
+        drop(appender);
+        store.counters.samples_written.fetch_add(samples, Ordering::Relaxed);
+        store.counters.samples_since_flush.fetch_add(samples, Ordering::Relaxed);
+        Ok(commit)
+    }
+}
+
+fn fields(batch: &Batch<'_>, row: &Row) -> u32 {
+    batch.shape(row.shape).map_or(0, |shape| shape.fields_count)
+}
+
+fn sids<'a>(
+    resolver: &'a Resolver<'_>,
+    ids: &'a [u32],
+    place: Place,
+    count: u32,
+) -> Option<Sids<'a>> {
+    match place {
+        Place::Nowhere => None,
+        Place::Run(run) => Some(resolver.sids(run, count)),
+        Place::Ids(start) => {
+            let range: Range<usize> = start as usize..start as usize + count as usize;
+            ids.get(range).map(Sids::of)
+        }
+    }
+}
