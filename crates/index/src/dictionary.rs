@@ -181,7 +181,7 @@ mod tests {
         let key = |i: usize| {
             let mut key = format!("{i}:").into_bytes();
             key.resize(key.len() + (i * 37) % 700, b'x');
-            if i % 5_000 == 0 {
+            if i.is_multiple_of(5_000) {
                 key.resize(ENTRY_BYTES_MAX, b'y');
             }
             key

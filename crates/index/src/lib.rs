@@ -19,6 +19,7 @@ mod postings;
 mod record;
 mod register;
 mod registry;
+mod segment;
 mod select;
 mod slots;
 
@@ -29,3 +30,4 @@ pub use list::Listed;
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver};
+pub use segment::{EXTENT_BYTES_MAX, SegmentReader, SegmentWriter};

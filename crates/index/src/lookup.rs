@@ -36,7 +36,7 @@ impl<'a> Sids<'a> {
     }
 
     /// The ids in `list`, recognised when they are consecutive.
-    pub(crate) fn of(list: &'a [u32]) -> Self {
+    pub fn of(list: &'a [u32]) -> Self {
         let first = list.first().copied().unwrap_or_default();
         let is_run = list.iter().zip(first..).all(|(&sid, expected)| sid == expected);
         Self { first, count: list.len() as u32, list: (!is_run).then_some(list) }

@@ -229,7 +229,7 @@ mod tests {
         let mut expected: Vec<Vec<u32>> = vec![Vec::new(); 40];
         (0..40).for_each(|_| postings.open());
         let mut random = 1u64;
-        for list in 0..40usize {
+        for (list, expected) in expected.iter_mut().enumerate() {
             let mut id = 0u32;
             for step in 0..(list * list * 3) {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -240,7 +240,7 @@ mod tests {
                 if id >= IS_CHAIN {
                     break;
                 }
-                expected[list].push(id);
+                expected.push(id);
             }
         }
         // Interleaved, as registration does it.

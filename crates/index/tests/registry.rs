@@ -1,5 +1,12 @@
 //! The registry's promises, one by one.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing unwrap is a failing test, in helper functions too"
+)]
+
 #[allow(dead_code, reason = "shared with other tests, which need other parts")]
 mod model;
 
