@@ -1,0 +1,258 @@
+//! Frames into answers: the JSON of `/api/query` and the lines of `/q?ascii`.
+//!
+//! Answers are written as frames arrive; nothing of them is kept but the head of the open series.
+
+mod double;
+mod lines;
+
+pub use lines::LineEncoder;
+
+use crate::http::HttpError;
+use crate::lang::{Question, Request, Source, Tsuid};
+use double::write_double;
+use foliot_model::{
+    DEFAULT_FIELD, Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
+};
+use foliot_plan::Fill;
+use std::borrow::Cow;
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// Finds the TSUID of a stored series by its id.
+pub type TsuidOf<'a> = dyn Fn(u32) -> Option<Tsuid> + Send + 'a;
+
+/// Writes the answer to a [`Request`].
+///
+/// Differs from OpenTSDB on purpose: `annotations` are never written, and `stats` holds what is
+/// known while streaming.
+pub struct Encoder<'a> {
+    request: &'a Request,
+    tsuid_of: Box<TsuidOf<'a>>,
+    is_begun: bool,
+    open: Option<Open>,
+}
+
+/// The series being written.
+struct Open {
+    head: Arc<SeriesHead>,
+    samples: u64,
+    nan_is_null: bool,
+}
+
+impl std::fmt::Debug for Encoder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoder").field("is_begun", &self.is_begun).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Encoder<'a> {
+    /// An encoder of the answer to `request`. `tsuid_of` is asked only when the request wants TSUIDs.
+    pub fn new(request: &'a Request, tsuid_of: Box<TsuidOf<'a>>) -> Self {
+        Self { request, tsuid_of, is_begun: false, open: None }
+    }
+
+    /// Appends a frame to the answer.
+    ///
+    /// # Errors
+    /// When a value is infinite, which OpenTSDB refuses to print. What was written before is then
+    /// part of an answer that must not be completed.
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        let continues = self.open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.head, &frame.head));
+        if !continues {
+            self.close_series(out);
+            self.open_series(&frame.head, out);
+        }
+        let as_arrays = self.request.output.as_arrays;
+        let unit_ns = if self.request.output.in_ms { NANOS_PER_MILLI } else { NANOS_PER_SECOND };
+        if let Some(open) = &mut self.open {
+            write_samples(frame, open, as_arrays, unit_ns, out)?;
+        }
+        if frame.is_last {
+            self.close_series(out);
+        }
+        Ok(())
+    }
+
+    /// Ends the answer. `summary` are figures about the query, shown when it asks for them.
+    pub fn finish(mut self, summary: &[(&str, f64)], out: &mut Vec<u8>) {
+        self.close_series(out);
+        if self.request.output.shows_summary {
+            self.begin_element(out);
+            out.extend_from_slice(b"{\"statsSummary\":{");
+            for (index, (name, figure)) in summary.iter().enumerate() {
+                out.extend_from_slice(if index > 0 { b"," } else { b"" });
+                write_text(name, out);
+                out.push(b':');
+                write_double(*figure, out);
+            }
+            out.extend_from_slice(b"}}");
+        }
+        if !self.is_begun {
+            self.begin(out);
+        }
+        out.push(b']');
+        if self.request.output.jsonp.is_some() {
+            out.push(b')');
+        }
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if let Some(function) = &self.request.output.jsonp {
+            out.extend_from_slice(function.as_bytes());
+            out.push(b'(');
+        }
+        out.push(b'[');
+        self.is_begun = true;
+    }
+
+    fn begin_element(&mut self, out: &mut Vec<u8>) {
+        match self.is_begun {
+            true => out.push(b','),
+            false => self.begin(out),
+        }
+    }
+
+    fn open_series(&mut self, head: &Arc<SeriesHead>, out: &mut Vec<u8>) {
+        self.begin_element(out);
+        let question = self.request.question(head.question);
+        out.extend_from_slice(b"{\"metric\":");
+        write_text(&metric_name(head, question), out);
+        out.extend_from_slice(b",\"tags\":{");
+        for (index, label) in head.labels.iter().enumerate() {
+            out.extend_from_slice(if index > 0 { b"," } else { b"" });
+            write_text(&label.name, out);
+            out.push(b':');
+            write_text(&label.value, out);
+        }
+        out.extend_from_slice(b"},\"aggregateTags\":[");
+        write_list(head.varying.iter().map(|name| &**name), out);
+        out.push(b']');
+        let output = &self.request.output;
+        if let Some(question) = question.filter(|_| output.shows_query) {
+            out.extend_from_slice(b",\"query\":");
+            out.extend_from_slice(question.show(head.question).as_bytes());
+        }
+        if output.shows_tsuids {
+            let tsuids = head.members.iter().filter_map(|&sid| (self.tsuid_of)(sid));
+            let mut words: Vec<String> = tsuids.map(|tsuid| tsuid.to_string()).collect();
+            words.sort_unstable();
+            out.extend_from_slice(b",\"tsuids\":[");
+            write_list(words.iter().map(String::as_str), out);
+            out.push(b']');
+        }
+        out.extend_from_slice(b",\"dps\":");
+        out.push(if output.as_arrays { b'[' } else { b'{' });
+        let downsample = question.and_then(|question| question.downsample.as_ref());
+        let nan_is_null = downsample.is_some_and(|downsample| downsample.fill == Fill::Null);
+        self.open = Some(Open { head: Arc::clone(head), samples: 0, nan_is_null });
+    }
+
+    fn close_series(&mut self, out: &mut Vec<u8>) {
+        let Some(open) = self.open.take() else { return };
+        out.push(if self.request.output.as_arrays { b']' } else { b'}' });
+        if self.request.output.shows_stats {
+            // Writing to a vector cannot fail.
+            let _ = write!(out, ",\"stats\":{{\"emittedDPs\":{}}}", open.samples);
+        }
+        out.push(b'}');
+    }
+}
+
+/// What a series is called: as asked, or by what is stored when it was asked for by id.
+fn metric_name<'n>(head: &'n SeriesHead, question: Option<&'n Question>) -> Cow<'n, str> {
+    match question.map(|question| &question.source) {
+        Some(Source::Metric(metric)) => Cow::Borrowed(metric),
+        _ if head.field.is_empty() || *head.field == *DEFAULT_FIELD => {
+            Cow::Borrowed(&head.measurement)
+        }
+        _ => Cow::Owned(format!("{}.{}", head.measurement, head.field)),
+    }
+}
+
+fn write_samples(
+    frame: &Frame,
+    open: &mut Open,
+    as_arrays: bool,
+    unit_ns: i64,
+    out: &mut Vec<u8>,
+) -> Result<(), HttpError> {
+    let mut digits = itoa::Buffer::new();
+    let mut write_time = |time_ns: i64, out: &mut Vec<u8>| {
+        out.extend_from_slice(match (open.samples > 0, as_arrays) {
+            (false, true) => b"[",
+            (false, false) => b"\"",
+            (true, true) => b",[",
+            (true, false) => b",\"",
+        });
+        open.samples += 1;
+        out.extend_from_slice(digits.format(time_ns.div_euclid(unit_ns)).as_bytes());
+        out.extend_from_slice(if as_arrays { b"," } else { b"\":" });
+    };
+    if let Values::Float(values) = &frame.samples.values {
+        for (&time_ns, &value) in frame.samples.times_ns.iter().zip(values) {
+            write_time(time_ns, out);
+            write_float(value, open.nan_is_null, out)?;
+            out.extend_from_slice(if as_arrays { b"]" } else { b"" });
+        }
+        return Ok(());
+    }
+    for (time_ns, value) in frame.samples.iter() {
+        if matches!(value, Value::Histogram(_)) {
+            continue;
+        }
+        write_time(time_ns, out);
+        write_value(value, open.nan_is_null, out)?;
+        out.extend_from_slice(if as_arrays { b"]" } else { b"" });
+    }
+    Ok(())
+}
+
+/// Writes a value: integers as such, booleans as 0 and 1, floats in Java's notation.
+fn write_value(value: Value<'_>, nan_is_null: bool, out: &mut Vec<u8>) -> Result<(), HttpError> {
+    let mut digits = itoa::Buffer::new();
+    match value {
+        Value::Float(value) => return write_float(value, nan_is_null, out),
+        Value::Integer(value) => out.extend_from_slice(digits.format(value).as_bytes()),
+        Value::Unsigned(value) => out.extend_from_slice(digits.format(value).as_bytes()),
+        Value::Boolean(value) => out.push(if value { b'1' } else { b'0' }),
+        Value::String(text) => write_text(text, out),
+        Value::Histogram(_) => out.extend_from_slice(b"null"),
+    }
+    Ok(())
+}
+
+#[inline]
+fn write_float(value: f64, nan_is_null: bool, out: &mut Vec<u8>) -> Result<(), HttpError> {
+    if value.is_finite() {
+        write_double(value, out);
+        return Ok(());
+    }
+    if !value.is_nan() {
+        let message = "Got Infinity: an infinite value cannot be written as JSON";
+        return Err(HttpError::bad_request(message));
+    }
+    out.extend_from_slice(if nan_is_null { b"null" } else { b"\"NaN\"" });
+    Ok(())
+}
+
+fn write_list<'t>(texts: impl Iterator<Item = &'t str>, out: &mut Vec<u8>) {
+    for (index, text) in texts.enumerate() {
+        out.extend_from_slice(if index > 0 { b"," } else { b"" });
+        write_text(text, out);
+    }
+}
+
+/// Writes a JSON string.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

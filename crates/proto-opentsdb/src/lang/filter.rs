@@ -1,0 +1,191 @@
+//! Tag filters: `k=type(expression)` and the JSON form.
+
+use crate::http::HttpError;
+use crate::key::{split_tag, text_of};
+use foliot_model::{Matcher, Test};
+use serde_json::Value;
+
+/// The filter types, with a description and examples: the body of `/api/config/filters`.
+pub(crate) const FILTERS: [(&str, &str, &str); 7] = [
+    (
+        "iliteral_or",
+        "Takes values that equal one of a list separated by |, in whatever case.",
+        "host=iliteral_or(web01), host=iliteral_or(web01|WEB02) \
+         {\"type\":\"iliteral_or\",\"tagk\":\"host\",\"filter\":\"web01|web02\",\"groupBy\":false}",
+    ),
+    (
+        "iwildcard",
+        "Takes values in which the pieces between asterisks occur in order, in whatever case.",
+        "host=iwildcard(web*), host=web* \
+         {\"type\":\"iwildcard\",\"tagk\":\"host\",\"filter\":\"web*\",\"groupBy\":false}",
+    ),
+    (
+        "literal_or",
+        "Takes values that equal one of a list separated by |.",
+        "host=literal_or(web01), host=web01|web02 \
+         {\"type\":\"literal_or\",\"tagk\":\"host\",\"filter\":\"web01|web02\",\"groupBy\":false}",
+    ),
+    (
+        "not_iliteral_or",
+        "Leaves out values that equal one of a list separated by |, in whatever case.",
+        "host=not_iliteral_or(web01|WEB02) \
+         {\"type\":\"not_iliteral_or\",\"tagk\":\"host\",\"filter\":\"web01\",\"groupBy\":false}",
+    ),
+    (
+        "not_literal_or",
+        "Leaves out values that equal one of a list separated by |.",
+        "host=not_literal_or(web01|web02) \
+         {\"type\":\"not_literal_or\",\"tagk\":\"host\",\"filter\":\"web01\",\"groupBy\":false}",
+    ),
+    (
+        "regexp",
+        "Takes values in which the regular expression is found.",
+        "host=regexp(^web[0-9]+$) \
+         {\"type\":\"regexp\",\"tagk\":\"host\",\"filter\":\"^web.*\",\"groupBy\":false}",
+    ),
+    (
+        "wildcard",
+        "Takes values in which the pieces between asterisks occur in order.",
+        "host=wildcard(web*), host=wildcard(*.example.com) \
+         {\"type\":\"wildcard\",\"tagk\":\"host\",\"filter\":\"web*\",\"groupBy\":false}",
+    ),
+];
+
+/// A condition on a tag, and perhaps a key to group by.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    pub(crate) kind: &'static str,
+    pub(crate) tag: String,
+    pub(crate) expression: String,
+    pub(crate) groups: bool,
+    test: Test,
+}
+
+impl Filter {
+    /// The filter of type `kind` over `expression` on `tag`.
+    pub(crate) fn new(
+        kind: &str,
+        tag: &str,
+        expression: &str,
+        groups: bool,
+    ) -> Result<Self, HttpError> {
+        let lower = kind.to_ascii_lowercase();
+        let Some((kind, ..)) = FILTERS.iter().find(|(name, ..)| *name == lower) else {
+            let message = format!("Could not find a tag value filter of the type: {kind}");
+            return Err(HttpError::bad_request(message));
+        };
+        if tag.is_empty() {
+            return Err(HttpError::bad_request("Missing tag key of a filter"));
+        }
+        if expression.is_empty() {
+            let message = format!("Filter on tag '{tag}' has no expression");
+            return Err(HttpError::bad_request(message));
+        }
+        let values = || expression.split('|').filter(|value| !value.is_empty());
+        let test = match *kind {
+            "literal_or" | "not_literal_or" => {
+                Ok(Test::AnyOf(values().map(str::to_owned).collect()))
+            }
+            "iliteral_or" | "not_iliteral_or" => {
+                Ok(Test::AnyOfLower(values().map(str::to_lowercase).collect()))
+            }
+            "regexp" => Test::regex(expression),
+            _ if expression.chars().all(|c| c == '*') => Ok(Test::Any),
+            _ => Test::wildcard(expression, *kind == "iwildcard"),
+        };
+        let test = test.map_err(|error| HttpError::bad_request(error.to_string()))?;
+        let (tag, expression) = (tag.to_owned(), expression.to_owned());
+        Ok(Self { kind, tag, expression, groups, test })
+    }
+
+    /// Reads `k=v`, where v is `type(expression)`, a value, several separated by `|`, or has an
+    /// asterisk, which makes it an `iwildcard` unless it is nothing else.
+    pub(crate) fn parse(text: &str, groups: bool) -> Result<Self, HttpError> {
+        let (tag, value) =
+            split_tag(text.as_bytes()).map_err(|error| HttpError::bad_request(error.reason))?;
+        let (tag, value) = (text_of(tag), text_of(value));
+        match value.split_once('(') {
+            Some((kind, rest)) => match rest.strip_suffix(')') {
+                Some(expression) => Self::new(kind, &tag, expression, groups),
+                None => Err(HttpError::bad_request(format!("Missing ')' at the end of: {value}"))),
+            },
+            None if &*value == "*" => Self::new("wildcard", &tag, "*", groups),
+            None if value.contains('*') => Self::new("iwildcard", &tag, &value, groups),
+            None => Self::new("literal_or", &tag, &value, groups),
+        }
+    }
+
+    /// Reads `{"type","tagk","filter","groupBy"}`.
+    pub(crate) fn from_json(value: &Value) -> Result<Self, HttpError> {
+        let text = |name: &str| match value.get(name) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            _ => Err(HttpError::bad_request(format!("A filter lacks its '{name}'"))),
+        };
+        let groups = ["groupBy", "group_by"].iter().any(|name| {
+            matches!(value.get(name), Some(Value::Bool(true)))
+                || value.get(name).and_then(Value::as_str) == Some("true")
+        });
+        Self::new(&text("type")?, &text("tagk")?, &text("filter")?, groups)
+    }
+
+    fn is_negated(&self) -> bool {
+        self.kind.starts_with("not_")
+    }
+
+    /// The condition. Filtered keys must be present, also for filters that leave values out.
+    pub(crate) fn matcher(&self) -> Matcher {
+        Matcher {
+            name: self.tag.clone(),
+            test: self.test.clone(),
+            negated: self.is_negated(),
+            accepts_absent: false,
+        }
+    }
+
+    /// Tag values that must exist somewhere: those of lists that heed case.
+    pub(crate) fn required_values(&self) -> &[String] {
+        self.test.literals().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn takes(filter: &str, value: &str) -> bool {
+        Filter::parse(&format!("h={filter}"), true).unwrap().matcher().matches(Some(value))
+    }
+
+    #[test]
+    fn forms_of_a_filter() {
+        assert!(takes("web*", "WEB01") && takes("web*", "web01"));
+        assert!(!takes("wildcard(web*)", "WEB01") && takes("wildcard(web*)", "web01"));
+        assert!(takes("regexp(eb0)", "web01"));
+        assert!(takes("literal_or(a|b)", "b") && takes("a|b", "b") && !takes("a|b", "c"));
+        assert!(takes("iliteral_or(A|b)", "a") && takes("*", "anything"));
+        assert!(!takes("not_literal_or(a|b)", "b") && takes("not_literal_or(a|b)", "c"));
+        assert!(!takes("not_iliteral_or(A)", "a"));
+        let filter = Filter::parse("h=not_literal_or(a)", false).unwrap();
+        assert!(!filter.matcher().matches(None), "filtered keys must be there");
+        assert_eq!(filter.required_values(), ["a"]);
+        assert!(Filter::parse("h=iliteral_or(a)", false).unwrap().required_values().is_empty());
+    }
+
+    #[test]
+    fn refusals() {
+        for (text, part) in [
+            ("h", "invalid tag: h"),
+            ("h=", "invalid tag: h="),
+            ("h=foo(a)", "Could not find a tag value filter of the type: foo"),
+            ("h=not_key()", "Could not find a tag value filter of the type: not_key"),
+            ("h=wildcard(a)", "has no asterisk"),
+            ("h=regexp([)", "invalid regular expression"),
+            ("h=literal_or(a", "Missing ')'"),
+            ("h=literal_or()", "has no expression"),
+        ] {
+            let error = Filter::parse(text, true).unwrap_err();
+            assert!(error.message.contains(part), "{text}: {}", error.message);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! GET queries: `start`, `end`, and questions as `m=` and `tsuid=`.
+
+use super::aggregator::Aggregator;
+use super::downsample::Downsample;
+use super::filter::Filter;
+use super::rate::RateOptions;
+use super::time::parse_time;
+use super::{Output, Question, Request, Source, Tsuid, deletes_refused, zone};
+use crate::http::{HttpError, Params};
+
+/// Reads the parameters of a GET query. Time zone and calendar are taken as in POST queries, which
+/// OpenTSDB's documents promise and its code forgot.
+pub(super) fn parse(params: &Params, now_ms: i64) -> Result<Request, HttpError> {
+    let zone_name = params.get("tz").or(params.get("timezone")).unwrap_or("UTC");
+    let time_zone = zone(zone_name)?;
+    let start = params.get("start").filter(|text| !text.is_empty());
+    let start = start.ok_or_else(|| HttpError::bad_request("Missing start time"))?;
+    let start_ms = parse_time(start, &time_zone, now_ms)?;
+    let end_ms = match params.get("end").filter(|text| !text.is_empty()) {
+        Some(end) => parse_time(end, &time_zone, now_ms)?,
+        None => now_ms,
+    };
+    if params.has("delete") {
+        return Err(deletes_refused());
+    }
+    let use_calendar = params.has("use_calendar");
+    let mut questions = Vec::new();
+    for text in params.all("m") {
+        questions.push(parse_question(text, "m", use_calendar, parse_metric)?);
+    }
+    for text in params.all("tsuid") {
+        questions.push(parse_question(text, "tsuid", use_calendar, parse_tsuids)?);
+    }
+    let output = output(params)?;
+    Ok(Request { start_ms, end_ms, output, questions, zone: zone_name.into(), is_clipped: true })
+}
+
+/// What the parameters say about the answer. POST queries say most of it in the body.
+pub(super) fn output(params: &Params) -> Result<Output, HttpError> {
+    Ok(Output {
+        in_ms: params.has("ms"),
+        as_arrays: params.has("arrays"),
+        shows_query: params.has("show_query"),
+        shows_tsuids: params.has("show_tsuids"),
+        shows_stats: params.has("show_stats"),
+        shows_summary: params.has("show_summary"),
+        jsonp: params.jsonp()?,
+    })
+}
+
+/// What the last part of a question says: what it is about, and conditions.
+type Subject = Result<(Source, Vec<Filter>), HttpError>;
+
+/// Reads `<aggregator>:[<option>:]*<last>`; `parse_last` reads the last part.
+fn parse_question(
+    text: &str,
+    param: &str,
+    use_calendar: bool,
+    parse_last: fn(&str) -> Subject,
+) -> Result<Question, HttpError> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let (aggregator, options, last) = match &parts[..] {
+        [aggregator, options @ .., last] if options.len() <= 3 => (aggregator, options, last),
+        parts => {
+            let fault = if parts.len() < 2 { "not enough" } else { "too many" };
+            let message = format!("Invalid parameter {param}={text} ({fault} :-separated parts)");
+            return Err(HttpError::bad_request(message));
+        }
+    };
+    let (source, filters) = parse_last(last)?;
+    let mut question = Question {
+        source,
+        aggregator: aggregator_named(aggregator)?,
+        filters,
+        has_explicit_tags: false,
+        downsample: None,
+        rate: None,
+    };
+    for option in options {
+        parse_option(option, use_calendar, &mut question)?;
+    }
+    Ok(question)
+}
+
+/// The aggregator called `name`.
+pub(super) fn aggregator_named(name: &str) -> Result<&'static Aggregator, HttpError> {
+    if name.is_empty() {
+        return Err(HttpError::bad_request("Missing the aggregation function"));
+    }
+    Aggregator::named(name)
+        .ok_or_else(|| HttpError::bad_request(format!("No such aggregation function: {name}")))
+}
+
+/// Reads a middle part, recognised by how it begins. Unknown ones mean nothing, as in OpenTSDB, and
+/// so do those about rollups: answers are always computed from the samples themselves.
+fn parse_option(
+    option: &str,
+    use_calendar: bool,
+    question: &mut Question,
+) -> Result<(), HttpError> {
+    let lower = option.to_ascii_lowercase();
+    if lower.starts_with("rate") {
+        question.rate = Some(RateOptions::parse(option)?);
+    } else if lower.starts_with(|first: char| first.is_ascii_digit()) {
+        question.downsample = Some(Downsample::parse(option, use_calendar)?);
+    } else if lower.starts_with("explicit_tags") {
+        question.has_explicit_tags = true;
+    } else if lower.starts_with("percentiles") || lower.starts_with("show-histogram-buckets") {
+        return Err(histograms_refused());
+    }
+    Ok(())
+}
+
+pub(super) fn histograms_refused() -> HttpError {
+    HttpError::bad_request("No histograms are stored: percentiles and buckets have no answer")
+}
+
+/// Reads `metric[{k=v,…}][{k=v,…}]`: braces that group, then braces that only filter.
+fn parse_metric(text: &str) -> Subject {
+    let (metric, braces) = match text.split_once('{') {
+        None => (text, None),
+        Some((metric, braces)) => (metric, Some(braces)),
+    };
+    if metric.is_empty() {
+        return Err(HttpError::bad_request("Missing the metric or tsuids, provide at least one"));
+    }
+    let mut filters = Vec::new();
+    if let Some(braces) = braces {
+        let Some(inner) = braces.strip_suffix('}') else {
+            let message = format!("Missing '}}' at the end of: {text}");
+            return Err(HttpError::bad_request(message));
+        };
+        let (grouping, plain) = match inner.split_once("}{") {
+            Some((grouping, plain)) => (grouping, plain),
+            None => (inner, ""),
+        };
+        for (list, groups) in [(grouping, true), (plain, false)] {
+            for part in list.split(',').filter(|_| !list.is_empty()) {
+                filters.push(Filter::parse(part, groups).map_err(|error| {
+                    let what = if groups { "tag" } else { "filter" };
+                    let message = format!("When parsing {what} '{part}': {}", error.message);
+                    HttpError::bad_request(message)
+                })?);
+            }
+        }
+    }
+    Ok((Source::Metric(metric.to_owned()), filters))
+}
+
+fn parse_tsuids(text: &str) -> Subject {
+    Ok((Source::Tsuids(tsuids(text.split(','))?), Vec::new()))
+}
+
+/// Reads TSUIDs, which must be of one metric.
+pub(super) fn tsuids<'a>(list: impl Iterator<Item = &'a str>) -> Result<Vec<Tsuid>, HttpError> {
+    let tsuids: Vec<Tsuid> = list.map(Tsuid::parse).collect::<Result<_, _>>()?;
+    let metric = |tsuid: &Tsuid| (tsuid.measurement, tsuid.field);
+    match tsuids.first() {
+        None => Err(HttpError::bad_request("Missing the metric or tsuids, provide at least one")),
+        Some(first) if tsuids.iter().any(|tsuid| metric(tsuid) != metric(first)) => {
+            Err(HttpError::bad_request("All TSUIDs of a question must be of one metric"))
+        }
+        Some(_) => Ok(tsuids),
+    }
+}

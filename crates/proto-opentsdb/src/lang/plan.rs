@@ -1,0 +1,217 @@
+//! Questions into series algebra, with OpenTSDB's hidden window rule made explicit.
+//!
+//! 1. Samples are read from whole hours around the query, see [`scan_range`].
+//! 2. Buckets are made over that range; then rates; then series come together.
+//! 3. Only then the answer is cut to the query's own times. A series with samples in the hours but
+//!    none in the query stays, empty.
+//!
+//! Edges are therefore interpolated from samples outside the query, the first rate is there if its
+//! hour has an earlier sample, the bucket that holds the start is left out unless it begins there,
+//! and the one that holds the end is complete.
+//!
+//! Differs from OpenTSDB on purpose: a calendar's buckets at the end are complete, too; and a series
+//! has no rate before its second sample, while OpenTSDB adds a tiny one counted from 1970.
+
+use super::downsample::{Downsample, Interval, calendar_unit};
+use super::{Question, Request, Source, Tsuid};
+use foliot_model::{
+    DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Selector, Test, TimeRange,
+};
+use foliot_plan::{
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Rate, Series, Stamp, Window, Windows,
+};
+use std::sync::Arc;
+
+const HOUR_S: i64 = 3600;
+
+impl Request {
+    /// The query as series algebra, a plan per question. `resolve` finds the stored series of a
+    /// TSUID.
+    pub fn plans(
+        &self,
+        namespace: NamespaceId,
+        resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
+    ) -> Vec<Series> {
+        let plan = |question: &Question| self.plan(question, namespace, resolve);
+        self.questions.iter().map(plan).collect()
+    }
+
+    fn plan(
+        &self,
+        question: &Question,
+        namespace: NamespaceId,
+        resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
+    ) -> Series {
+        let range = scan_range(self.start_ms, self.end_ms, question.downsample.as_ref());
+        let selector = selector(question, namespace, resolve);
+        let mut series = Series::Select { selector, range };
+        if let Some(downsample) = &question.downsample {
+            series = Series::Window(Box::new(self.window(downsample, series, range)));
+        }
+        if let Some(rate) = question.rate {
+            let (per_ns, reset) = (NANOS_PER_SECOND, rate.reset());
+            series = Series::Rate(Box::new(Rate { input: series, per_ns, reset }));
+        }
+        let aggregator = question.aggregator;
+        let gap = match (aggregator.fold, question.rate) {
+            (None, _) => Gap::Absent,
+            // Between two rates the last one holds, whatever the aggregator.
+            (Some(_), Some(_)) => Gap::Previous,
+            (Some(_), None) => aggregator.gap,
+        };
+        let aggregate = Aggregate {
+            input: series,
+            grouping: grouping(question),
+            // Under `none` every series is a group, of which any fold but a count gives the value.
+            fold: aggregator.fold.unwrap_or(Fold::First),
+            gap,
+            arithmetic: Arithmetic::IntegerIfAll,
+            wants_members: self.output.shows_tsuids,
+        };
+        let answer = Series::Aggregate(Box::new(aggregate));
+        if !self.is_clipped {
+            return answer;
+        }
+        Series::Clip {
+            input: Box::new(answer),
+            range: TimeRange::new(ms_start_ns(self.start_ms), ms_end_ns(self.end_ms)),
+            keep_empty: true,
+        }
+    }
+
+    fn window(&self, downsample: &Downsample, input: Series, range: TimeRange) -> Window {
+        let windows = match downsample.interval {
+            Interval::All => {
+                // The one window that leaves its end out.
+                let end_ns = ms_start_ns(self.end_ms).saturating_sub(1);
+                Windows::Whole(TimeRange::new(ms_start_ns(self.start_ms), end_ns))
+            }
+            Interval::Fixed(duration) => Windows::Buckets {
+                width_ns: duration.ms().saturating_mul(NANOS_PER_MILLI),
+                origin_ns: 0,
+            },
+            Interval::Calendar(duration) => Windows::Calendar {
+                count: duration.count,
+                unit: calendar_unit(duration.unit),
+                zone: Arc::clone(&self.zone),
+            },
+        };
+        Window {
+            input,
+            windows,
+            fold: downsample.aggregator.window_fold().unwrap_or(Fold::First),
+            fill: match downsample.interval {
+                Interval::All => Fill::None,
+                _ => downsample.fill,
+            },
+            stamp: Stamp::Start,
+            range,
+        }
+    }
+}
+
+/// The readings of a metric's name: all of it with the default field, and every split at a dot into
+/// measurement and field.
+pub fn metric_names(metric: &str) -> Vec<Name> {
+    let name = |measurement: &str, field: &str| Name {
+        measurement: Test::equal(measurement),
+        field: Test::equal(field),
+    };
+    let splits = metric.match_indices('.').filter_map(|(dot, _)| {
+        let (measurement, field) = (metric.get(..dot)?, metric.get(dot + 1..)?);
+        // A metric with the default field is written without it.
+        let is_name = !measurement.is_empty() && !field.is_empty() && field != DEFAULT_FIELD;
+        is_name.then(|| name(measurement, field))
+    });
+    std::iter::once(name(metric, DEFAULT_FIELD)).chain(splits).collect()
+}
+
+fn selector(
+    question: &Question,
+    namespace: NamespaceId,
+    resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
+) -> Selector {
+    match &question.source {
+        Source::Metric(metric) => {
+            let exact = question.has_explicit_tags.then(|| {
+                let mut tags: Vec<String> =
+                    question.filters.iter().map(|filter| filter.tag.clone()).collect();
+                tags.sort_unstable();
+                tags.dedup();
+                tags
+            });
+            Selector {
+                namespace,
+                names: metric_names(metric),
+                matchers: question.filters.iter().map(|filter| filter.matcher()).collect(),
+                exact_labels: exact,
+                only: None,
+            }
+        }
+        Source::Tsuids(tsuids) => {
+            let mut ids: Vec<u32> = tsuids.iter().flat_map(resolve).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            Selector {
+                namespace,
+                names: vec![Name { measurement: Test::Any, field: Test::Any }],
+                matchers: Vec::new(),
+                exact_labels: None,
+                only: Some(ids),
+            }
+        }
+    }
+}
+
+fn grouping(question: &Question) -> Grouping {
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for filter in question.filters.iter().filter(|filter| filter.groups) {
+        if !names.iter().any(|name| **name == *filter.tag) {
+            names.push(filter.tag.as_str().into());
+        }
+    }
+    match question.aggregator.fold {
+        None => Grouping::Each,
+        Some(_) if names.is_empty() => Grouping::All,
+        Some(_) => Grouping::By { names, drops_absent: true },
+    }
+}
+
+/// The samples that a query looks at: from its start, rounded down to the bucket and then to the
+/// hour, to before the hour after its end, or after the bucket that holds the end.
+fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> TimeRange {
+    let interval_ms = downsample.map_or(0, Downsample::interval_ms);
+    let is_calendar =
+        downsample.is_some_and(|downsample| matches!(downsample.interval, Interval::Calendar(_)));
+    let mut start_s = start_ms.div_euclid(1000);
+    // The end always counts as milliseconds within its second, and is moved behind it.
+    let mut end_s = end_ms.div_euclid(1000).saturating_add(1);
+    if interval_ms > 0 {
+        start_s -= start_s.saturating_mul(1000).rem_euclid(interval_ms) / 1000;
+        let into_bucket_ms = end_s.saturating_mul(1000).rem_euclid(interval_ms);
+        end_s = end_s.saturating_add((interval_ms - into_bucket_ms) / 1000);
+        end_s = end_s.saturating_add((HOUR_S - end_s.rem_euclid(HOUR_S)) % HOUR_S);
+    } else {
+        end_s = end_s.saturating_add(HOUR_S - end_s.rem_euclid(HOUR_S));
+    }
+    if is_calendar {
+        // Calendar buckets are up to a few days longer than fixed ones and begin elsewhere; one more
+        // on each side covers those that hold the query's ends.
+        let slack_s = interval_ms / 1000 + 7 * 24 * HOUR_S;
+        start_s = start_s.saturating_sub(slack_s);
+        end_s = end_s.saturating_add(slack_s);
+    }
+    start_s -= start_s.rem_euclid(HOUR_S);
+    let start_ns = start_s.max(0).saturating_mul(NANOS_PER_SECOND);
+    TimeRange::new(start_ns, end_s.saturating_mul(NANOS_PER_SECOND).saturating_sub(1))
+}
+
+/// The first nanosecond of a millisecond.
+fn ms_start_ns(ms: i64) -> i64 {
+    ms.saturating_mul(NANOS_PER_MILLI)
+}
+
+/// The last nanosecond of a millisecond.
+fn ms_end_ns(ms: i64) -> i64 {
+    ms_start_ns(ms).saturating_add(NANOS_PER_MILLI - 1)
+}

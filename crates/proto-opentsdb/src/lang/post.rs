@@ -1,0 +1,150 @@
+//! POST queries: the JSON form.
+//!
+//! Differs from OpenTSDB on purpose: `tags` and `filters` of one question add up, whatever their
+//! order in the text.
+
+use super::downsample::Downsample;
+use super::filter::Filter;
+use super::get::{aggregator_named, histograms_refused, output, tsuids};
+use super::rate::RateOptions;
+use super::time::parse_time;
+use super::{Question, Request, Source, deletes_refused, zone};
+use crate::http::{HttpError, Params};
+use serde_json::Value;
+
+/// Reads the body of a POST query.
+pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request, HttpError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(HttpError::bad_request("Missing request content"));
+    }
+    let query: Value = serde_json::from_slice(body).map_err(|error| {
+        HttpError::bad_request("Unable to parse the given JSON").with_details(error.to_string())
+    })?;
+    if !query.is_object() {
+        return Err(HttpError::bad_request("Unable to parse the given JSON")
+            .with_details("A query is an object"));
+    }
+    let zone_name = text(&query, "timezone")?.unwrap_or_else(|| "UTC".to_owned());
+    let time_zone = zone(&zone_name)?;
+    let start = text(&query, "start")?;
+    let start = start.ok_or_else(|| HttpError::bad_request("Missing start time"))?;
+    let start_ms = parse_time(&start, &time_zone, now_ms)?;
+    let end_ms = match text(&query, "end")? {
+        Some(end) => parse_time(&end, &time_zone, now_ms)?,
+        None => now_ms,
+    };
+    if flag(&query, "delete")? {
+        return Err(deletes_refused());
+    }
+    let use_calendar = flag(&query, "useCalendar")?;
+    let questions = list(&query, "queries")?
+        .iter()
+        .map(|question| parse_question(question, use_calendar))
+        .collect::<Result<Vec<_>, _>>()?;
+    if questions.is_empty() {
+        return Err(HttpError::bad_request("Missing queries"));
+    }
+    let mut output = output(params)?;
+    output.in_ms |= flag(&query, "msResolution")?;
+    output.shows_query |= flag(&query, "showQuery")?;
+    output.shows_tsuids |= flag(&query, "showTSUIDs")?;
+    output.shows_stats |= flag(&query, "showStats")?;
+    output.shows_summary |= flag(&query, "showSummary")?;
+    Ok(Request { start_ms, end_ms, output, questions, zone: zone_name.into(), is_clipped: true })
+}
+
+fn parse_question(question: &Value, use_calendar: bool) -> Result<Question, HttpError> {
+    let aggregator = aggregator_named(&text(question, "aggregator")?.unwrap_or_default())?;
+    let words = list(question, "tsuids")?;
+    let source = match text(question, "metric")? {
+        _ if !words.is_empty() => {
+            Source::Tsuids(tsuids(words.iter().map(|word| word.as_str().unwrap_or_default()))?)
+        }
+        Some(metric) => Source::Metric(metric),
+        None => {
+            let message = "Missing the metric or tsuids, provide at least one";
+            return Err(HttpError::bad_request(message));
+        }
+    };
+    if !list(question, "percentiles")?.is_empty() || flag(question, "showHistogramBuckets")? {
+        return Err(histograms_refused());
+    }
+    let downsample = match text(question, "downsample")? {
+        Some(text) => Some(Downsample::parse(&text, use_calendar)?),
+        None => None,
+    };
+    let options = RateOptions::from_json(question.get("rateOptions").unwrap_or(&Value::Null))?;
+    Ok(Question {
+        // TSUIDs say all there is to say about tags.
+        filters: match source {
+            Source::Tsuids(_) => Vec::new(),
+            Source::Metric(_) => filters(question)?,
+        },
+        source,
+        aggregator,
+        has_explicit_tags: flag(question, "explicitTags")?,
+        downsample,
+        rate: flag(question, "rate")?.then_some(options),
+    })
+}
+
+/// The conditions of a question: its tags, each of which groups, and its filters.
+fn filters(question: &Value) -> Result<Vec<Filter>, HttpError> {
+    let mut filters = Vec::new();
+    match question.get("tags") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(tags)) => {
+            for (tag, value) in tags {
+                let value = scalar_text(value).unwrap_or_default();
+                filters.push(Filter::parse(&format!("{tag}={value}"), true)?);
+            }
+        }
+        Some(_) => return Err(wrong("tags", "an object")),
+    }
+    for filter in list(question, "filters")? {
+        filters.push(Filter::from_json(filter)?);
+    }
+    Ok(filters)
+}
+
+fn wrong(name: &str, kind: &str) -> HttpError {
+    HttpError::bad_request("Unable to parse the given JSON")
+        .with_details(format!("'{name}' must be {kind}"))
+}
+
+fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// A member that is text or a number; nothing when it is absent, null or empty.
+fn text(object: &Value, name: &str) -> Result<Option<String>, HttpError> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match scalar_text(value) {
+            Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+            None => Err(wrong(name, "a text or a number")),
+        },
+    }
+}
+
+fn flag(object: &Value, name: &str) -> Result<bool, HttpError> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
+        Some(_) => Err(wrong(name, "true or false")),
+    }
+}
+
+fn list<'a>(object: &'a Value, name: &str) -> Result<&'a [Value], HttpError> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(list)) => Ok(list),
+        Some(_) => Err(wrong(name, "an array")),
+    }
+}
