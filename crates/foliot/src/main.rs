@@ -1,2 +1,109 @@
 //! The foliot binary: parse, compose, run, stop in reverse.
-fn main() {}
+
+mod arguments;
+mod welcome;
+
+use arguments::Command;
+use foliot_disk::{Disk, RealDisk};
+use foliot_engine::Engine;
+use foliot_server::{BuildInfo, Config, Server, config, logging};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Many small pieces of memory are taken and given back by many threads; mimalloc keeps them denser
+/// than the system's allocator does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            // Nobody is left to tell when standard error is gone.
+            let _ = writeln!(std::io::stderr(), "foliot: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    match arguments::read()? {
+        Command::Print(text) => print(&text),
+        Command::Version => print(&format!("foliot {}\n", env!("CARGO_PKG_VERSION"))),
+        Command::ConfigDocs => print(&config::reference()),
+        Command::ConfigCheck(layers) => {
+            layers.config().check()?;
+            print("all settings are good\n")
+        }
+        Command::ConfigShow(layers) => {
+            let line = |(key, value, origin)| format!("{key:32} = {value:24} # {origin}\n");
+            print(&layers.show().map(line).collect::<String>())
+        }
+        Command::Serve(layers) => serve(layers.config()),
+    }
+}
+
+/// Starts everything in order, waits, and stops in reverse.
+fn serve(config: &Config) -> Result<(), String> {
+    config.check()?;
+    logging::start(config.log_level);
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
+    let server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
+    let engine = Engine::open(disk.clone(), &config.data_dir, store(config));
+    let engine = Arc::new(engine.map_err(|error| error.to_string())?);
+    for damage in engine.damages() {
+        log::error!("{damage}");
+    }
+    server.open(engine.clone());
+    welcome::print(config, &server, disk.free_bytes(&config.data_dir).ok());
+    server.wait().map_err(|error| error.to_string())?;
+    log::info!("stopping");
+    server.stop();
+    engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
+    log::info!("stopped");
+    Ok(())
+}
+
+/// The store's share of the settings.
+fn store(config: &Config) -> foliot_engine::Config {
+    foliot_engine::Config {
+        wal_sync_interval: config.wal_sync_interval,
+        wal_replay_target: config.wal_replay_target,
+        head_bytes_max: config.head_bytes.0,
+        cache_bytes_max: config.cache_bytes.0,
+        series_max: config.limits_series,
+        new_series_per_second: config.limits_new_series_per_second,
+        ..foliot_engine::Config::default()
+    }
+}
+
+/// What this program says about itself. What was not told when it was built stays unknown.
+fn build() -> BuildInfo {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = if host.trim().is_empty() { "localhost" } else { host.trim() };
+    BuildInfo {
+        package: "foliot".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: option_env!("FOLIOT_REVISION").unwrap_or("unknown").to_owned(),
+        status: "MINT".to_owned(),
+        built_s: built_s().unwrap_or(0),
+        user: "foliot".to_owned(),
+        host: host.to_owned(),
+        repository: env!("CARGO_PKG_NAME").to_owned(),
+        branch: "main".to_owned(),
+    }
+}
+
+/// When this program's file was written, which is when it was built or installed.
+fn built_s() -> Option<i64> {
+    let modified = std::fs::metadata(std::env::current_exe().ok()?).ok()?.modified().ok()?;
+    Some(modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64)
+}
+
+fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("cannot write to standard output: {error}"))
+}

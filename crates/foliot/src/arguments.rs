@@ -1,0 +1,156 @@
+//! The command line. Flags of `serve` are made from the list of settings, so that the two cannot
+//! differ.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
+use foliot_server::config::{KEYS, Layers};
+use std::path::{Path, PathBuf};
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Print a text, such as help.
+    Print(String),
+    /// Print the version.
+    Version,
+    /// Run the server.
+    Serve(Layers),
+    /// Print all settings with their origins.
+    ConfigShow(Layers),
+    /// Say whether the settings are good.
+    ConfigCheck(Layers),
+    /// Print the reference of all settings.
+    ConfigDocs,
+}
+
+/// Reads the command line, and with it the environment and the file of settings.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn read() -> Result<Command, String> {
+    let matches = match command_line().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) if !error.use_stderr() => return Ok(Command::Print(error.render().to_string())),
+        Err(error) => return Err(sentence(&error)),
+    };
+    match matches.subcommand() {
+        Some(("version", _)) => Ok(Command::Version),
+        Some(("serve", matches)) => layers(matches).map(Command::Serve),
+        Some(("config", matches)) => match matches.subcommand() {
+            Some(("show", matches)) => layers(matches).map(Command::ConfigShow),
+            Some(("check", matches)) => layers(matches).map(Command::ConfigCheck),
+            _ => Ok(Command::ConfigDocs),
+        },
+        _ => Err("say what to do, for example `foliot serve`".to_owned()),
+    }
+}
+
+fn command_line() -> Clap {
+    let config = Clap::new("config")
+        .about("Shows and checks settings")
+        .subcommand_required(true)
+        .subcommand(with_settings(
+            Clap::new("show").about("Prints every setting with where its value comes from"),
+        ))
+        .subcommand(with_settings(
+            Clap::new("check").about("Says whether the settings are good, and starts nothing"),
+        ))
+        .subcommand(Clap::new("docs").about("Prints the reference of all settings as Markdown"));
+    Clap::new("foliot")
+        .about("Foliot, a time-series database")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
+        .subcommand(config)
+        .subcommand(Clap::new("version").about("Prints the version"))
+}
+
+/// Adds a flag for every setting.
+fn with_settings(command: Clap) -> Clap {
+    let config = Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .help("TOML file of settings [env: FOLIOT_CONFIG]");
+    let set = Arg::new("set")
+        .long("set")
+        .value_name("KEY=VALUE")
+        .action(ArgAction::Append)
+        .help("Sets any key by its name");
+    let flags = KEYS.iter().map(|key| {
+        let help = key.help.split(". ").next().unwrap_or_default().trim();
+        let arg = Arg::new(key.name).long(key.flag).help(help.trim_end_matches('.').to_owned());
+        match key.kind.contains("true") {
+            // `--agent-host` alone means yes; `--agent-host=false` is possible too.
+            true => arg
+                .value_name("BOOL")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true"),
+            false => arg.value_name("VALUE"),
+        }
+    });
+    command.arg(config).arg(set).args(flags)
+}
+
+/// All layers, from the weakest to the strongest.
+fn layers(matches: &ArgMatches) -> Result<Layers, String> {
+    let mut layers = Layers::default();
+    let file = matches.get_one::<String>("config").map(PathBuf::from);
+    let file = file.or_else(|| std::env::var_os("FOLIOT_CONFIG").map(PathBuf::from));
+    if let Some(path) = file {
+        layers.add_file(&path, &read_file(&path)?)?;
+    }
+    // A variable that is not Unicode cannot be one of ours.
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    layers.add_environment(variables)?;
+    for pair in matches.get_many::<String>("set").into_iter().flatten() {
+        layers.add_pair(pair)?;
+    }
+    for key in KEYS {
+        if let Some(value) = matches.get_one::<String>(key.name) {
+            layers.add_flag(key, value)?;
+        }
+    }
+    Ok(layers)
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the settings in {}: {error}", path.display()))
+}
+
+/// What is wrong with the command line, in one sentence.
+fn sentence(error: &clap::Error) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(list)) => list.first().cloned(),
+        _ => None,
+    };
+    let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let guess = text(ContextKind::SuggestedArg).or_else(|| text(ContextKind::SuggestedSubcommand));
+    let guess = guess.map_or_else(
+        || "; `foliot help serve` lists all flags".to_owned(),
+        |guess| format!("; did you mean {guess}?"),
+    );
+    match error.kind() {
+        ErrorKind::UnknownArgument => format!("unknown argument {argument}{guess}"),
+        ErrorKind::InvalidSubcommand => {
+            let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let guess = if guess.contains("did you") { guess } else { String::new() };
+            format!("unknown command {command}{guess}")
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            "say what to do, for example `foliot serve`; `foliot help` lists all commands"
+                .to_owned()
+        }
+        ErrorKind::InvalidValue => format!("{argument} needs a value"),
+        ErrorKind::ArgumentConflict => format!("{argument} is given twice"),
+        _ => {
+            let text = error.render().to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").to_owned()
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Settings: one definition per key.
+//!
+//! [`KEYS`] is the single list. From it come the flags of `foliot serve`, the `FOLIOT_*` variables,
+//! the keys of the TOML file, `foliot config show` with origins, and the reference `docs/config.md`.
+//! A setting that does nothing does not exist: a key is added together with what obeys it.
+
+mod layers;
+mod reference;
+mod setting;
+
+pub use layers::{Layers, Origin};
+pub use reference::reference;
+pub use setting::{ByteSize, Listen, Setting};
+
+use crate::Ack;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One setting, by name.
+pub struct Key {
+    /// Its dotted name, as in the TOML file.
+    pub name: &'static str,
+    /// Its flag without the dashes.
+    pub flag: &'static str,
+    /// What kind of text it takes.
+    pub kind: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// Sets it from text.
+    pub set: fn(&mut Config, &str) -> Result<(), String>,
+    /// Spells it so that `set` reads the same back.
+    pub show: fn(&Config) -> String,
+}
+
+impl Key {
+    /// The name of its environment variable.
+    pub fn variable(&self) -> String {
+        format!("FOLIOT_{}", self.name.to_ascii_uppercase().replace('.', "_"))
+    }
+}
+
+macro_rules! settings {
+    ($($(#[doc = $help:literal])+ $field:ident: $kind:ty = $default:expr, $name:literal, $flag:literal;)+) => {
+        /// All settings.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Config {
+            $($(#[doc = $help])+ pub $field: $kind,)+
+        }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        /// All keys, in the order of the reference.
+        pub static KEYS: &[Key] = &[$(Key {
+            name: $name,
+            flag: $flag,
+            kind: <$kind as Setting>::KIND,
+            help: concat!($($help),+),
+            set: |config, text| {
+                config.$field = <$kind as Setting>::read(text)?;
+                Ok(())
+            },
+            show: |config| config.$field.show(),
+        }),+];
+    };
+}
+
+settings! {
+    /// Directory that holds the store. It is created when it does not exist.
+    data_dir: PathBuf = PathBuf::from("./foliot-data"), "data_dir", "data-dir";
+    /// Address of the one port that speaks every protocol: HTTP, telnet `put` lines and Influx lines
+    /// are told apart by their first bytes.
+    listen_address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4242)),
+        "listen.address", "listen";
+    /// Whether `put` lines are also taken as UDP datagrams on the number of `listen.address`.
+    listen_udp: bool = false, "listen.udp", "listen-udp";
+    /// Address of a second HTTP listener on InfluxDB's port (8086), or `off`.
+    listen_influx: Listen = Listen(None), "listen.influx", "listen-influx";
+    /// Allows listeners on addresses that other machines can reach. There are no users and no
+    /// passwords yet: whoever reaches the port can read and write everything.
+    listen_insecure: bool = false, "listen.insecure", "insecure";
+    /// What an answered write has survived: `durable` (on stable storage), `os` (handed to the
+    /// operating system, on stable storage within `wal.sync_interval`) or `memory`. A request
+    /// chooses for itself with the header `X-Foliot-Ack`.
+    wal_ack: Ack = Ack::Durable, "wal.ack", "wal-ack";
+    /// Longest time that written data may wait for stable storage when nobody waits for it.
+    wal_sync_interval: Duration = Duration::from_secs(1), "wal.sync_interval", "wal-sync-interval";
+    /// How long a restart may take to read the log again; the log is kept short enough for that.
+    wal_replay_target: Duration = Duration::from_secs(20), "wal.replay_target", "wal-replay-target";
+    /// Memory that recent samples may take before they are written out as a part.
+    head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
+    /// Memory for pages of files that queries read again.
+    cache_bytes: ByteSize = ByteSize(64 << 20), "cache.bytes", "cache-bytes";
+    /// Series that may exist; beyond it new ones are refused while known ones go on.
+    limits_series: u64 = 100_000_000, "limits.series", "limits-series";
+    /// New series per second, averaged over ten seconds; beyond it new ones are refused.
+    limits_new_series_per_second: u64 = 1_000_000,
+        "limits.new_series_per_second", "limits-new-series-per-second";
+    /// Labels (tags) that a series may have.
+    limits_labels: u64 = 64, "limits.labels", "limits-labels";
+    /// Longest line of telnet and Influx line streams.
+    limits_line_bytes: ByteSize = ByteSize(256 << 10), "limits.line_bytes", "limits-line-bytes";
+    /// Largest body of a request as it arrives.
+    limits_body_bytes: ByteSize = ByteSize(64 << 20), "limits.body_bytes", "limits-body-bytes";
+    /// Largest body of a request after decompression.
+    limits_decoded_body_bytes: ByteSize = ByteSize(256 << 20),
+        "limits.decoded_body_bytes", "limits-decoded-body-bytes";
+    /// Memory for all request bodies together; beyond it writes wait up to 2 s and are then refused.
+    limits_pending_body_bytes: ByteSize = ByteSize(512 << 20),
+        "limits.pending_body_bytes", "limits-pending-body-bytes";
+    /// Connections open at once; further ones are closed at once.
+    limits_connections: u64 = 8192, "limits.connections", "limits-connections";
+    /// Queries that run at once; as many again wait for up to 2 s, further ones are refused.
+    limits_queries: u64 = 8, "limits.queries", "limits-queries";
+    /// Memory that one query may take.
+    limits_query_memory_bytes: ByteSize = ByteSize(256 << 20),
+        "limits.query_memory_bytes", "limits-query-memory-bytes";
+    /// Time that one query may take, the client's reading included.
+    limits_query_seconds: Duration = Duration::from_secs(60),
+        "limits.query_seconds", "limits-query-seconds";
+    /// Samples that one query may read.
+    limits_query_samples: u64 = 1_000_000_000, "limits.query_samples", "limits-query-samples";
+    /// Whether a write to an unknown InfluxDB database creates it.
+    influx_auto_create_database: bool = true,
+        "influx.auto_create_database", "influx-auto-create-database";
+    /// Whether the machine that Foliot runs on is measured and stored too (`proc.*`, `df.*`,
+    /// `iostat.*`, and Foliot's own figures as `foliot.*`).
+    agent_host: bool = false, "agent.host", "agent-host";
+    /// Time between two measurements of the host.
+    agent_interval: Duration = Duration::from_secs(10), "agent.interval", "agent-interval";
+    /// What is written to standard error: `error`, `warn`, `info`, `debug`, `trace` or `off`.
+    log_level: log::LevelFilter = log::LevelFilter::Info, "log.level", "log-level";
+}
+
+impl Config {
+    /// Finds settings that contradict each other or cannot work.
+    ///
+    /// # Errors
+    /// One sentence that names the keys.
+    pub fn check(&self) -> Result<(), String> {
+        let listeners = [
+            ("listen.address", Some(self.listen_address)),
+            ("listen.influx", self.listen_influx.0),
+        ];
+        for (key, address) in listeners {
+            let exposed = address.filter(|address| !address.ip().is_loopback());
+            if let (Some(address), false) = (exposed, self.listen_insecure) {
+                return Err(format!(
+                    "{key} is {address}, which other machines can reach without a password: \
+                     listen on 127.0.0.1 or add --insecure"
+                ));
+            }
+        }
+        let positive = [
+            ("limits.connections", self.limits_connections),
+            ("limits.queries", self.limits_queries),
+            ("limits.labels", self.limits_labels),
+            ("limits.body_bytes", self.limits_body_bytes.0),
+            ("limits.decoded_body_bytes", self.limits_decoded_body_bytes.0),
+            ("limits.pending_body_bytes", self.limits_pending_body_bytes.0),
+        ];
+        if let Some((key, _)) = positive.iter().find(|(_, value)| *value == 0) {
+            return Err(format!("{key} is 0, which would refuse everything: give at least 1"));
+        }
+        if self.limits_decoded_body_bytes.0 > ByteSize::REQUEST_MAX {
+            return Err(format!(
+                "limits.decoded_body_bytes is {}: a request can have at most 1GiB",
+                self.limits_decoded_body_bytes.show()
+            ));
+        }
+        if self.limits_line_bytes.0 < 1024 || self.limits_line_bytes.0 > 64 << 20 {
+            return Err("limits.line_bytes must be between 1KiB and 64MiB".to_owned());
+        }
+        if self.agent_interval < Duration::from_secs(1) {
+            return Err("agent.interval must be at least 1s".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Layers: where each value came from. Flags win over the environment, which wins over the file,
+//! which wins over the defaults.
+
+use super::{Config, KEYS, Key};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where a value came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    #[default]
+    Default,
+    /// This file.
+    File(PathBuf),
+    /// This environment variable.
+    Environment(String),
+    /// This flag.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Settings with their origins. Layers are added from the weakest to the strongest.
+#[derive(Clone, Debug, Default)]
+pub struct Layers {
+    config: Config,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+impl Layers {
+    /// The settings as they stand.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Every key with its value and where that came from.
+    pub fn show(&self) -> impl Iterator<Item = (&'static str, String, Origin)> {
+        KEYS.iter().map(|key| {
+            let origin = self.origins.get(key.name).cloned().unwrap_or_default();
+            (key.name, (key.show)(&self.config), origin)
+        })
+    }
+
+    /// Adds the keys of a TOML text that was read from `path`.
+    ///
+    /// # Errors
+    /// One sentence that names the file and what is wrong.
+    pub fn add_file(&mut self, path: &Path, text: &str) -> Result<(), String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            format!("{}, line {line}: {}", path.display(), error.message().replace('\n', " "))
+        })?;
+        let mut pairs = Vec::new();
+        flatten("", &table, &mut pairs);
+        for (name, value) in pairs {
+            let at = |error: String| format!("{}: {error}", path.display());
+            let key = find(&name).map_err(at)?;
+            let value = value.map_err(|kind| at(format!("{name} cannot be {kind}")))?;
+            self.set(key, &value, Origin::File(path.to_owned())).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the variables that begin with `FOLIOT_`. `FOLIOT_CONFIG` is not a key and is left out.
+    ///
+    /// # Errors
+    /// One sentence that names the variable.
+    pub fn add_environment(
+        &mut self,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<(), String> {
+        for (variable, value) in variables {
+            if !variable.starts_with("FOLIOT_") || variable == "FOLIOT_CONFIG" {
+                continue;
+            }
+            let key = KEYS.iter().find(|key| key.variable() == variable).ok_or_else(|| {
+                let names: Vec<_> = KEYS.iter().map(Key::variable).collect();
+                unknown("environment variable", &variable, names.iter().map(String::as_str))
+            })?;
+            self.set(key, &value, Origin::Environment(variable))?;
+        }
+        Ok(())
+    }
+
+    /// Adds `key=value` as given with `--set`.
+    ///
+    /// # Errors
+    /// One sentence that names the key.
+    pub fn add_pair(&mut self, pair: &str) -> Result<(), String> {
+        let Some((name, value)) = pair.split_once('=') else {
+            return Err(format!("--set {pair}: write it as --set key=value"));
+        };
+        let key = find(name.trim())?;
+        self.set(key, value.trim(), Origin::Flag("--set".to_owned()))
+    }
+
+    /// Adds one flag.
+    ///
+    /// # Errors
+    /// One sentence that names the key.
+    pub fn add_flag(&mut self, key: &'static Key, value: &str) -> Result<(), String> {
+        self.set(key, value, Origin::Flag(format!("--{}", key.flag)))
+    }
+
+    fn set(&mut self, key: &'static Key, value: &str, origin: Origin) -> Result<(), String> {
+        (key.set)(&mut self.config, value)
+            .map_err(|error| format!("{} (from {origin}): {error}", key.name))?;
+        self.origins.insert(key.name, origin);
+        Ok(())
+    }
+}
+
+/// Turns nested tables into dotted names. A value that no key can have is given as its kind's name.
+fn flatten(
+    prefix: &str,
+    table: &toml::Table,
+    out: &mut Vec<(String, Result<String, &'static str>)>,
+) {
+    for (name, value) in table {
+        let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let value = match value {
+            toml::Value::Table(table) => {
+                flatten(&name, table, out);
+                continue;
+            }
+            toml::Value::String(text) => Ok(text.clone()),
+            toml::Value::Integer(number) => Ok(number.to_string()),
+            toml::Value::Float(number) => Ok(number.to_string()),
+            toml::Value::Boolean(flag) => Ok(flag.to_string()),
+            toml::Value::Array(_) => Err("a list"),
+            toml::Value::Datetime(_) => Err("a date"),
+        };
+        out.push((name, value));
+    }
+}
+
+fn find(name: &str) -> Result<&'static Key, String> {
+    let key = KEYS.iter().find(|key| key.name == name);
+    key.ok_or_else(|| unknown("key", name, KEYS.iter().map(|key| key.name)))
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let best = known.map(|known| (distance(name, known), known)).min();
+    match best {
+        // A third of the letters may be wrong; beyond that a guess would mislead.
+        Some((distance, best)) if distance * 3 <= best.len() => {
+            format!("unknown {what} {name}; did you mean {best}?")
+        }
+        _ => format!("unknown {what} {name}; `foliot config show` lists all keys"),
+    }
+}
+
+/// Number of single-letter edits between two names (V. I. Levenshtein, 1965).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (&to, &above) in b.iter().zip(row.iter().skip(1)) {
+            let swap = diagonal + usize::from(from != to);
+            left = swap.min(above + 1).min(left + 1);
+            next.push(left);
+            diagonal = above;
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("limits.seris", "limits.series"), 1);
+        assert_eq!(distance("same", "same"), 0);
+    }
+}

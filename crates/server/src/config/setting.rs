@@ -1,0 +1,188 @@
+//! Kinds of settings: how text becomes a value and back.
+
+use crate::Ack;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A value that a setting can have.
+pub trait Setting: Sized {
+    /// What kind of text it takes, for the reference.
+    const KIND: &'static str;
+    /// Reads it. The error says what would have been right.
+    fn read(text: &str) -> Result<Self, String>;
+    /// Spells it so that [`Setting::read`] gives the same value.
+    fn show(&self) -> String;
+}
+
+/// A number of bytes, written as `64MiB`, `20GB` or plainly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteSize(pub u64);
+
+impl ByteSize {
+    /// Most bytes of one request: batches address a request's bytes with 31 bits.
+    pub const REQUEST_MAX: u64 = 1 << 30;
+}
+
+/// An optional listener: an address, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listen(pub Option<SocketAddr>);
+
+const BYTE_UNITS: [(&str, u64); 8] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("KB", 1_000),
+];
+
+impl Setting for ByteSize {
+    const KIND: &'static str = "bytes (`64MiB`, `2GB`)";
+    fn read(text: &str) -> Result<Self, String> {
+        let lower = text.to_ascii_lowercase();
+        let lower = lower.trim();
+        let (digits, unit) = BYTE_UNITS
+            .iter()
+            .find_map(|(name, unit)| Some((lower.strip_suffix(&name.to_ascii_lowercase())?, *unit)))
+            .unwrap_or((lower.strip_suffix('b').unwrap_or(lower), 1));
+        let number = digits.trim_end().parse::<u64>().ok();
+        number
+            .and_then(|number| number.checked_mul(unit))
+            .map(Self)
+            .ok_or_else(|| format!("'{text}' is not a number of bytes such as 64MiB or 2GB"))
+    }
+    fn show(&self) -> String {
+        let fits = |unit: &u64| self.0 != 0 && self.0.is_multiple_of(*unit);
+        let best = BYTE_UNITS.iter().filter(|(_, unit)| fits(unit)).max_by_key(|(_, unit)| *unit);
+        match best {
+            Some((name, unit)) => format!("{}{name}", self.0 / unit),
+            None => self.0.to_string(),
+        }
+    }
+}
+
+const TIME_UNITS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+impl Setting for Duration {
+    const KIND: &'static str = "time (`500ms`, `10s`, `5m`, `2h`)";
+    fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = text.strip_suffix(unit).unwrap_or(text);
+        let millis = match unit {
+            // A plain number is in seconds, as in `limits.query_seconds = 60`.
+            "" => Some(1_000),
+            _ => TIME_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, millis)| *millis),
+        };
+        let number = digits.parse::<u64>().ok();
+        number
+            .zip(millis)
+            .and_then(|(number, millis)| number.checked_mul(millis))
+            .map(Self::from_millis)
+            .ok_or_else(|| format!("'{text}' is not a time such as 500ms, 10s, 5m or 2h"))
+    }
+    fn show(&self) -> String {
+        let millis = self.as_millis() as u64;
+        let fits = |unit: &u64| millis != 0 && millis.is_multiple_of(*unit);
+        match TIME_UNITS.iter().rev().find(|(_, unit)| fits(unit)) {
+            Some((name, unit)) => format!("{}{name}", millis / unit),
+            None => format!("{millis}ms"),
+        }
+    }
+}
+
+impl Setting for u64 {
+    const KIND: &'static str = "number";
+    fn read(text: &str) -> Result<Self, String> {
+        let digits = text.trim().replace('_', "");
+        digits.parse().map_err(|_| format!("'{text}' is not a whole number"))
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for bool {
+    const KIND: &'static str = "`true` or `false`";
+    fn read(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "true" | "on" | "yes" | "1" => Ok(true),
+            "false" | "off" | "no" | "0" => Ok(false),
+            _ => Err(format!("'{text}' is neither true nor false")),
+        }
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for PathBuf {
+    const KIND: &'static str = "path";
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("a path cannot be empty".to_owned()),
+            _ => Ok(Self::from(text)),
+        }
+    }
+    fn show(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Setting for SocketAddr {
+    const KIND: &'static str = "address and port";
+    fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        // A bare port, or one after a colon, means the loopback address.
+        let port = text.strip_prefix(':').unwrap_or(text);
+        if let Ok(port) = port.parse::<u16>() {
+            return Ok(Self::from((std::net::Ipv4Addr::LOCALHOST, port)));
+        }
+        let text = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+        let text = text.as_deref().unwrap_or(port);
+        text.parse().map_err(|_| format!("'{text}' is not an address such as 127.0.0.1:4242"))
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for Listen {
+    const KIND: &'static str = "address and port, or `off`";
+    fn read(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "off" | "" => Ok(Self(None)),
+            text => SocketAddr::read(text).map(|address| Self(Some(address))),
+        }
+    }
+    fn show(&self) -> String {
+        self.0.map_or_else(|| "off".to_owned(), |address| address.to_string())
+    }
+}
+
+impl Setting for Ack {
+    const KIND: &'static str = "`durable`, `os` or `memory`";
+    fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        text.parse().map_err(|_| format!("'{text}' is none of durable, os and memory"))
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for log::LevelFilter {
+    const KIND: &'static str = "level";
+    fn read(text: &str) -> Result<Self, String> {
+        text.trim()
+            .parse()
+            .map_err(|_| format!("'{text}' is none of off, error, warn, info, debug and trace"))
+    }
+    fn show(&self) -> String {
+        self.to_string().to_ascii_lowercase()
+    }
+}

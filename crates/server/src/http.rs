@@ -1,0 +1,201 @@
+//! HTTP: connections, dispatch by the route table, and what holds for every request.
+
+mod body;
+mod influx;
+mod opentsdb;
+mod plain;
+mod reply;
+mod routes;
+
+pub(crate) use body::Budget;
+pub(crate) use reply::{Aborted, Content, PLAIN, Piece, Reply, accepts_gzip};
+
+use crate::shared::Shared;
+use crate::store::{NotSafe, Store};
+use crate::stream::{Phase, Stream};
+use foliot_engine::{Ack, Error};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use routes::{NoRoute, Right, Route, Target};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::net::TcpStream;
+
+/// Most bytes of a request's head, and most that one read of a body takes.
+const READ_BYTES_MAX: usize = 256 << 10;
+
+/// Serves a connection whose first bytes were read while sniffing.
+pub(crate) async fn serve(shared: Arc<Shared>, socket: TcpStream, first: Vec<u8>) {
+    let phase = Arc::new(Phase::default());
+    let io = TokioIo::new(Stream::new(socket, first, phase.clone()));
+    let service = service_fn(|request| {
+        phase.begin();
+        let (shared, phase) = (shared.clone(), phase.clone());
+        async move { Ok::<_, Infallible>(answer(&shared, request).await.into_response(phase)) }
+    });
+    let mut builder = http1::Builder::new();
+    // The stream has its own deadlines, which also tell an idle connection from a stalled head.
+    builder.header_read_timeout(None).pipeline_flush(true).max_buf_size(READ_BYTES_MAX);
+    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    let outcome = tokio::select! {
+        outcome = connection.as_mut() => outcome,
+        () = shared.stopping() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = outcome {
+        let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(inner) = source {
+            let io = inner.downcast_ref::<std::io::Error>();
+            if io.is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
+                shared.metrics.connections_timed_out.add(1);
+            }
+            source = inner.source();
+        }
+        log::debug!("HTTP connection ended: {error}");
+    }
+}
+
+/// A request's head and body, taken apart.
+struct Call {
+    method: String,
+    path: String,
+    query: String,
+    headers: HeaderMap,
+    body: Incoming,
+}
+
+async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Reply {
+    let began = Instant::now();
+    let (head, body) = request.into_parts();
+    let call = Call {
+        method: head.method.as_str().to_owned(),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        headers: head.headers,
+        body,
+    };
+    let (label, reply) = match routes::find(&call.method, &call.path, &call.query) {
+        Ok(route) => (route.path, dispatch(shared, route, call).await),
+        Err(none) => ("none", refuse(none, &call.path)),
+    };
+    shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
+    reply
+}
+
+fn refuse(none: NoRoute, path: &str) -> Reply {
+    match none {
+        NoRoute::Unknown => {
+            let text = format!("nothing is at {path}; see / for what is");
+            Reply::text(StatusCode::NOT_FOUND, text)
+        }
+        NoRoute::Method(methods) => {
+            let methods = methods.join(", ");
+            Reply::text(StatusCode::METHOD_NOT_ALLOWED, format!("allowed here: {methods}"))
+                .header(header::ALLOW, &methods)
+        }
+        NoRoute::OpenTsdb { status, json } => {
+            Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
+        }
+    }
+}
+
+async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
+    if route.right == Right::Write && !is_same_origin(&call.headers) {
+        let text = "scripts of other web pages may not write here";
+        return Reply::text(StatusCode::FORBIDDEN, text).close();
+    }
+    let headers = call.headers.clone();
+    let reply = match route.target {
+        Target::Page(asset) => plain::page(asset),
+        Target::Ping => plain::ping(shared, &call),
+        Target::Health => plain::health(shared),
+        Target::Healthy => Reply::text(StatusCode::OK, "Foliot is healthy."),
+        Target::Ready => plain::ready(shared),
+        Target::Metrics => plain::metrics(shared),
+        Target::OpenTsdb(endpoint) => opentsdb::answer(shared, endpoint, call).await,
+        Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3 => {
+            influx::write(shared, route, call).await
+        }
+    };
+    reply.compress(&headers)
+}
+
+/// Whether a request comes from this server's own page, or from no web page at all. There is no
+/// password that a foreign page would lack, so its requests must be told by their origin.
+fn is_same_origin(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    match text(header::ORIGIN) {
+        None => !headers.contains_key(header::ORIGIN),
+        Some(origin) => {
+            let origin = origin.split_once("://").map_or(origin, |(_, host)| host);
+            text(header::HOST).is_some_and(|host| host.eq_ignore_ascii_case(origin))
+        }
+    }
+}
+
+/// The store, or the answer while it is not there.
+fn store(shared: &Shared) -> Result<&Store, Reply> {
+    shared.store().ok_or_else(|| {
+        let text = "the store is being opened; see /-/ready";
+        Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1)
+    })
+}
+
+/// The level of acknowledgement that a request asks for.
+fn ack(shared: &Shared, headers: &HeaderMap) -> Result<Ack, String> {
+    match headers.get("x-foliot-ack") {
+        None => Ok(shared.config.wal_ack),
+        Some(value) => value
+            .to_str()
+            .ok()
+            .and_then(|text| text.trim().to_ascii_lowercase().parse().ok())
+            .ok_or_else(|| "X-Foliot-Ack must be durable, os or memory".to_owned()),
+    }
+}
+
+/// The status that says what an error of the store means for the client.
+fn status_of(error: &Error) -> StatusCode {
+    match error {
+        Error::NoSpace(_) => StatusCode::INSUFFICIENT_STORAGE,
+        Error::Overloaded | Error::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Invalid(_) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn status_of_wait(error: &NotSafe) -> StatusCode {
+    match error {
+        NotSafe::Failed(error) => status_of(error),
+        NotSafe::Slow => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    #[test]
+    fn foreign_web_pages_are_told_by_their_origin() {
+        let case = |origin: Option<&str>, host: &str| {
+            let mut headers = HeaderMap::new();
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
+            }
+            headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+            is_same_origin(&headers)
+        };
+        assert!(case(None, "localhost:4242"));
+        assert!(case(Some("http://localhost:4242"), "localhost:4242"));
+        assert!(!case(Some("http://evil.example"), "localhost:4242"));
+        assert!(!case(Some("null"), "localhost:4242"));
+        assert!(!case(Some("http://localhost:4243"), "localhost:4242"));
+    }
+}

@@ -1,0 +1,121 @@
+//! OpenTSDB's HTTP API.
+
+use super::{Call, Reply, ack, body, status_of, status_of_wait, store};
+use crate::ingest;
+use crate::metrics::Way;
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::telnet::options;
+use foliot_engine::{Ack, Commit};
+use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
+use foliot_proto_opentsdb::{
+    Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, decode_json, put_answer,
+    put_timeout,
+};
+use hyper::StatusCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
+    let outcome = match endpoint {
+        Endpoint::Put => put(shared, call).await,
+        Endpoint::Version => Ok(Reply::json(StatusCode::OK, shared.build.to_json())),
+        Endpoint::VersionText => {
+            Ok(Reply::new(StatusCode::OK, super::PLAIN, shared.build.to_text()))
+        }
+        Endpoint::Status => Ok(Reply::json(StatusCode::OK, "{\"status\":\"ok\"}")),
+        _ => Err(refuse(&HttpError::new(404, "Endpoint not found"))),
+    };
+    outcome.unwrap_or_else(|reply| reply)
+}
+
+/// An error in OpenTSDB's shape.
+fn refuse(error: &HttpError) -> Reply {
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let reply = Reply::json(status, error.to_json());
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => reply.retry_after(2),
+        _ => reply,
+    }
+}
+
+fn refuse_with(status: StatusCode, message: impl Into<String>) -> Reply {
+    refuse(&HttpError::new(status.as_u16(), message))
+}
+
+/// `POST /api/put`.
+async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    let params = Params::parse(&call.query);
+    let flags = PutFlags::parse(&params).map_err(|error| refuse(&error))?;
+    let level = ack(shared, &call.headers)
+        .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
+    let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
+    let decode = || store_points(shared, store, &flags, &text.bytes);
+    let Put { answer, points, commit } = ingest::heavy(text.bytes.len(), decode)?;
+    shared.bytes.give(text.into_bytes());
+    match commit {
+        Some(commit) => confirm(store, commit, level, &flags, points, answer).await,
+        None => Ok(reply_of(answer)),
+    }
+}
+
+/// What became of a put before it is safe.
+struct Put {
+    answer: PutAnswer,
+    points: u32,
+    commit: Option<Commit>,
+}
+
+fn store_points(
+    shared: &Shared,
+    store: &Store,
+    flags: &PutFlags,
+    text: &[u8],
+) -> Result<Put, Reply> {
+    let mut decoding = shared.batches.take();
+    let secret = store.engine().key_secret();
+    let mut batch = Batch::new(text, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+    let mut rejects: Vec<Reject> = Vec::new();
+    let outcome = decode_json(&mut batch, &options(shared), &mut rejects);
+    let stored = match &outcome {
+        Ok(_) => ingest::append(shared, store, Way::Put, &batch, &mut rejects, Duration::ZERO),
+        Err(_) => Ok(None),
+    };
+    decoding.buffers = batch.into_buffers();
+    shared.batches.give(decoding, text.len());
+    let points = outcome.map_err(|error| refuse(&error))?;
+    let commit = stored.map_err(|error| refuse_with(status_of(&error), error.to_string()))?;
+    Ok(Put { answer: put_answer(text, flags, points, &rejects), points, commit })
+}
+
+/// Waits until a put is safe, or for as long as its client wants to wait.
+async fn confirm(
+    store: &Store,
+    commit: Commit,
+    level: Ack,
+    flags: &PutFlags,
+    points: u32,
+    answer: PutAnswer,
+) -> Result<Reply, Reply> {
+    let waiting = store.wait(commit, level);
+    let outcome = match flags.sync_timeout_ms {
+        0 => waiting.await,
+        millis => match tokio::time::timeout(Duration::from_millis(millis), waiting).await {
+            Ok(outcome) => outcome,
+            Err(_) => return Ok(reply_of(put_timeout(flags, points))),
+        },
+    };
+    match outcome {
+        Ok(()) => Ok(reply_of(answer)),
+        Err(error) => Err(refuse_with(status_of_wait(&error), error.to_string())),
+    }
+}
+
+fn reply_of(answer: PutAnswer) -> Reply {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    match answer.body.is_empty() {
+        true => Reply::empty(status),
+        false => Reply::json(status, answer.body),
+    }
+}

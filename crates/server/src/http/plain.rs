@@ -1,0 +1,89 @@
+//! Routes of no database's dialect: the page, health, metrics.
+
+use super::{Call, Reply};
+use crate::http::routes::Asset;
+use crate::metrics::Exposition;
+use crate::shared::Shared;
+use hyper::StatusCode;
+use hyper::header::{self, HeaderName};
+use std::sync::Arc;
+
+const HTML: &str = include_str!("../web/index.html");
+const STYLE: &str = include_str!("../web/page.css");
+const SCRIPT: &str = include_str!("../web/page.js");
+
+/// Nothing but the page's own files may run, and only this server may be asked.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+                      connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+
+/// The version of InfluxDB whose write API is spoken; its clients look at it.
+const INFLUX_VERSION: &str = "1.8.10";
+
+pub(super) fn page(asset: Asset) -> Reply {
+    let (kind, text) = match asset {
+        Asset::Html => ("text/html; charset=utf-8", HTML),
+        Asset::Style => ("text/css; charset=utf-8", STYLE),
+        Asset::Script => ("text/javascript; charset=utf-8", SCRIPT),
+    };
+    Reply::new(StatusCode::OK, kind, text)
+        .header(header::CONTENT_SECURITY_POLICY, POLICY)
+        .header(header::X_FRAME_OPTIONS, "DENY")
+        .header(header::REFERRER_POLICY, "no-referrer")
+        .header(header::CACHE_CONTROL, "no-cache")
+}
+
+/// InfluxDB's sign of life.
+pub(super) fn ping(shared: &Shared, call: &Call) -> Reply {
+    let verbose = call.query.split('&').any(|pair| matches!(pair, "verbose=true" | "verbose=1"));
+    let reply = match verbose {
+        true => Reply::json(StatusCode::OK, format!("{{\"version\":\"{INFLUX_VERSION}\"}}\n")),
+        false => Reply::empty(StatusCode::NO_CONTENT),
+    };
+    reply
+        .header(HeaderName::from_static("x-influxdb-version"), INFLUX_VERSION)
+        .header(HeaderName::from_static("x-influxdb-build"), "OSS")
+        .header(HeaderName::from_static("x-foliot-version"), &shared.build.version)
+}
+
+/// Whether anything is wrong, in the shape of InfluxDB's answer.
+pub(super) fn health(shared: &Shared) -> Reply {
+    let poisoned = shared.store().is_some_and(|store| store.engine().progress().poisoned);
+    let (code, status, message) = match (poisoned, shared.store()) {
+        (true, _) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "fail",
+            "a write or sync of the log failed: check the disk and restart Foliot",
+        ),
+        (_, None) => (StatusCode::OK, "pass", "recovering; see /-/ready"),
+        _ => (StatusCode::OK, "pass", "ready for queries and writes"),
+    };
+    let version = &shared.build.version;
+    let body = format!(
+        "{{\"name\":\"foliot\",\"message\":\"{message}\",\"status\":\"{status}\",\
+         \"checks\":[],\"version\":\"{version}\"}}\n"
+    );
+    Reply::json(code, body)
+}
+
+/// Whether requests are served, and if not, for how long that has been so.
+pub(super) fn ready(shared: &Shared) -> Reply {
+    if shared.is_stopping() {
+        return Reply::text(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+    }
+    match shared.store() {
+        Some(_) => Reply::text(StatusCode::OK, "ready"),
+        None => {
+            let seconds = shared.began.elapsed().as_secs();
+            let text = format!("opening the store, for {seconds} s so far");
+            Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1)
+        }
+    }
+}
+
+pub(super) fn metrics(shared: &Arc<Shared>) -> Reply {
+    let mut exposition = Exposition::default();
+    shared.visit_figures(&mut |figure| exposition.add(figure));
+    Reply::new(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition.into_text())
+        .header(header::CACHE_CONTROL, "no-store")
+}

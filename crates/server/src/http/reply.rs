@@ -1,0 +1,199 @@
+//! Answers: status, headers and a body that is there or streams.
+
+use crate::stream::Phase;
+use flate2::{Compression, write::GzEncoder};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::io::Write;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+
+/// Bodies up to this size are not worth compressing: they fit one packet.
+const GZIP_BYTES_MIN: usize = 1024;
+
+pub(crate) const JSON: &str = "application/json; charset=UTF-8";
+pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// An answer before it is sent.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) content: Content,
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Full(Vec<u8>),
+    /// Pieces as they are made. A piece that is an error ends the connection, so that the client
+    /// cannot take half an answer for a whole one.
+    Pieces(mpsc::Receiver<Piece>),
+}
+
+/// A piece of a body, or the reason why there will be no more.
+pub(crate) type Piece = Result<Vec<u8>, Aborted>;
+
+/// An answer ended before it was complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aborted;
+
+impl std::fmt::Display for Aborted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer ended before it was complete")
+    }
+}
+
+impl std::error::Error for Aborted {}
+
+impl Reply {
+    /// An answer with a body of the given type.
+    pub(crate) fn new(status: StatusCode, kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        let headers = vec![(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
+        Self { status, headers, content: Content::Full(body.into()) }
+    }
+
+    /// An answer without a body.
+    pub(crate) fn empty(status: StatusCode) -> Self {
+        Self { status, headers: Vec::new(), content: Content::Full(Vec::new()) }
+    }
+
+    pub(crate) fn json(status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
+        Self::new(status, JSON, body)
+    }
+
+    /// A sentence for a person; a newline is added.
+    pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Self {
+        let mut text = text.into();
+        text.push('\n');
+        Self::new(status, PLAIN, text)
+    }
+
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// Asks the client to come back in `seconds`.
+    pub(crate) fn retry_after(self, seconds: u32) -> Self {
+        self.header(header::RETRY_AFTER, &seconds.to_string())
+    }
+
+    /// Ends the connection after this answer, because the request was not read to its end.
+    pub(crate) fn close(self) -> Self {
+        self.header(header::CONNECTION, "close")
+    }
+
+    /// Compresses a body that is there, if the client asks for it and it is worth it.
+    pub(crate) fn compress(mut self, request: &HeaderMap) -> Self {
+        if let Content::Full(body) = &self.content
+            && body.len() > GZIP_BYTES_MIN
+            && accepts_gzip(request)
+        {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            if let Ok(packed) = encoder.write_all(body).and_then(|()| encoder.finish()) {
+                self.content = Content::Full(packed);
+                return self.gzipped();
+            }
+        }
+        self
+    }
+
+    /// Marks the body as compressed.
+    pub(crate) fn gzipped(self) -> Self {
+        self.header(header::CONTENT_ENCODING, "gzip").header(header::VARY, "accept-encoding")
+    }
+
+    pub(crate) fn into_response(self, phase: Arc<Phase>) -> Response<ReplyBody> {
+        let mut response = Response::new(ReplyBody { content: self.content, phase });
+        *response.status_mut() = self.status;
+        for (name, value) in self.headers {
+            response.headers_mut().insert(name, value);
+        }
+        let nosniff = HeaderValue::from_static("nosniff");
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        response
+    }
+}
+
+/// Whether the client takes gzip (RFC 9110, 12.5.3, without weighing alternatives).
+pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
+    let lists = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|item| {
+        let (name, parameters) = item.split_once(';').unwrap_or((item, ""));
+        let refused = parameters.trim().strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
+
+/// The body as hyper sends it. When it is dropped the request is over, whatever became of it.
+#[derive(Debug)]
+pub(crate) struct ReplyBody {
+    content: Content,
+    phase: Arc<Phase>,
+}
+
+impl Drop for ReplyBody {
+    fn drop(&mut self) {
+        self.phase.end();
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        match &mut self.content {
+            Content::Full(body) if body.is_empty() => Poll::Ready(None),
+            Content::Full(body) => {
+                let body = Bytes::from(std::mem::take(body));
+                Poll::Ready(Some(Ok(Frame::data(body))))
+            }
+            Content::Pieces(pieces) => pieces
+                .poll_recv(cx)
+                .map(|piece| Some(piece?.map(|bytes| Frame::data(Bytes::from(bytes))))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.content, Content::Full(body) if body.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Full(body) => SizeHint::with_exact(body.len() as u64),
+            Content::Pieces(_) => SizeHint::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_used_only_when_asked_for_and_worth_it() {
+        let asks = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_str(value).unwrap());
+            headers
+        };
+        assert!(accepts_gzip(&asks("deflate, GZip;q=0.5")));
+        assert!(!accepts_gzip(&asks("gzip;q=0")) && !accepts_gzip(&asks("br")));
+        assert!(!accepts_gzip(&HeaderMap::new()));
+        let packed = |size| {
+            let reply = Reply::text(StatusCode::OK, "x".repeat(size)).compress(&asks("gzip"));
+            reply.headers.iter().any(|(name, _)| name == header::CONTENT_ENCODING)
+        };
+        assert!(packed(2000) && !packed(100));
+    }
+}

@@ -1,0 +1,183 @@
+//! The route table: method and path to what answers, and what that needs.
+
+use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
+
+/// What a request does, and so what may be asked of whoever sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// Nothing stored is shown; answered before the store is there.
+    Public,
+    /// Shows what is stored.
+    Read,
+    /// Stores; refused to scripts of foreign web pages.
+    Write,
+}
+
+/// What answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Page(Asset),
+    Ping,
+    Health,
+    Healthy,
+    Ready,
+    Metrics,
+    /// InfluxDB 1: `db` and `rp`.
+    InfluxWrite,
+    /// InfluxDB 2: `bucket` and `org`.
+    InfluxWrite2,
+    /// InfluxDB 3's write API.
+    InfluxWrite3,
+    OpenTsdb(Endpoint),
+}
+
+/// A file of the web page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asset {
+    Html,
+    Style,
+    Script,
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    /// Methods allowed; `GET` includes `HEAD`.
+    pub(crate) methods: &'static [&'static str],
+    pub(crate) path: &'static str,
+    pub(crate) right: Right,
+    pub(crate) target: Target,
+}
+
+const fn row(
+    methods: &'static [&'static str],
+    path: &'static str,
+    right: Right,
+    target: Target,
+) -> Route {
+    Route { methods, path, right, target }
+}
+
+const GET: &[&str] = &["GET"];
+const POST: &[&str] = &["POST"];
+const ASK: &[&str] = &["GET", "POST"];
+
+/// All routes. OpenTSDB's paths are found by its door, which ignores case and the API's version;
+/// the others are found here as they stand.
+pub(crate) static ROUTES: &[Route] = &[
+    row(GET, "/", Right::Public, Target::Page(Asset::Html)),
+    row(GET, "/s/page.css", Right::Public, Target::Page(Asset::Style)),
+    row(GET, "/s/page.js", Right::Public, Target::Page(Asset::Script)),
+    row(ASK, "/ping", Right::Public, Target::Ping),
+    row(GET, "/health", Right::Public, Target::Health),
+    row(GET, "/-/healthy", Right::Public, Target::Healthy),
+    row(GET, "/-/ready", Right::Public, Target::Ready),
+    row(GET, "/metrics", Right::Public, Target::Metrics),
+    row(POST, "/write", Right::Write, Target::InfluxWrite),
+    row(POST, "/api/write", Right::Write, Target::InfluxWrite),
+    row(POST, "/api/v2/write", Right::Write, Target::InfluxWrite2),
+    row(POST, "/api/v3/write_lp", Right::Write, Target::InfluxWrite3),
+    row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
+    row(ASK, "/api/query", Right::Read, Target::OpenTsdb(Endpoint::Query)),
+    row(ASK, "/q", Right::Read, Target::OpenTsdb(Endpoint::Graph)),
+    row(ASK, "/api/suggest", Right::Read, Target::OpenTsdb(Endpoint::Suggest)),
+    row(GET, "/api/aggregators", Right::Public, Target::OpenTsdb(Endpoint::Aggregators)),
+    row(ASK, "/api/config/filters", Right::Public, Target::OpenTsdb(Endpoint::Filters)),
+    row(ASK, "/api/version", Right::Public, Target::OpenTsdb(Endpoint::Version)),
+    row(GET, "/version", Right::Public, Target::OpenTsdb(Endpoint::VersionText)),
+    row(GET, "/api/status", Right::Public, Target::OpenTsdb(Endpoint::Status)),
+    row(ASK, "/api/serializers", Right::Public, Target::OpenTsdb(Endpoint::Serializers)),
+    row(GET, "/api/dropcaches", Right::Read, Target::OpenTsdb(Endpoint::DropCaches)),
+];
+
+/// Why no route was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoute {
+    /// Nothing is there.
+    Unknown,
+    /// Something is there, but not for this method.
+    Method(&'static [&'static str]),
+    /// OpenTSDB's door says why, as the body of its answer.
+    OpenTsdb { status: u16, json: String },
+}
+
+/// Finds what answers `method` at `path`.
+pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Route, NoRoute> {
+    let method = if method == "HEAD" { "GET" } else { method };
+    let trimmed = match path.strip_suffix('/') {
+        Some("") | None => path,
+        Some(trimmed) => trimmed,
+    };
+    let own = |route: &&Route| !matches!(route.target, Target::OpenTsdb(_));
+    if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
+        return match found.methods.contains(&method) {
+            true => Ok(found),
+            false => Err(NoRoute::Method(found.methods)),
+        };
+    }
+    match route(&HttpRequest { method, path, query, body: b"" }) {
+        Ok(endpoint) => ROUTES
+            .iter()
+            .find(|route| route.target == Target::OpenTsdb(endpoint))
+            .ok_or(NoRoute::Unknown),
+        Err(error) => {
+            let is_api = path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("/api"));
+            match error.status == 404 && !is_api {
+                true => Err(NoRoute::Unknown),
+                false => Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json() }),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_is_found_by_its_path_and_refuses_other_methods() {
+        for route in ROUTES {
+            for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"] {
+                let found = find(method, route.path, "");
+                let allowed =
+                    route.methods.contains(&if method == "HEAD" { "GET" } else { method });
+                match found {
+                    Ok(found) if allowed => assert_eq!(found.target, route.target),
+                    // The door knows these two verbs; the server refuses them with its own words.
+                    Ok(found) => {
+                        assert_eq!(method, "DELETE", "{} {}", method, route.path);
+                        assert!(matches!(
+                            found.target,
+                            Target::OpenTsdb(Endpoint::Query | Endpoint::DropCaches)
+                        ));
+                    }
+                    Err(NoRoute::Unknown) => panic!("{method} {} is not found", route.path),
+                    Err(_) => assert!(!allowed, "{method} {}", route.path),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_changes_the_store_is_not_reached_by_get() {
+        for route in ROUTES.iter().filter(|route| route.right == Right::Write) {
+            assert_eq!(route.methods, ["POST"], "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn api_paths_ignore_case_and_version() {
+        let to = |path| find("POST", path, "").map(|route| route.target);
+        assert_eq!(to("/API/v1/PUT/"), Ok(Target::OpenTsdb(Endpoint::Put)));
+        assert_eq!(to("/api/v2/write"), Ok(Target::InfluxWrite2));
+        assert_eq!(to("/write/"), Ok(Target::InfluxWrite));
+        assert_eq!(to("/nowhere"), Err(NoRoute::Unknown));
+        let status = |path| match to(path) {
+            Err(NoRoute::OpenTsdb { status, .. }) => status,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(status("/api/nosuch"), 404);
+        assert_eq!(status("/api/v2/put"), 501);
+        assert_eq!(status("/api/status"), 405);
+    }
+}

@@ -1,0 +1,105 @@
+//! The one way in: a decoded batch goes to the store, and what became of it is counted.
+
+use crate::metrics::Way;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_engine::{Commit, Error};
+use foliot_model::{Batch, Reject};
+use std::time::{Duration, Instant};
+
+/// Requests larger than this are worked on where other tasks need not wait for it: decoding them
+/// takes longer than a task should hold its thread.
+const HEAVY_BYTES: usize = 64 << 10;
+
+/// Runs `work` over a request of `bytes` bytes without holding up other tasks.
+pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    match bytes > HEAVY_BYTES {
+        true => tokio::task::block_in_place(work),
+        false => work(),
+    }
+}
+
+/// How long a sender whose rows carry no answer is held up while the store is overloaded, before its
+/// rows are dropped.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often an overloaded store is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Gives a batch to the store; nothing is returned for a batch without rows. `rejects` holds what
+/// the decoder refused and gets what the store refuses. An overloaded store is asked again for as long
+/// as `patience` lasts.
+pub(crate) fn append(
+    shared: &Shared,
+    store: &Store,
+    way: Way,
+    batch: &Batch<'_>,
+    rejects: &mut Vec<Reject>,
+    patience: Duration,
+) -> Result<Option<Commit>, Error> {
+    let ingest = shared.metrics.way(way);
+    ingest.bytes.add(batch.bytes().len() as u64);
+    let rows = batch.rows().len() as u64;
+    let decoder_rejects = rejects.len();
+    let outcome = match rows {
+        0 => Ok(None),
+        _ => write(store, batch, rejects, patience).map(Some),
+    };
+    ingest.count_rejects(rejects);
+    match &outcome {
+        Ok(_) => {
+            let refused = (rejects.len() - decoder_rejects) as u64;
+            let stored = rows.saturating_sub(refused);
+            ingest.batches.add(u64::from(rows > 0));
+            ingest.rows.add(stored);
+            // A row that the store refuses is refused whole, whatever its number of fields.
+            let samples = batch.samples() as u64;
+            ingest.samples.add(samples * stored / rows.max(1));
+        }
+        Err(error) => {
+            ingest.count_lost(rows);
+            log_failure(shared, way, error);
+        }
+    }
+    log_rejects(shared, way, rejects);
+    outcome
+}
+
+fn write(
+    store: &Store,
+    batch: &Batch<'_>,
+    rejects: &mut Vec<Reject>,
+    patience: Duration,
+) -> Result<Commit, Error> {
+    let began = Instant::now();
+    loop {
+        match store.engine().write(batch, rejects) {
+            Err(Error::Overloaded) if began.elapsed() < patience => {
+                // Not reading is what slows the sender down; other tasks go on meanwhile.
+                tokio::task::block_in_place(|| std::thread::sleep(PAUSE));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Logs that the store failed, once in a while.
+pub(crate) fn log_failure(shared: &Shared, way: Way, error: &dyn std::fmt::Display) {
+    if let Some(silent) = shared.failures_log.admit() {
+        log::error!("rows by {way:?} are lost: {error} ({silent} more since the last report)");
+    }
+}
+
+/// Logs one reject of many, once in a while: senders do not read the log of their sins.
+pub(crate) fn log_rejects(shared: &Shared, way: Way, rejects: &[Reject]) {
+    let Some(first) = rejects.first() else { return };
+    if let Some(silent) = shared.rejects_log.admit() {
+        let reason: String = first.reason.chars().take(200).collect();
+        log::warn!(
+            "{} rows by {way:?} refused, the first in line {}: {reason} \
+             ({silent} more reports kept silent)",
+            rejects.len(),
+            first.line
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Plain connections that carry Influx lines: into the default namespace, times in nanoseconds,
+//! milliseconds or seconds as their size tells. Bad lines are answered with a line of words.
+
+use crate::ingest::{self, PATIENCE};
+use crate::metrics::{Way, now_ns};
+use crate::replies::Replies;
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::telnet::READ_BYTES;
+use foliot_engine::{Ack, Commit};
+use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
+use foliot_proto_influx::{LINE_SYNTAX, Precision, Session};
+use std::io;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// Serves a connection whose first bytes were read while sniffing.
+pub(crate) async fn serve(shared: &Shared, mut socket: TcpStream, first: Vec<u8>) {
+    let Some(store) = shared.wait_for_store().await else { return };
+    let line_bytes_max = usize::try_from(shared.config.limits_line_bytes.0).unwrap_or(usize::MAX);
+    let session = Session::new(line_bytes_max);
+    let mut connection =
+        Connection { shared, store, session, replies: Replies::default(), last: None };
+    connection.take(&first);
+    drop(first);
+    if let Err(error) = connection.run(&mut socket).await {
+        log::debug!("line connection ended: {error}");
+    }
+    connection.session.finish();
+    connection.take(b"");
+    connection.replies.flush(&socket);
+}
+
+struct Connection<'a> {
+    shared: &'a Shared,
+    store: &'a Store,
+    session: Session,
+    replies: Replies,
+    /// See the telnet connection: the next piece waits until the operating system has this one.
+    last: Option<Commit>,
+}
+
+impl Connection<'_> {
+    async fn run(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        loop {
+            self.replies.flush(socket);
+            let interest = match self.replies.is_empty() {
+                true => Interest::READABLE,
+                false => Interest::READABLE | Interest::WRITABLE,
+            };
+            let ready = tokio::select! {
+                ready = socket.ready(interest) => ready?,
+                () = self.shared.stopping() => return self.drain(socket),
+            };
+            if !ready.is_readable() {
+                continue;
+            }
+            if let Some(commit) = self.last.take() {
+                // An error is counted by the write that meets it; here it only ends the wait.
+                let _ = self.store.wait(commit, Ack::Os).await;
+            }
+            if !self.read(socket)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads and stores one piece; false when the client has ended.
+    fn read(&mut self, socket: &TcpStream) -> io::Result<bool> {
+        let mut buffer = self.shared.bytes.take();
+        buffer.reserve(READ_BYTES);
+        let outcome = match socket.try_read_buf(&mut buffer) {
+            Ok(0) => Ok(false),
+            Ok(_) => {
+                self.take(&buffer);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            Err(error) => Err(error),
+        };
+        self.shared.bytes.give(buffer);
+        outcome
+    }
+
+    /// The server stops: what already came is still stored.
+    fn drain(&mut self, socket: &TcpStream) -> io::Result<()> {
+        let mut buffer = Vec::with_capacity(READ_BYTES);
+        for _ in 0..16 {
+            buffer.clear();
+            match socket.try_read_buf(&mut buffer) {
+                Ok(0) => break,
+                Ok(_) => self.take(&buffer),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes and stores what came, with what was left of the piece before.
+    fn take(&mut self, received: &[u8]) {
+        self.session.push(received);
+        if !self.session.bytes().is_empty() {
+            ingest::heavy(self.session.bytes().len(), || self.take_lines());
+        }
+    }
+
+    fn take_lines(&mut self) {
+        let mut decoding = self.shared.batches.take();
+        let mut rejects: Vec<Reject> = Vec::new();
+        let settings = self.session.settings(Precision::Auto, now_ns());
+        let bytes = self.session.bytes();
+        let secret = self.store.engine().key_secret();
+        let mut batch =
+            Batch::new(bytes, DEFAULT_NAMESPACE, &LINE_SYNTAX, secret, decoding.buffers);
+        let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
+        let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
+        self.shared.metrics.way(Way::InfluxLines).count_unworded(unworded);
+        let shared = self.shared;
+        let outcome =
+            ingest::append(shared, self.store, Way::InfluxLines, &batch, &mut rejects, PATIENCE);
+        let request_bytes = bytes.len();
+        decoding.buffers = batch.into_buffers();
+        self.shared.batches.give(decoding, request_bytes);
+        let counted = rejects.len();
+        self.session.advance(decoded, &mut rejects);
+        let too_long = rejects.get(counted..).unwrap_or_default();
+        self.shared.metrics.way(Way::InfluxLines).count_rejects(too_long);
+        for reject in &rejects {
+            let text = format!("line {}: {}\n", reject.line, reject.reason);
+            self.reply(&text);
+        }
+        match outcome {
+            Ok(commit) => self.last = commit.or(self.last),
+            Err(error) => self.reply(&format!("storage error: {error}\n")),
+        }
+    }
+
+    fn reply(&mut self, text: &str) {
+        let metrics = &self.shared.metrics;
+        self.replies.push(metrics, |out| out.extend_from_slice(text.as_bytes()));
+    }
+}

@@ -1,0 +1,167 @@
+//! Listeners: accepting, counting, sniffing and handing over connections.
+
+use crate::shared::Shared;
+use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
+use crate::{http, lines, telnet};
+use rustix::net::sockopt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+/// How long a connection may stay silent at its beginning.
+const SILENT_SECONDS_MAX: Duration = Duration::from_secs(30);
+
+/// How long the first bytes may take to say which protocol they are, once they began.
+const SNIFF_SECONDS_MAX: Duration = crate::stream::HEAD_SECONDS_MAX;
+
+/// How long a dead peer stays unnoticed.
+const PEER_SECONDS_MAX: u32 = 60;
+
+/// What a listener accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    /// Everything, told apart by the first bytes.
+    Everything,
+    /// HTTP only.
+    Http,
+}
+
+/// What keeps the server from ending: dropped when a connection is done.
+pub(crate) type Alive = tokio::sync::mpsc::Sender<()>;
+
+/// Accepts connections until the server stops.
+pub(crate) async fn accept(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    accepts: Accepts,
+    slots: Arc<Semaphore>,
+    alive: Alive,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.stopping() => return,
+        };
+        match accepted {
+            Ok((socket, _)) => {
+                let Ok(slot) = slots.clone().try_acquire_owned() else {
+                    shared.metrics.connections_refused.add(1);
+                    continue;
+                };
+                shared.metrics.connections_accepted.add(1);
+                tokio::spawn(serve(shared.clone(), socket, accepts, slot, alive.clone()));
+            }
+            Err(error) => {
+                shared.metrics.connections_refused.add(1);
+                if let Some(silent) = shared.failures_log.admit() {
+                    log::error!("cannot accept connections: {error} ({silent} more kept silent)");
+                }
+                // Descriptors have run out, most likely: others must end before one more can begin.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    shared: Arc<Shared>,
+    socket: TcpStream,
+    accepts: Accepts,
+    slot: OwnedSemaphorePermit,
+    alive: Alive,
+) {
+    shared.metrics.connections.add(1);
+    let open = Open(shared.clone());
+    if let Err(error) = prepare(&socket) {
+        log::debug!("socket options: {error}");
+    }
+    match accepts {
+        Accepts::Http => http::serve(shared, socket, Vec::new()).await,
+        Accepts::Everything => serve_sniffed(shared, socket).await,
+    }
+    drop((open, slot, alive));
+}
+
+/// Counts a connection as open while it lives, however it ends.
+struct Open(Arc<Shared>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.metrics.connections.subtract(1);
+    }
+}
+
+/// Answers at once, and notices peers that vanished without a word.
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    let idle = Duration::from_secs(u64::from(PEER_SECONDS_MAX) / 2);
+    sockopt::set_tcp_keepidle(socket, idle)?;
+    sockopt::set_tcp_keepintvl(socket, idle / 3)?;
+    sockopt::set_tcp_keepcnt(socket, 3)?;
+    #[cfg(target_os = "linux")]
+    sockopt::set_tcp_user_timeout(socket, PEER_SECONDS_MAX * 1000)?;
+    Ok(())
+}
+
+async fn serve_sniffed(shared: Arc<Shared>, socket: TcpStream) {
+    let mut first = Vec::new();
+    match read_first(&shared, &socket, &mut first).await {
+        Some(Protocol::Http) => http::serve(shared, socket, first).await,
+        Some(Protocol::Telnet) => telnet::serve(&shared, socket, first).await,
+        Some(Protocol::Lines) => lines::serve(&shared, socket, first).await,
+        Some(Protocol::Tls) => {
+            shared.metrics.connections_tls.add(1);
+            refuse_tls(&shared, &socket);
+        }
+        None => {}
+    }
+}
+
+/// Reads until it is clear what the connection speaks; nothing when it ended or stalled before.
+async fn read_first(shared: &Shared, socket: &TcpStream, first: &mut Vec<u8>) -> Option<Protocol> {
+    let mut deadline = Instant::now() + SILENT_SECONDS_MAX;
+    loop {
+        let ready = tokio::select! {
+            ready = timeout_at(deadline, socket.readable()) => ready,
+            () = shared.stopping() => return None,
+        };
+        match ready {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return None,
+            Err(_) => {
+                shared.metrics.connections_timed_out.add(1);
+                return None;
+            }
+        }
+        if first.is_empty() {
+            deadline = Instant::now() + SNIFF_SECONDS_MAX;
+            first.reserve(SNIFF_BYTES_MAX);
+        }
+        let ended = match socket.try_read_buf(first) {
+            Ok(0) => true,
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(_) => return None,
+        };
+        match sniff(first, ended) {
+            None if ended => return None,
+            None => {}
+            decided => return decided,
+        }
+    }
+}
+
+/// Tells a TLS client what is wrong, in the log; on the wire, a fatal alert "handshake failure"
+/// (RFC 8446, 6) makes it say so instead of hanging.
+fn refuse_tls(shared: &Shared, socket: &TcpStream) {
+    let _ = socket.try_write(&[0x15, 3, 1, 0, 2, 2, 40]);
+    if let Some(silent) = shared.rejects_log.admit() {
+        log::warn!(
+            "a client tried TLS, which Foliot does not speak: use http:// ({silent} more kept silent)"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The log: structured lines on standard error.
+//!
+//! A line is `time level where: message`, times in UTC. Messages that a client can provoke again and
+//! again go through a [`Repeats`], so that a broken sender fills counters and not the disk.
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use parking_lot::Mutex;
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+struct Stderr;
+
+impl Log for Stderr {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= log::max_level()
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        // The libraries below talk about every connection; only their troubles are of interest.
+        let own = record.target().starts_with("foliot");
+        if !own && record.level() > Level::Warn {
+            return;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let line = format!(
+            "{} {:5} {}: {}\n",
+            timestamp(now),
+            record.level(),
+            record.target(),
+            escape(&record.args().to_string())
+        );
+        // Nobody is left to tell when standard error is gone.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
+
+    fn flush(&self) {}
+}
+
+/// Installs the logger. Later calls only change the level.
+pub fn start(level: LevelFilter) {
+    let _ = log::set_logger(&Stderr);
+    log::set_max_level(level);
+}
+
+/// Control characters in text from clients would let them forge lines.
+fn escape(text: &str) -> String {
+    if text.chars().any(char::is_control) {
+        return text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    }
+    text.to_owned()
+}
+
+/// `2026-01-31T12:34:56.789Z`. Days are turned into dates as in H. Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", 2013.
+fn timestamp(since_1970: Duration) -> String {
+    let seconds = since_1970.as_secs();
+    let (days, second) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60,
+        since_1970.subsec_millis()
+    )
+}
+
+/// Lets one message through per period and counts the others.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    state: Mutex<(Option<Instant>, u64)>,
+}
+
+impl Repeats {
+    const PERIOD: Duration = Duration::from_secs(10);
+
+    /// Whether to speak now; if so, how many times it was kept silent since the last time.
+    pub(crate) fn admit(&self) -> Option<u64> {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        match state.0 {
+            Some(last) if now.duration_since(last) < Self::PERIOD => {
+                state.1 += 1;
+                None
+            }
+            _ => {
+                state.0 = Some(now);
+                Some(std::mem::take(&mut state.1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps() {
+        let case = |seconds, text| {
+            assert_eq!(timestamp(Duration::from_secs(seconds)), text);
+        };
+        case(0, "1970-01-01T00:00:00.000Z");
+        case(951_782_400, "2000-02-29T00:00:00.000Z");
+        case(1_700_002_799, "2023-11-14T22:59:59.000Z");
+        case(4_102_444_800, "2100-01-01T00:00:00.000Z");
+        let millis = timestamp(Duration::from_millis(1_700_002_799_042));
+        assert_eq!(millis, "2023-11-14T22:59:59.042Z");
+    }
+
+    #[test]
+    fn repeats_are_counted_not_spoken() {
+        let repeats = Repeats::default();
+        assert_eq!(repeats.admit(), Some(0));
+        assert_eq!(repeats.admit(), None);
+        assert_eq!(repeats.admit(), None);
+        repeats.state.lock().0 = Instant::now().checked_sub(Repeats::PERIOD);
+        assert_eq!(repeats.admit(), Some(2));
+    }
+
+    #[test]
+    fn clients_cannot_forge_lines() {
+        assert_eq!(escape("a\nb\x1b[0m"), "a\u{fffd}b\u{fffd}[0m");
+    }
+}

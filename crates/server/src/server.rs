@@ -1,0 +1,201 @@
+//! The server as a whole: bind, open, wait, stop.
+
+use crate::config::Config;
+use crate::listen::{self, Accepts};
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::{host, udp};
+use foliot_engine::Engine;
+use foliot_proto_opentsdb::BuildInfo;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Semaphore, mpsc};
+
+/// How long connections may take to finish what they began once the server stops. With the store's
+/// own closing this stays below the ten seconds that service managers commonly wait.
+const DRAIN_SECONDS_MAX: Duration = Duration::from_secs(7);
+
+/// Descriptors that files of the store may take beside connections.
+const FILES_RESERVED: u64 = 256;
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Runtime,
+    shared: Arc<Shared>,
+    listeners: Vec<Listener>,
+    /// Ends when the last connection has dropped its sender.
+    all_done: mpsc::Receiver<()>,
+}
+
+/// What is listened on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// The address, with the port that the system chose if it was given as 0.
+    pub address: SocketAddr,
+    /// What is spoken there, for a person.
+    pub speaks: &'static str,
+}
+
+/// Why the server could not start: a sentence.
+#[derive(Debug)]
+pub struct Stop(String);
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl Server {
+    /// Listens on all configured addresses and answers that the store is not there yet.
+    ///
+    /// # Errors
+    /// When an address cannot be had.
+    pub fn bind(config: Config, build: BuildInfo) -> Result<Self, Stop> {
+        let runtime = Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("foliot-io")
+            .build()
+            .map_err(|error| Stop(format!("cannot start threads: {error}")))?;
+        let connections = connections_max(config.limits_connections);
+        let shared = Arc::new(Shared::new(config, build));
+        let (alive, all_done) = mpsc::channel(1);
+        let slots = Arc::new(Semaphore::new(connections));
+        let mut listeners = Vec::new();
+        let config = &shared.config;
+        let main = (config.listen_address, Accepts::Everything, "HTTP, telnet, Influx lines");
+        let influx = config.listen_influx.0;
+        let influx = influx.map(|address| (address, Accepts::Http, "HTTP for InfluxDB clients"));
+        for (address, accepts, speaks) in [Some(main), influx].into_iter().flatten() {
+            let listener = runtime
+                .block_on(TcpListener::bind(address))
+                .map_err(|error| Stop(cannot_listen(address, &error)))?;
+            let address = listener.local_addr().unwrap_or(address);
+            listeners.push(Listener { address, speaks });
+            let accepting =
+                listen::accept(shared.clone(), listener, accepts, slots.clone(), alive.clone());
+            runtime.spawn(accepting);
+        }
+        if let Some(first) = listeners.first().filter(|_| config.listen_udp).cloned() {
+            let socket = runtime
+                .block_on(UdpSocket::bind(first.address))
+                .map_err(|error| Stop(cannot_listen(first.address, &error)))?;
+            listeners
+                .push(Listener { address: first.address, speaks: "UDP datagrams of put lines" });
+            runtime.spawn(udp::serve(shared.clone(), socket));
+        }
+        if config.agent_host {
+            runtime.spawn(host::serve(shared.clone()));
+        }
+        Ok(Self { runtime, shared, listeners, all_done })
+    }
+
+    /// What is listened on; the main one first.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// Begins to serve: the store has recovered.
+    pub fn open(&self, engine: Arc<Engine>) {
+        self.shared.open(Store::new(engine));
+    }
+
+    /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile. After this
+    /// returns, a second signal ends the process at once.
+    ///
+    /// # Errors
+    /// When signals cannot be received.
+    pub fn wait(&self) -> Result<(), Stop> {
+        let failed = |error: io::Error| Stop(format!("cannot receive signals: {error}"));
+        self.runtime.block_on(async {
+            let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+            let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+            let mut flush = signal(SignalKind::user_defined1()).map_err(failed)?;
+            loop {
+                tokio::select! {
+                    _ = terminate.recv() => break,
+                    _ = interrupt.recv() => break,
+                    _ = flush.recv() => flush_now(&self.shared),
+                }
+            }
+            tokio::spawn(end_at_second(terminate, interrupt));
+            Ok(())
+        })
+    }
+
+    /// Stops accepting, lets connections finish what they began, and ends all tasks.
+    pub fn stop(mut self) {
+        self.shared.stop();
+        let done = async {
+            let waiting = tokio::time::timeout(DRAIN_SECONDS_MAX, self.all_done.recv());
+            if waiting.await.is_err() {
+                log::warn!("some connections did not finish in time and are cut off");
+            }
+        };
+        self.runtime.block_on(done);
+        self.runtime.shutdown_timeout(Duration::from_millis(500));
+    }
+}
+
+/// Someone who signals twice does not want to wait.
+async fn end_at_second(mut terminate: Signal, mut interrupt: Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    log::warn!("second signal: ending at once");
+    std::process::exit(1);
+}
+
+fn flush_now(shared: &Arc<Shared>) {
+    let shared = shared.clone();
+    tokio::task::spawn_blocking(move || {
+        let outcome = shared.store().map(|store| store.engine().flush());
+        match outcome {
+            Some(Ok(())) => log::info!("flushed on request"),
+            Some(Err(error)) => log::error!("cannot flush: {error}"),
+            None => log::warn!("nothing to flush: the store is not open yet"),
+        }
+    });
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "{address} is in use by another process; stop that one or choose another --listen"
+        ),
+        io::ErrorKind::PermissionDenied => {
+            format!("not allowed to listen on {address}; choose a port above 1023 with --listen")
+        }
+        _ => format!("cannot listen on {address}: {error}"),
+    }
+}
+
+/// Raises the limit of open files as far as allowed, and leaves room for the store's.
+fn connections_max(wanted: u64) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current < limit.maximum {
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            log::debug!("cannot raise the limit of open files: {error}");
+        }
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = files.saturating_sub(FILES_RESERVED).max(files / 4).max(1);
+    if room < wanted {
+        log::warn!(
+            "only {files} files may be open (ulimit -n), so connections are limited to {room}"
+        );
+    }
+    usize::try_from(wanted.min(room)).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)
+}

@@ -1,0 +1,158 @@
+//! What all connections share.
+
+use crate::config::Config;
+use crate::http::Budget;
+use crate::logging::Repeats;
+use crate::metrics::{Figure, Metrics};
+use crate::store::Store;
+use foliot_model::BatchBuffers;
+use foliot_proto_influx::Decoder;
+use foliot_proto_opentsdb::BuildInfo;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tokio::sync::{Semaphore, watch};
+
+/// Most pieces of reusable memory that lie around of each kind.
+const SPARES_MAX: usize = 64;
+
+/// Reusable memory beyond this is given back rather than kept: one giant request should not cost
+/// its memory for ever.
+const SPARE_BYTES_MAX: usize = 4 << 20;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) build: BuildInfo,
+    pub(crate) metrics: Metrics,
+    /// There once the store has recovered.
+    store: OnceLock<Store>,
+    /// Whether the store is there; changes once.
+    is_ready: watch::Sender<bool>,
+    /// Whether the server is stopping; changes once.
+    is_stopping: watch::Sender<bool>,
+    pub(crate) began: Instant,
+    pub(crate) body_budget: Budget,
+    pub(crate) query_slots: Arc<Semaphore>,
+    /// Queries that may wait for a slot.
+    pub(crate) query_queue: Arc<Semaphore>,
+    /// Buffers for bytes off the wire.
+    pub(crate) bytes: Spares<Vec<u8>>,
+    /// Memory of batches, with the line decoder that fills them.
+    pub(crate) batches: Spares<Decoding>,
+    pub(crate) rejects_log: Repeats,
+    pub(crate) failures_log: Repeats,
+}
+
+/// Memory that decoding a request needs.
+#[derive(Debug, Default)]
+pub(crate) struct Decoding {
+    pub(crate) buffers: BatchBuffers,
+    pub(crate) lines: Decoder,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config, build: BuildInfo) -> Self {
+        let queries = usize::try_from(config.limits_queries).unwrap_or(usize::MAX);
+        let queries = queries.min(Semaphore::MAX_PERMITS);
+        Self {
+            build,
+            metrics: Metrics::default(),
+            store: OnceLock::new(),
+            is_ready: watch::Sender::new(false),
+            is_stopping: watch::Sender::new(false),
+            began: Instant::now(),
+            body_budget: Budget::new(config.limits_pending_body_bytes.0),
+            query_slots: Arc::new(Semaphore::new(queries)),
+            query_queue: Arc::new(Semaphore::new(queries)),
+            bytes: Spares::default(),
+            batches: Spares::default(),
+            rejects_log: Repeats::default(),
+            failures_log: Repeats::default(),
+            config,
+        }
+    }
+
+    /// The store, once it has recovered.
+    pub(crate) fn store(&self) -> Option<&Store> {
+        self.store.get()
+    }
+
+    /// Waits for the store; nothing when the server stops before.
+    pub(crate) async fn wait_for_store(&self) -> Option<&Store> {
+        let mut ready = self.is_ready.subscribe();
+        tokio::select! {
+            _ = ready.wait_for(|ready| *ready) => self.store.get(),
+            () = self.stopping() => None,
+        }
+    }
+
+    /// The store has recovered.
+    pub(crate) fn open(&self, store: Store) {
+        if self.store.set(store).is_ok() {
+            self.is_ready.send_replace(true);
+        }
+    }
+
+    /// Shows every figure: the server's, the process's and, once it is there, the store's.
+    pub(crate) fn visit_figures(&self, visit: &mut dyn FnMut(&Figure<'_>)) {
+        self.metrics.visit(&self.build.version, visit);
+        if let Some(store) = self.store() {
+            store.visit_figures(visit);
+        }
+    }
+
+    /// Tells every task that the server stops.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.send_replace(true);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.is_stopping.borrow()
+    }
+
+    /// Waits until the server stops.
+    pub(crate) async fn stopping(&self) {
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.is_stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+}
+
+/// Memory that was used and can be used again.
+#[derive(Debug, Default)]
+pub(crate) struct Spares<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Spares<T> {
+    /// A piece of memory, used or new.
+    pub(crate) fn take(&self) -> T {
+        self.0.lock().pop().unwrap_or_default()
+    }
+
+    fn keep(&self, piece: T) {
+        let mut spares = self.0.lock();
+        if spares.len() < SPARES_MAX {
+            spares.push(piece);
+        }
+    }
+}
+
+impl Spares<Vec<u8>> {
+    /// Gives a buffer back.
+    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_BYTES_MAX {
+            buffer.clear();
+            self.keep(buffer);
+        }
+    }
+}
+
+impl Spares<Decoding> {
+    /// Gives a batch's memory back; `request_bytes` says how large a request it was used for.
+    pub(crate) fn give(&self, decoding: Decoding, request_bytes: usize) {
+        // Rows and cells take about as much memory as the text they came from.
+        if request_bytes <= SPARE_BYTES_MAX {
+            self.keep(decoding);
+        }
+    }
+}

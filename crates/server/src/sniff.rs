@@ -1,0 +1,155 @@
+//! Sniffing: which protocol a connection to the one port speaks, from its first bytes.
+//!
+//! | first bytes | protocol |
+//! |---|---|
+//! | a method of HTTP, a space, then `/` or `*` | HTTP |
+//! | 0x16 | TLS, which is refused with words |
+//! | a telnet verb, then a space or the line's end | telnet |
+//! | a whole line without `=` | telnet: no Influx line lacks it, and telnet can say what is wrong |
+//! | anything else | Influx lines |
+
+/// What a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.
+    Http,
+    /// TLS.
+    Tls,
+    /// Lines of OpenTSDB's telnet commands.
+    Telnet,
+    /// Lines of InfluxDB's line protocol.
+    Lines,
+}
+
+/// Bytes after which a decision falls even when no line has ended: no method or verb is longer, and
+/// an Influx line may be very long.
+pub(crate) const SNIFF_BYTES_MAX: usize = 1024;
+
+const METHODS: [&[u8]; 7] =
+    [b"GET ", b"POST ", b"PUT ", b"DELETE ", b"HEAD ", b"OPTIONS ", b"PATCH "];
+
+const VERBS: [&[u8]; 10] = [
+    b"put",
+    b"rollup",
+    b"histogram",
+    b"version",
+    b"stats",
+    b"status",
+    b"help",
+    b"exit",
+    b"dropcaches",
+    b"diediedie",
+];
+
+/// Decides from the first bytes, or asks for more with nothing. `ended` says that no more will come.
+pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
+    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+    let bytes = start.and_then(|start| bytes.get(start..)).unwrap_or_default();
+    let &first = bytes.first()?;
+    if first == 0x16 {
+        return Some(Protocol::Tls);
+    }
+    let mut undecided = false;
+    for method in METHODS {
+        match bytes.strip_prefix(method).map(<[u8]>::first) {
+            Some(Some(b'/' | b'*')) => return Some(Protocol::Http),
+            Some(Some(_)) => {}
+            Some(None) => undecided = true,
+            None => undecided |= method.starts_with(bytes),
+        }
+    }
+    for verb in VERBS {
+        match bytes.strip_prefix(verb).map(<[u8]>::first) {
+            Some(Some(b' ' | b'\r' | b'\n')) => return Some(Protocol::Telnet),
+            Some(Some(_)) => {}
+            Some(None) => undecided = true,
+            None => undecided |= verb.starts_with(bytes),
+        }
+    }
+    let line_end = bytes.iter().position(|&byte| byte == b'\n');
+    let line = line_end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
+    let is_complete = line_end.is_some() || ended || bytes.len() >= SNIFF_BYTES_MAX;
+    if line.contains(&b'=') || first == b'#' {
+        // Only a line that can still become a method or verb waits; none of them holds these.
+        return Some(Protocol::Lines);
+    }
+    match is_complete {
+        true => Some(Protocol::Telnet),
+        false => {
+            debug_assert!(undecided || bytes.len() < SNIFF_BYTES_MAX);
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Protocol::{Http, Lines, Telnet, Tls};
+    use super::*;
+
+    #[test]
+    fn first_bytes_decide() {
+        let cases: [(&str, Option<Protocol>); 36] = [
+            ("GET / HTTP/1.1\r\n", Some(Http)),
+            ("POST /api/put HTTP/1.1\r\n", Some(Http)),
+            ("OPTIONS * HTTP/1.1\r\n", Some(Http)),
+            ("HEAD /", Some(Http)),
+            ("PUT /x", Some(Http)),
+            ("DELETE /x", Some(Http)),
+            ("G", None),
+            ("GET", None),
+            ("GET ", None),
+            ("PUT m 1 2 h=a\n", Some(Lines)),
+            ("GET field=1\n", Some(Lines)),
+            ("GETX,h=a v=1\n", Some(Lines)),
+            ("GET x\n", Some(Telnet)),
+            ("\u{16}\u{3}\u{1}", Some(Tls)),
+            ("put m 1 2 h=a\n", Some(Telnet)),
+            ("put ", Some(Telnet)),
+            ("pu", None),
+            ("put", None),
+            ("put\n", Some(Telnet)),
+            ("version\n", Some(Telnet)),
+            ("version\r\n", Some(Telnet)),
+            ("versions,h=a v=1\n", Some(Lines)),
+            ("stats", None),
+            ("status\n", Some(Telnet)),
+            ("help\n", Some(Telnet)),
+            ("exit\n", Some(Telnet)),
+            ("diediedie\n", Some(Telnet)),
+            ("foo\n", Some(Telnet)),
+            ("foo", None),
+            ("cpu,host=a usage=1 1700000000\n", Some(Lines)),
+            ("cpu,host", None),
+            ("cpu,host=", Some(Lines)),
+            ("# comment\n", Some(Lines)),
+            ("\n\r\nput m 1 2 h=a\n", Some(Telnet)),
+            ("\n", None),
+            ("", None),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(sniff(bytes.as_bytes(), false), expected, "{bytes:?}");
+        }
+        assert_eq!(sniff(b"foo", true), Some(Telnet));
+        assert_eq!(sniff(b"version", true), Some(Telnet));
+        assert_eq!(sniff(b"", true), None);
+        assert_eq!(sniff(&[b'x'; SNIFF_BYTES_MAX], false), Some(Telnet));
+    }
+
+    #[test]
+    fn more_bytes_never_change_a_decision() {
+        let texts = [
+            "GET /api HTTP/1.1\r\n",
+            "put m 1 2 h=a\n",
+            "version\n",
+            "puts,h=a v=1\n",
+            "cpu,h=a v=1\n",
+            "foo bar\nput a=b\n",
+        ];
+        for text in texts {
+            let decisions: Vec<_> =
+                (0..text.len()).filter_map(|end| sniff(&text.as_bytes()[..end], false)).collect();
+            assert!(decisions.windows(2).all(|pair| pair[0] == pair[1]), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The store as tasks see it: writing never waits for the disk, and waiting holds no thread.
+
+use crate::metrics::{Figure, Kind, one};
+use foliot_engine::{Ack, Commit, Engine, Error, Snapshot};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long an answer waits for the disk. A client that hears nothing for longer gives up, and
+/// then it is better to be told.
+const ACK_SECONDS_MAX: Duration = Duration::from_secs(30);
+
+/// The engine, and a bell that rings when its wal has come further.
+pub(crate) struct Store {
+    engine: Arc<Engine>,
+    progress: watch::Receiver<u64>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+/// Why a written row is not acknowledged.
+#[derive(Debug)]
+pub(crate) enum NotSafe {
+    /// The wal failed.
+    Failed(Error),
+    /// The disk takes too long. The rows may become safe later.
+    Slow,
+}
+
+impl fmt::Display for NotSafe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(f),
+            Self::Slow => write!(
+                f,
+                "the disk did not confirm the write within {} s; it may still become durable",
+                ACK_SECONDS_MAX.as_secs()
+            ),
+        }
+    }
+}
+
+impl Store {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        let (bell, progress) = watch::channel(0);
+        engine.on_progress(Box::new(move || bell.send_modify(|rings| *rings += 1)));
+        Self { engine, progress }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Shows the store's figures.
+    pub(crate) fn visit_figures(&self, visit: &mut dyn FnMut(&Figure<'_>)) {
+        use Kind::{Counter, Gauge};
+        let stats = self.engine.stats();
+        let figures = [
+            ("series", Gauge, "Series registered", stats.series),
+            ("sources", Gauge, "Sources registered", stats.sources),
+            ("series_created_total", Counter, "Series created", stats.series_created),
+            ("registry_bytes", Gauge, "Memory of the registry, estimated", stats.registry_bytes),
+            ("head_bytes", Gauge, "Memory of samples not yet in parts", stats.head_bytes),
+            ("head_fixed_bytes", Gauge, "Memory of the head that stays", stats.head_fixed_bytes),
+            ("wal_bytes", Gauge, "Log that a restart would replay", stats.wal_bytes),
+            ("wal_unsynced_bytes", Gauge, "Log not yet safe", stats.wal_unsynced_bytes),
+            ("parts", Gauge, "Parts", stats.parts),
+            ("part_bytes", Gauge, "Bytes of all parts", stats.part_bytes),
+            ("part_samples", Gauge, "Samples in all parts", stats.part_samples),
+            ("store_samples_total", Counter, "Samples accepted", stats.samples_written),
+            ("store_rows_rejected_total", Counter, "Rows refused", stats.rows_rejected),
+            (
+                "samples_orphaned_total",
+                Counter,
+                "Samples that recovery found without a series",
+                stats.samples_orphaned,
+            ),
+            ("flushes_total", Counter, "Flushes from memory to parts", stats.flushes),
+            ("flushes_failed_total", Counter, "Flushes that failed", stats.flushes_failed),
+            ("cache_hits_total", Counter, "Pages found in the cache", stats.cache_hits),
+            ("cache_misses_total", Counter, "Pages read from files", stats.cache_misses),
+            (
+                "poisoned",
+                Gauge,
+                "1 when the log has failed and nothing is acknowledged",
+                u64::from(stats.is_poisoned),
+            ),
+        ];
+        for (name, kind, help, value) in figures {
+            one(visit, name, kind, help, &[], value as f64);
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// Waits until `commit` is safe at the level `ack`.
+    pub(crate) async fn wait(&self, commit: Commit, ack: Ack) -> Result<(), NotSafe> {
+        if let Some(outcome) = self.safe(commit, ack) {
+            return outcome;
+        }
+        let mut progress = self.progress.clone();
+        let waiting = async {
+            loop {
+                // What rings after this line wakes us; what rang before is seen by the check.
+                progress.borrow_and_update();
+                if let Some(outcome) = self.safe(commit, ack) {
+                    return outcome;
+                }
+                if progress.changed().await.is_err() {
+                    return Err(NotSafe::Failed(Error::Closed));
+                }
+            }
+        };
+        tokio::time::timeout(ACK_SECONDS_MAX, waiting).await.unwrap_or(Err(NotSafe::Slow))
+    }
+
+    /// Asks for `commit` to become safe, and tells whether it is; nothing means not yet.
+    fn safe(&self, commit: Commit, ack: Ack) -> Option<Result<(), NotSafe>> {
+        match self.engine.request(commit, ack) {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(error) => Some(Err(NotSafe::Failed(error))),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A connection's bytes with deadlines: what was read for sniffing comes first again, and a client
+//! that stalls in a request's head, idles for too long or stops reading is cut off.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+
+/// Time for the whole head of a request, from its first byte.
+pub(crate) const HEAD_SECONDS_MAX: Duration = Duration::from_secs(10);
+
+/// Time between two requests. Longer than the 90 s after which Go's clients drop idle connections,
+/// so that they do not find one closed just when they reuse it.
+const IDLE_SECONDS_MAX: Duration = Duration::from_secs(120);
+
+/// Time without any progress of an answer, because the client does not read.
+const WRITE_SECONDS_MAX: Duration = Duration::from_secs(30);
+
+/// What a connection is doing, as shared between the stream and the request it carries.
+#[derive(Debug, Default)]
+pub(crate) struct Phase(AtomicU8);
+
+impl Phase {
+    const IDLE: u8 = 0;
+    const HEAD: u8 = 1;
+    const BUSY: u8 = 2;
+
+    /// A request has arrived; its own limits hold from here.
+    pub(crate) fn begin(&self) {
+        self.0.store(Self::BUSY, Ordering::Relaxed);
+    }
+
+    /// The answer is complete.
+    pub(crate) fn end(&self) {
+        self.0.store(Self::IDLE, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The stream of an HTTP connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    socket: TcpStream,
+    /// Bytes read while sniffing, and how many of them were taken.
+    first: (Vec<u8>, usize),
+    phase: Arc<Phase>,
+    /// The phase that `deadline` was set for.
+    armed: u8,
+    deadline: Pin<Box<Sleep>>,
+    write_deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream {
+    pub(crate) fn new(socket: TcpStream, first: Vec<u8>, phase: Arc<Phase>) -> Self {
+        let deadline = Box::pin(tokio::time::sleep(HEAD_SECONDS_MAX));
+        let armed = Phase::HEAD;
+        phase.0.store(armed, Ordering::Relaxed);
+        Self { socket, first: (first, 0), phase, armed, deadline, write_deadline: None }
+    }
+
+    fn arm(&mut self, phase: u8) {
+        self.armed = phase;
+        let span = if phase == Phase::HEAD { HEAD_SECONDS_MAX } else { IDLE_SECONDS_MAX };
+        self.deadline.as_mut().reset(Instant::now() + span);
+    }
+
+    /// Bytes came: an idle connection begins a request's head.
+    fn received(&mut self) {
+        if self.phase.get() == Phase::IDLE {
+            self.phase.0.store(Phase::HEAD, Ordering::Relaxed);
+            self.arm(Phase::HEAD);
+        }
+    }
+
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let phase = self.phase.get();
+        if phase == Phase::BUSY {
+            self.armed = phase;
+            return Poll::Pending;
+        }
+        if self.armed != phase {
+            self.arm(phase);
+        }
+        match self.deadline.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn poll_sent<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        sent: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if sent.is_ready() {
+            self.write_deadline = None;
+            return sent;
+        }
+        let deadline = self
+            .write_deadline
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(WRITE_SECONDS_MAX)));
+        match deadline.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (first, taken) = &mut self.first;
+        let rest = first.get(*taken..).unwrap_or_default();
+        if let Some(piece) = rest.get(..rest.len().min(out.remaining()))
+            && !piece.is_empty()
+        {
+            out.put_slice(piece);
+            *taken += piece.len();
+            if *taken == first.len() {
+                self.first = (Vec::new(), 0);
+            }
+            self.received();
+            return Poll::Ready(Ok(()));
+        }
+        let before = out.filled().len();
+        match Pin::new(&mut self.socket).poll_read(cx, out) {
+            Poll::Ready(Ok(())) => {
+                if out.filled().len() > before {
+                    self.received();
+                }
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => self.poll_deadline(cx),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.poll_sent(cx, sent)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
+        self.poll_sent(cx, sent)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, listener.accept().await.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn sniffed_bytes_come_first_again() {
+        let (mut client, socket) = pair().await;
+        let mut stream = Stream::new(socket, b"GET ".to_vec(), Arc::default());
+        client.write_all(b"/ HTTP/1.1").await.unwrap();
+        let mut text = [0; 14];
+        stream.read_exact(&mut text).await.unwrap();
+        assert_eq!(&text, b"GET / HTTP/1.1");
+    }
+
+    #[tokio::test]
+    async fn a_head_that_stalls_is_cut_off_but_a_busy_connection_is_not() {
+        let (_client, socket) = pair().await;
+        tokio::time::pause();
+        let phase: Arc<Phase> = Arc::default();
+        let mut stream = Stream::new(socket, b"GE".to_vec(), phase.clone());
+        let mut text = [0; 8];
+        assert_eq!(stream.read(&mut text).await.unwrap(), 2);
+        let began = Instant::now();
+        let error = stream.read(&mut text).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(began.elapsed().as_secs(), 10);
+        phase.begin();
+        let wait = tokio::time::timeout(Duration::from_secs(1000), stream.read(&mut text));
+        assert!(wait.await.is_err());
+        phase.end();
+        let began = Instant::now();
+        assert!(stream.read(&mut text).await.is_err());
+        assert_eq!(began.elapsed().as_secs(), 120);
+    }
+}

@@ -1,0 +1,70 @@
+//! Datagrams of `put` lines. Nothing is answered; what cannot be stored is counted and dropped.
+
+use crate::ingest;
+use crate::metrics::Way;
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::telnet::options;
+use foliot_engine::{Ack, Commit};
+use foliot_model::{Batch, DEFAULT_NAMESPACE};
+use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_datagram};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UdpSocket;
+
+/// The largest datagram there is.
+const DATAGRAM_BYTES_MAX: usize = 65_535;
+
+/// Datagrams taken from the socket before other tasks get their turn.
+const BURST: usize = 64;
+
+/// Serves the socket until the server stops.
+pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
+    let Some(store) = shared.wait_for_store().await else { return };
+    let options = options(&shared);
+    let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+    loop {
+        let ready = tokio::select! {
+            ready = socket.readable() => ready,
+            () = shared.stopping() => return,
+        };
+        if let Err(error) = ready {
+            log::error!("UDP socket failed: {error}; no more datagrams are taken");
+            return;
+        }
+        let mut last = None;
+        for _ in 0..BURST {
+            match socket.try_recv(&mut buffer) {
+                Ok(length) => {
+                    shared.metrics.udp_datagrams.add(1);
+                    let bytes = buffer.get(..length).unwrap_or_default();
+                    last = take(&shared, store, &options, bytes).or(last);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // An earlier answer to this port was refused somewhere: of no interest here.
+                Err(_) => {}
+            }
+        }
+        if let Some(commit) = last {
+            // A slow disk fills the socket's buffer, not this process's memory.
+            let _ = store.wait(commit, Ack::Os).await;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Option<Commit> {
+    let mut decoding = shared.batches.take();
+    let mut rejects = Vec::new();
+    let secret = store.engine().key_secret();
+    let mut batch = Batch::new(bytes, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+    decode_datagram(&mut batch, options, &mut rejects);
+    // Errors are counted and logged where they happen; there is nobody to answer.
+    let commit = ingest::append(shared, store, Way::Udp, &batch, &mut rejects, Duration::ZERO)
+        .ok()
+        .flatten();
+    decoding.buffers = batch.into_buffers();
+    shared.batches.give(decoding, bytes.len());
+    commit
+}
