@@ -89,22 +89,19 @@ impl<T: Lane> Fit<T> {
         let mut dropped = 0;
         folded.clear();
         folded.extend(values.iter().map(|value| distance(value).folded(0)));
-        if outside(folded, i32::MAX).0 > values.len() / 4 {
+        if whole.width > 30 && outside(folded, i32::MAX).0 > values.len() / 4 {
             dropped = (whole.width + 1).saturating_sub(31);
             folded.clear();
             folded.extend(values.iter().map(|value| distance(value).folded(dropped)));
         }
         let (width, patches, patch_bits) = cheapest(folded, dropped, whole.width)?;
         let limit = 1i32 << (width - dropped);
-        // The middle is a value of the run, so zero may stand for what is outside.
-        let (mut low, mut high) = (T::default(), T::default());
-        for (value, folded) in values.iter().zip(&*folded) {
-            let inside = if *folded < limit { distance(value) } else { T::default() };
-            low = low.min(inside);
-            high = high.max(inside);
-        }
-        let width = bit_length(high.minus(low).unsigned());
-        let base = T::cut(middle.into().wrapping_add(low.into() << shift));
+        let (low, high) = match dropped {
+            0 => inside(folded.iter().map(|folded| unfolded(*folded)), folded, limit),
+            _ => inside(values.iter().map(distance), folded, limit),
+        };
+        let width = bit_length(high.wrapping_sub(low) as u64);
+        let base = T::cut(middle.into().wrapping_add(low << shift));
         let cost_bits = Self::cost(shift, patches) + width as usize * values.len() + patch_bits;
         Some(Self { base, cost_bits, shift, width, patches })
     }
@@ -141,7 +138,9 @@ impl<T: Lane> Fit<T> {
         let mut next = 0;
         for (part, lows) in lows.chunks(PATCH_SCAN).enumerate() {
             // Most stretches have no patch, and finding that out is a few vector operations.
-            if !lows.iter().fold(false, |any, low| any | is_patched(low)) {
+            if let Ok(lows) = <&[T; PATCH_SCAN]>::try_from(lows)
+                && !lows.iter().fold(false, |any, low| any | is_patched(low))
+            {
                 continue;
             }
             for (index, low) in (part * PATCH_SCAN..).zip(lows).filter(|(_, low)| is_patched(low)) {
@@ -212,15 +211,32 @@ fn probe<T: Lane>(values: &[T]) -> T {
     picked.get(picked.len() / 2).copied().unwrap_or_default()
 }
 
-/// How many folded distances are not below `limit`, and the greatest that is.
+/// How many folded distances are not below `limit`, and a number as long as the greatest that is.
 fn outside(folded: &[i32], limit: i32) -> (usize, i32) {
     let (mut count, mut greatest) = (0i32, 0);
     for &folded in folded {
         let inside = folded < limit;
         count += i32::from(!inside);
-        greatest = greatest.max(if inside { folded } else { 0 });
+        greatest |= if inside { folded } else { 0 };
     }
     (count as usize, greatest)
+}
+
+/// The least and the greatest of those distances whose folded ones are below `limit`. The median is
+/// among them, so zero stands for the others.
+fn inside<T: Lane>(distances: impl Iterator<Item = T>, folded: &[i32], limit: i32) -> (i64, i64) {
+    let (mut low, mut high) = (T::default(), T::default());
+    for (distance, folded) in distances.zip(folded) {
+        let inside = if *folded < limit { distance } else { T::default() };
+        low = low.min(inside);
+        high = high.max(inside);
+    }
+    (low.into(), high.into())
+}
+
+/// The inverse of folding.
+fn unfolded(folded: i32) -> i32 {
+    ((folded as u32 >> 1) as i32) ^ -(folded & 1)
 }
 
 /// Width, number of patches and bits of patches of the cheapest frame below `width_max`, from folded

@@ -61,7 +61,7 @@ const SAMPLED_MIN: usize = 512;
 
 /// Stretches looked at, and the values of each.
 const STRETCHES: usize = 8;
-const STRETCH_LEN: usize = 32;
+const STRETCH_LEN: usize = 16;
 
 /// Memory lent to an encoder.
 #[derive(Clone, Debug, Default)]

@@ -7,6 +7,8 @@ pub(crate) trait Lane: Copy + Ord + Default + Into<i64> {
     fn cut(value: i64) -> Self;
     /// The difference of two values.
     fn minus(self, other: Self) -> Self;
+    /// The sum of two values.
+    fn plus(self, other: Self) -> Self;
     /// The product of two values.
     fn times(self, other: Self) -> Self;
     /// The value without its lowest `bits` bits, its sign kept.
@@ -27,6 +29,10 @@ impl Lane for i32 {
 
     fn minus(self, other: Self) -> Self {
         self.wrapping_sub(other)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
     }
 
     fn times(self, other: Self) -> Self {
@@ -60,6 +66,10 @@ impl Lane for i64 {
         self.wrapping_sub(other)
     }
 
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+
     fn times(self, other: Self) -> Self {
         self.wrapping_mul(other)
     }
@@ -91,17 +101,19 @@ pub(crate) struct Narrow {
 
 /// Distances beyond this are not narrow. Differences of differences, their distances and those folded
 /// then stay below 2^31.
-const NARROW_MAX: u64 = 1 << 26;
+const NARROW_MAX: i64 = 1 << 26;
 
 impl Narrow {
     /// Takes the distances of `values`, or none if they are not narrow.
     pub(crate) fn fill(&mut self, values: &[i64]) {
         self.offsets.clear();
         self.first = values.first().copied().unwrap_or_default();
-        let distances = || values.iter().map(|value| value.wrapping_sub(self.first));
-        let spread = distances().fold(0, |all, distance| all | crate::varint::zigzag(distance));
-        if spread < 2 * NARROW_MAX {
-            self.offsets.extend(distances().map(|distance| distance as i32));
+        // A narrow distance, moved up to be positive, has no bit above the limit's.
+        let lowest = self.first.wrapping_sub(NARROW_MAX);
+        let spread = values.iter().fold(0, |all, value| all | value.wrapping_sub(lowest));
+        if (0..2 * NARROW_MAX).contains(&spread) {
+            let first = self.first as i32;
+            self.offsets.extend(values.iter().map(|value| (*value as i32).wrapping_sub(first)));
         }
     }
 

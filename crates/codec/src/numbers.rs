@@ -61,7 +61,9 @@ impl Numbers {
         self.scale = 0;
         match (values.kinds, values.scales) {
             (Each::One(kind::FLOAT), Each::One(scale)) if self.gather_decimals(values, scale) => {}
-            (Each::One(kind::FLOAT), Each::One(_)) => self.gather_floats(values),
+            (Each::One(kind::FLOAT), Each::One(scale)) if scale > SCALE_MAX => {
+                self.gather_floats(values);
+            }
             (Each::One(kind::BOOLEAN), _) => {
                 self.values.extend(values.bits.iter().map(|bits| i64::from(*bits != 0)));
             }
@@ -79,8 +81,10 @@ impl Numbers {
 
     /// The common case: decimals that share a scale. Says whether it is the case.
     fn gather_decimals(&mut self, values: &BlockValues<'_>, scale: u8) -> bool {
-        let exact = |bits: &u64| bits.wrapping_add(MANTISSA_MAX as u64) <= 2 * MANTISSA_MAX as u64;
-        if scale > SCALE_MAX || !values.bits.iter().all(exact) {
+        // A mantissa in range, moved up to be positive, has no bit above the limit's.
+        let moved = |bits: &u64| bits.wrapping_add(MANTISSA_MAX as u64);
+        let all = values.bits.iter().fold(0, |all, bits| all | moved(bits));
+        if scale > SCALE_MAX || all >= 2 * MANTISSA_MAX as u64 {
             return false;
         }
         self.values.extend(values.bits.iter().map(|bits| *bits as i64));

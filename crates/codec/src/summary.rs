@@ -228,6 +228,9 @@ impl Exact {
     }
 }
 
+/// Values summed in a lane before the lane could run over.
+const PART: usize = 16;
+
 /// What one walk over the values finds.
 struct Figures {
     min: i64,
@@ -240,21 +243,45 @@ struct Figures {
 
 impl Figures {
     fn of<T: Lane>(values: &[T]) -> Self {
-        let first = values.first().copied().unwrap_or_default();
-        let (mut min, mut max, mut sum) = (first, first, 0i64);
-        for &value in values {
+        let first = values.first().copied().unwrap_or_default().into();
+        let mut figures = Self { min: first, max: first, sum: 0, falls_from: 0, falls: 0 };
+        let (parts, rest) = values.as_chunks::<PART>();
+        parts.iter().for_each(|part| figures.add(part));
+        figures.add(rest);
+        let (before, after) = (values, values.get(1..).unwrap_or_default());
+        let (befores, rest) = before.as_chunks::<PART>();
+        let (afters, after_rest) = after.as_chunks::<PART>();
+        befores.iter().zip(afters).for_each(|(before, after)| figures.add_falls(before, after));
+        // The last value has no successor, so there may be one more part of those before.
+        let rest = before.get(afters.len() * PART..).unwrap_or(rest);
+        figures.add_falls(rest, after_rest);
+        figures
+    }
+
+    #[inline(always)]
+    fn add<T: Lane>(&mut self, part: &[T]) {
+        let Some(&first) = part.first() else { return };
+        let (mut min, mut max, mut sum) = (first, first, T::default());
+        for &value in part {
             min = min.min(value);
             max = max.max(value);
-            sum = sum.wrapping_add(value.into());
+            sum = sum.plus(value);
         }
-        let (mut falls_from, mut falls) = (0i64, 0i64);
-        for (before, after) in values.iter().zip(values.get(1..).unwrap_or_default()) {
+        self.min = self.min.min(min.into());
+        self.max = self.max.max(max.into());
+        self.sum = self.sum.wrapping_add(sum.into());
+    }
+
+    #[inline(always)]
+    fn add_falls<T: Lane>(&mut self, before: &[T], after: &[T]) {
+        let (mut from, mut falls) = (T::default(), 0);
+        for (before, after) in before.iter().zip(after) {
             let fell = after < before;
-            let from = if fell { *before } else { T::default() };
-            falls_from = falls_from.wrapping_add(from.into());
-            falls += i64::from(fell);
+            from = from.plus(if fell { *before } else { T::default() });
+            falls += i32::from(fell);
         }
-        Self { min: min.into(), max: max.into(), sum, falls_from, falls }
+        self.falls_from = self.falls_from.wrapping_add(from.into());
+        self.falls += i64::from(falls);
     }
 
     /// The figures of as many values that lie `offset` above these.
@@ -285,7 +312,8 @@ impl Compensated {
     }
 
     fn total(&self) -> f64 {
-        self.sum + self.error
+        // Beyond the range of floats the error is no number.
+        if self.sum.is_finite() { self.sum + self.error } else { self.sum }
     }
 }
 

@@ -219,3 +219,15 @@ proptest! {
         check(&cells);
     }
 }
+
+#[test]
+fn mantissas_beyond_the_contract_are_not_mistaken_for_bits() {
+    let mantissa = (1i64 << 60) + 1;
+    let bits = [mantissa as u64, 5];
+    let values = BlockValues { kinds: Each::One(0), scales: Each::One(3), bits: &bits, bytes: &[] };
+    let mut out = Vec::new();
+    encode_values(&values, &mut Scratch::default(), &mut out);
+    let mut decoded = Decoded::default();
+    decode_values(&out, 2, &mut decoded).unwrap();
+    assert_eq!(decoded.floats, [mantissa as f64 / 1e3, 0.005]);
+}
