@@ -55,7 +55,7 @@ impl Columns {
     /// Adds a sample whose span, if it has one, refers to `bytes`.
     #[inline]
     pub(crate) fn push(&mut self, sample: Decoded, bytes: &[u8]) {
-        let bits = match sample.kind_scale.kind().is_bytes() {
+        let bits = match sample.kind_scale.is_bytes() {
             false => sample.bits,
             true => self.keep(slice(bytes, sample.bits)),
         };

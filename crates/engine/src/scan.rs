@@ -129,6 +129,11 @@ impl Scan {
         self.pieces.sort_by_key(|piece| std::cmp::Reverse(piece.range.start_ns));
     }
 
+    /// The last time in the range or after it, if nothing was read yet.
+    pub(crate) fn end_ns(&self) -> Option<i64> {
+        self.pieces.iter().map(|piece| piece.range.end_ns).max()
+    }
+
     /// What the next block comes to, when it lies whole in the range and nothing overlaps it: a plan
     /// that needs no more than that can [`Scan::skip`] it unread.
     pub fn peek(&self) -> Option<Peek<'_>> {

@@ -120,21 +120,18 @@ impl Snapshot {
     /// When a part cannot be read.
     pub fn last(&self, sid: u32) -> Result<Option<Samples>, Error> {
         let mut last = Samples::default();
+        let mut range = TimeRange::ALL;
         if let Some(sample) = self.head.last_number(sid) {
             last.push(sample.time_ns, crate::columns::value(sample, &[]));
-            return Ok(Some(last));
+            // Parts of an earlier process may know a later one.
+            range.start_ns = sample.time_ns.saturating_add(1);
+            if self.view.parts.iter().all(|part| part.footer.range.end_ns < range.start_ns) {
+                return Ok(Some(last));
+            }
         }
-        let mut scan = self.scan(sid, TimeRange::ALL)?;
-        let mut samples = Samples::default();
-        loop {
-            samples.clear();
-            if !scan.next(&mut samples)? {
-                break;
-            }
-            if let Some((time_ns, value)) = samples.iter().last() {
-                last.clear();
-                last.push(time_ns, value);
-            }
+        if let Some(end_ns) = self.scan(sid, range)?.end_ns() {
+            last.clear();
+            self.scan(sid, TimeRange::new(end_ns, end_ns))?.next(&mut last)?;
         }
         Ok((!last.is_empty()).then_some(last))
     }

@@ -111,7 +111,7 @@ impl Head {
         }
     }
 
-    /// The latest sample of a series if it is a number and the head alone knows it.
+    /// The latest sample of a series since the store was opened, if it is a number.
     pub(crate) fn last_number(&self, sid: u32) -> Option<Decoded> {
         self.page(page_of(sid))?.lock().last_number(local_of(sid))
     }

@@ -28,9 +28,15 @@ pub(crate) struct State {
     kind_scale: KindScale,
     /// When the first block is sealed, see [`State::samples_max`].
     phase: u8,
-    has_last: bool,
-    has_sealed: bool,
+    flags: u8,
 }
+
+/// A sample was appended: `last_ns` and `bits` mean something.
+const HAS_LAST: u8 = 1;
+/// A block was sealed since the last flush.
+const HAS_SEALED: u8 = 2;
+/// The last sample was updated by a late one at its time.
+const LAST_UPDATED: u8 = 4;
 
 impl State {
     fn tail(&self) -> Tail {
@@ -55,7 +61,7 @@ impl State {
     /// number that differs from source to source, because sources that report in step would
     /// otherwise all seal within one request.
     fn samples_max(&self) -> u16 {
-        match self.has_sealed {
+        match self.flags & HAS_SEALED != 0 {
             true => BLOCK_SAMPLES_MAX as u16,
             false => BLOCK_SAMPLES_MAX as u16 / 2 + 2 * u16::from(self.phase),
         }
@@ -198,7 +204,8 @@ impl PageData {
         builder: &mut Builder,
     ) {
         let Some(state) = self.states.get_mut(local) else { return };
-        if state.has_last && sample.time_ns <= state.last_ns {
+        if state.flags & HAS_LAST != 0 && sample.time_ns <= state.last_ns {
+            state.flags |= if sample.time_ns == state.last_ns { LAST_UPDATED } else { 0 };
             return self.append_late(local, sample, bytes);
         }
         if state.count >= state.samples_max() {
@@ -206,7 +213,7 @@ impl PageData {
         }
         let Some(state) = self.states.get_mut(local) else { return };
         let Decoded { time_ns, kind_scale, bits } = sample;
-        let bits = if kind_scale.kind().is_bytes() { bytes.len() as u64 } else { bits };
+        let bits = if kind_scale.is_bytes() { bytes.len() as u64 } else { bits };
         let mut tail = state.tail();
         let code = match state.count {
             0 => stream::encode_first(&mut tail, time_ns, kind_scale, bits),
@@ -217,12 +224,12 @@ impl PageData {
         self.slab.append(&mut state.chunk, &mut state.used, bytes);
         state.count += 1;
         state.phase = phase;
-        state.has_last = true;
+        state.flags = (state.flags | HAS_LAST) & !LAST_UPDATED;
     }
 
     fn append_late(&mut self, local: usize, sample: Decoded, bytes: &[u8]) {
         let before = link(&mut self.late_last, local, self.late.len() + 1);
-        let bytes = sample.kind_scale.kind().is_bytes().then(|| Box::<[u8]>::from(bytes));
+        let bytes = sample.kind_scale.is_bytes().then(|| Box::<[u8]>::from(bytes));
         self.late_bytes += size_of::<Late>() + bytes.as_ref().map_or(0, |bytes| bytes.len());
         self.late.push(Late { sample, bytes, before });
     }
@@ -235,7 +242,7 @@ impl PageData {
         self.slab.copy_chain(state.chunk, state.used, &mut builder.stream);
         self.slab.free_chain(state.chunk);
         state.reset_stream();
-        state.has_sealed = true;
+        state.flags |= HAS_SEALED;
         builder.decode_stream();
         for block in builder.blocks() {
             self.sealed_bytes += block.memory_bytes();
@@ -249,7 +256,7 @@ impl PageData {
         let mut states = self.states.clone();
         for state in states.iter_mut() {
             state.reset_stream();
-            state.has_sealed = false;
+            state.flags &= !HAS_SEALED;
         }
         std::mem::replace(self, Self::over(states))
     }
@@ -299,12 +306,11 @@ impl PageData {
         }
     }
 
-    /// The latest sample of a series that is a number, if the page alone knows it.
+    /// The latest sample of a series since the store was opened, if it is a number.
     pub(crate) fn last_number(&self, local: usize) -> Option<Decoded> {
         let state = self.states.get(local)?;
-        let is_number = !state.kind_scale.kind().is_bytes();
-        let is_final = chain_head(&self.late_last, local) == 0;
-        (state.has_last && is_number && is_final).then_some(Decoded {
+        let is_known = state.flags & (HAS_LAST | LAST_UPDATED) == HAS_LAST;
+        (is_known && !state.kind_scale.is_bytes()).then_some(Decoded {
             time_ns: state.last_ns,
             kind_scale: state.kind_scale,
             bits: state.bits,

@@ -46,6 +46,11 @@ impl KindScale {
         }
     }
 
+    /// Whether values are text or histograms: the two highest kinds.
+    pub(crate) const fn is_bytes(self) -> bool {
+        self.0 >= (Kind::String as u8) << 5
+    }
+
     const fn is_raw(self) -> bool {
         self.0 & SCALE_BITS == SCALE_BITS
     }
@@ -130,7 +135,8 @@ pub(crate) fn encode_regular(
 ) -> Option<u8> {
     let code = zigzag(bits.wrapping_sub(tail.bits) as i64);
     let next_ns = tail.time_ns.wrapping_add(i64::from(tail.step) * unit_ns(tail.unit));
-    if time_ns != next_ns || tail.kind_scale != kind_scale || code > 127 || tail.step == 0 {
+    let is_like_before = tail.kind_scale == kind_scale && !kind_scale.is_bytes();
+    if time_ns != next_ns || !is_like_before || code > 127 || tail.step == 0 {
         return None;
     }
     tail.time_ns = time_ns;
@@ -159,7 +165,7 @@ pub(crate) fn encode_next(tail: &mut Tail, time_ns: i64, kind_scale: KindScale, 
     code.push(&[0]);
     let time_class = encode_time(&mut code, tail, time_ns);
     let delta = zigzag(bits.wrapping_sub(tail.bits) as i64);
-    let value_class = if kind_scale == tail.kind_scale && !kind_scale.kind().is_bytes() {
+    let value_class = if kind_scale == tail.kind_scale && !kind_scale.is_bytes() {
         let len = (64 - delta.leading_zeros()).div_ceil(8) as u8;
         code.push(delta.to_le_bytes().get(..len as usize).unwrap_or_default());
         tail.bits = bits;
@@ -206,7 +212,7 @@ fn encode_value(code: &mut Code, tail: &mut Tail, kind_scale: KindScale, bits: u
     code.push(&[kind_scale.0]);
     tail.kind_scale = kind_scale;
     tail.bits = bits;
-    if kind_scale.kind().is_bytes() {
+    if kind_scale.is_bytes() {
         tail.bits = 0;
         push_varint(code, bits);
     } else if kind_scale.is_raw() {
@@ -311,14 +317,14 @@ impl<'a> Reader<'a> {
         let kind_scale = KindScale(kind_scale);
         self.tail.kind_scale = kind_scale;
         let bits = decode_bits(&mut self.rest, kind_scale, self.all.len())?;
-        self.tail.bits = if kind_scale.kind().is_bytes() { 0 } else { bits };
+        self.tail.bits = if kind_scale.is_bytes() { 0 } else { bits };
         Some(Decoded { time_ns: self.tail.time_ns, kind_scale, bits })
     }
 }
 
 /// Appends a value in the form that first samples and wal rows share; `bytes` for text and histograms.
 pub(crate) fn put_value(out: &mut Vec<u8>, kind_scale: KindScale, bits: u64, bytes: &[u8]) {
-    if kind_scale.kind().is_bytes() {
+    if kind_scale.is_bytes() {
         put_u64(out, bytes.len() as u64);
         out.extend_from_slice(bytes);
     } else if kind_scale.is_raw() {
@@ -331,7 +337,7 @@ pub(crate) fn put_value(out: &mut Vec<u8>, kind_scale: KindScale, bits: u64, byt
 /// Reads what [`put_value`] wrote, where `rest` is the unread end of `all_len` bytes.
 #[inline]
 pub(crate) fn decode_bits(rest: &mut &[u8], kind_scale: KindScale, all_len: usize) -> Option<u64> {
-    if kind_scale.kind().is_bytes() {
+    if kind_scale.is_bytes() {
         let len = get_u64(rest).ok()?;
         let offset = all_len - rest.len();
         *rest = rest.get(usize::try_from(len).ok()?..)?;
@@ -364,7 +370,7 @@ mod tests {
             } else {
                 out.extend_from_slice(encode_next(&mut tail, time_ns, kind_scale, bits).as_slice());
             }
-            if kind_scale.kind().is_bytes() {
+            if kind_scale.is_bytes() {
                 out.extend_from_slice(&text[..bits as usize]);
             }
         }
@@ -376,7 +382,7 @@ mod tests {
         let mut reader = Reader::new(&bytes);
         for sample in samples {
             let mut found = reader.next().expect("a sample");
-            if found.kind_scale.kind().is_bytes() {
+            if found.kind_scale.is_bytes() {
                 let (offset, len) = ((found.bits >> 32) as usize, found.bits & 0xffff_ffff);
                 assert_eq!(bytes[offset..offset + len as usize], text[..len as usize]);
                 found.bits = len;

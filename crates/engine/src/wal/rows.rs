@@ -140,7 +140,7 @@ pub(crate) fn read(body: &[u8], each: &mut TakeSample<'_>) -> Option<(u32, u64)>
                 0 => before.first.checked_add(index)?,
                 _ => *sids.get(index as usize)?,
             };
-            let (bits, bytes) = match kind_scale.kind().is_bytes() {
+            let (bits, bytes) = match kind_scale.is_bytes() {
                 false => (bits, &[][..]),
                 true => (bits & u64::from(u32::MAX), slice(body, bits)),
             };

@@ -1,0 +1,167 @@
+//! The store against a naive map: random writes, late writes, updates, flushes and restarts over all
+//! kinds of values. The oracle is a `BTreeMap`.
+
+mod support;
+
+use foliot_disk::{Disk, SimDisk};
+use foliot_engine::{Ack, Config, Engine};
+use foliot_model::TimeRange;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use support::{Line, Owned, read, selector, write};
+
+const DIR: &str = "store";
+const SECOND: i64 = 1_000_000_000;
+const START: i64 = 1_700_000_000 * SECOND;
+
+type Oracle = BTreeMap<(u32, String, String), BTreeMap<i64, Owned>>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write { namespace: u32, lines: Vec<Line> },
+    Flush,
+    Reopen,
+    Check { from: i64, to: i64 },
+}
+
+fn value() -> impl Strategy<Value = Owned> {
+    prop_oneof![
+        6 => (-1000i64..1000).prop_map(Owned::Integer),
+        6 => ((-100_000i64..100_000), 0u8..4).prop_map(|(m, s)| Owned::Decimal(m, s)),
+        2 => any::<u64>().prop_map(Owned::Float),
+        1 => any::<i64>().prop_map(Owned::Integer),
+        1 => any::<u64>().prop_map(Owned::Unsigned),
+        1 => any::<bool>().prop_map(Owned::Boolean),
+        1 => "[a-zé]{0,40}".prop_map(Owned::String),
+        1 => prop::collection::vec(any::<u8>(), 0..300).prop_map(Owned::Histogram),
+    ]
+}
+
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        8 => (0i64..600).prop_map(|i| START + i * 10 * SECOND),
+        2 => (0i64..6_000_000).prop_map(|i| START + i * 1_000_000),
+        1 => any::<i64>(),
+        1 => (0i64..60).prop_map(|i| START + i * 86_400 * SECOND),
+    ]
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    let fields = prop::sample::subsequence(vec!["a", "b", "c", "d"], 1..=4);
+    let key = (0u8..6, prop_oneof![Just("m"), Just("n")], any::<bool>());
+    (key, time(), fields, prop::collection::vec(value(), 4)).prop_map(
+        |((host, measurement, turned), time_ns, fields, values)| {
+            let key = match turned {
+                false => format!("{measurement} host=h{host} dc=x"),
+                true => format!("{measurement} dc=x host=h{host}"),
+            };
+            let fields = fields.into_iter().map(str::to_owned).zip(values).collect();
+            Line { key, time_ns, fields }
+        },
+    )
+}
+
+/// A stretch of regular samples, long enough to seal blocks.
+fn stretch() -> impl Strategy<Value = Vec<Line>> {
+    (0u8..6, 0i64..300, 1usize..700, value(), value()).prop_map(|(host, from, count, a, b)| {
+        let line = |i: usize| Line {
+            key: format!("m host=h{host} dc=x"),
+            time_ns: START + (from + i as i64) * 10 * SECOND,
+            fields: vec![
+                ("a".to_owned(), if i % 50 == 49 { b.clone() } else { a.clone() }),
+                ("b".to_owned(), Owned::Integer(i as i64 % 90)),
+            ],
+        };
+        (0..count).map(line).collect()
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let lines = prop_oneof![3 => prop::collection::vec(line(), 1..40), 2 => stretch()];
+    prop_oneof![
+        8 => (0u32..2, lines).prop_map(|(namespace, lines)| Step::Write { namespace, lines }),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Reopen),
+        1 => (time(), time()).prop_map(|(from, to)| Step::Check { from, to }),
+    ]
+}
+
+fn open(disk: &SimDisk) -> Engine {
+    let config = Config { background: false, ..Config::default() };
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::open(disk, Path::new(DIR), config).unwrap()
+}
+
+fn note(oracle: &mut Oracle, namespace: u32, lines: &[Line]) {
+    for line in lines {
+        let mut words: Vec<_> = line.key.split(' ').collect();
+        words[1..].sort_unstable();
+        for (field, value) in &line.fields {
+            let series = (namespace, words.join(" "), field.clone());
+            oracle.entry(series).or_default().insert(line.time_ns, value.read());
+        }
+    }
+}
+
+fn check(engine: &Engine, oracle: &Oracle, range: TimeRange) {
+    let snapshot = engine.snapshot();
+    let mut found = 0;
+    for namespace in 0..2 {
+        for measurement in ["m", "n"] {
+            for sid in snapshot.select(&selector(namespace, measurement)) {
+                let identity = snapshot.identity(sid).unwrap();
+                let mut key = identity.measurement.to_string();
+                for label in &identity.labels {
+                    key.push_str(&format!(" {}={}", label.name, label.value));
+                }
+                let series = (namespace, key, identity.field.to_string());
+                let expected: Vec<_> = oracle[&series]
+                    .range(range.start_ns..=range.end_ns.max(range.start_ns))
+                    .map(|(time, value)| (*time, value.clone()))
+                    .collect();
+                assert_eq!(read(&snapshot, sid, range), expected, "{series:?}");
+                let last = snapshot.last(sid).unwrap().unwrap();
+                let (time, value) = last.iter().next().unwrap();
+                let (last_time, last_value) = oracle[&series].last_key_value().unwrap();
+                assert_eq!((time, Owned::of(value)), (*last_time, last_value.clone()));
+                found += 1;
+            }
+        }
+    }
+    assert_eq!(found, oracle.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn the_store_is_a_map(steps in prop::collection::vec(step(), 1..24)) {
+        let disk = SimDisk::new(7);
+        let mut engine = open(&disk);
+        engine.create_namespace("other", "autogen").unwrap();
+        let mut oracle = Oracle::new();
+        for step in steps {
+            match step {
+                Step::Write { namespace, lines } => {
+                    let (commit, rejects) = write(&engine, namespace, &lines);
+                    prop_assert_eq!(rejects, vec![]);
+                    engine.wait(commit.unwrap(), Ack::Os).unwrap();
+                    note(&mut oracle, namespace, &lines);
+                }
+                Step::Flush => engine.flush().unwrap(),
+                Step::Reopen => {
+                    engine.close().unwrap();
+                    drop(engine);
+                    engine = open(&disk);
+                    prop_assert_eq!(engine.damages(), &[] as &[String]);
+                    prop_assert_eq!(engine.namespace("other", "autogen"), Some(1));
+                }
+                Step::Check { from, to } => {
+                    check(&engine, &oracle, TimeRange::new(from.min(to), from.max(to)));
+                }
+            }
+        }
+        check(&engine, &oracle, TimeRange::ALL);
+    }
+}
