@@ -1,0 +1,474 @@
+//! One round: a machine, a store, and several lives that each end in some way.
+//!
+//! 1. Plan what will go wrong in this life, and open the store; recovery may be interrupted too.
+//! 2. Look: what is found must be what the acknowledgements allow.
+//! 3. Write, wait, flush, read, until the machine dies or the life is over.
+//! 4. End it: close, kill the process or cut the power; begin again.
+//!
+//! The last life meets no faults, so that nothing stays unexamined.
+
+use crate::look;
+use crate::oracle::{Event, Fact, History, Key, Loss, differences};
+use crate::random::Random;
+use crate::workload::{CATALOG_KINDS, NAMESPACES, Names, Write};
+use foliot_disk::{Disk, FaultKind, SimDisk};
+use foliot_engine::{Ack, Commit, Config, Engine, Error};
+use foliot_model::BatchBuffers;
+use std::path::Path;
+use std::sync::Arc;
+
+const DIR: &str = "store";
+/// A restart after a fault that passes may meet another one, but not for ever.
+const OPEN_ATTEMPTS: usize = 50;
+/// After the space is back, this many writes may still be refused.
+const RESUME_ATTEMPTS: usize = 5;
+
+/// What happened in rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) rounds: u64,
+    pub(crate) power_cuts: u64,
+    pub(crate) kills: u64,
+    pub(crate) closes: u64,
+    pub(crate) faults: u64,
+    pub(crate) events: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) flushes: u64,
+    pub(crate) looks: u64,
+    /// Facts compared with the oracle.
+    pub(crate) facts: u64,
+}
+
+impl Tally {
+    /// Adds what happened in another one.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.power_cuts += other.power_cuts;
+        self.kills += other.kills;
+        self.closes += other.closes;
+        self.faults += other.faults;
+        self.events += other.events;
+        self.acknowledged += other.acknowledged;
+        self.flushes += other.flushes;
+        self.looks += other.looks;
+        self.facts += other.facts;
+    }
+}
+
+/// Plays the round of `seed`, calling `trace` with each step.
+///
+/// # Errors
+/// What the store broke, for a person.
+pub(crate) fn play(seed: u64, trace: &mut dyn FnMut(String)) -> Result<Tally, String> {
+    let mut random = Random::new(seed);
+    let disk = SimDisk::new(random.next());
+    let config = Config {
+        background: false,
+        cache_bytes_max: 1 << random.skewed(12, 24),
+        head_bytes_max: 1 << random.skewed(14, 28),
+        ..Config::default()
+    };
+    let mut round = Round {
+        clock_ns: disk.now_ns(),
+        random,
+        disk,
+        config,
+        names: Names::default(),
+        history: History::default(),
+        loss: Loss::None,
+        planned: Vec::new(),
+        latest: None,
+        buffers: BatchBuffers::default(),
+        tally: Tally { rounds: 1, ..Tally::default() },
+        trace,
+    };
+    for _ in 0..round.random.skewed(1, 8) {
+        round.live(false)?;
+    }
+    round.live(true)?;
+    Ok(round.tally)
+}
+
+struct Round<'t> {
+    random: Random,
+    disk: SimDisk,
+    config: Config,
+    names: Names,
+    history: History,
+    /// The worst that happened since the store was last looked at.
+    loss: Loss,
+    /// What was planned to go wrong in this life.
+    planned: Vec<FaultKind>,
+    /// The last commit and the number of its event.
+    latest: Option<(Commit, u64)>,
+    clock_ns: i64,
+    buffers: BatchBuffers,
+    tally: Tally,
+    trace: &'t mut dyn FnMut(String),
+}
+
+impl Round<'_> {
+    fn say(&mut self, text: String) {
+        (self.trace)(format!("[op {}] {text}", self.disk.operations()));
+    }
+
+    fn live(&mut self, is_last: bool) -> Result<(), String> {
+        self.planned.clear();
+        self.latest = None;
+        if !is_last {
+            self.plan_faults();
+        }
+        let Some(engine) = self.open()? else {
+            self.end_dead();
+            return Ok(());
+        };
+        let loss = std::mem::replace(&mut self.loss, Loss::None);
+        self.look(&engine, loss)?;
+        for _ in 0..self.random.skewed(1, 40) {
+            if self.disk.is_dead() {
+                break;
+            }
+            self.act(&engine)?;
+        }
+        self.end(engine)
+    }
+
+    fn plan_faults(&mut self) {
+        for _ in 0..if self.random.percent(10) { 2 } else { 1 } {
+            let kind = match self.random.below(100) {
+                0..55 => FaultKind::Crash,
+                55..65 => FaultKind::SyncError,
+                65..75 => FaultKind::NoSpace { operations: self.random.skewed(1, 12) as u64 },
+                75..83 => FaultKind::ReadError,
+                _ => continue,
+            };
+            let n = match kind {
+                FaultKind::Crash => self.random.skewed(1, 200),
+                _ => self.random.skewed(1, 60),
+            };
+            self.say(format!("plan {kind:?} at its operation {n}"));
+            self.disk.fail_after(n as u64, kind);
+            self.planned.push(kind);
+        }
+    }
+
+    /// Opens the store; nothing when this life cannot go on.
+    fn open(&mut self) -> Result<Option<Engine>, String> {
+        for _ in 0..OPEN_ATTEMPTS {
+            let strikes = self.disk.strikes();
+            let disk = Arc::new(self.disk.clone());
+            match Engine::open(disk, Path::new(DIR), self.config.clone()) {
+                Ok(engine) => {
+                    self.say("opened".to_owned());
+                    return match engine.damages() {
+                        [] => Ok(Some(engine)),
+                        damages => Err(format!("damage where there is none: {damages:?}")),
+                    };
+                }
+                Err(error) => {
+                    self.say(format!("open failed: {error}"));
+                    if self.disk.is_dead() {
+                        return Ok(None);
+                    }
+                    if self.disk.strikes() == strikes {
+                        return Err(format!("cannot open although nothing went wrong: {error}"));
+                    }
+                    if self.planned.contains(&FaultKind::SyncError) {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Err("cannot open although the faults have passed".to_owned())
+    }
+
+    fn act(&mut self, engine: &Engine) -> Result<(), String> {
+        match self.random.below(100) {
+            0..48 => self.write(engine),
+            48..56 => self.change_catalog(engine),
+            56..60 => self.create_namespace(engine),
+            60..70 => self.flush(engine),
+            70..76 => self.look(engine, Loss::None),
+            76..84 => self.probe(engine),
+            84..90 => self.wait(engine),
+            90..95 => {
+                self.believe_progress(engine);
+                Ok(())
+            }
+            _ => {
+                let ns = self.random.skewed(1, 40_000_000_000) as u64;
+                self.disk.advance(ns);
+                self.clock_ns = self.disk.now_ns();
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&mut self, engine: &Engine) -> Result<(), String> {
+        let known = |(_, (database, policy)): &(usize, &(&str, &str))| {
+            engine.namespace(database, policy).is_some()
+        };
+        let slots: Vec<usize> =
+            NAMESPACES.iter().enumerate().filter(known).map(|(slot, _)| slot).collect();
+        let slot = *self.random.pick(&slots);
+        let (database, policy) = NAMESPACES[slot];
+        let namespace = engine.namespace(database, policy).unwrap_or_default();
+        self.clock_ns += 1_000_000_000;
+        let write = Write::draw(&mut self.random, &mut self.names, slot, self.clock_ns);
+        let buffers = std::mem::take(&mut self.buffers);
+        let batch = write.batch(namespace, engine.key_secret(), buffers);
+        let mut rejects = Vec::new();
+        let result = engine.write(&batch, &mut rejects);
+        self.buffers = batch.into_buffers();
+        if matches!(result, Err(Error::Overloaded)) {
+            // Nothing of it was stored: a flush makes room for the next one.
+            return self.flush(engine);
+        }
+        let changes = write.changes();
+        self.say(format!("write {} samples to {database}: {result:?}", changes.len()));
+        if !rejects.is_empty() {
+            return Err(format!("rows rejected without a reason: {rejects:?}"));
+        }
+        self.record("write", changes, result.map_err(|error| error.to_string()))?;
+        if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
+    }
+
+    /// Adds an event to the history, or finds out why there is none.
+    fn record(
+        &mut self,
+        what: &str,
+        changes: Vec<(Key, Option<Fact>)>,
+        result: Result<Commit, String>,
+    ) -> Result<(), String> {
+        match result {
+            Ok(commit) => {
+                let number = self.history.push(Event { changes, lsn: Some(commit.lsn) });
+                self.latest = Some((commit, number));
+                self.tally.events += 1;
+            }
+            // Whether it happened before the power went, nobody was told.
+            Err(_) if self.disk.is_dead() => {
+                self.history.push(Event { changes, lsn: None });
+            }
+            Err(error) => self.excuse(what, &error)?,
+        }
+        Ok(())
+    }
+
+    /// An error of a write or a wait needs a fault that explains it.
+    fn excuse(&self, what: &str, error: &str) -> Result<(), String> {
+        let explains = |kind: &FaultKind| *kind != FaultKind::ReadError;
+        if self.disk.strikes() > 0 && self.planned.iter().any(explains) {
+            return Ok(());
+        }
+        Err(format!("{what} failed although nothing went wrong: {error}"))
+    }
+
+    fn change_catalog(&mut self, engine: &Engine) -> Result<(), String> {
+        let kind = *self.random.pick(&CATALOG_KINDS);
+        let key = format!("k{}", self.random.below(12));
+        let place = Key::Catalog(kind.to_owned(), key.clone());
+        let (fact, result) = if self.random.percent(30) {
+            (None, engine.catalog_delete(kind, &key))
+        } else {
+            let length = self.random.skewed(0, 3000);
+            let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
+            let result = engine.catalog_put(kind, &key, &bytes);
+            (Some(Fact::Bytes(bytes)), result)
+        };
+        self.say(format!("catalog {kind}/{key} put {}: {result:?}", fact.is_some()));
+        let result = result.map_err(|error| error.to_string());
+        self.record("a catalog change", vec![(place, fact)], result)?;
+        if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
+    }
+
+    fn create_namespace(&mut self, engine: &Engine) -> Result<(), String> {
+        let slot = self.random.below(NAMESPACES.len());
+        let (database, policy) = NAMESPACES[slot];
+        let existing = engine.namespace(database, policy);
+        let result = engine.create_namespace(database, policy);
+        self.say(format!("create namespace {database}.{policy}: {result:?}"));
+        match (existing, result) {
+            (Some(id), Ok(same)) if id == same => {}
+            (Some(id), other) => return Err(format!("namespace {id} created again: {other:?}")),
+            (None, Ok(id)) => {
+                let changes = vec![(Key::Namespace(slot), Some(Fact::Number(id)))];
+                self.history.push(Event { changes, lsn: None });
+            }
+            (None, Err(error)) if !self.disk.is_dead() => {
+                self.excuse("creating a namespace", &error.to_string())?;
+            }
+            (None, Err(_)) => {}
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, engine: &Engine) -> Result<(), String> {
+        let strikes = self.disk.strikes();
+        let result = engine.flush();
+        self.say(format!("flush: {result:?}"));
+        match result {
+            Ok(()) => self.tally.flushes += 1,
+            Err(_) if self.disk.strikes() > strikes => {}
+            Err(error) => self.excuse("a flush", &error.to_string())?,
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, engine: &Engine) -> Result<(), String> {
+        let Some((commit, number)) = self.latest else { return Ok(()) };
+        let ack = *self.random.pick(&[Ack::Durable, Ack::Durable, Ack::Os, Ack::Memory]);
+        let result = engine.wait(commit, ack);
+        self.say(format!("wait for {commit:?} {ack}: {result:?}"));
+        match (result, ack) {
+            (Ok(()), Ack::Durable) => self.acknowledge_durable(number),
+            (Ok(()), Ack::Os) => self.history.acknowledge_written(number),
+            (Ok(()), Ack::Memory) => {}
+            (Err(_), _) if self.disk.is_dead() => {}
+            (Err(error), _) => self.excuse("a wait", &error.to_string())?,
+        }
+        Ok(())
+    }
+
+    fn acknowledge_durable(&mut self, number: u64) {
+        self.tally.acknowledged += self.history.acknowledge_durable(number);
+    }
+
+    /// The server acknowledges by the positions that the store tells: they are promises as well.
+    fn believe_progress(&mut self, engine: &Engine) {
+        let progress = engine.progress();
+        self.history.acknowledge_written(self.history.number_at(progress.written_lsn));
+        self.acknowledge_durable(self.history.number_at(progress.durable_lsn));
+    }
+
+    /// Reads everything and compares.
+    fn look(&mut self, engine: &Engine, loss: Loss) -> Result<(), String> {
+        let Some(found) = self.retry_reads(&mut |round| look::all(engine, &round.names))? else {
+            return Ok(());
+        };
+        self.tally.looks += 1;
+        self.tally.facts += found.len() as u64;
+        self.say(format!("look: {} facts after loss {loss:?}", found.len()));
+        if loss != Loss::None {
+            return self.history.survive(loss, &found);
+        }
+        let mut differing = differences(self.history.current(), &found).peekable();
+        if differing.peek().is_none() {
+            return Ok(());
+        }
+        let mut text = "a reader does not see what was written".to_owned();
+        for key in differing.take(8) {
+            let (expected, found) = (self.history.current().get(key), found.get(key));
+            text += &format!("\n  {key:?}: expected {expected:?}, found {found:?}");
+        }
+        Err(text)
+    }
+
+    /// Reads a little, by the other ways of reading.
+    fn probe(&mut self, engine: &Engine) -> Result<(), String> {
+        let seed = self.random.next();
+        let probed = self.retry_reads(&mut |round| {
+            let mut random = Random::new(seed);
+            look::some(engine, &round.names, round.history.current(), &mut random)
+        })?;
+        match probed {
+            Some(Err(contradiction)) => Err(contradiction),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads, once more when a fault explains the error; nothing when the machine is dead.
+    fn retry_reads<T>(
+        &mut self,
+        read: &mut dyn FnMut(&Self) -> Result<T, look::Failure>,
+    ) -> Result<Option<T>, String> {
+        loop {
+            let strikes = self.disk.strikes();
+            match read(self) {
+                Ok(found) => return Ok(Some(found)),
+                Err(look::Failure::Contradiction(text)) => return Err(text),
+                Err(look::Failure::Disk(_)) if self.disk.is_dead() => return Ok(None),
+                Err(look::Failure::Disk(_)) if self.disk.strikes() > strikes => {}
+                Err(look::Failure::Disk(error)) => {
+                    return Err(format!("a read failed although nothing went wrong: {error}"));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, engine: Engine) -> Result<(), String> {
+        if self.disk.is_dead() {
+            self.end_dead();
+            drop(engine);
+            return Ok(());
+        }
+        let is_full = |kind: &FaultKind| matches!(kind, FaultKind::NoSpace { .. });
+        if false && self.planned.iter().all(is_full) {
+            self.resume(&engine)?;
+        }
+        self.tally.faults += self.disk.strikes();
+        if self.random.percent(40) {
+            self.end_dead();
+            drop(engine);
+            return Ok(());
+        }
+        let result = engine.close();
+        self.say(format!("close: {result:?}"));
+        match result {
+            Ok(()) => self.acknowledge_durable(u64::MAX),
+            Err(_) if self.disk.is_dead() => {}
+            Err(error) => {
+                self.excuse("close", &error.to_string())?;
+                self.loss = Loss::Process;
+            }
+        }
+        self.tally.closes += 1;
+        // Whatever ends the machine now, a closed store has nothing to lose.
+        if self.disk.is_dead() || self.random.percent(60) {
+            self.end_dead();
+            drop(engine);
+        } else {
+            drop(engine);
+            self.disk.heal();
+        }
+        Ok(())
+    }
+
+    /// Cuts the power or kills the process.
+    ///
+    /// After a failed sync it is always the power: bytes that the system gave up can still be read
+    /// by the next process, and nothing tells it that they are not on the medium.
+    fn end_dead(&mut self) {
+        let sync_failed = self.planned.contains(&FaultKind::SyncError) && self.disk.strikes() > 0;
+        let (disk, loss) = if sync_failed || self.random.percent(70) {
+            self.tally.power_cuts += 1;
+            (self.disk.crash(), Loss::Power)
+        } else {
+            self.tally.kills += 1;
+            (self.disk.kill(), Loss::Process)
+        };
+        self.tally.faults += self.disk.strikes();
+        self.say(format!("the end: loss of {loss:?}"));
+        self.disk = disk;
+        self.loss = self.loss.max(loss);
+    }
+
+    /// With space again, writes must go on without a restart.
+    fn resume(&mut self, engine: &Engine) -> Result<(), String> {
+        self.disk.heal();
+        let mut refused = String::new();
+        for _ in 0..RESUME_ATTEMPTS {
+            self.flush(engine)?;
+            self.write(engine)?;
+            let Some((commit, number)) = self.latest else { continue };
+            match engine.wait(commit, Ack::Durable) {
+                Ok(()) => {
+                    self.acknowledge_durable(number);
+                    return Ok(());
+                }
+                Err(error) => refused = error.to_string(),
+            }
+        }
+        Err(format!("writes do not resume although space is back: {refused}"))
+    }
+}

@@ -1,0 +1,310 @@
+//! The workload: random batches over a pool of series, as bytes and as the facts they state.
+
+use crate::oracle::{Fact, Key};
+use crate::random::Random;
+use foliot_model::{
+    Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Kind, NULL_FLOAT_BITS,
+    NamespaceId, Span, Value,
+};
+use std::collections::BTreeMap;
+
+/// Databases and policies; the first exists from the start.
+pub(crate) const NAMESPACES: [(&str, &str); 4] =
+    [("default", "autogen"), ("default", "month"), ("metrics", "autogen"), ("größe", "a b")];
+/// Kinds of catalog rows.
+pub(crate) const CATALOG_KINDS: [&str; 2] = ["sim-note", "sim-user"];
+const MEASUREMENTS: [&str; 4] = ["cpu", "disk.io", "sys.load", "wärme"];
+const FIELDS: [&str; 6] = ["value", "count", "up", "state", "total", "sketch"];
+/// Sources reach from a few that always report to many that are seen once.
+const SOURCES: usize = 64;
+
+/// Two spellings of keys, so that one series meets several hashes.
+static SYNTAXES: [KeySyntax; 2] = [
+    KeySyntax { id: 240, name: "whole", parse: parse_key, parse_field: copy },
+    KeySyntax { id: 241, name: "split", parse: parse_key, parse_field: copy },
+];
+
+/// What names a series: namespace of the workload, measurement, field, labels by name.
+pub(crate) type SeriesName = (usize, String, String, Vec<(String, String)>);
+
+/// Numbers for series names.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    numbers: BTreeMap<SeriesName, u32>,
+}
+
+impl Names {
+    fn number(&mut self, name: SeriesName) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(name).or_insert(next)
+    }
+
+    /// The number of a series that was sent at some time.
+    pub(crate) fn find(&self, name: &SeriesName) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+}
+
+/// A write: the request and what it states, row by row.
+pub(crate) struct Write {
+    namespace: usize,
+    syntax: &'static KeySyntax,
+    bytes: Vec<u8>,
+    shapes: Vec<Vec<Span>>,
+    rows: Vec<DraftRow>,
+}
+
+struct DraftRow {
+    key: [Span; 2],
+    shape: usize,
+    cells: Vec<Cell>,
+    time_ns: i64,
+    changes: Vec<(Key, Option<Fact>)>,
+}
+
+impl Write {
+    /// Draws a write to the workload's namespace number `namespace`. `clock_ns` is about when it is
+    /// sent; most rows carry that time, some are late, some from the end of the world.
+    pub(crate) fn draw(
+        random: &mut Random,
+        names: &mut Names,
+        namespace: usize,
+        clock_ns: i64,
+    ) -> Self {
+        let mut write = Self {
+            namespace,
+            syntax: random.pick(&SYNTAXES),
+            bytes: Vec::new(),
+            shapes: Vec::new(),
+            rows: Vec::new(),
+        };
+        let rows = if random.percent(3) { 400 } else { random.skewed(1, 30) };
+        let mut fields = draw_fields(random);
+        write.push_shape(&fields);
+        for index in 0..rows {
+            if random.percent(15) {
+                fields = draw_fields(random);
+                write.push_shape(&fields);
+            }
+            let time_ns = draw_time(random, clock_ns + index as i64 * 1_000_000);
+            write.push_row(random, names, &fields, time_ns);
+        }
+        write
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        Span::new(start, self.bytes.len())
+    }
+
+    fn push_shape(&mut self, fields: &[usize]) {
+        let spans = fields.iter().map(|&field| self.push_bytes(FIELDS[field].as_bytes())).collect();
+        self.shapes.push(spans);
+    }
+
+    fn push_row(&mut self, random: &mut Random, names: &mut Names, fields: &[usize], time_ns: i64) {
+        let measurement = *random.pick(&MEASUREMENTS);
+        let labels = draw_labels(random);
+        let key = self.push_key(random, measurement, &labels);
+        let mut cells = Vec::new();
+        let mut changes = Vec::new();
+        for &field in fields {
+            let (cell, fact) = self.draw_value(random, field);
+            cells.push(cell);
+            let field = FIELDS[field].to_owned();
+            let name = (self.namespace, measurement.to_owned(), field, labels.clone());
+            changes.push((Key::Sample(names.number(name), time_ns), Some(fact)));
+        }
+        let shape = self.shapes.len() - 1;
+        self.rows.push(DraftRow { key, shape, cells, time_ns, changes });
+    }
+
+    fn push_key(
+        &mut self,
+        random: &mut Random,
+        measurement: &str,
+        labels: &[(String, String)],
+    ) -> [Span; 2] {
+        let mut order: Vec<usize> = (0..labels.len()).collect();
+        if random.percent(20) {
+            order.reverse();
+        }
+        let pieces: Vec<String> =
+            order.iter().map(|&at| format!("{}={}", labels[at].0, labels[at].1)).collect();
+        let tail = pieces.join(",");
+        match self.syntax.id {
+            240 => {
+                let whole = [measurement, &*tail].join(",");
+                [Span::default(), self.push_bytes(whole.as_bytes())]
+            }
+            _ => [self.push_bytes(measurement.as_bytes()), self.push_bytes(tail.as_bytes())],
+        }
+    }
+
+    fn draw_value(&mut self, random: &mut Random, field: usize) -> (Cell, Fact) {
+        const KINDS: [Kind; 6] = [
+            Kind::Float,
+            Kind::Integer,
+            Kind::Boolean,
+            Kind::String,
+            Kind::Unsigned,
+            Kind::Histogram,
+        ];
+        let kind = if random.percent(4) { *random.pick(&KINDS) } else { KINDS[field] };
+        let cell = match kind {
+            Kind::Float if random.percent(70) => {
+                let mantissa = random.below(200_000) as i64 - 100_000;
+                Cell::decimal(mantissa, random.below(6) as u8).unwrap_or(Cell::float(0.0))
+            }
+            Kind::Float => match random.next() {
+                NULL_FLOAT_BITS => Cell::float(0.0),
+                bits => Cell::float(f64::from_bits(bits)),
+            },
+            Kind::Integer => Cell::integer(draw_bits(random) as i64),
+            Kind::Unsigned => Cell::unsigned(draw_bits(random)),
+            Kind::Boolean => Cell::boolean(random.percent(50)),
+            Kind::String | Kind::Histogram => {
+                let length = if random.percent(2) { 5000 } else { random.below(20) };
+                let letter = |_| b'a' + random.below(26) as u8;
+                let bytes: Vec<u8> = (0..length).map(letter).collect();
+                let span = self.push_bytes(&bytes);
+                return (Cell::bytes(kind, span), Fact::Value(kind, 0, bytes));
+            }
+        };
+        let bits = if kind == Kind::Float { cell.to_f64().to_bits() } else { cell.bits };
+        (cell, Fact::Value(kind, bits, Vec::new()))
+    }
+
+    /// The batch that a door would make of it.
+    pub(crate) fn batch(
+        &self,
+        namespace: NamespaceId,
+        secret: KeySecret,
+        buffers: BatchBuffers,
+    ) -> Batch<'_> {
+        let mut batch = Batch::new(&self.bytes, namespace, self.syntax, secret, buffers);
+        let shapes: Vec<u32> = self.shapes.iter().map(|spans| batch.push_shape(spans)).collect();
+        for (index, row) in self.rows.iter().enumerate() {
+            row.cells.iter().for_each(|&cell| batch.push_cell(cell));
+            let is_whole =
+                batch.push_row(row.key, row.time_ns, shapes[row.shape], index as u32 + 1);
+            debug_assert!(is_whole, "BUG: a row with more or fewer cells than its shape");
+        }
+        batch
+    }
+
+    /// What it states when all rows are accepted.
+    pub(crate) fn changes(&self) -> Vec<(Key, Option<Fact>)> {
+        self.rows.iter().flat_map(|row| row.changes.iter().cloned()).collect()
+    }
+}
+
+/// The fact that a value states.
+pub(crate) fn fact(value: Value<'_>) -> Fact {
+    let plain = |bits| Fact::Value(value.kind(), bits, Vec::new());
+    match value {
+        Value::Float(float) => plain(float.to_bits()),
+        Value::Integer(integer) => plain(integer as u64),
+        Value::Unsigned(unsigned) => plain(unsigned),
+        Value::Boolean(boolean) => plain(u64::from(boolean)),
+        Value::String(text) => Fact::Value(Kind::String, 0, text.as_bytes().to_vec()),
+        Value::Histogram(bytes) => Fact::Value(Kind::Histogram, 0, bytes.to_vec()),
+    }
+}
+
+fn draw_fields(random: &mut Random) -> Vec<usize> {
+    let mut fields: Vec<usize> = (0..FIELDS.len()).filter(|_| random.percent(30)).collect();
+    if fields.is_empty() {
+        fields.push(random.below(FIELDS.len()));
+    }
+    fields
+}
+
+fn draw_labels(random: &mut Random) -> Vec<(String, String)> {
+    let source = random.skewed(0, SOURCES - 1);
+    let mut labels = vec![("host".to_owned(), format!("h{source}"))];
+    if source.is_multiple_of(3) {
+        labels.push(("rack".to_owned(), format!("r{}", source % 5)));
+    }
+    if source.is_multiple_of(7) {
+        labels.clear();
+    }
+    labels
+}
+
+fn draw_time(random: &mut Random, clock_ns: i64) -> i64 {
+    match random.below(100) {
+        0..70 => clock_ns,
+        // Late, and often where there is a sample already.
+        70..85 => clock_ns - random.skewed(1, 100) as i64 * 1_000_000,
+        85..95 => clock_ns - random.below(40 * 86_400) as i64 * 1_000_000_000,
+        95..98 => clock_ns + random.below(400 * 86_400) as i64 * 1_000_000_000,
+        98 => random.next() as i64,
+        _ => *random.pick(&[i64::MIN, i64::MIN + 1, -1, 0, i64::MAX]),
+    }
+}
+
+fn draw_bits(random: &mut Random) -> u64 {
+    match random.below(10) {
+        0 => random.next(),
+        1 => *random.pick(&[0, 1, u64::MAX, 1 << 63, (1 << 63) - 1]),
+        _ => random.below(1000) as u64,
+    }
+}
+
+fn copy(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    out.extend_from_slice(raw);
+    Ok(())
+}
+
+/// Reads `measurement,name=value,…`, or the same with the measurement in `head`.
+fn parse_key(head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    let mut pieces = tail.split(|&byte| byte == b',').filter(|piece| !piece.is_empty());
+    let measurement = match head {
+        [] => pieces.next().unwrap_or_default(),
+        head => head,
+    };
+    parts.set_measurement(|out| out.extend_from_slice(measurement));
+    for piece in pieces {
+        let at = piece.iter().position(|&byte| byte == b'=').unwrap_or(piece.len());
+        let (name, value) = piece.split_at(at);
+        parts.push_label(
+            |out| out.extend_from_slice(name),
+            |out| out.extend_from_slice(value.get(1..).unwrap_or_default()),
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_hold_what_the_facts_say() {
+        let mut random = Random::new(5);
+        let mut names = Names::default();
+        for _ in 0..200 {
+            let write = Write::draw(&mut random, &mut names, 1, 1_000_000_000);
+            let batch = write.batch(3, KeySecret(1), BatchBuffers::default());
+            assert_eq!(batch.rows().len(), write.rows.len());
+            assert_eq!(batch.samples(), write.changes().len());
+        }
+        assert!(names.numbers.len() > 100);
+    }
+
+    #[test]
+    fn both_spellings_name_the_same_series() {
+        let read = |head: &[u8], tail: &[u8]| {
+            let mut parts = KeyParts::default();
+            parse_key(head, tail, &mut parts).unwrap();
+            parts.canonicalize().unwrap();
+            let labels: Vec<_> =
+                parts.labels().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+            (parts.measurement().to_vec(), labels)
+        };
+        assert_eq!(read(b"", b"m,b=2,a=1"), read(b"m", b"a=1,b=2"));
+        assert_eq!(read(b"", b"m"), read(b"m", b""));
+    }
+}
