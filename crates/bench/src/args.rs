@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::catalogue::Kind;
 use crate::disorder::{Delay, Shuffle};
 use crate::encode::Precision;
 use crate::profile::Profile;
@@ -22,6 +23,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Write generated data to a server and measure both sides
     Load(Box<LoadArgs>),
+    /// Ask questions about data that a load with the same arguments wrote, and check the answers
+    Query(Box<QueryArgs>),
     /// Print the data that a load would send
     Generate(Box<GenerateArgs>),
     /// Measure what this client can do: rendering alone, then into a sink
@@ -134,12 +137,49 @@ pub(crate) struct LoadArgs {
     /// Unit of the times on the wire [default: the door's]
     #[arg(long, value_enum)]
     pub(crate) precision: Option<Precision>,
+    /// Ask everything back afterwards: counts and sums over all series, and one by one for so
+    /// many sources
+    #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "200",
+          value_parser = number)]
+    pub(crate) verify: Option<u64>,
     /// Write the whole result as JSON to this file, "-" for the standard output
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
     /// No progress line
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct QueryArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Kinds to ask, one after the other [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) kinds: Vec<Kind>,
+    /// Questions of each kind
+    #[arg(long, default_value = "100", value_parser = number)]
+    pub(crate) count: u64,
+    /// Longest time for each kind
+    #[arg(long, default_value_t = 10.0)]
+    pub(crate) seconds: f64,
+    /// Connections
+    #[arg(long, default_value_t = 2)]
+    pub(crate) connections: u64,
+    /// Questions per second of all connections together, at a fixed rate [default: back to back]
+    #[arg(long)]
+    pub(crate) rate: Option<f64>,
+    /// Pause after each reply
+    #[arg(long, default_value = "0ms", value_parser = duration)]
+    pub(crate) think: Duration,
+    /// Answers of each kind to check against the generator
+    #[arg(long, default_value = "20", value_parser = number)]
+    pub(crate) check: u64,
+    /// Write the whole result as JSON to this file, "-" for the standard output
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Debug, Clone)]

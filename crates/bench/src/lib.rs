@@ -16,7 +16,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod catalogue;
 mod cursor;
+mod dialect;
 mod disorder;
 mod encode;
 mod feed;
@@ -25,15 +27,21 @@ mod http;
 mod latency;
 mod law;
 mod load;
+mod oracle;
 mod pace;
 mod profile;
+mod query;
+mod question;
 mod random;
 mod result;
 mod run;
 mod server;
 mod sink;
 mod target;
+#[cfg(test)]
+mod testing;
 mod track;
+mod verify;
 
 /// Runs the tool with the given command line, whose first word is the program's name.
 ///

@@ -17,6 +17,7 @@ use crate::feed::Feed;
 use crate::fleet::Fleet;
 use crate::http::{self, Client};
 use crate::latency::Latency;
+use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
 use crate::server::{Watched, thread_cpu_ns};
 use crate::target::Target;
@@ -57,6 +58,8 @@ pub(crate) struct Load<'a> {
 /// What one connection did.
 pub(crate) struct Sent {
     pub(crate) requests: u64,
+    /// Whether the feed was sent to its end.
+    pub(crate) finished: bool,
     /// Values that were sent, whatever became of them.
     pub(crate) points: u64,
     /// Values in requests that the server accepted.
@@ -100,6 +103,18 @@ impl Load<'_> {
     pub(crate) fn feed(&self, at: u64) -> Feed<'_> {
         let format = self.target.door().format;
         Feed::new(self.fleet, self.disorder, self.share(at), format, self.batch)
+    }
+
+    /// What the server knows once everything is sent.
+    pub(crate) fn oracle(&self) -> Oracle<'_> {
+        Oracle {
+            fleet: self.fleet,
+            disorder: self.disorder,
+            first_source: 0,
+            end_source: self.fleet.shape.sources,
+            first_step: self.steps.start,
+            end_step: self.steps.end,
+        }
     }
 
     /// Sends everything and waits for the last reply.
@@ -171,6 +186,7 @@ impl Load<'_> {
             let points = fill(&mut feed, &mut encoder, &mut body);
             let over = self.limit.is_some_and(|limit| start.elapsed() >= limit);
             if points == 0 || over {
+                sent.finished = points == 0;
                 break;
             }
             let due = plan.due().map(|after| start + after);
@@ -237,6 +253,7 @@ impl Sent {
     fn new() -> Sent {
         Sent {
             requests: 0,
+            finished: false,
             points: 0,
             points_acked: 0,
             bytes: 0,

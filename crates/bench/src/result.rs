@@ -9,6 +9,7 @@ use crate::latency::{Latency, Percentiles};
 use crate::load::{Load, Outcome};
 use crate::server::{DiskUse, Reading};
 use crate::track::Track;
+use crate::verify::Verdict;
 
 /// Version of the JSON; grows with any change that is not an addition.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -28,6 +29,8 @@ pub(crate) struct LoadResult {
     pub(crate) write: Write,
     pub(crate) client: ClientCost,
     pub(crate) server: Option<ServerCost>,
+    /// What came back when everything was asked for again.
+    pub(crate) verification: Option<Verdict>,
     pub(crate) tracks: Vec<Track>,
 }
 
@@ -118,8 +121,14 @@ impl LoadResult {
             client: ClientCost::new(outcome, write.points_sent),
             server: ServerCost::new(observed, write.points_acked),
             write,
+            verification: None,
             tracks: outcome.tracks.clone(),
         }
+    }
+
+    /// Whether everything was accepted and, where asked for, came back right.
+    pub(crate) fn is_right(&self) -> bool {
+        self.write.errors.is_empty() && self.verification.as_ref().is_none_or(Verdict::is_right)
     }
 
     /// Lines for people.
@@ -156,6 +165,7 @@ impl LoadResult {
         rows.extend(
             write.errors.iter().map(|(what, count)| ("error", format!("{count} x {what}"))),
         );
+        rows.extend(self.verification.as_ref().map(|verdict| ("verified", verdict.line())));
         if let Some(why) = &self.client.limited {
             rows.push(("verdict", format!("client-limited: {why}")));
         }

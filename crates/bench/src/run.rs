@@ -5,24 +5,33 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::args::{Args, CalibrateArgs, Command, DataArgs, GenerateArgs, LoadArgs, PaceName};
+use clap::ValueEnum;
+
+use crate::args::{
+    Args, CalibrateArgs, Command, DataArgs, GenerateArgs, LoadArgs, PaceName, QueryArgs, ServerArgs,
+};
+use crate::catalogue::Kind;
 use crate::cursor::Share;
 use crate::disorder::{Disorder, Shuffle};
 use crate::encode::{Encoder, Format, Precision};
 use crate::feed::Feed;
 use crate::fleet::{Fleet, Shape};
 use crate::http::Client;
-use crate::load::{Load, fill};
+use crate::load::{Load, Outcome, fill};
+use crate::oracle::Oracle;
 use crate::pace::Pace;
+use crate::query::{KindResult, Stream};
 use crate::result::{LoadResult, Observed};
 use crate::server::{Watched, thread_cpu_ns};
 use crate::sink;
 use crate::target::Target;
+use crate::verify::verify;
 
 /// Carries out a command; false when something was wrong with the server's answers.
 pub(crate) fn run(args: Args) -> io::Result<bool> {
     match args.command {
         Command::Load(args) => load(&args),
+        Command::Query(args) => query(&args),
         Command::Generate(args) => generate(&args).map(|()| true),
         Command::Calibrate(args) => calibrate(&args).map(|()| true),
     }
@@ -32,14 +41,18 @@ fn load(args: &LoadArgs) -> io::Result<bool> {
     let fleet = fleet(&args.data);
     let load = plan_load(args, &fleet)?;
     let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
-    let result = measure(&load, &watched, args.server.settle_max)?;
+    let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
+    if let Some((samples, dialect)) = args.verify.zip(load.target.dialect()) {
+        let address = query_address(&args.server);
+        result.verification = Some(verify(&load, &outcome, &address, dialect, samples));
+    }
     if let Some(path) = &args.json {
         write_json(path, &result)?;
     }
     if args.json.as_deref() != Some(Path::new("-")) {
         io::stdout().write_all(result.table().as_bytes())?;
     }
-    Ok(result.write.errors.is_empty())
+    Ok(result.is_right())
 }
 
 /// Runs a load and waits until the server is quiet.
@@ -47,7 +60,7 @@ pub(crate) fn measure(
     load: &Load<'_>,
     watched: &Watched,
     settle_max: Duration,
-) -> io::Result<LoadResult> {
+) -> io::Result<(LoadResult, Outcome)> {
     let (before, disk_before) = (watched.reading(), watched.disk_use());
     let outcome = load.run(watched)?;
     let loaded = watched.reading();
@@ -60,7 +73,60 @@ pub(crate) fn measure(
     let settle_s = begin.elapsed().as_secs_f64();
     let disk = watched.disk_use();
     let observed = Observed { before, loaded, settled, settle_s, disk_before, disk };
-    Ok(LoadResult::new(load, &outcome, &observed))
+    Ok((LoadResult::new(load, &outcome, &observed), outcome))
+}
+
+fn query(args: &QueryArgs) -> io::Result<bool> {
+    let fleet = fleet(&args.data);
+    let steps = steps(&args.data, &fleet);
+    let oracle = Oracle {
+        fleet: &fleet,
+        disorder: disorder(&args.data, &fleet)?,
+        first_source: 0,
+        end_source: fleet.shape.sources,
+        first_step: steps.start,
+        end_step: steps.end,
+    };
+    let none = || io::Error::other("this target answers no questions");
+    let dialect = args.server.target.dialect().ok_or_else(none)?;
+    let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
+    let kinds = if args.kinds.is_empty() { Kind::value_variants() } else { &args.kinds };
+    let pace = match args.rate {
+        Some(requests_per_second) => Pace::Fixed { requests_per_second },
+        None => Pace::Closed { think_ms: args.think.as_millis() as u64 },
+    };
+    let mut results = Vec::new();
+    for kind in kinds {
+        let stream = Stream {
+            oracle,
+            dialect,
+            address: query_address(&args.server),
+            kind: *kind,
+            connections: args.connections.max(1),
+            count: args.count,
+            limit: Duration::from_secs_f64(args.seconds),
+            pace,
+            judged: args.check,
+        };
+        let result = stream.run(&watched)?;
+        if args.json.as_deref() != Some(Path::new("-")) {
+            writeln!(io::stdout(), "{}", result.line())?;
+        }
+        results.push(result);
+    }
+    if let Some(path) = &args.json {
+        write_json(path, &results)?;
+    }
+    Ok(results.iter().all(KindResult::is_right))
+}
+
+/// HOST:PORT without what people put around it.
+fn address(url: &str) -> String {
+    url.trim_start_matches("http://").trim_end_matches('/').to_owned()
+}
+
+fn query_address(server: &ServerArgs) -> String {
+    address(server.query_url.as_ref().unwrap_or(&server.url))
 }
 
 /// The fleet that the command line describes.
@@ -80,12 +146,8 @@ fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
     let disorder = disorder(&args.data, fleet)?;
     let target = args.server.target;
     let door = target.door();
-    let address = if target.is_null() {
-        sink::start(None)?.to_string()
-    } else {
-        let url = args.server.url.trim_start_matches("http://");
-        url.trim_end_matches('/').to_owned()
-    };
+    let address =
+        if target.is_null() { sink::start(None)?.to_string() } else { address(&args.server.url) };
     let fields = fleet.fields_per_source() as f64 / fleet.tables.len().max(1) as f64;
     let points_per_line = if door.format == Format::Lines { fields } else { 1.0 };
     let requests_per_second = args.rate as f64 / (args.batch as f64 * points_per_line);
@@ -209,7 +271,7 @@ fn calibrate(args: &CalibrateArgs) -> io::Result<()> {
             ack: None,
             progress: false,
         };
-        let result = measure(&load, &Watched::default(), Duration::ZERO)?;
+        let (result, _) = measure(&load, &Watched::default(), Duration::ZERO)?;
         let cpu = 1e3 / result.client.ns_per_point;
         let wall = result.write.points_per_s / 1e6;
         writeln!(
@@ -220,7 +282,7 @@ fn calibrate(args: &CalibrateArgs) -> io::Result<()> {
     Ok(())
 }
 
-fn write_json(path: &Path, result: &LoadResult) -> io::Result<()> {
+fn write_json(path: &Path, result: &impl serde::Serialize) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(result)?;
     text.push('\n');
     if path == Path::new("-") {

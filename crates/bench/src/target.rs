@@ -4,6 +4,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::dialect::Dialect;
 use crate::encode::{Format, Precision};
 
 /// A server kind and one of its doors.
@@ -52,25 +53,6 @@ pub(crate) struct Door {
     /// Path of the POST; none = a plain stream without replies.
     pub(crate) path: Option<&'static str>,
 }
-
-/// How a target is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Dialect {
-    /// InfluxQL at `/query`
-    InfluxQl,
-    /// OpenTSDB JSON at `/api/query`
-    OpenTsdb,
-    /// TickTockDB's reading of the same: the field stands in the tag `_field`
-    TickTock,
-    /// PromQL at `/api/v1/query`
-    PromQl,
-    /// SQL at `/exec`
-    QuestSql,
-}
-
-/// Database that everything is written to where a protocol wants a name.
-pub(crate) const DATABASE: &str = "bench";
 
 impl Target {
     /// How this target is written to.

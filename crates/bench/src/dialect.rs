@@ -1,0 +1,163 @@
+//! Dialects: questions to requests and replies to answers, one file per query language. A question
+//! that a language cannot ask in the same sense is not asked at all; the report then says n/a.
+
+use serde::Serialize;
+
+use crate::fleet::{Fleet, Table};
+use crate::http::{Client, Reply};
+use crate::question::{Answer, Question, Sources};
+
+mod influxql;
+mod opentsdb;
+mod promql;
+mod questdb;
+
+/// How a target is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Dialect {
+    /// InfluxQL at `/query`
+    InfluxQl,
+    /// OpenTSDB JSON at `/api/query`
+    OpenTsdb,
+    /// TickTockDB's reading of the same: the field stands in the tag `_field`
+    TickTock,
+    /// PromQL at `/api/v1/query` and `/api/v1/query_range`
+    PromQl,
+    /// QuestDB's SQL at `/exec`
+    QuestSql,
+}
+
+/// Database that everything is written to where a protocol wants a name.
+pub(crate) const DATABASE: &str = "bench";
+
+/// One HTTP request of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) path: String,
+    /// Body of a POST; none = a GET.
+    pub(crate) body: Option<String>,
+    /// The field that the reply is about, where the reply does not say.
+    pub(crate) field: usize,
+    /// The time that the reply's times are counted from, where they are shifted.
+    pub(crate) shift_ms: i64,
+}
+
+impl Dialect {
+    /// The requests of a question; none when the language cannot ask it.
+    pub(crate) fn requests(self, fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+        match self {
+            Dialect::InfluxQl => influxql::requests(fleet, question),
+            Dialect::OpenTsdb => opentsdb::requests(fleet, question, false),
+            Dialect::TickTock => opentsdb::requests(fleet, question, true),
+            Dialect::PromQl => promql::requests(fleet, question),
+            Dialect::QuestSql => questdb::requests(fleet, question),
+        }
+    }
+
+    /// Adds what one reply says to the answer.
+    pub(crate) fn read(
+        self,
+        fleet: &Fleet,
+        question: &Question,
+        request: &Request,
+        body: &[u8],
+        answer: &mut Answer,
+    ) -> Result<(), String> {
+        let reply: serde_json::Value = serde_json::from_slice(body)
+            .map_err(|error| format!("the reply is not JSON: {error}"))?;
+        let read = match self {
+            Dialect::InfluxQl => influxql::read(fleet, question, &reply, answer),
+            Dialect::OpenTsdb => opentsdb::read(fleet, question, &reply, false, answer),
+            Dialect::TickTock => opentsdb::read(fleet, question, &reply, true, answer),
+            Dialect::PromQl => promql::read(fleet, question, request, &reply, answer),
+            Dialect::QuestSql => questdb::read(fleet, question, &reply, answer),
+        };
+        read.ok_or_else(|| {
+            let text: String = String::from_utf8_lossy(body).chars().take(300).collect();
+            format!("the reply has an unknown shape: {text}")
+        })
+    }
+
+    /// Asks a question and reads the whole answer.
+    pub(crate) fn ask(
+        self,
+        fleet: &Fleet,
+        client: &mut Client,
+        question: &Question,
+        requests: &[Request],
+    ) -> Result<Answer, String> {
+        let mut answer = Answer::default();
+        for request in requests {
+            let reply = send(client, request)?;
+            if self.is_empty_result(&reply) {
+                continue;
+            }
+            if !reply.is_success() {
+                return Err(reply.summary());
+            }
+            self.read(fleet, question, request, &reply.body, &mut answer)?;
+        }
+        Ok(answer)
+    }
+
+    /// OpenTSDB calls a name that was never written an error; to the benchmark it is no data.
+    pub(crate) fn is_empty_result(self, reply: &Reply) -> bool {
+        self == Dialect::OpenTsdb
+            && reply.status == 400
+            && String::from_utf8_lossy(&reply.body).contains("No such name")
+    }
+}
+
+/// Sends one request and reads its reply.
+pub(crate) fn send(client: &mut Client, request: &Request) -> Result<Reply, String> {
+    let reply = match &request.body {
+        None => client.get(&request.path),
+        Some(body) => {
+            let headers = "Content-Type: application/json\r\n";
+            client.send("POST", &request.path, headers, body.as_bytes())
+        }
+    };
+    reply.map_err(|error| error.to_string())
+}
+
+/// Measurement names of the sources in question, where a table is spread over several.
+fn measurements(table: &Table, sources: &Sources) -> Vec<String> {
+    if table.groups == 0 {
+        return vec![table.name.to_owned()];
+    }
+    let mut groups: Vec<u64> = match sources {
+        Sources::All => (0..table.groups).collect(),
+        Sources::These(sources) => sources.iter().map(|source| source % table.groups).collect(),
+    };
+    groups.sort_unstable();
+    groups.dedup();
+    groups.into_iter().map(|group| format!("{}{group}", table.name)).collect()
+}
+
+/// Values of the source label of the sources in question; none for all sources.
+///
+/// A source that changes its name is asked for by every name it has in the window.
+fn names(fleet: &Fleet, question: &Question) -> Option<Vec<String>> {
+    let Sources::These(sources) = &question.sources else { return None };
+    let label = fleet.tables.get(question.table)?.source_label;
+    let mut labels = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    let shape = &fleet.shape;
+    let step = |time_ms: i64| ((time_ms - shape.start_ms).max(0) / shape.interval_ms) as u64;
+    for source in sources {
+        let last = step(question.to_ms);
+        let steps = if fleet.has_fixed_labels() { last..last + 1 } else { 0..last + 1 };
+        for step in steps {
+            fleet.labels(*source, step, question.table, &mut labels);
+            let name = crate::oracle::source_name(&labels, label);
+            if names.last() != Some(&name) {
+                names.push(name);
+            }
+        }
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! OpenTSDB's `/api/query` (opentsdb.net, HTTP API 2.4) and TickTockDB's reading of it, where the
+//! measurement is the metric and the field stands in the tag `_field`.
+
+use serde_json::{Value, json};
+
+use super::{Request, measurements, names};
+use crate::fleet::Fleet;
+use crate::question::{Answer, Ask, Function, Question};
+
+pub(super) fn requests(
+    fleet: &Fleet,
+    question: &Question,
+    field_in_tag: bool,
+) -> Option<Vec<Request>> {
+    let table = fleet.tables.get(question.table)?;
+    let (aggregator, downsample) = plan(question)?;
+    let mut queries = Vec::new();
+    let source = table.source_label;
+    let wanted = names(fleet, question).map_or("*".to_owned(), |names| names.join("|"));
+    for measurement in measurements(table, &question.sources) {
+        for field in &question.fields {
+            let field = &table.fields.get(*field)?.name;
+            let mut query = json!({ "aggregator": aggregator });
+            let parts = query.as_object_mut()?;
+            if let Some(downsample) = &downsample {
+                parts.insert("downsample".into(), json!(downsample));
+            }
+            if field_in_tag {
+                parts.insert("metric".into(), json!(measurement));
+                parts.insert("tags".into(), json!({ source: wanted, "_field": field }));
+            } else {
+                let kind = if wanted == "*" { "wildcard" } else { "literal_or" };
+                parts.insert("metric".into(), json!(format!("{measurement}.{field}")));
+                parts.insert(
+                    "filters".into(),
+                    json!([{ "type": kind, "tagk": source, "filter": wanted,
+                             "groupBy": is_per_series(question) }]),
+                );
+            }
+            queries.push(query);
+        }
+    }
+    let body = json!({
+        "start": question.from_ms,
+        "end": question.to_ms - 1,
+        "msResolution": true,
+        "queries": queries,
+    });
+    let body = Some(body.to_string());
+    Some(vec![Request { path: "/api/query".into(), body, field: 0, shift_ms: 0 }])
+}
+
+fn is_per_series(question: &Question) -> bool {
+    match question.ask {
+        Ask::Samples { .. } | Ask::Last => true,
+        Ask::Aggregate { per_series, .. } => per_series,
+        Ask::Newest { .. } => false,
+    }
+}
+
+/// Aggregator and downsampler; none when the language has no such question.
+fn plan(question: &Question) -> Option<(&'static str, Option<String>)> {
+    match question.ask {
+        Ask::Samples { descending: false, above: None } => Some(("none", None)),
+        // Neither an order nor a bound on values exists.
+        Ask::Samples { .. } | Ask::Newest { .. } => None,
+        // The newest sample within the window; the window is all data.
+        Ask::Last => None,
+        Ask::Aggregate { function, per_series, bucket_ms } => {
+            // Across series a mean of means is another question.
+            let across = match function {
+                _ if per_series => "none",
+                Function::Count | Function::Sum => "zimsum",
+                Function::Min => "mimmin",
+                Function::Max => "mimmax",
+                Function::Mean => return None,
+            };
+            let within = match function {
+                Function::Mean => "avg",
+                function => function.name(),
+            };
+            let bucket = bucket_ms.map_or("0all".into(), |bucket| format!("{bucket}ms"));
+            Some((across, Some(format!("{bucket}-{within}"))))
+        }
+    }
+}
+
+pub(super) fn read(
+    fleet: &Fleet,
+    question: &Question,
+    reply: &Value,
+    field_in_tag: bool,
+    answer: &mut Answer,
+) -> Option<()> {
+    let table = fleet.tables.get(question.table)?;
+    for series in reply.as_array()? {
+        let tags = series.get("tags");
+        let tag = |name: &str| tags.and_then(|tags| tags.get(name)?.as_str());
+        let metric = series.get("metric")?.as_str()?;
+        let name = if field_in_tag { tag("_field") } else { metric.rsplit('.').next() };
+        let field = match name {
+            Some(name) => table.fields.iter().position(|field| field.name == name)?,
+            // Over a single field TickTockDB may leave out the tag that it grouped by.
+            None => *question.fields.first()?,
+        };
+        // A tag that all series of a sum share is reported too; it is no key of the answer.
+        let source = match is_per_series(question) {
+            true => tag(table.source_label)?,
+            false => "",
+        };
+        for (time_ms, value) in series.get("dps")?.as_object()? {
+            let Some(value) = value.as_f64() else { continue };
+            answer.push((source.to_owned(), field), time_ms.parse().ok()?, value);
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,96 @@
+//! PromQL over the Prometheus HTTP API. Look-back windows are open on the left and closed on the
+//! right, so a window [a, b) of whole milliseconds is asked as (a - 1 ms, b - 1 ms].
+
+use serde_json::Value;
+
+use super::{Request, measurements, names};
+use crate::fleet::Fleet;
+use crate::http::escape;
+use crate::question::{Answer, Ask, Function, Question};
+
+pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+    let table = fleet.tables.get(question.table)?;
+    let metrics = measurements(table, &question.sources);
+    let mut requests = Vec::new();
+    for field in question.fields.iter().copied() {
+        let name = &table.fields.get(field)?.name;
+        let metric = match metrics.as_slice() {
+            [metric] => format!("__name__=\"{metric}_{name}\""),
+            metrics => format!("__name__=~\"({})_{name}\"", metrics.join("|")),
+        };
+        let source = match names(fleet, question) {
+            None => String::new(),
+            Some(names) => match names.as_slice() {
+                [name] => format!(",{}=\"{name}\"", table.source_label),
+                names => format!(",{}=~\"{}\"", table.source_label, names.join("|")),
+            },
+        };
+        requests.push(request(question, field, &format!("{{{metric}{source}}}"))?);
+    }
+    Some(requests)
+}
+
+fn request(question: &Question, field: usize, selector: &str) -> Option<Request> {
+    let (from, to) = (question.from_ms, question.to_ms);
+    let at = |time_ms: i64| format!("{}.{:03}", time_ms / 1000, time_ms % 1000);
+    let instant = |text: String, shift_ms| {
+        let path = format!("/api/v1/query?query={}&time={}&nocache=1", escape(&text), at(to - 1));
+        Some(Request { path, body: None, field, shift_ms })
+    };
+    match question.ask {
+        Ask::Samples { descending: false, above: None } => {
+            instant(format!("{selector}[{}ms]", to - from), 0)
+        }
+        // A range has no order, a bound on values needs a subquery with a step, and the time of
+        // the newest sample is lost.
+        Ask::Samples { .. } | Ask::Last | Ask::Newest { .. } => None,
+        Ask::Aggregate { function, per_series, bucket_ms } => {
+            let across = match function {
+                _ if per_series => "",
+                Function::Count | Function::Sum => "sum",
+                Function::Min => "min",
+                Function::Max => "max",
+                Function::Mean => return None,
+            };
+            let within = match function {
+                Function::Mean => "avg",
+                function => function.name(),
+            };
+            let length = bucket_ms.unwrap_or(to - from);
+            let text = format!("{across}({within}_over_time({selector}[{length}ms]))");
+            let Some(bucket) = bucket_ms else { return instant(text, 0) };
+            // The value of a bucket stands at its last millisecond.
+            let path = format!(
+                "/api/v1/query_range?query={}&start={}&end={}&step={}&nocache=1",
+                escape(&text),
+                at(from + bucket - 1),
+                at(to - 1),
+                at(bucket)
+            );
+            Some(Request { path, body: None, field, shift_ms: 1 - bucket })
+        }
+    }
+}
+
+pub(super) fn read(
+    fleet: &Fleet,
+    question: &Question,
+    request: &Request,
+    reply: &Value,
+    answer: &mut Answer,
+) -> Option<()> {
+    let label = fleet.tables.get(question.table)?.source_label;
+    let per_series = !matches!(question.ask, Ask::Aggregate { per_series: false, .. });
+    for series in reply.get("data")?.get("result")?.as_array()? {
+        let name = series.get("metric")?.get(label).and_then(Value::as_str).unwrap_or_default();
+        let source = if per_series { name } else { "" };
+        let one = series.get("value").map(std::slice::from_ref).unwrap_or_default();
+        let values = series.get("values").and_then(Value::as_array);
+        for pair in values.map(Vec::as_slice).unwrap_or(one) {
+            let time_ms = (pair.get(0)?.as_f64()? * 1000.0).round() as i64;
+            let value = pair.get(1)?.as_str()?.parse().ok()?;
+            answer.push((source.to_owned(), request.field), time_ms + request.shift_ms, value);
+        }
+    }
+    Some(())
+}

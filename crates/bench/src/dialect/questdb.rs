@@ -1,0 +1,115 @@
+//! QuestDB's SQL over `/exec` (questdb.io, REST API reference).
+
+use serde_json::Value;
+
+use super::{Request, measurements, names};
+use crate::fleet::Fleet;
+use crate::http::escape;
+use crate::question::{Answer, Ask, Function, Question};
+
+pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+    let text = text(fleet, question)?;
+    let path = format!("/exec?query={}", escape(&text));
+    Some(vec![Request { path, body: None, field: 0, shift_ms: 0 }])
+}
+
+fn text(fleet: &Fleet, question: &Question) -> Option<String> {
+    let table = fleet.tables.get(question.table)?;
+    // One table per measurement: a question over several would be a union.
+    let [measurement] = measurements(table, &question.sources).try_into().ok()?;
+    let source = table.source_label;
+    let mut conditions = Vec::new();
+    if question.ask != Ask::Last {
+        let (from, to) = (question.from_ms * 1000, question.to_ms * 1000);
+        conditions.push(format!("timestamp >= {from} AND timestamp < {to}"));
+    }
+    if let Some(names) = names(fleet, question) {
+        conditions.push(format!("{source} IN ('{}')", names.join("','")));
+    }
+    let columns = |function: Option<&str>| -> Option<String> {
+        let columns = question.fields.iter().map(|at| {
+            let name = &table.fields.get(*at)?.name;
+            Some(match function {
+                Some(function) => format!("{function}({name}) f{at}"),
+                None => format!("{name} f{at}"),
+            })
+        });
+        Some(columns.collect::<Option<Vec<String>>>()?.join(", "))
+    };
+    let function = |function: Function| match function {
+        Function::Mean => "avg",
+        function => function.name(),
+    };
+    let mut head = format!("{source} s, timestamp t");
+    let (columns, tail) = match question.ask {
+        Ask::Samples { descending, above } => {
+            if let Some(above) = above {
+                let [at] = question.fields.as_slice() else { return None };
+                conditions.push(format!("{} > {above}", table.fields.get(*at)?.name));
+            }
+            (columns(None)?, if descending { " ORDER BY timestamp DESC" } else { "" }.to_owned())
+        }
+        Ask::Aggregate { function: name, per_series, bucket_ms } => {
+            let source = if per_series { source } else { "''" };
+            head = format!("{source} s, {} t", if bucket_ms.is_some() { "timestamp" } else { "0" });
+            let sample = |bucket| format!(" SAMPLE BY {bucket}T ALIGN TO CALENDAR");
+            (columns(Some(function(name)))?, bucket_ms.map(sample).unwrap_or_default())
+        }
+        Ask::Last => (columns(None)?, format!(" LATEST ON timestamp PARTITION BY {source}")),
+        Ask::Newest { function: name, bucket_ms, count } => {
+            head = "'' s, timestamp t".to_owned();
+            let tail =
+                format!(" SAMPLE BY {bucket_ms}T ALIGN TO CALENDAR ORDER BY t DESC LIMIT {count}");
+            (columns(Some(function(name)))?, tail)
+        }
+    };
+    let condition = match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE {}", conditions.join(" AND ")),
+    };
+    Some(format!("SELECT {head}, {columns} FROM '{measurement}'{condition}{tail}"))
+}
+
+pub(super) fn read(
+    _fleet: &Fleet,
+    question: &Question,
+    reply: &Value,
+    answer: &mut Answer,
+) -> Option<()> {
+    for row in reply.get("dataset")?.as_array()? {
+        let source = row.get(0)?.as_str().unwrap_or_default();
+        let time_ms = time_ms(row.get(1)?)?;
+        for (at, field) in question.fields.iter().enumerate() {
+            let Some(value) = row.get(2 + at)?.as_f64() else { continue };
+            answer.push((source.to_owned(), *field), time_ms, value);
+        }
+    }
+    Some(())
+}
+
+/// Reads `2026-01-01T00:00:00.000000Z`, or 0.
+fn time_ms(value: &Value) -> Option<i64> {
+    let Some(text) = value.as_str() else { return value.as_i64() };
+    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    // Days from the civil calendar (Howard Hinnant, "chrono-compatible low-level date algorithms").
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    let seconds = (days * 24 + number(11..13)?) * 3600 + number(14..16)? * 60 + number(17..19)?;
+    Some(seconds * 1000 + number(20..23)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_written() {
+        assert_eq!(time_ms(&Value::from("1970-01-01T00:00:00.000000Z")), Some(0));
+        assert_eq!(time_ms(&Value::from("2026-01-01T00:00:01.250000Z")), Some(1_767_225_601_250));
+        assert_eq!(time_ms(&Value::from("2024-02-29T23:59:59.999000Z")), Some(1_709_251_199_999));
+    }
+}

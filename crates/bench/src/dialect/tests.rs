@@ -1,0 +1,85 @@
+use super::*;
+use crate::question::{Ask, Function};
+use crate::testing::cpu_fleet;
+
+fn question(ask: Ask, sources: Sources) -> Question {
+    let (from_ms, to_ms) = (1_767_225_600_000, 1_767_225_720_000);
+    Question { table: 0, fields: vec![0], sources, from_ms, to_ms, ask }
+}
+
+/// Percent-decodes, so that the expectations can be read.
+fn plain(path: &str) -> String {
+    let mut out = Vec::new();
+    let mut bytes = path.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next().unwrap(), bytes.next().unwrap()];
+            let digits = std::str::from_utf8(&digits).unwrap().to_owned();
+            out.push(u8::from_str_radix(&digits, 16).unwrap());
+        } else {
+            out.push(byte);
+        }
+    }
+    String::from_utf8(out).unwrap()
+}
+
+const PER_MINUTE: Ask =
+    Ask::Aggregate { function: Function::Max, per_series: true, bucket_ms: Some(60_000) };
+
+#[test]
+fn influxql_is_asked_in_its_own_words() {
+    let fleet = cpu_fleet(10);
+    let requests = Dialect::InfluxQl
+        .requests(&fleet, &question(PER_MINUTE, Sources::These(vec![3, 5])))
+        .unwrap();
+    assert_eq!(
+        plain(&requests[0].path),
+        "/query?db=bench&epoch=ms&q=SELECT max(\"usage_user\") AS f0 FROM \"cpu\" WHERE \
+         time >= 1767225600000ms AND time < 1767225720000ms AND \
+         (\"hostname\" = 'host_3' OR \"hostname\" = 'host_5') \
+         GROUP BY time(60000ms), \"hostname\" fill(none)"
+    );
+}
+
+#[test]
+fn promql_windows_are_shifted_to_half_open_ones() {
+    let fleet = cpu_fleet(10);
+    let question = question(PER_MINUTE, Sources::All);
+    let requests = Dialect::PromQl.requests(&fleet, &question).unwrap();
+    let path = plain(&requests[0].path);
+    assert!(path.contains("max_over_time({__name__=\"cpu_usage_user\"}[60000ms])"), "{path}");
+    assert!(path.contains("start=1767225659.999&end=1767225719.999&step=60.000"), "{path}");
+    let reply = br#"{"status":"success","data":{"resultType":"matrix","result":[
+        {"metric":{"hostname":"host_1"},"values":[[1767225659.999,"5"],[1767225719.999,"6.5"]]}]}}"#;
+    let mut answer = Answer::default();
+    Dialect::PromQl.read(&fleet, &question, &requests[0], reply, &mut answer).unwrap();
+    let rows = &answer.rows[&("host_1".to_owned(), 0)];
+    assert_eq!(rows, &[(1_767_225_600_000, 5.0), (1_767_225_660_000, 6.5)]);
+}
+
+#[test]
+fn opentsdb_names_field_and_groups_by_source() {
+    let fleet = cpu_fleet(10);
+    let question = question(PER_MINUTE, Sources::These(vec![1]));
+    let requests = Dialect::OpenTsdb.requests(&fleet, &question).unwrap();
+    let body: serde_json::Value = serde_json::from_str(requests[0].body.as_ref().unwrap()).unwrap();
+    assert_eq!(body["end"], 1_767_225_719_999i64);
+    let query = &body["queries"][0];
+    assert_eq!(query["metric"], "cpu.usage_user");
+    assert_eq!(query["downsample"], "60000ms-max");
+    assert_eq!(query["filters"][0]["filter"], "host_1");
+    let reply =
+        br#"[{"metric":"cpu.usage_user","tags":{"hostname":"host_1"},"dps":{"7":1,"8":2.5}}]"#;
+    let mut answer = Answer::default();
+    Dialect::OpenTsdb.read(&fleet, &question, &requests[0], reply, &mut answer).unwrap();
+    assert_eq!(answer.rows[&("host_1".to_owned(), 0)], [(7, 1.0), (8, 2.5)]);
+}
+
+#[test]
+fn what_a_language_cannot_say_is_not_asked() {
+    let fleet = cpu_fleet(10);
+    let descending = question(Ask::Samples { descending: true, above: None }, Sources::All);
+    assert!(Dialect::InfluxQl.requests(&fleet, &descending).is_some());
+    assert!(Dialect::OpenTsdb.requests(&fleet, &descending).is_none());
+    assert!(Dialect::PromQl.requests(&fleet, &descending).is_none());
+}

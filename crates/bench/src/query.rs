@@ -1,0 +1,328 @@
+//! Question streams: connections that ask kinds of the catalogue, timed from planned start to the
+//! last byte of the reply. Answers are judged after the clock has stopped.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::catalogue::Kind;
+use crate::dialect::{self, Dialect, Request};
+use crate::disorder::Disorder;
+use crate::fleet::Fleet;
+use crate::http::Client;
+use crate::latency::{Latency, Percentiles};
+use crate::oracle::Oracle;
+use crate::pace::{Pace, Plan};
+use crate::question::{Answer, Ask, Question, compare};
+use crate::random::{Draws, Purpose};
+use crate::server::Watched;
+
+/// Wrong answers and errors that are described in full; further ones are counted.
+const DESCRIBED_MAX: usize = 5;
+
+/// Longest time to spend on judging the answers of one kind.
+const JUDGING_MAX: Duration = Duration::from_secs(20);
+
+/// Questions of one kind, ready to be asked.
+pub(crate) struct Stream<'a> {
+    pub(crate) oracle: Oracle<'a>,
+    pub(crate) dialect: Dialect,
+    pub(crate) address: String,
+    pub(crate) kind: Kind,
+    pub(crate) connections: u64,
+    /// Questions of all connections together.
+    pub(crate) count: u64,
+    pub(crate) limit: Duration,
+    pub(crate) pace: Pace,
+    /// Answers to judge.
+    pub(crate) judged: u64,
+}
+
+/// What came of the questions of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct KindResult {
+    pub(crate) kind: Kind,
+    /// False where the target's language has no such question: n/a.
+    pub(crate) supported: bool,
+    pub(crate) asked: u64,
+    pub(crate) values: u64,
+    pub(crate) reply_bytes: u64,
+    pub(crate) wall_s: f64,
+    pub(crate) per_second: f64,
+    pub(crate) intended_latency: Percentiles,
+    pub(crate) service_time: Percentiles,
+    pub(crate) server_cpu_ms_per_question: Option<f64>,
+    pub(crate) errors: BTreeMap<String, u64>,
+    pub(crate) judged: u64,
+    pub(crate) wrong: u64,
+    pub(crate) wrong_described: Vec<String>,
+}
+
+/// What one connection collects.
+pub(crate) struct Asked {
+    pub(crate) intended: Latency,
+    pub(crate) service: Latency,
+    pub(crate) count: u64,
+    pub(crate) reply_bytes: u64,
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// Replies to judge.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// A question with the replies that came.
+pub(crate) struct Kept {
+    pub(crate) question: Question,
+    requests: Vec<Request>,
+    replies: Vec<Vec<u8>>,
+    /// What was known to be written when the question was asked.
+    end_step: u64,
+    sources: Range<u64>,
+    /// Whether the step after may already be visible.
+    moving: bool,
+}
+
+impl Stream<'_> {
+    /// Asks everything, then judges.
+    pub(crate) fn run(&self, watched: &Watched) -> io::Result<KindResult> {
+        let mut draws = Draws::at(self.seed(), Purpose::Questions, u64::MAX, self.kind as u64);
+        let sample = self.kind.question(&self.oracle, &mut draws);
+        if self.dialect.requests(self.oracle.fleet, &sample).is_none() {
+            return Ok(KindResult::unsupported(self.kind));
+        }
+        let before = watched.reading();
+        let begin = Instant::now();
+        let asked = thread::scope(|scope| {
+            let spawn =
+                |at| thread::Builder::new().spawn_scoped(scope, move || self.connection(at, begin));
+            let threads = (0..self.connections).map(spawn).collect::<io::Result<Vec<_>>>()?;
+            let gone = |_| io::Error::other("BUG: a connection's thread panicked");
+            let joined = threads.into_iter().map(|thread| thread.join().map_err(gone));
+            joined.collect::<io::Result<Vec<Asked>>>()
+        })?;
+        let wall = begin.elapsed();
+        let cpu = before.zip(watched.reading());
+        let cpu_ms = cpu.map(|(before, after)| (after.cpu_ms() - before.cpu_ms()) as f64);
+        let mut result = KindResult::of(self.kind, &asked, wall, cpu_ms);
+        let begin = Instant::now();
+        for kept in asked.iter().flat_map(|asked| &asked.kept) {
+            if begin.elapsed() > JUDGING_MAX {
+                break;
+            }
+            result.judge(&self.oracle, self.dialect, kept);
+        }
+        Ok(result)
+    }
+
+    fn seed(&self) -> u64 {
+        self.oracle.fleet.shape.seed
+    }
+
+    fn connection(&self, at: u64, start: Instant) -> Asked {
+        let mut asked = Asked::new();
+        let mut client = Client::new(&self.address);
+        let mut plan = Plan::new(self.pace, self.seed(), at, self.connections, 1);
+        let share = self.count / self.connections + u64::from(at < self.count % self.connections);
+        let judged = self.judged.div_ceil(self.connections) as usize;
+        for number in 0..share {
+            let lane = (self.kind as u64) << 32 | at;
+            let mut draws = Draws::at(self.seed(), Purpose::Questions, lane, number);
+            let question = self.kind.question(&self.oracle, &mut draws);
+            if start.elapsed() >= self.limit {
+                break;
+            }
+            let due = plan.due().map(|after| start + after);
+            if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
+                thread::sleep(wait);
+            }
+            let keep = asked.kept.len() < judged;
+            asked.ask(&self.oracle, self.dialect, &mut client, question, due, keep, false);
+            thread::sleep(plan.think());
+        }
+        asked
+    }
+}
+
+impl Asked {
+    pub(crate) fn new() -> Asked {
+        Asked {
+            intended: Latency::new(),
+            service: Latency::new(),
+            count: 0,
+            reply_bytes: 0,
+            errors: BTreeMap::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Asks one question and records how long it took.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one measurement, used nowhere else")]
+    pub(crate) fn ask(
+        &mut self,
+        oracle: &Oracle<'_>,
+        dialect: Dialect,
+        client: &mut Client,
+        question: Question,
+        due: Option<Instant>,
+        keep: bool,
+        moving: bool,
+    ) {
+        let Some(requests) = dialect.requests(oracle.fleet, &question) else { return };
+        let begin = Instant::now();
+        let mut replies = Vec::with_capacity(requests.len());
+        for request in &requests {
+            match dialect::send(client, request) {
+                Ok(reply) if dialect.is_empty_result(&reply) => replies.push(Vec::new()),
+                Ok(reply) if reply.is_success() => {
+                    self.reply_bytes += reply.body.len() as u64;
+                    replies.push(reply.body);
+                }
+                Ok(reply) => *self.errors.entry(reply.summary()).or_default() += 1,
+                Err(error) => *self.errors.entry(error).or_default() += 1,
+            }
+        }
+        let end = Instant::now();
+        self.count += 1;
+        self.service.record(end - begin);
+        self.intended.record(end - due.unwrap_or(begin).min(begin));
+        if keep && replies.len() == requests.len() {
+            let sources = oracle.first_source..oracle.end_source;
+            let end_step = oracle.end_step;
+            self.kept.push(Kept { question, requests, replies, end_step, sources, moving });
+        }
+    }
+}
+
+impl Kept {
+    /// Reads the replies and compares them with the right answer; returns the values read.
+    pub(crate) fn judge(
+        &self,
+        fleet: &Fleet,
+        disorder: Disorder,
+        first_step: u64,
+        dialect: Dialect,
+    ) -> Result<u64, String> {
+        let mut answer = Answer::default();
+        for (request, reply) in self.requests.iter().zip(&self.replies) {
+            if !reply.is_empty() {
+                dialect.read(fleet, &self.question, request, reply, &mut answer)?;
+            }
+        }
+        let judge = |end_step| {
+            let oracle = Oracle {
+                fleet,
+                disorder,
+                first_source: self.sources.start,
+                end_source: self.sources.end,
+                first_step,
+                end_step,
+            };
+            compare(&oracle.answer(&self.question), &answer, &self.question.ask)
+        };
+        let mut judged = judge(self.end_step);
+        if judged.is_err() && self.moving && self.question.ask == Ask::Last {
+            judged = judge(self.end_step + 1);
+        }
+        judged.map(|()| answer.len() as u64)
+    }
+}
+
+impl KindResult {
+    pub(crate) fn unsupported(kind: Kind) -> KindResult {
+        let mut result = KindResult::of(kind, &[], Duration::ZERO, None);
+        result.supported = false;
+        result
+    }
+
+    pub(crate) fn of(
+        kind: Kind,
+        asked: &[Asked],
+        wall: Duration,
+        cpu_ms: Option<f64>,
+    ) -> KindResult {
+        let (mut intended, mut service) = (Latency::new(), Latency::new());
+        let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+        for asked in asked {
+            intended.add(&asked.intended);
+            service.add(&asked.service);
+            for (what, count) in &asked.errors {
+                *errors.entry(what.clone()).or_default() += count;
+            }
+        }
+        let count: u64 = asked.iter().map(|asked| asked.count).sum();
+        KindResult {
+            kind,
+            supported: true,
+            asked: count,
+            values: 0,
+            reply_bytes: asked.iter().map(|asked| asked.reply_bytes).sum(),
+            wall_s: wall.as_secs_f64(),
+            per_second: count as f64 / wall.as_secs_f64().max(1e-9),
+            intended_latency: intended.percentiles(),
+            service_time: service.percentiles(),
+            server_cpu_ms_per_question: cpu_ms.map(|cpu_ms| cpu_ms / (count as f64).max(1.0)),
+            errors,
+            judged: 0,
+            wrong: 0,
+            wrong_described: Vec::new(),
+        }
+    }
+
+    /// Judges one answer and counts it.
+    pub(crate) fn judge(&mut self, oracle: &Oracle<'_>, dialect: Dialect, kept: &Kept) {
+        self.judged += 1;
+        match kept.judge(oracle.fleet, oracle.disorder, oracle.first_step, dialect) {
+            Ok(values) => self.values += values,
+            Err(what) => {
+                self.wrong += 1;
+                if self.wrong_described.len() < DESCRIBED_MAX {
+                    let asked = kept.requests.first();
+                    let asked = asked.map(|request| match &request.body {
+                        Some(body) => format!("{} {body}", request.path),
+                        None => request.path.clone(),
+                    });
+                    let asked: String = asked.unwrap_or_default().chars().take(600).collect();
+                    self.wrong_described.push(format!("{what}; asked {asked}"));
+                }
+            }
+        }
+    }
+
+    /// Whether nothing went wrong.
+    pub(crate) fn is_right(&self) -> bool {
+        self.wrong == 0 && self.errors.is_empty()
+    }
+
+    /// One line for people.
+    pub(crate) fn line(&self) -> String {
+        let name = serde_json::to_value(self.kind).unwrap_or_default();
+        let name = name.as_str().unwrap_or_default();
+        if !self.supported {
+            return format!("{name:<24} n/a");
+        }
+        let time = &self.service_time;
+        let cpu = self.server_cpu_ms_per_question.map_or("-".into(), |cpu| format!("{cpu:.2}"));
+        let mut line = format!(
+            "{name:<24} {:>6} asked {:>8.1}/s  mean {:>8.2} p50 {:>8.2} p99 {:>8.2} max {:>8.2} ms  \
+             server {cpu:>8} ms  {} judged, {} wrong",
+            self.asked,
+            self.per_second,
+            time.mean_ms,
+            time.p50_ms,
+            time.p99_ms,
+            time.max_ms,
+            self.judged,
+            self.wrong
+        );
+        for (what, count) in self.errors.iter().take(DESCRIBED_MAX) {
+            line.push_str(&format!("\n    error: {count} x {what}"));
+        }
+        for what in &self.wrong_described {
+            line.push_str(&format!("\n    wrong: {what}"));
+        }
+        line
+    }
+}
