@@ -64,8 +64,9 @@ pub trait Disk: Send + Sync + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes names created, renamed and removed in `dir` durable. After an error the names
-    /// concerned may be lost, even when a later call succeeds.
+    /// Makes names created, renamed and removed in `dir` durable. After an error each of them may
+    /// or may not be; unlike with bytes a later call that succeeds makes them so, because file
+    /// systems journal names.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock of a directory; it is released when the returned guard is dropped
     /// or the process ends in whatever way. `ErrorKind::WouldBlock` when someone else holds it.

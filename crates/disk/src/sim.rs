@@ -257,10 +257,7 @@ impl Disk for SimDisk {
                 machine.names.sync(dir);
                 Ok(())
             }
-            Verdict::Fault(kind) => {
-                machine.names.lose(dir);
-                Err(kind.error())
-            }
+            Verdict::Fault(kind) => Err(kind.error()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Content: the bytes of one file, and what of them a power cut leaves.
 
 use super::fate::{Fate, Mood};
-use super::faults::Verdict;
+use super::faults::{FaultKind, Verdict};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,7 +54,10 @@ impl Content {
                 Ok(())
             }
             Verdict::Fault(kind) => {
-                self.unsynced.iter_mut().for_each(|extent| extent.lost = true);
+                // The system gives up bytes that the device refused, not those of a process that
+                // died while it waited.
+                let refused = kind == FaultKind::SyncError;
+                self.unsynced.iter_mut().for_each(|extent| extent.lost |= refused);
                 Err(kind.error())
             }
         }

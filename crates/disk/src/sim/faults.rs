@@ -8,9 +8,9 @@ pub enum FaultKind {
     /// The power fails during a mutating operation (append, create, rename, remove, truncate, a new
     /// directory, a sync): this operation and all later ones of any sort fail.
     Crash,
-    /// A sync of a file or directory fails. As on Linux its unsynced bytes or names are given up:
-    /// they are still visible, but whether they survive a power cut is chance, even when a later
-    /// sync succeeds.
+    /// A sync of a file or directory fails. As on Linux a file's unsynced bytes are given up: they
+    /// can still be read, but whether they survive a power cut is chance, even when a later sync
+    /// succeeds. Names stay as they were: not durable until a sync succeeds.
     SyncError,
     /// The disk is full for that many appends and creations, starting with the one hit; an append
     /// leaves a prefix of its bytes. Then space returns.

@@ -24,8 +24,6 @@ struct Entry {
     change: Change,
     /// Directories that must still be synced.
     unsynced: Vec<PathBuf>,
-    /// A sync failed: no later one makes the change durable.
-    lost: bool,
 }
 
 /// One change of names. It refers to the file itself, so that it means the same whichever of the
@@ -71,24 +69,17 @@ impl Names {
     fn record(&mut self, change: Change) {
         change.apply(&mut self.current);
         let unsynced = change.dirs();
-        self.log.push(Entry { change, unsynced, lost: false });
+        self.log.push(Entry { change, unsynced });
     }
 
     /// Makes the changes in `dir` durable.
     pub(super) fn sync(&mut self, dir: &Path) {
-        for entry in self.log.iter_mut().filter(|entry| !entry.lost) {
+        for entry in &mut self.log {
             entry.unsynced.retain(|unsynced| unsynced != dir);
         }
         let done = self.log.iter().take_while(|entry| entry.unsynced.is_empty()).count();
         for entry in self.log.drain(..done) {
             entry.change.apply(&mut self.durable);
-        }
-    }
-
-    /// Gives the unsynced changes in `dir` up: a sync failed.
-    pub(super) fn lose(&mut self, dir: &Path) {
-        for entry in &mut self.log {
-            entry.lost |= entry.unsynced.iter().any(|unsynced| unsynced == dir);
         }
     }
 
@@ -99,8 +90,8 @@ impl Names {
             let survives = entry.unsynced.is_empty()
                 || match mood {
                     Mood::Harsh => false,
-                    Mood::Kind if !entry.lost => true,
-                    Mood::Kind | Mood::Mixed => fate.percent(50),
+                    Mood::Kind => true,
+                    Mood::Mixed => fate.percent(50),
                 };
             if survives {
                 entry.change.apply(&mut map);
