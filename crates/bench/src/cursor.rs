@@ -104,11 +104,6 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// The step that is being sent.
-    pub(crate) fn step(&self) -> u64 {
-        self.step
-    }
-
     /// The next row, or none at the end of the share.
     pub(crate) fn row(&mut self) -> Option<Row<'_>> {
         if let Some((source, step, table)) = self.repeat.take() {

@@ -24,6 +24,8 @@ pub(crate) enum Dialect {
     TickTock,
     /// PromQL at `/api/v1/query` and `/api/v1/query_range`
     PromQl,
+    /// PromQL over names that still carry OpenTSDB's dot
+    PromQlDotted,
     /// QuestDB's SQL at `/exec`
     QuestSql,
 }
@@ -50,7 +52,8 @@ impl Dialect {
             Dialect::InfluxQl => influxql::requests(fleet, question),
             Dialect::OpenTsdb => opentsdb::requests(fleet, question, false),
             Dialect::TickTock => opentsdb::requests(fleet, question, true),
-            Dialect::PromQl => promql::requests(fleet, question),
+            Dialect::PromQl => promql::requests(fleet, question, "_"),
+            Dialect::PromQlDotted => promql::requests(fleet, question, "."),
             Dialect::QuestSql => questdb::requests(fleet, question),
         }
     }
@@ -70,7 +73,9 @@ impl Dialect {
             Dialect::InfluxQl => influxql::read(fleet, question, &reply, answer),
             Dialect::OpenTsdb => opentsdb::read(fleet, question, &reply, false, answer),
             Dialect::TickTock => opentsdb::read(fleet, question, &reply, true, answer),
-            Dialect::PromQl => promql::read(fleet, question, request, &reply, answer),
+            Dialect::PromQl | Dialect::PromQlDotted => {
+                promql::read(fleet, question, request, &reply, answer)
+            }
             Dialect::QuestSql => questdb::read(fleet, question, &reply, answer),
         };
         read.ok_or_else(|| {

@@ -162,6 +162,9 @@ impl Fleet {
             let bits = draws.lane(lane as u64);
             held(field.kind, field.law.value(*own, states, time_ms, bits))
         }));
+        if self.shape.profile == Profile::Wind {
+            profile::wind::physics(&self.shape, source, step, time_ms, out);
+        }
     }
 
     /// As [`Fleet::values`] for a single field; `state` is that field's.
@@ -187,7 +190,7 @@ impl Fleet {
     /// Whether single fields can be asked for on their own, in any order within a step.
     pub(crate) fn separable(&self) -> bool {
         let derives = self.tables.iter().flat_map(|t| &t.fields).any(|field| field.law.derives());
-        !derives
+        !derives && self.shape.profile != Profile::Wind
     }
 
     /// The table and the field at `place` among all fields of a source.

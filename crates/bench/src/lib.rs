@@ -40,6 +40,8 @@ mod sink;
 mod target;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod track;
 mod verify;
 

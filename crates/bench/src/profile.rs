@@ -10,6 +10,9 @@ mod churn;
 mod iotdb;
 mod sparse;
 mod tsbs_cpu;
+mod tsbs_devops;
+mod tsbs_iot;
+pub(crate) mod wind;
 
 pub(crate) use iotdb::ROWS_REPEATED;
 pub(crate) use sparse::reports as sparse_reports;
@@ -20,10 +23,16 @@ pub(crate) use sparse::reports as sparse_reports;
 pub(crate) enum Profile {
     /// TSBS cpu-only: hosts with ten labels and ten whole numbers between 0 and 100
     TsbsCpu,
+    /// TSBS devops: nine measurements and 101 fields a host
+    TsbsDevops,
+    /// TSBS iot: trucks that report positions and diagnostics
+    TsbsIot,
     /// iotdb-benchmark's functions of time, values with two decimals
     Iotdb,
     /// the same with its table of 100 rows, shared by all devices, of whole numbers
     IotdbRepeating,
+    /// A wind farm: turbines with 50 or 150 sensors
+    Wind,
     /// Containers that live for an hour on average and are replaced
     Churn,
     /// Sources that report at one step in ten
@@ -35,6 +44,7 @@ impl Profile {
     pub(crate) fn interval_ms(self) -> i64 {
         match self {
             Profile::Iotdb | Profile::IotdbRepeating => 5_000,
+            Profile::Wind => 7_000,
             Profile::Churn => 15_000,
             _ => 10_000,
         }
@@ -44,6 +54,7 @@ impl Profile {
     pub(crate) fn fields(self) -> usize {
         match self {
             Profile::Iotdb | Profile::IotdbRepeating => 10,
+            Profile::Wind => 50,
             Profile::Churn => 5,
             Profile::Sparse => 4,
             _ => 0,
@@ -55,17 +66,23 @@ impl Profile {
 pub(crate) fn tables(shape: &Shape) -> Vec<Table> {
     match shape.profile {
         Profile::TsbsCpu => vec![tsbs_cpu::table()],
+        Profile::TsbsDevops => tsbs_devops::tables(),
+        Profile::TsbsIot => tsbs_iot::tables(),
         Profile::Iotdb | Profile::IotdbRepeating => vec![iotdb::table(shape)],
+        Profile::Wind => vec![wind::table(shape)],
         Profile::Churn => vec![churn::table(shape)],
         Profile::Sparse => vec![sparse::table(shape)],
     }
 }
 
 /// Appends the labels of `source` in `table` at `step`.
-pub(crate) fn labels(shape: &Shape, source: u64, step: u64, _table: usize, out: &mut Vec<Label>) {
+pub(crate) fn labels(shape: &Shape, source: u64, step: u64, table: usize, out: &mut Vec<Label>) {
     match shape.profile {
         Profile::TsbsCpu => tsbs_cpu::labels(shape, source, out),
+        Profile::TsbsDevops => tsbs_devops::labels(shape, source, table, out),
+        Profile::TsbsIot => tsbs_iot::labels(shape, source, out),
         Profile::Iotdb | Profile::IotdbRepeating => iotdb::labels(source, out),
+        Profile::Wind => wind::labels(source, out),
         Profile::Churn => churn::labels(shape, source, step, out),
         Profile::Sparse => sparse::labels(source, out),
     }

@@ -112,12 +112,6 @@ impl Watched {
     }
 }
 
-/// CPU time of this process, milliseconds.
-pub(crate) fn own_cpu_ms() -> u64 {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    cpu_ticks(&stat).map_or(0, |(user, system)| (user + system) * 1000 / TICKS_PER_SECOND)
-}
-
 /// CPU time of the calling thread, nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -83,9 +83,8 @@ impl Target {
             Target::Opentsdb | Target::OpentsdbPut => Some(Dialect::OpenTsdb),
             Target::Ticktock | Target::TicktockTcp => Some(Dialect::TickTock),
             Target::TicktockPut => Some(Dialect::OpenTsdb),
-            Target::Victoriametrics | Target::VictoriametricsText | Target::VictoriametricsPut => {
-                Some(Dialect::PromQl)
-            }
+            Target::Victoriametrics | Target::VictoriametricsText => Some(Dialect::PromQl),
+            Target::VictoriametricsPut => Some(Dialect::PromQlDotted),
             Target::Questdb => Some(Dialect::QuestSql),
             Target::Null | Target::NullPut => None,
         }

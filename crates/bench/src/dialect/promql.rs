@@ -8,15 +8,15 @@ use crate::fleet::Fleet;
 use crate::http::escape;
 use crate::question::{Answer, Ask, Function, Question};
 
-pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+pub(super) fn requests(fleet: &Fleet, question: &Question, dot: &str) -> Option<Vec<Request>> {
     let table = fleet.tables.get(question.table)?;
     let metrics = measurements(table, &question.sources);
     let mut requests = Vec::new();
     for field in question.fields.iter().copied() {
         let name = &table.fields.get(field)?.name;
         let metric = match metrics.as_slice() {
-            [metric] => format!("__name__=\"{metric}_{name}\""),
-            metrics => format!("__name__=~\"({})_{name}\"", metrics.join("|")),
+            [metric] => format!("__name__=\"{metric}{dot}{name}\""),
+            metrics => format!("__name__=~\"({}){dot}{name}\"", metrics.join("|")),
         };
         let source = match names(fleet, question) {
             None => String::new(),

@@ -1,0 +1,349 @@
+//! The tool's proofs about itself: the data are what they claim to be whoever generates them, and
+//! a server that stalls, lies or is faster than the client shows as such.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::cursor::{Cursor, Share, is_present};
+use crate::disorder::{Delay, Disorder, Shuffle};
+use crate::encode::{Encoder, Format, Precision};
+use crate::feed::Feed;
+use crate::fleet::Fleet;
+use crate::load::{Load, fill};
+use crate::oracle::Oracle;
+use crate::pace::Pace;
+use crate::profile::Profile;
+use crate::question::{Answer, Ask, Function, Question, Sources, compare};
+use crate::result::LoadResult;
+use crate::run::measure;
+use crate::server::Watched;
+use crate::sink::{self, Stall};
+use crate::target::Target;
+use crate::testing::{cpu_fleet, fleet};
+
+/// (table, source, step, field) and value of everything that a share sends, repeats counted.
+type Sent = BTreeMap<(usize, u64, u64, usize), (i64, u32)>;
+
+fn sent(fleet: &Fleet, disorder: Disorder, connections: u64, steps: u64, block: u64) -> Sent {
+    let mut sent = Sent::new();
+    for at in 0..connections {
+        let share = Share::of(fleet, at, connections, 0..steps, block);
+        let mut cursor = Cursor::new(fleet, disorder, share);
+        while let Some(row) = cursor.row() {
+            for (lane, value) in row.values.iter().enumerate().filter(|(_, v)| is_present(**v)) {
+                let key = (row.table, row.source, row.step, row.first_field + lane);
+                let cell = sent.entry(key).or_insert((*value, 0));
+                assert_eq!(cell.0, *value, "a repeated row changed its values");
+                cell.1 += 1;
+            }
+        }
+    }
+    sent
+}
+
+#[test]
+fn first_lines_are_pinned() {
+    let first = |profile| {
+        let fleet = fleet(profile, 10);
+        let share = Share::of(&fleet, 0, 1, 0..2, 1);
+        let mut feed = Feed::new(&fleet, Disorder::default(), share, Format::Lines, 1);
+        let mut encoder = Encoder::new(&fleet, Format::Lines, Precision::Ms);
+        let mut body = Vec::new();
+        fill(&mut feed, &mut encoder, &mut body);
+        String::from_utf8(body).unwrap()
+    };
+    assert_eq!(
+        first(Profile::TsbsCpu),
+        "cpu,hostname=host_0,region=ap-southeast-1,datacenter=ap-southeast-1b,rack=32,\
+         os=Ubuntu16.10,arch=x64,team=SF,service=6,service_version=0,service_environment=staging \
+         usage_user=36i,usage_system=27i,usage_idle=20i,usage_nice=88i,usage_iowait=77i,\
+         usage_irq=74i,usage_softirq=40i,usage_steal=73i,usage_guest=33i,usage_guest_nice=70i \
+         1767225600000\n"
+    );
+    let line = first(Profile::TsbsIot);
+    assert!(line.starts_with("readings,name=truck_0,fleet="), "{line}");
+    let line = first(Profile::Wind);
+    assert!(line.starts_with("turbine,farm=f0,device=d0 wind_speed="), "{line}");
+    let line = first(Profile::Iotdb);
+    assert!(line.starts_with("g_0,device=d_0 s_0="), "{line}");
+}
+
+#[test]
+fn tsbs_walks_keep_their_bounds_and_their_step() {
+    let fleet = cpu_fleet(20);
+    let sent = sent(&fleet, Disorder::default(), 1, 400, 1);
+    let (mut squares, mut count, mut at_bounds) = (0.0, 0.0, 0);
+    for ((_, source, step, field), (value, _)) in &sent {
+        assert!((0..=100).contains(value));
+        at_bounds += u64::from(*value == 0 || *value == 100);
+        if let Some((before, _)) =
+            step.checked_sub(1).and_then(|s| sent.get(&(0, *source, s, *field)))
+            && (10..90).contains(before)
+        {
+            squares += (value - before).pow(2) as f64;
+            count += 1.0;
+        }
+    }
+    assert_eq!(sent.len(), 20 * 400 * 10);
+    // Cutting a normal step to whole numbers adds a twelfth twice to its variance of one.
+    let variance = squares / count;
+    assert!((variance - 1.0 - 2.0 / 12.0).abs() < 0.03, "{variance}");
+    assert!(at_bounds > 0, "some walk must have touched a bound");
+}
+
+#[test]
+fn any_number_of_connections_sends_the_same_rows() {
+    for profile in [Profile::TsbsCpu, Profile::TsbsDevops, Profile::Churn, Profile::Sparse] {
+        let fleet = fleet(profile, 23);
+        let whole = sent(&fleet, Disorder::default(), 1, 30, 1);
+        assert!(!whole.is_empty());
+        for (connections, block) in [(4, 1), (16, 1), (3, 7)] {
+            assert_eq!(whole, sent(&fleet, Disorder::default(), connections, 30, block));
+        }
+    }
+}
+
+#[test]
+fn order_and_lateness_change_no_value() {
+    let fleet = cpu_fleet(17);
+    let tidy = sent(&fleet, Disorder::default(), 2, 60, 1);
+    for shuffle in [Shuffle::Sources, Shuffle::Series] {
+        assert_eq!(tidy, sent(&fleet, Disorder { shuffle, ..Disorder::default() }, 2, 60, 1));
+    }
+    for delay in [Delay::Uniform, Delay::Exponential, Delay::Pareto, Delay::Poisson] {
+        let late = Disorder { late: 0.5, late_steps_max: 20, delay, ..Disorder::default() };
+        assert_eq!(tidy, sent(&fleet, late, 2, 60, 1));
+    }
+}
+
+#[test]
+fn disorder_has_the_asked_shares() {
+    let fleet = cpu_fleet(50);
+    let all = (50 * 100 * 10) as f64;
+    let close = |found: f64, wanted: f64| (found - wanted).abs() < 0.02;
+    let gaps = sent(&fleet, Disorder { gaps: 0.2, ..Disorder::default() }, 1, 100, 1);
+    assert!(close(gaps.len() as f64 / all, 0.8));
+    let missing = Disorder { missing_fields: 0.3, ..Disorder::default() };
+    assert!(close(sent(&fleet, missing, 1, 100, 1).len() as f64 / all, 0.7));
+    let twice = sent(&fleet, Disorder { repeated: 0.1, ..Disorder::default() }, 1, 100, 1);
+    let again = twice.values().filter(|cell| cell.1 == 2).count();
+    assert!(close(again as f64 / all, 0.1) && twice.len() as f64 == all);
+    let late = Disorder { late: 0.4, late_steps_max: 10, ..Disorder::default() };
+    let mut cursor = Cursor::new(&fleet, late, Share::of(&fleet, 0, 1, 0..100, 1));
+    let (mut newest, mut behind, mut rows) = (0, 0.0, 0.0);
+    while let Some(row) = cursor.row() {
+        behind += f64::from(u8::from(row.step < newest));
+        assert!(row.step + 10 >= newest);
+        newest = newest.max(row.step);
+        rows += 1.0;
+    }
+    assert!(close(behind / rows, 0.4), "{behind} of {rows}");
+}
+
+#[test]
+fn all_formats_carry_the_same_values() {
+    let fleet = fleet(Profile::Iotdb, 7);
+    let lines = |format| {
+        let share = Share::of(&fleet, 0, 1, 0..3, 1);
+        let mut feed = Feed::new(&fleet, Disorder::default(), share, format, 1_000_000);
+        let mut encoder = Encoder::new(&fleet, format, Precision::Ms);
+        let mut body = Vec::new();
+        assert_eq!(fill(&mut feed, &mut encoder, &mut body), 7 * 3 * 10);
+        String::from_utf8(body).unwrap()
+    };
+    let puts = lines(Format::Puts);
+    let objects: serde_json::Value = serde_json::from_str(&lines(Format::Json)).unwrap();
+    let text = lines(Format::Prometheus);
+    let influx = lines(Format::Lines);
+    assert_eq!(puts.lines().count(), 210);
+    let rows = puts.lines().zip(objects.as_array().unwrap()).zip(text.lines());
+    for ((put, object), text) in rows {
+        let words: Vec<&str> = put.split(' ').collect();
+        let [verb, metric, time, value, device] = words[..] else { panic!("{put}") };
+        assert_eq!(verb, "put");
+        assert_eq!(object["metric"], metric);
+        assert_eq!(object["timestamp"].to_string(), time);
+        assert_eq!(object["value"].as_f64(), value.parse().ok());
+        let device = device.strip_prefix("device=").unwrap();
+        assert_eq!(object["tags"]["device"], device);
+        let name = metric.replace('.', "_");
+        assert_eq!(text, format!("{name}{{device=\"{device}\"}} {value} {time}"));
+        let (group, field) = metric.split_once('.').unwrap();
+        let head = format!("{group},device={device} ");
+        let line = influx.lines().find(|l| l.starts_with(&head) && l.ends_with(time)).unwrap();
+        assert!(line.contains(&format!("{field}={value}")), "{line}");
+    }
+}
+
+fn oracle<'a>(fleet: &'a Fleet, steps: u64) -> Oracle<'a> {
+    Oracle {
+        fleet,
+        disorder: Disorder::default(),
+        first_source: 0,
+        end_source: fleet.shape.sources,
+        first_step: 0,
+        end_step: steps,
+    }
+}
+
+/// What a stupid walk over everything sent says.
+fn brute_force(fleet: &Fleet, question: &Question, bucket_ms: i64) -> Answer {
+    let mut buckets: BTreeMap<(u64, i64), Vec<f64>> = BTreeMap::new();
+    for ((_, source, step, field), (value, _)) in sent(fleet, Disorder::default(), 1, 200, 1) {
+        let time_ms = fleet.time_ms(step);
+        if field == 0 && time_ms >= question.from_ms && time_ms < question.to_ms {
+            let bucket = time_ms / bucket_ms * bucket_ms;
+            buckets.entry((source, bucket)).or_default().push(value as f64);
+        }
+    }
+    let mut answer = Answer::default();
+    for ((source, bucket), values) in buckets {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        answer.push((format!("host_{source}"), 0), bucket, mean);
+    }
+    answer
+}
+
+fn hourly(fleet: &Fleet) -> Question {
+    Question {
+        table: 0,
+        fields: vec![0],
+        sources: Sources::All,
+        from_ms: fleet.time_ms(6),
+        to_ms: fleet.time_ms(186),
+        ask: Ask::Aggregate {
+            function: Function::Mean,
+            per_series: true,
+            bucket_ms: Some(600_000),
+        },
+    }
+}
+
+#[test]
+fn the_oracle_agrees_with_a_walk_over_everything_sent() {
+    let fleet = cpu_fleet(9);
+    let question = hourly(&fleet);
+    let expected = brute_force(&fleet, &question, 600_000);
+    assert!(expected.len() > 9);
+    assert_eq!(compare(&expected, &oracle(&fleet, 200).answer(&question), &question.ask), Ok(()));
+}
+
+#[test]
+fn lying_servers_are_caught() {
+    let fleet = cpu_fleet(9);
+    let question = hourly(&fleet);
+    let right = oracle(&fleet, 200);
+    let expected = right.answer(&question);
+    let judged = |answer: &Answer| compare(&expected, answer, &question.ask);
+    // A window that is a step too long at either end.
+    let step = fleet.shape.interval_ms;
+    for (from, to) in [(-step, 0), (0, step), (step, 0), (0, -step)] {
+        let mut shifted = question.clone();
+        (shifted.from_ms, shifted.to_ms) = (question.from_ms + from, question.to_ms + to);
+        assert!(judged(&right.answer(&shifted)).is_err(), "window {from} {to}");
+    }
+    // Buckets of another length or grid.
+    for bucket in [599_000, 601_000, 300_000] {
+        let mut other = question.clone();
+        other.ask =
+            Ask::Aggregate { function: Function::Mean, per_series: true, bucket_ms: Some(bucket) };
+        assert!(judged(&right.answer(&other)).is_err(), "bucket {bucket}");
+    }
+    // A single lost sample, seen by its series' count.
+    let mut count = question.clone();
+    count.ask = Ask::Aggregate { function: Function::Count, per_series: true, bucket_ms: None };
+    let exact = right.answer(&count);
+    let mut lossy = exact.clone();
+    lossy.rows.get_mut(&("host_4".to_owned(), 0)).unwrap()[0].1 -= 1.0;
+    assert!(compare(&exact, &lossy, &count.ask).is_err());
+    // Rows out of order.
+    let mut swapped = expected.clone();
+    swapped.rows.values_mut().next().unwrap().swap(0, 1);
+    assert!(judged(&swapped).is_err());
+}
+
+fn load<'a>(fleet: &'a Fleet, address: String, pace: Pace, seconds: f64) -> Load<'a> {
+    Load {
+        fleet,
+        disorder: Disorder::default(),
+        target: Target::Null,
+        address,
+        precision: Precision::Ns,
+        connections: 2,
+        batch: 1,
+        steps: 0..u64::MAX,
+        block: 1,
+        pace,
+        limit: Some(Duration::from_secs_f64(seconds)),
+        ack: None,
+        progress: false,
+    }
+}
+
+fn run(load: &Load<'_>) -> LoadResult {
+    measure(load, &Watched::default(), Duration::ZERO).unwrap().0
+}
+
+#[test]
+fn a_stalling_server_shows_in_the_latency_from_the_intended_start() {
+    let fleet = cpu_fleet(10);
+    let stall = Stall { every: Duration::from_secs(2), pause: Duration::from_millis(400) };
+    let address = sink::start(Some(stall)).unwrap().to_string();
+    let pace = Pace::Fixed { requests_per_second: 400.0 };
+    let result = run(&load(&fleet, address, pace, 4.0));
+    // One request in five is due within a pause, at any time of it with the same chance.
+    let intended = result.write.intended_latency;
+    assert!((300.0..450.0).contains(&intended.p99_ms), "{intended:?}");
+    // What a closed-loop tool would report: two requests per pause of hundreds.
+    let service = result.write.service_time;
+    assert!(service.p95_ms < 100.0, "{service:?}");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate() {
+    let fleet = cpu_fleet(10);
+    let address = sink::start(None).unwrap().to_string();
+    for pace in [
+        Pace::Fixed { requests_per_second: 500.0 },
+        // Ten sources at ten-second intervals sped up to a rate of 500 requests a second.
+        Pace::Phased { interval_ms: 20 },
+    ] {
+        let result = run(&load(&fleet, address.clone(), pace, 2.0));
+        let rate = result.write.requests as f64 / 2.0;
+        assert!((rate / 500.0 - 1.0).abs() < 0.02, "{pace:?}: {rate}");
+    }
+}
+
+#[test]
+fn an_overloaded_client_says_so() {
+    let fleet = cpu_fleet(10);
+    let address = sink::start(None).unwrap().to_string();
+    // Each request is a thousand rows, and no server could be asked for so many.
+    let pace = Pace::Fixed { requests_per_second: 1e6 };
+    let mut load = load(&fleet, address, pace, 0.5);
+    load.batch = 1000;
+    let result = run(&load);
+    assert!(result.client.limited.is_some());
+    assert!(result.table().contains("client-limited"));
+}
+
+#[test]
+fn streams_deliver_everything_before_they_close() {
+    let fleet = cpu_fleet(50);
+    let address = sink::start(None).unwrap().to_string();
+    let mut load = load(&fleet, address, Pace::Closed { think_ms: 0 }, 60.0);
+    (load.target, load.batch, load.steps) = (Target::NullPut, 100, 0..20);
+    let result = run(&load);
+    assert_eq!(result.write.points_acked, 50 * 20 * 10);
+    assert!(result.write.errors.is_empty());
+}
+
+#[test]
+fn a_server_that_is_gone_is_an_error_not_a_hang() {
+    let fleet = cpu_fleet(10);
+    // A port that was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let result = run(&load(&fleet, free.to_string(), Pace::Closed { think_ms: 0 }, 0.2));
+    assert_eq!(result.write.points_acked, 0);
+    assert!(!result.is_right());
+}
