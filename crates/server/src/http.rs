@@ -8,7 +8,7 @@ mod reply;
 mod routes;
 
 pub(crate) use body::Budget;
-pub(crate) use reply::{Aborted, Content, PLAIN, Piece, Reply, accepts_gzip};
+pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};

@@ -15,6 +15,7 @@ mod lines;
 mod listen;
 pub mod logging;
 mod metrics;
+mod query;
 mod replies;
 mod server;
 mod shared;

@@ -1,4 +1,6 @@
-//! OpenTSDB's HTTP API.
+//! OpenTSDB's HTTP API: dispatch, and writes. Questions are in [`ask`].
+
+mod ask;
 
 use super::{Call, Reply, ack, body, status_of, status_of_wait, store};
 use crate::ingest;
@@ -9,22 +11,28 @@ use crate::telnet::options;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
 use foliot_proto_opentsdb::{
-    Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, decode_json, put_answer,
-    put_timeout,
+    Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, aggregators_json, decode_json,
+    dropcaches_json, filters_json, put_answer, put_timeout, serializers_json, status_json,
 };
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
+    let json = |text: String| Ok(Reply::json(StatusCode::OK, text));
     let outcome = match endpoint {
         Endpoint::Put => put(shared, call).await,
-        Endpoint::Version => Ok(Reply::json(StatusCode::OK, shared.build.to_json())),
+        Endpoint::Query | Endpoint::Graph => ask::query(shared, endpoint, call).await,
+        Endpoint::Suggest => ask::suggest(shared, call).await,
+        Endpoint::Aggregators => json(aggregators_json()),
+        Endpoint::Filters => json(filters_json()),
+        Endpoint::Serializers => json(serializers_json()),
+        Endpoint::Status => json(status_json().to_owned()),
+        Endpoint::DropCaches => json(dropcaches_json().to_owned()),
+        Endpoint::Version => json(shared.build.to_json()),
         Endpoint::VersionText => {
             Ok(Reply::new(StatusCode::OK, super::PLAIN, shared.build.to_text()))
         }
-        Endpoint::Status => Ok(Reply::json(StatusCode::OK, "{\"status\":\"ok\"}")),
-        _ => Err(refuse(&HttpError::new(404, "Endpoint not found"))),
     };
     outcome.unwrap_or_else(|reply| reply)
 }

@@ -1,5 +1,6 @@
 //! Answers: status, headers and a body that is there or streams.
 
+use crate::query::Failure;
 use crate::stream::Phase;
 use flate2::{Compression, write::GzEncoder};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
@@ -29,13 +30,65 @@ pub(crate) struct Reply {
 #[derive(Debug)]
 pub(crate) enum Content {
     Full(Vec<u8>),
-    /// Pieces as they are made. A piece that is an error ends the connection, so that the client
-    /// cannot take half an answer for a whole one.
-    Pieces(mpsc::Receiver<Piece>),
+    /// Pieces as they are made.
+    Pieces(Pieces),
 }
 
-/// A piece of a body, or the reason why there will be no more.
-pub(crate) type Piece = Result<Vec<u8>, Aborted>;
+/// A step of an answer that is being made.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A piece; more will follow.
+    Piece(Vec<u8>),
+    /// The last piece.
+    Last(Vec<u8>),
+    /// There will be no more, and what was sent is not an answer.
+    Failed(Failure),
+}
+
+/// An answer that is being made. When it is dropped, `_leaver` tells whoever makes it.
+pub(crate) struct Pieces {
+    first: Vec<u8>,
+    rest: Option<mpsc::Receiver<Message>>,
+    _leaver: Box<dyn Send>,
+}
+
+impl Pieces {
+    pub(crate) fn new(
+        first: Vec<u8>,
+        rest: mpsc::Receiver<Message>,
+        leaver: Box<dyn Send>,
+    ) -> Self {
+        Self { first, rest: Some(rest), _leaver: leaver }
+    }
+
+    /// The next piece. One that is an error ends the connection, so that the client cannot take half
+    /// an answer for a whole one.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, Aborted>>> {
+        if !self.first.is_empty() {
+            return Poll::Ready(Some(Ok(std::mem::take(&mut self.first))));
+        }
+        let Some(rest) = &mut self.rest else { return Poll::Ready(None) };
+        let Poll::Ready(message) = rest.poll_recv(cx) else { return Poll::Pending };
+        Poll::Ready(match message {
+            Some(Message::Piece(bytes)) => Some(Ok(bytes)),
+            Some(Message::Last(bytes)) => {
+                self.rest = None;
+                (!bytes.is_empty()).then_some(Ok(bytes))
+            }
+            Some(Message::Failed(failure)) => {
+                log::warn!("an answer was broken off: {}", failure.message);
+                Some(Err(Aborted))
+            }
+            None => Some(Err(Aborted)),
+        })
+    }
+}
+
+impl std::fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pieces").finish_non_exhaustive()
+    }
+}
 
 /// An answer ended before it was complete.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +112,11 @@ impl Reply {
     /// An answer without a body.
     pub(crate) fn empty(status: StatusCode) -> Self {
         Self { status, headers: Vec::new(), content: Content::Full(Vec::new()) }
+    }
+
+    /// An answer whose body is still being made.
+    pub(crate) fn streaming(kind: &'static str, pieces: Pieces) -> Self {
+        Self { content: Content::Pieces(pieces), ..Self::new(StatusCode::OK, kind, "") }
     }
 
     pub(crate) fn json(status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
@@ -158,9 +216,9 @@ impl Body for ReplyBody {
                 let body = Bytes::from(std::mem::take(body));
                 Poll::Ready(Some(Ok(Frame::data(body))))
             }
-            Content::Pieces(pieces) => pieces
-                .poll_recv(cx)
-                .map(|piece| Some(piece?.map(|bytes| Frame::data(Bytes::from(bytes))))),
+            Content::Pieces(pieces) => {
+                pieces.poll(cx).map(|piece| Some(piece?.map(|bytes| Frame::data(bytes.into()))))
+            }
         }
     }
 

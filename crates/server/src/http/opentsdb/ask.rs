@@ -1,0 +1,194 @@
+//! Questions to OpenTSDB's HTTP API: `/api/query`, `/q`, `/api/suggest`.
+
+use super::{Call, refuse, refuse_with, store};
+use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
+use crate::metrics::now_ns;
+use crate::query::{self, Failure, Job, Work};
+use crate::shared::Shared;
+use foliot_engine::{Listed, Snapshot, SymbolKind};
+use foliot_exec::Ran;
+use foliot_model::{
+    DEFAULT_FIELD, DEFAULT_NAMESPACE, Matcher, NANOS_PER_MILLI, Name, Selector, Test,
+};
+use foliot_plan::What;
+use foliot_proto_opentsdb::{
+    Encoder, Endpoint, HttpError, HttpRequest, LineEncoder, Request, RequiredName, Suggest, Tsuid,
+};
+use hyper::StatusCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Longest text of a query: enough for thousands of filter values, and soon parsed.
+const QUERY_BYTES_MAX: usize = 1 << 20;
+
+/// `/api/query`, and `/q` in its form for scripts.
+pub(super) async fn query(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
+    store(shared)?;
+    let gzip = accepts_gzip(&call.headers);
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    check_size(text.bytes.len())?;
+    let request = HttpRequest {
+        method: &call.method,
+        path: &call.path,
+        query: &call.query,
+        body: &text.bytes,
+    };
+    let now_ms = now_ns() / NANOS_PER_MILLI;
+    let is_graph = endpoint == Endpoint::Graph;
+    let parsed = match is_graph {
+        true => Request::parse_graph(&request, now_ms),
+        false => Request::parse(&request, now_ms),
+    };
+    let request = parsed.map_err(|error| refuse(&error))?;
+    let kind = if is_graph { PLAIN } else { reply::JSON };
+    let job: Job = Box::new(move |work| match is_graph {
+        true => run_lines(&request, work),
+        false => run_json(&request, work),
+    });
+    query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
+}
+
+fn refuse_failure(failure: Failure) -> Reply {
+    refuse_with(failure.status, failure.message)
+}
+
+fn check_size(bytes: usize) -> Result<(), Reply> {
+    match bytes > QUERY_BYTES_MAX {
+        true => {
+            let text = format!("The query is longer than {QUERY_BYTES_MAX} bytes");
+            Err(refuse_with(StatusCode::PAYLOAD_TOO_LARGE, text))
+        }
+        false => Ok(()),
+    }
+}
+
+fn run_json(request: &Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
+    let began = Instant::now();
+    let snapshot = work.snapshot;
+    let plans = plans(request, snapshot)?;
+    let mut encoder = Encoder::new(request, Box::new(|sid| tsuid_of(snapshot, sid)));
+    let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
+    let summary = [
+        ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
+        ("emittedDPs", ran.samples_answered as f64),
+        ("rawDatapoints", ran.samples_scanned as f64),
+        ("timeSeries", ran.series_selected as f64),
+    ];
+    encoder.finish(&summary, work.out());
+    Ok(ran)
+}
+
+fn run_lines(request: &Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
+    let plans = plans(request, work.snapshot)?;
+    let encoder = LineEncoder::new(request);
+    work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))
+}
+
+fn failure(error: HttpError) -> Failure {
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
+    Failure::new(status, error.message)
+}
+
+/// The query's plans, once all names it needs were found.
+fn plans(request: &Request, snapshot: &Snapshot) -> Result<Vec<foliot_plan::Series>, Failure> {
+    for name in request.required_names() {
+        if !exists(snapshot, &name) {
+            return Err(failure(name.error()));
+        }
+    }
+    Ok(request.plans(DEFAULT_NAMESPACE, &mut |tsuid| resolve(snapshot, tsuid)))
+}
+
+fn exists(snapshot: &Snapshot, name: &RequiredName<'_>) -> bool {
+    match name {
+        RequiredName::Metric(metric) => {
+            let selector = Request::metric_selector(DEFAULT_NAMESPACE, metric);
+            !snapshot.list(&Listed::Measurements, &selector, "", 0, 1).is_empty()
+        }
+        RequiredName::TagKey(name) => snapshot.symbol_id(SymbolKind::LabelName, name).is_some(),
+        RequiredName::TagValue(value) => {
+            snapshot.symbol_id(SymbolKind::LabelValue, value).is_some()
+        }
+    }
+}
+
+/// The stored series of a TSUID.
+fn resolve(snapshot: &Snapshot, tsuid: &Tsuid) -> Vec<u32> {
+    selector_of(snapshot, tsuid).map_or_else(Vec::new, |selector| snapshot.select(&selector))
+}
+
+fn selector_of(snapshot: &Snapshot, tsuid: &Tsuid) -> Option<Selector> {
+    let measurement = snapshot.symbol_name(SymbolKind::Measurement, tsuid.measurement)?;
+    let field = match tsuid.field {
+        None => DEFAULT_FIELD.into(),
+        Some(id) => snapshot.symbol_name(SymbolKind::Field, id)?,
+    };
+    let mut matchers = Vec::new();
+    let mut labels = Vec::new();
+    for &(name, value) in &tsuid.tags {
+        let name = snapshot.symbol_name(SymbolKind::LabelName, name)?.to_string();
+        let value = snapshot.symbol_name(SymbolKind::LabelValue, value)?;
+        labels.push(name.clone());
+        let test = Test::equal(&*value);
+        matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
+    }
+    let name = Name { measurement: Test::equal(&*measurement), field: Test::equal(&*field) };
+    Some(Selector {
+        namespace: DEFAULT_NAMESPACE,
+        names: vec![name],
+        matchers,
+        exact_labels: Some(labels),
+        only: None,
+    })
+}
+
+/// The TSUID of a stored series.
+fn tsuid_of(snapshot: &Snapshot, sid: u32) -> Option<Tsuid> {
+    let identity = snapshot.identity(sid)?;
+    let measurement = snapshot.symbol_id(SymbolKind::Measurement, &identity.measurement)?;
+    let field = match &*identity.field {
+        DEFAULT_FIELD => None,
+        name => Some(snapshot.symbol_id(SymbolKind::Field, name)?),
+    };
+    let pair = |label: &foliot_model::Label| {
+        let name = snapshot.symbol_id(SymbolKind::LabelName, &label.name)?;
+        Some((name, snapshot.symbol_id(SymbolKind::LabelValue, &label.value)?))
+    };
+    let tags = identity.labels.iter().map(pair).collect::<Option<Vec<_>>>()?;
+    Some(Tsuid { measurement, field, tags })
+}
+
+/// `/api/suggest`.
+pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    check_size(text.bytes.len())?;
+    let request = HttpRequest {
+        method: &call.method,
+        path: &call.path,
+        query: &call.query,
+        body: &text.bytes,
+    };
+    let suggest = Suggest::parse(&request).map_err(|error| refuse(&error))?;
+    let listing = suggest.listing(DEFAULT_NAMESPACE);
+    let what = match &listing.what {
+        What::Metrics => Listed::Metrics,
+        What::Measurements => Listed::Measurements,
+        What::Fields => Listed::Fields,
+        What::LabelNames => Listed::LabelNames,
+        What::LabelValues(name) => Listed::LabelValues(name.clone()),
+        What::Series => {
+            return Err(refuse_with(StatusCode::BAD_REQUEST, "series cannot be suggested"));
+        }
+    };
+    let names = tokio::task::block_in_place(|| {
+        let (prefix, offset) = (listing.prefix.as_str(), listing.offset);
+        store.snapshot().list(&what, &listing.selector, prefix, offset, listing.limit)
+    });
+    let names = names.iter().map(String::as_str);
+    Ok(Reply::json(StatusCode::OK, suggest.answer(names)))
+}

@@ -1,0 +1,290 @@
+//! Queries: slots, a thread each while they run, and answers that stream out as they are made.
+//!
+//! 1. A query takes a slot, or waits a little for one, or is refused.
+//! 2. It runs on a thread of its own (`exec` adds helpers), encoding frames as they come.
+//! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work; its
+//!    time counts against the query's deadline.
+//! 4. When the client leaves, the receiver is dropped, and that cancels the query.
+
+use crate::http::{Message, Pieces, Reply};
+use crate::metrics::Metrics;
+use crate::shared::Shared;
+use flate2::{Compression, write::GzEncoder};
+use foliot_engine::Snapshot;
+use foliot_exec::{Cancel, Error, Limits, Query, Ran, run};
+use foliot_model::Frame;
+use foliot_plan::Series;
+use hyper::StatusCode;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+/// How long a query waits for a slot.
+const QUEUE_SECONDS_MAX: Duration = Duration::from_secs(2);
+
+/// Bytes of an answer that are sent at once. An answer that fits is sent with its length.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Pieces that wait for a slow reader, beside the one being made.
+const PIECES_AHEAD: usize = 3;
+
+/// Why a query has no answer: a status and words for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::Memory { .. } | Error::Samples { .. } | Error::Deadline { .. } => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            Error::Plan(_) => StatusCode::BAD_REQUEST,
+            Error::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Engine(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+/// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.
+pub(crate) struct Work<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    limits: Limits,
+    cancel: Cancel,
+    out: Out,
+}
+
+impl Work<'_> {
+    /// Runs `plans`; `encode` appends each frame to the answer.
+    ///
+    /// # Errors
+    /// What stopped the query, or what `encode` refused.
+    pub(crate) fn run(
+        &mut self,
+        plans: &[Series],
+        encode: &mut dyn FnMut(&Frame, &mut Vec<u8>) -> Result<(), Failure>,
+    ) -> Result<Ran, Failure> {
+        let query =
+            Query { snapshot: self.snapshot, limits: self.limits, cancel: self.cancel.clone() };
+        let out = &mut self.out;
+        let mut failed = None;
+        let ran = run(&query, plans, &mut |frame| {
+            let step = encode(&frame, &mut out.bytes).and_then(|()| out.send_if_large());
+            match step {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    failed = Some(failure);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        match failed {
+            Some(failure) => Err(failure),
+            None => Ok(ran?),
+        }
+    }
+
+    /// The end of the answer goes here.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out.bytes
+    }
+}
+
+/// What a query does on its thread; the answer's bytes go to [`Work::out`].
+pub(crate) type Job = Box<dyn FnOnce(&mut Work<'_>) -> Result<Ran, Failure> + Send>;
+
+/// Runs a job and answers with what it writes.
+///
+/// # Errors
+/// Why there is no answer; once an answer has begun, errors end the connection instead.
+pub(crate) async fn answer(
+    shared: &Arc<Shared>,
+    kind: &'static str,
+    gzip: bool,
+    job: Job,
+) -> Result<Reply, Failure> {
+    let slot = slot(shared).await?;
+    let (sender, mut receiver) = mpsc::channel(PIECES_AHEAD);
+    let cancel = Cancel::default();
+    let leaver = Leaver { cancel: cancel.clone() };
+    let task_shared = shared.clone();
+    tokio::task::spawn_blocking(move || {
+        perform(&task_shared, job, cancel, sender, gzip);
+        drop(slot);
+    });
+    match receiver.recv().await {
+        Some(Message::Last(bytes)) => Ok(Reply::new(StatusCode::OK, kind, bytes)),
+        Some(Message::Failed(failure)) => Err(failure),
+        Some(Message::Piece(bytes)) => {
+            let pieces = Pieces::new(bytes, receiver, Box::new(leaver));
+            let reply = Reply::streaming(kind, pieces);
+            Ok(if gzip { reply.gzipped() } else { reply })
+        }
+        None => {
+            let text = "the query ended without an answer; the log of the server says why";
+            Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
+        }
+    }
+}
+
+/// Cancels a query when nobody waits for its answer any more.
+struct Leaver {
+    cancel: Cancel,
+}
+
+impl Drop for Leaver {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
+    if let Ok(slot) = shared.query_slots.clone().try_acquire_owned() {
+        return Ok(slot);
+    }
+    let refuse = || {
+        shared.metrics.queries_refused.add(1);
+        let text = format!(
+            "{} queries are running already (limits.queries); try again",
+            shared.config.limits_queries
+        );
+        Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
+    };
+    let _place = shared.query_queue.try_acquire().map_err(|_| refuse())?;
+    let waiting = shared.query_slots.clone().acquire_owned();
+    match tokio::time::timeout(QUEUE_SECONDS_MAX, waiting).await {
+        Ok(Ok(slot)) => Ok(slot),
+        _ => Err(refuse()),
+    }
+}
+
+/// Runs a job on the thread of the caller and sends its answer.
+fn perform(shared: &Shared, job: Job, cancel: Cancel, sender: mpsc::Sender<Message>, gzip: bool) {
+    let Some(store) = shared.store() else { return };
+    let began = Instant::now();
+    let _running = Running::new(&shared.metrics, began);
+    let config = &shared.config;
+    let limits = Limits {
+        memory_bytes: config.limits_query_memory_bytes.0,
+        samples: config.limits_query_samples,
+        seconds: config.limits_query_seconds,
+        ..Limits::default()
+    };
+    let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
+    let deadline = began + config.limits_query_seconds;
+    let out = Out { bytes: Vec::new(), packer, has_sent: false, sender, deadline };
+    let snapshot = store.snapshot();
+    let mut work = Work { snapshot: &snapshot, limits, cancel: cancel.clone(), out };
+    match job(&mut work) {
+        Ok(ran) => {
+            shared.metrics.query_samples.add(ran.samples_scanned);
+            work.out.finish();
+        }
+        Err(failure) => {
+            match cancel.is_cancelled() {
+                true => shared.metrics.queries_cancelled.add(1),
+                false => shared.metrics.queries_failed.add(1),
+            }
+            log::debug!("query failed: {}", failure.message);
+            work.out.fail(failure);
+        }
+    }
+}
+
+/// Counts a query as running while it lives, however it ends.
+struct Running<'a> {
+    metrics: &'a Metrics,
+    began: Instant,
+}
+
+impl<'a> Running<'a> {
+    fn new(metrics: &'a Metrics, began: Instant) -> Self {
+        metrics.queries.add(1);
+        metrics.queries_running.add(1);
+        Self { metrics, began }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.metrics.queries_running.subtract(1);
+        self.metrics.query_nanos.add(self.began.elapsed().as_nanos() as u64);
+    }
+}
+
+/// The answer as it grows.
+struct Out {
+    bytes: Vec<u8>,
+    /// Compresses what is sent in pieces; an answer in one piece is compressed, or not, by its size.
+    packer: Option<GzEncoder<Vec<u8>>>,
+    has_sent: bool,
+    sender: mpsc::Sender<Message>,
+    deadline: Instant,
+}
+
+impl Out {
+    fn send_if_large(&mut self) -> Result<(), Failure> {
+        match self.bytes.len() >= PIECE_BYTES {
+            true => self.send_piece(),
+            false => Ok(()),
+        }
+    }
+
+    fn send_piece(&mut self) -> Result<(), Failure> {
+        let bytes = std::mem::take(&mut self.bytes);
+        let piece = match &mut self.packer {
+            None => bytes,
+            Some(packer) => {
+                // Packing into memory cannot fail.
+                let _ = packer.write_all(&bytes);
+                std::mem::take(packer.get_mut())
+            }
+        };
+        self.has_sent = true;
+        match piece.is_empty() {
+            true => Ok(()),
+            false => self.send(Message::Piece(piece)),
+        }
+    }
+
+    /// Waits for the reader, but not beyond the query's deadline.
+    fn send(&self, message: Message) -> Result<(), Failure> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let sending = async { tokio::time::timeout(left, self.sender.send(message)).await };
+        let failure = |text| Failure::new(StatusCode::SERVICE_UNAVAILABLE, text);
+        match Handle::current().block_on(sending) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(failure("the client has left")),
+            Err(_) => Err(failure("the answer was not read in time (limits.query_seconds)")),
+        }
+    }
+
+    fn finish(mut self) {
+        let message = match (self.has_sent, self.packer.take()) {
+            (false, _) | (true, None) => Message::Last(std::mem::take(&mut self.bytes)),
+            (true, Some(mut packer)) => {
+                let _ = packer.write_all(&self.bytes);
+                Message::Last(packer.finish().unwrap_or_default())
+            }
+        };
+        // Whoever does not take the end has left; there is nobody to tell.
+        let _ = self.send(message);
+    }
+
+    fn fail(self, failure: Failure) {
+        // A reader that has left cannot be told; one that is slow finds its connection closed.
+        let _ = self.sender.try_send(Message::Failed(failure));
+    }
+}
