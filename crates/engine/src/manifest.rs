@@ -213,7 +213,7 @@ mod tests {
         let file = disk.open(&path).unwrap();
         let mut good = vec![0; file.len() as usize];
         file.read_at(&mut good, 0).unwrap();
-        let mut check = |bytes: &[u8]| {
+        let check = |bytes: &[u8]| {
             let mut file = disk.create(&path).unwrap();
             file.append(bytes).unwrap();
             Manifest::read(&disk, dir)

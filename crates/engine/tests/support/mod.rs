@@ -1,5 +1,7 @@
 //! A writer and a reader of stores for tests: one plain key syntax, one row at a time.
 
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own half of this")]
+
 use foliot_engine::{Commit, Engine, Snapshot};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Kind, Name, Reject, Samples,
@@ -7,8 +9,7 @@ use foliot_model::{
 };
 
 /// `measurement k=v k=v`, fields spelled plainly.
-pub static SYNTAX: KeySyntax =
-    KeySyntax { id: 250, name: "test", parse: parse_key, parse_field: parse_field };
+pub static SYNTAX: KeySyntax = KeySyntax { id: 250, name: "test", parse: parse_key, parse_field };
 
 fn parse_key(_: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
     parts.clear();
