@@ -8,6 +8,7 @@
 //! engine puts its records into the wal and its checkpoints into files of the `segment` format.
 
 mod dictionary;
+mod entries;
 mod error;
 mod identity;
 mod limits;
@@ -15,13 +16,16 @@ mod list;
 mod lookup;
 mod names;
 mod pages;
+mod pairs;
 mod postings;
+mod recent;
 mod record;
 mod register;
 mod registry;
 mod segment;
 mod select;
 mod slots;
+mod sources;
 
 pub use error::Error;
 pub use identity::{Description, Identity};

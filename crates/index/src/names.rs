@@ -11,9 +11,11 @@
 use crate::dictionary::Dictionary;
 use crate::limits::IDS_MAX;
 use crate::pages::Pages;
+use crate::pairs::Pairs;
 use crate::postings::Postings;
 use crate::slots::Slots;
-use foliot_codec::varint::{get_u32, put_u32};
+use crate::sources::{self, PairIds, Sources};
+use foliot_codec::varint::get_u32;
 use std::collections::BTreeMap;
 
 /// Kinds of symbols. Each kind is numbered by itself, from 1, in the order of first sight.
@@ -37,7 +39,7 @@ impl SymbolKind {
 }
 
 /// Shards of the tables that grow with the number of series.
-const SHARDS_MANY: usize = 256;
+pub(crate) const SHARDS_MANY: usize = 256;
 /// Shards of the tables that do not.
 const SHARDS_FEW: usize = 16;
 /// The first series of a source, so many of them, are found by walking.
@@ -56,8 +58,8 @@ pub(crate) struct Groups {
 #[derive(Debug)]
 pub(crate) struct Names {
     symbols: [Dictionary; 4],
-    pairs: Dictionary,
-    sources: Dictionary,
+    pairs: Pairs,
+    sources: Sources,
     columns: Dictionary,
     series: Pages<[u32; 2]>,
     series_slots: Slots,
@@ -65,7 +67,6 @@ pub(crate) struct Names {
     first_series: Pages<u32>,
     /// For each source the number of its series, up to 255.
     series_counts: Pages<u8>,
-    pub(crate) sources_of_pair: Postings,
     pub(crate) series_of_column: Postings,
     pub(crate) pairs_of_label: Groups,
     pub(crate) columns_of_measurement: Groups,
@@ -96,14 +97,13 @@ impl Names {
         });
         Self {
             symbols,
-            pairs: Dictionary::new(seed, SHARDS_MANY),
-            sources: Dictionary::new(seed, SHARDS_MANY),
+            pairs: Pairs::new(seed),
+            sources: Sources::new(seed),
             columns: Dictionary::new(seed, SHARDS_FEW),
             series: Pages::default(),
             series_slots: Slots::new(SHARDS_MANY),
             first_series: Pages::default(),
             series_counts: Pages::default(),
-            sources_of_pair: Postings::default(),
             series_of_column: Postings::default(),
             pairs_of_label: Groups::new(seed),
             columns_of_measurement: Groups::new(seed),
@@ -139,11 +139,11 @@ impl Names {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
-    pub(crate) fn pairs(&self) -> &Dictionary {
+    pub(crate) fn pairs(&self) -> &Pairs {
         &self.pairs
     }
 
-    pub(crate) fn sources(&self) -> &Dictionary {
+    pub(crate) fn sources(&self) -> &Sources {
         &self.sources
     }
 
@@ -164,7 +164,7 @@ impl Names {
 
     /// Namespace, label name and label value of a pair.
     pub(crate) fn pair(&self, pair: u32) -> Option<[u32; 3]> {
-        triple_of(self.pairs.get(pair)?)
+        self.pairs.get(pair)
     }
 
     /// Namespace, measurement and field of a column.
@@ -174,9 +174,7 @@ impl Names {
 
     /// Namespace of a source and its pairs, ascending.
     pub(crate) fn source(&self, source: u32) -> Option<(u32, PairIds<'_>)> {
-        let mut rest = self.sources.get(source)?;
-        let namespace = get_u32(&mut rest).ok()?;
-        Some((namespace, PairIds { rest, pair: 0 }))
+        self.sources.get(source)
     }
 
     /// The series of `source` in `column`.
@@ -215,29 +213,33 @@ impl Names {
 
     /// Whether a chunk of registrations fits.
     pub(crate) fn has_room(&self) -> bool {
-        let dictionaries = [&self.pairs, &self.sources, &self.columns];
         self.series.len() < IDS_MAX - (1 << 24)
             && self.symbols.iter().all(Dictionary::has_room)
-            && dictionaries.into_iter().all(Dictionary::has_room)
-            && self.sources_of_pair.has_room()
+            && self.pairs.entries().has_room()
+            && self.sources.has_room()
+            && self.columns.has_room()
             && self.series_of_column.has_room()
     }
 
-    /// Memory held, in bytes.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.symbols.iter().map(Dictionary::memory_bytes).sum::<usize>()
-            + self.pairs.memory_bytes()
-            + self.sources.memory_bytes()
-            + self.columns.memory_bytes()
-            + self.series.memory_bytes()
-            + self.series_slots.memory_bytes()
-            + self.first_series.memory_bytes()
-            + self.series_counts.memory_bytes()
-            + self.sources_of_pair.memory_bytes()
-            + self.series_of_column.memory_bytes()
-            + self.pairs_of_label.memory_bytes()
-            + self.columns_of_measurement.memory_bytes()
-            + (self.classes.len() * 2 + self.class_log.capacity()) * 12
+    /// Memory held, in bytes, by structure.
+    pub(crate) fn memory(&self) -> [(&'static str, usize); 8] {
+        let (sources, sources_of_pairs) = self.sources.memory_bytes();
+        let classes = (self.classes.len() * 2 + self.class_log.capacity()) * 12;
+        [
+            ("symbols", self.symbols.iter().map(Dictionary::memory_bytes).sum()),
+            ("pairs", self.pairs.memory_bytes() + self.pairs_of_label.memory_bytes()),
+            ("sources", sources),
+            ("columns", self.columns.memory_bytes() + self.columns_of_measurement.memory_bytes()),
+            ("series", self.series.memory_bytes() + classes),
+            (
+                "series of sources",
+                self.first_series.memory_bytes()
+                    + self.series_counts.memory_bytes()
+                    + self.series_slots.memory_bytes(),
+            ),
+            ("sources of pairs", sources_of_pairs),
+            ("series of columns", self.series_of_column.memory_bytes()),
+        ]
     }
 }
 
@@ -247,11 +249,15 @@ impl Names {
         add_entry(self.symbols_mut(kind), name)
     }
 
-    pub(crate) fn add_pair(&mut self, [namespace, name, value]: [u32; 3]) -> Result<u32, Refusal> {
+    pub(crate) fn add_pair(&mut self, triple: [u32; 3]) -> Result<u32, Refusal> {
+        let [namespace, name, value] = triple;
         self.check_symbol(SymbolKind::LabelName, name)?;
         self.check_symbol(SymbolKind::LabelValue, value)?;
-        let pair = add_entry(&mut self.pairs, &Key::of(&[namespace, name, value]))?;
-        self.sources_of_pair.open();
+        if self.pairs.find(triple).is_some() {
+            return Err(Refusal::Known);
+        }
+        let pair = self.pairs.push(triple).ok_or(Refusal::Full)?;
+        self.sources.open_pair();
         self.pairs_of_label.add(namespace, name, pair)?;
         Ok(pair)
     }
@@ -268,18 +274,19 @@ impl Names {
 
     /// Adds a source of `pairs`, which ascend.
     pub(crate) fn add_source(&mut self, namespace: u32, pairs: &[u32]) -> Result<u32, Refusal> {
-        let in_namespace = |pair| self.pair(pair).is_some_and(|[n, _, _]| n == namespace);
-        if !pairs.is_sorted_by(|a, b| a < b) || !pairs.iter().all(|&pair| in_namespace(pair)) {
+        let last = pairs.last().copied().unwrap_or(0);
+        let is_dangling = !pairs.is_empty() && last >= self.pairs.entries().len();
+        if is_dangling || !pairs.is_sorted_by(|a, b| a < b) {
             return Err(Refusal::Dangling);
         }
         let mut key = Vec::with_capacity(5 * (pairs.len() + 1));
-        put_source_key(&mut key, namespace, pairs);
-        let source = add_entry(&mut self.sources, &key)?;
+        sources::put_key(&mut key, namespace, pairs);
+        if self.sources.find(pairs, &key).is_some() {
+            return Err(Refusal::Known);
+        }
+        let source = self.sources.push(pairs, &key).ok_or(Refusal::Full)?;
         self.first_series.push(NONE);
         self.series_counts.push(0);
-        for &pair in pairs {
-            self.sources_of_pair.add(pair, source);
-        }
         Ok(source)
     }
 
@@ -442,37 +449,6 @@ impl std::ops::Deref for Key {
 pub(crate) fn triple_of(mut key: &[u8]) -> Option<[u32; 3]> {
     let mut take = || get_u32(&mut key).ok();
     Some([take()?, take()?, take()?])
-}
-
-/// Appends the key of a source: its namespace, then its ascending pairs, the first as it is and the
-/// others as differences.
-pub(crate) fn put_source_key(out: &mut Vec<u8>, namespace: u32, pairs: &[u32]) {
-    put_u32(out, namespace);
-    let mut previous = 0;
-    for &pair in pairs {
-        put_u32(out, pair - previous);
-        previous = pair;
-    }
-}
-
-/// The pairs of a source, ascending.
-#[derive(Clone, Debug)]
-pub(crate) struct PairIds<'a> {
-    rest: &'a [u8],
-    pair: u32,
-}
-
-impl Iterator for PairIds<'_> {
-    type Item = u32;
-
-    #[inline]
-    fn next(&mut self) -> Option<u32> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        self.pair = self.pair.wrapping_add(get_u32(&mut self.rest).ok()?);
-        Some(self.pair)
-    }
 }
 
 fn series_hash(seed: u64, source: u32, column: u32) -> u64 {

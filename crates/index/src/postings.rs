@@ -22,6 +22,7 @@ struct Chain {
     /// Where the next difference goes, counted from the block's start.
     used: u16,
     block_bytes: u16,
+    first_id: u32,
     last_id: u32,
     count: u32,
 }
@@ -52,10 +53,10 @@ impl Postings {
             self.set_head(list, IS_CHAIN | self.chains.len());
             let used = NEXT_BYTES as u16;
             let block_bytes = BLOCK_BYTES_MIN as u16;
-            let mut chain = Chain { first, block: first, used, block_bytes, last_id: 0, count: 0 };
+            let (block, first_id, last_id) = (first, head, id);
+            let mut chain = Chain { first, block, used, block_bytes, first_id, last_id, count: 0 };
             self.append(&mut chain, head + 1);
             self.append(&mut chain, id - head);
-            chain.last_id = id;
             self.chains.push(chain);
         } else if let Some(mut chain) = self.chains.get(head ^ IS_CHAIN) {
             debug_assert!(id > chain.last_id);
@@ -80,6 +81,15 @@ impl Postings {
             None | Some(EMPTY) => 0,
             Some(head) if head & IS_CHAIN == 0 => 1,
             Some(head) => self.chains.get(head ^ IS_CHAIN).map_or(0, |chain| chain.count),
+        }
+    }
+
+    /// The first id of a list.
+    pub(crate) fn first(&self, list: u32) -> Option<u32> {
+        match self.heads.get(list)? {
+            EMPTY => None,
+            head if head & IS_CHAIN == 0 => Some(head),
+            head => self.chains.get(head ^ IS_CHAIN).map(|chain| chain.first_id),
         }
     }
 

@@ -15,6 +15,7 @@
 //! already and refuses a gap, so records may be read again in the same order.
 
 use crate::dictionary::Dictionary;
+use crate::entries::Entries;
 use crate::names::{Names, Refusal, SymbolKind, triple_of};
 use crate::{Error, limits};
 use foliot_codec::varint::{get_i64, get_u32, put_i64, put_u32};
@@ -61,15 +62,15 @@ pub(crate) fn put_symbols(
     }
 }
 
-/// Writes the entries `range` of a dictionary of pairs or columns.
+/// Writes the entries `range` of pairs or columns.
 pub(crate) fn put_triples(
     out: &mut Vec<u8>,
     what: Triples,
-    dictionary: &Dictionary,
+    entries: &Entries,
     mut range: Range<u32>,
     base: u32,
 ) {
-    let get = |id| dictionary.get(id).and_then(triple_of).unwrap_or_default();
+    let get = |id| entries.get(id).and_then(triple_of).unwrap_or_default();
     while !range.is_empty() {
         let [namespace, ..] = get(range.start);
         let end = range.clone().find(|&id| get(id)[0] != namespace).unwrap_or(range.end);
@@ -88,15 +89,10 @@ pub(crate) fn put_triples(
     }
 }
 
-/// Writes the entries `range` of a dictionary of sources.
-pub(crate) fn put_sources(
-    out: &mut Vec<u8>,
-    dictionary: &Dictionary,
-    mut range: Range<u32>,
-    base: u32,
-) {
+/// Writes the entries `range` of sources.
+pub(crate) fn put_sources(out: &mut Vec<u8>, entries: &Entries, mut range: Range<u32>, base: u32) {
     let get = |id| {
-        let mut key = dictionary.get(id).unwrap_or_default();
+        let mut key = entries.get(id).unwrap_or_default();
         (get_u32(&mut key).unwrap_or_default(), key)
     };
     while !range.is_empty() {
@@ -302,7 +298,7 @@ fn apply_triples(names: &mut Names, what: Triples, rest: &mut &[u8]) -> Result<(
         let triple = [namespace, take_difference(rest, a)?, take_difference(rest, b)?];
         match what {
             Triples::Pairs => {
-                let len = names.pairs().len();
+                let len = names.pairs().entries().len();
                 if !is_known("pair", id, len, |id| names.pair(id), triple)? {
                     refused("pair", len, names.add_pair(triple))?;
                 }
@@ -331,7 +327,7 @@ fn apply_sources(names: &mut Names, rest: &mut &[u8], pairs: &mut Vec<u32>) -> R
             pair = pair.checked_add(take(rest)?).ok_or("pair leaves its range")?;
             pairs.push(pair);
         }
-        let (id, len) = (first.checked_add(index), names.sources().len());
+        let (id, len) = (first.checked_add(index), names.sources().entries().len());
         let found = |id| names.source(id).map(|(namespace, ids)| (namespace, ids.collect()));
         if !is_known("source", id, len, found, (namespace, pairs.clone()))? {
             refused("source", len, names.add_source(namespace, pairs))?;

@@ -16,9 +16,11 @@ use crate::limits::{
     VALUE_BYTES_MAX,
 };
 use crate::lookup::Sids;
-use crate::names::{Key, Names, SymbolKind, put_source_key};
+use crate::names::{Key, Names, SymbolKind};
+use crate::recent::Recent;
 use crate::record::{self, Triples};
 use crate::registry::{Registered, Registry};
+use crate::sources;
 use foliot_model::{Batch, KeyError, KeyParts, Reject, Row};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -76,12 +78,13 @@ impl Overlay {
             let base = names.symbols(kind).len();
             record::put_symbols(&mut out, kind, symbols, 0..symbols.len(), base);
         }
-        let (pairs, columns, sources) = (&self.pairs, &self.columns, &self.sources);
-        let base = names.pairs().len();
+        let (pairs, columns) = (self.pairs.entries(), self.columns.entries());
+        let base = names.pairs().entries().len();
         record::put_triples(&mut out, Triples::Pairs, pairs, 0..pairs.len(), base);
         let base = names.columns().len();
         record::put_triples(&mut out, Triples::Columns, columns, 0..columns.len(), base);
-        record::put_sources(&mut out, sources, 0..sources.len(), names.sources().len());
+        let (sources, base) = (self.sources.entries(), names.sources().entries().len());
+        record::put_sources(&mut out, sources, 0..sources.len(), base);
         let series = (0..self.series.len()).filter_map(|index| {
             let (source, column) = self.series.get(index)?.split_first_chunk::<4>()?;
             let column = column.first_chunk::<4>()?;
@@ -110,22 +113,33 @@ impl<'a> Stage<'a> {
         Self { names, overlay: Some(overlay), create: true }
     }
 
+    /// The number of `key` in a dictionary or in what is staged on top of it.
     fn entry(
         &mut self,
         known: &Dictionary,
         staged: impl FnOnce(&mut Overlay) -> &mut Dictionary,
         key: &[u8],
     ) -> Option<u32> {
-        let hash = known.hash(key);
-        if let Some(id) = known.find_hashed(hash, key) {
-            return Some(id);
+        match known.find(key) {
+            None => self.staged(known.len(), staged, key),
+            found => found,
         }
+    }
+
+    /// The number of `key` in a staged dictionary that continues one of `base` entries.
+    fn staged(
+        &mut self,
+        base: u32,
+        staged: impl FnOnce(&mut Overlay) -> &mut Dictionary,
+        key: &[u8],
+    ) -> Option<u32> {
         let staged = staged(self.overlay.as_deref_mut()?);
+        let hash = staged.hash(key);
         let index = match staged.find_hashed(hash, key) {
             None if self.create => staged.push_hashed(hash, key),
             found => found,
         };
-        index.map(|index| known.len() + index)
+        index.map(|index| base + index)
     }
 
     pub(crate) fn symbol(&mut self, kind: SymbolKind, name: &[u8]) -> Option<u32> {
@@ -158,15 +172,38 @@ impl<'a> Stage<'a> {
                     id
                 }
             };
-            let value = self.symbol(SymbolKind::LabelValue, value)?;
-            let key = Key::of(&[namespace, name, value]);
-            let pair = self.entry(self.names.pairs(), |overlay| &mut overlay.pairs, &key)?;
+            let pair = match memo.recent_pairs.get(name, value) {
+                Some(pair) => pair,
+                None => {
+                    let pair = self.pair(namespace, name, value)?;
+                    memo.recent_pairs.put(name, value, pair);
+                    pair
+                }
+            };
             memo.pairs.push(pair);
         }
         memo.pairs.sort_unstable();
         memo.key.clear();
-        put_source_key(&mut memo.key, namespace, &memo.pairs);
-        self.entry(self.names.sources(), |overlay| &mut overlay.sources, &memo.key)
+        sources::put_key(&mut memo.key, namespace, &memo.pairs);
+        match self.names.sources().find(&memo.pairs, &memo.key) {
+            None => {
+                let base = self.names.sources().entries().len();
+                self.staged(base, |overlay| &mut overlay.sources, &memo.key)
+            }
+            found => found,
+        }
+    }
+
+    fn pair(&mut self, namespace: u32, name: u32, value: &[u8]) -> Option<u32> {
+        let value = self.symbol(SymbolKind::LabelValue, value)?;
+        let triple = [namespace, name, value];
+        match self.names.pairs().find(triple) {
+            None => {
+                let base = self.names.pairs().entries().len();
+                self.staged(base, |overlay| &mut overlay.pairs, &Key::of(&triple))
+            }
+            found => found,
+        }
     }
 
     /// The columns of a row, left in the memo. Neighbouring rows mostly have the same ones.
@@ -178,39 +215,57 @@ impl<'a> Stage<'a> {
         which: &Range<usize>,
         memo: &mut Memo,
     ) -> Option<()> {
-        let measurement = self.symbol(SymbolKind::Measurement, measurement)?;
+        let measurement = self.measurement(measurement, memo)?;
         if memo.columns_of.as_ref() == Some(&(measurement, which.clone())) {
             return Some(());
         }
         memo.columns_of = None;
         memo.columns.clear();
         for index in which.clone() {
-            let field = self.symbol(SymbolKind::Field, fields.get(index))?;
-            let key = Key::of(&[namespace, measurement, field]);
-            let column = self.entry(self.names.columns(), |overlay| &mut overlay.columns, &key)?;
+            let column = self.column(namespace, measurement, fields.get(index), memo)?;
             memo.columns.push(column);
         }
         memo.columns_of = Some((measurement, which.clone()));
         Some(())
     }
 
+    fn measurement(&mut self, name: &[u8], memo: &mut Memo) -> Option<u32> {
+        if let Some((last, id)) = &memo.measurement
+            && last == name
+        {
+            return Some(*id);
+        }
+        let id = self.symbol(SymbolKind::Measurement, name)?;
+        memo.measurement = Some((name.to_vec(), id));
+        Some(id)
+    }
+
+    fn column(
+        &mut self,
+        namespace: u32,
+        measurement: u32,
+        field: &[u8],
+        memo: &mut Memo,
+    ) -> Option<u32> {
+        if let Some(column) = memo.recent_columns.get(measurement, field) {
+            return Some(column);
+        }
+        let symbol = self.symbol(SymbolKind::Field, field)?;
+        let key = Key::of(&[namespace, measurement, symbol]);
+        let column = self.entry(self.names.columns(), |overlay| &mut overlay.columns, &key)?;
+        memo.recent_columns.put(measurement, field, column);
+        Some(column)
+    }
+
     fn series(&mut self, source: u32, column: u32) -> Option<u32> {
         if let Some(sid) = self.names.find_series(source, column) {
             return Some(sid);
         }
-        let base = self.names.series_len();
-        let create = self.create;
-        let staged = &mut self.overlay.as_deref_mut()?.series;
         let mut key = [0; 8];
         let (head, tail) = key.split_at_mut(4);
         head.copy_from_slice(&source.to_le_bytes());
         tail.copy_from_slice(&column.to_le_bytes());
-        let hash = staged.hash(&key);
-        let index = match staged.find_hashed(hash, &key) {
-            None if create => staged.push_hashed(hash, &key),
-            found => found,
-        };
-        index.map(|index| base + index)
+        self.staged(self.names.series_len(), |overlay| &mut overlay.series, &key)
     }
 
     /// Source and series of a row; the series are appended to `sids`.
@@ -242,35 +297,29 @@ impl<'a> Stage<'a> {
     fn missing(&mut self, namespace: u32, row: &Prepared, fields: &Fields, memo: &mut Memo) -> u64 {
         let all = row.fields.len() as u64;
         let Some(source) = self.source(namespace, &row.parts, memo) else { return all };
-        let Some(measurement) = self.symbol(SymbolKind::Measurement, row.parts.measurement())
-        else {
+        let Some(measurement) = self.measurement(row.parts.measurement(), memo) else {
             return all;
         };
         let mut is_known = |index| {
-            let field = self.symbol(SymbolKind::Field, fields.get(index))?;
-            let key = Key::of(&[namespace, measurement, field]);
-            let column = self.entry(self.names.columns(), |overlay| &mut overlay.columns, &key)?;
+            let column = self.column(namespace, measurement, fields.get(index), memo)?;
             self.series(source, column)
         };
         row.fields.clone().filter(|&index| is_known(index).is_none()).count() as u64
     }
 }
 
-/// What neighbouring rows share, valid under one stage only.
+/// What neighbouring rows share. The numbers in it are final: those of staged things too, since what
+/// was staged is either applied under them or the whole registration ends.
 #[derive(Debug, Default)]
-pub(crate) struct Memo {
+struct Memo {
     label_names: Vec<(Vec<u8>, u32)>,
+    recent_pairs: Recent,
+    recent_columns: Recent,
+    measurement: Option<(Vec<u8>, u32)>,
     pairs: Vec<u32>,
     key: Vec<u8>,
     columns: Vec<u32>,
     columns_of: Option<(u32, Range<usize>)>,
-}
-
-impl Memo {
-    fn forget(&mut self) {
-        self.label_names.clear();
-        self.columns_of = None;
-    }
 }
 
 /// Plain field names, end to end.
@@ -361,6 +410,7 @@ impl Chunk {
         self.fields.bytes.clear();
         self.fields.ends.clear();
         self.last_shape = None;
+        self.memo.columns_of = None;
         for &index in rows {
             let Some(row) = batch.rows().get(index as usize) else { continue };
             if self.rows.len() == self.len {
@@ -450,7 +500,6 @@ impl Chunk {
     fn resolve_known(&mut self, registry: &Registry, batch: &Batch<'_>) -> Vec<usize> {
         let names = registry.names().read();
         let mut stage = Stage::new(&names, None);
-        self.memo.forget();
         let mut unknown = Vec::new();
         for (index, row) in self.rows.iter_mut().take(self.len).enumerate() {
             let start = self.sids.len();
@@ -480,7 +529,6 @@ impl Chunk {
         overlay.clear();
         let records = {
             let names = registry.names().read();
-            self.memo.forget();
             for &index in unknown {
                 let refused = self.stage_row(&names, &mut overlay, batch, index, admit);
                 rejects.extend(refused);
@@ -515,9 +563,7 @@ impl Chunk {
         let left = admit.saturating_sub(overlay.series_len().into());
         if left < row.fields.len() as u64 {
             let mut stage = Stage::new(names, Some(&mut *overlay));
-            self.memo.forget();
             let needed = stage.missing(namespace, row, fields, &mut self.memo);
-            self.memo.forget();
             if needed > left {
                 return refuse(format!(
                     "measurement '{measurement}': row needs {needed} new series where {left} are \

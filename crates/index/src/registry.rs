@@ -255,9 +255,9 @@ impl Registry {
         let names = self.names.read();
         Mark {
             symbols: SymbolKind::ALL.map(|kind| names.symbols(kind).len() - 1),
-            pairs: names.pairs().len(),
+            pairs: names.pairs().entries().len(),
             columns: names.columns().len(),
-            sources: names.sources().len(),
+            sources: names.sources().entries().len(),
             series: names.series_len(),
             classes: names.class_log().len() as u32,
         }
@@ -320,17 +320,26 @@ impl Registry {
 
     /// How much is registered.
     pub fn counts(&self) -> Counts {
+        let memory_bytes = self.memory().iter().map(|(_, bytes)| bytes).sum();
         let names = self.names.read();
         let lookup = self.lookup.read();
         let symbols = SymbolKind::ALL.map(|kind| u64::from(names.symbols(kind).len() - 1));
         Counts {
             series: names.series_len().into(),
-            sources: names.sources().len().into(),
+            sources: names.sources().entries().len().into(),
             columns: names.columns().len().into(),
             symbols: symbols.iter().sum(),
             lookup_entries: lookup.entries(),
-            memory_bytes: (names.memory_bytes() + lookup.memory_bytes()) as u64,
+            memory_bytes,
         }
+    }
+
+    /// Memory held in bytes by structure, reckoned from capacities.
+    pub fn memory(&self) -> Vec<(&'static str, u64)> {
+        let mut parts: Vec<_> =
+            self.names.read().memory().map(|(part, bytes)| (part, bytes as u64)).into();
+        parts.push(("lookup", self.lookup.read().memory_bytes() as u64));
+        parts
     }
 }
 
@@ -374,15 +383,15 @@ fn checkpoint_slice(names: &Names, at: &mut Mark, target: &Mark, out: &mut Vec<u
     }
     while at.pairs < target.pairs && out.len() < CHECKPOINT_SLICE_BYTES {
         let range = next(&mut at.pairs, target.pairs);
-        record::put_triples(out, Triples::Pairs, names.pairs(), range, 0);
+        record::put_triples(out, Triples::Pairs, names.pairs().entries(), range, 0);
     }
     while at.columns < target.columns && out.len() < CHECKPOINT_SLICE_BYTES {
         let range = next(&mut at.columns, target.columns);
-        record::put_triples(out, Triples::Columns, names.columns(), range, 0);
+        record::put_triples(out, Triples::Columns, names.columns().entries(), range, 0);
     }
     while at.sources < target.sources && out.len() < CHECKPOINT_SLICE_BYTES {
         let range = next(&mut at.sources, target.sources);
-        record::put_sources(out, names.sources(), range, 0);
+        record::put_sources(out, names.sources().entries(), range, 0);
     }
     while at.series < target.series && out.len() < CHECKPOINT_SLICE_BYTES {
         let range = at.series..target.series.min(at.series.saturating_add(1 << 18));

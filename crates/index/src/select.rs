@@ -162,7 +162,7 @@ impl Condition {
             if let Some(literals) = by_literal {
                 pairs.extend(literals.iter().filter_map(|value| {
                     let value = names.symbols(SymbolKind::LabelValue).find(value.as_bytes())?;
-                    names.pairs().find(&Key::of(&[namespace, label, value]))
+                    names.pairs().find([namespace, label, value])
                 }));
             } else {
                 pairs.extend(names.pairs_of_label.members(namespace, label).filter(|&pair| {
@@ -172,7 +172,7 @@ impl Condition {
                 }));
             }
         }
-        let count = |&pair: &u32| u64::from(names.sources_of_pair.count(pair));
+        let count = |&pair: &u32| u64::from(names.sources().of_pair().count(pair));
         let postings = pairs.iter().map(count).sum();
         Self { pairs, unwanted, postings }
     }
@@ -181,7 +181,7 @@ impl Condition {
     fn posted(&self, names: &Names) -> Bitmap {
         let mut bitmap = Bitmap::default();
         for &pair in &self.pairs {
-            names.sources_of_pair.iter(pair).for_each(|source| bitmap.set(source));
+            names.sources().of_pair().iter(pair).for_each(|source| bitmap.set(source));
         }
         bitmap
     }
