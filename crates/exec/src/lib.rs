@@ -1,1 +1,97 @@
-//! Carries out plans over snapshots.
+//! Carries out plans over snapshots: parallel, in runs of values, bounded.
+//!
+//! A plan is laid over the snapshot as sets of series (`set`, `group`); each series is a chain of
+//! operators that hand each other chunks of at most 1024 samples (`stream`, and a file per operator);
+//! results go out as frames of at most 4096 samples, in order, while the query runs (`run`). Every
+//! buffer is charged to the query's budget before it is allocated, and limits, deadline and
+//! cancellation are looked at once per chunk (`limits`).
+//!
+//! ```text
+//! plan -> set -> group -> [ stream: scan -> window -> rate -> .. ] -> merge or slots -> frame
+//! ```
+//!
+//! What this room does not know: any query language or protocol, and how samples are stored. Names
+//! of operators and parameters are those of the plan, whose documentation says what they mean.
+//!
+//! ```
+//! use foliot_engine::Snapshot;
+//! use foliot_exec::{Cancel, Error, Limits, Query};
+//! use foliot_plan::Series;
+//! use std::ops::ControlFlow;
+//!
+//! fn count_samples(snapshot: &Snapshot, plans: &[Series]) -> Result<usize, Error> {
+//!     let query = Query { snapshot, limits: Limits::default(), cancel: Cancel::default() };
+//!     let mut count = 0;
+//!     foliot_exec::run(&query, plans, &mut |frame| {
+//!         count += frame.samples.len();
+//!         ControlFlow::Continue(())
+//!     })?;
+//!     Ok(count)
+//! }
+//! ```
+
+mod clip;
+mod error;
+mod fold;
+mod gap;
+mod group;
+mod heads;
+mod limits;
+mod list;
+mod merge;
+mod number;
+mod rate;
+mod run;
+mod set;
+mod slots;
+mod source;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use error::Error;
+pub use limits::{Cancel, Limits};
+pub use list::ListedItem;
+pub use run::Ran;
+
+use foliot_engine::Snapshot;
+use foliot_model::Frame;
+use foliot_plan::{Listing, Series};
+use source::Source;
+use std::ops::ControlFlow;
+
+/// What a plan is carried out over, and what it may take.
+#[derive(Clone)]
+pub struct Query<'a> {
+    /// What the query sees.
+    pub snapshot: &'a Snapshot,
+    /// What it may take.
+    pub limits: Limits,
+    /// Stops it from outside.
+    pub cancel: Cancel,
+}
+
+/// Answers the questions of a request in order, each series by series in the order that
+/// [`foliot_plan::Aggregate`] gives, or else in the order in which series were first seen. `on_frame`
+/// is called on the caller's thread and says whether it wants more; while it blocks, the query waits.
+///
+/// # Errors
+/// When a limit is met or the query is cancelled, when the plan has a parameter that makes no sense,
+/// and when the store cannot be read. Frames already handed out are then not the whole answer.
+pub fn run(
+    query: &Query<'_>,
+    questions: &[Series],
+    on_frame: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<Ran, Error> {
+    let source = Source::Snapshot(query.snapshot);
+    run::run_over(source, questions, query.limits, &query.cancel, on_frame)
+}
+
+/// Lists names, or series, in byte order.
+///
+/// # Errors
+/// When the list of series needs more memory than the query may take.
+pub fn list(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, Error> {
+    list::list(query, listing)
+}

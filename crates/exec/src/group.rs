@@ -1,0 +1,107 @@
+//! Grouping: which series come together, and in which order groups and series stand.
+//!
+//! Order is that of symbols, which the store numbers at first sight: groups by the values of their
+//! labels, label names in the order of their own numbers; series by measurement and then label by
+//! label. It is the order of OpenTSDB's UIDs.
+
+use crate::Error;
+use crate::limits::Meter;
+use crate::set::Set;
+use crate::source::Symbols;
+use foliot_engine::Identity;
+use foliot_model::Labels;
+use foliot_plan::{Aggregate, Fold, Grouping};
+use std::sync::Arc;
+
+/// The groups of an aggregate over `input`: positions of their members, in order.
+pub(crate) fn group(
+    aggregate: &Aggregate,
+    input: &mut Set<'_>,
+    symbols: &mut Symbols<'_>,
+    meter: &Meter,
+) -> Result<Vec<Vec<u32>>, Error> {
+    let is_ordered = matches!(aggregate.fold, Fold::First | Fold::Last | Fold::Difference);
+    let mut keyed: Vec<(Key, u32)> = Vec::with_capacity(input.len());
+    if aggregate.grouping == Grouping::All && !is_ordered {
+        keyed.extend((0..input.len() as u32).map(|index| (Key::default(), index)));
+    } else {
+        let mut names = names(&aggregate.grouping);
+        names.sort_by_cached_key(|name| symbols.label_name(name));
+        input.names(&mut |index, name| {
+            let of_group = group_key(&aggregate.grouping, &names, &name.labels, symbols);
+            let is_each = aggregate.grouping == Grouping::Each;
+            let of_series =
+                if is_each || is_ordered { series_key(name, symbols) } else { Vec::new() };
+            keyed.extend(of_group.map(|group| (Key { group, series: of_series }, index)));
+        })?;
+    }
+    meter.check(0)?;
+    keyed.sort_unstable();
+    if aggregate.grouping == Grouping::Each {
+        return Ok(keyed.into_iter().map(|(_, index)| vec![index]).collect());
+    }
+    let groups = keyed.chunk_by(|a, b| a.0.group == b.0.group);
+    Ok(groups.map(|group| group.iter().map(|&(_, index)| index).collect()).collect())
+}
+
+/// What orders groups, and the series within them where that matters.
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    group: Vec<u32>,
+    series: Vec<u32>,
+}
+
+fn names(grouping: &Grouping) -> Vec<Arc<str>> {
+    match grouping {
+        Grouping::By { names, .. } | Grouping::Without(names) => names.clone(),
+        Grouping::All | Grouping::Each => Vec::new(),
+    }
+}
+
+/// Which group a series belongs to; nothing if to none.
+fn group_key(
+    grouping: &Grouping,
+    names: &[Arc<str>],
+    labels: &Labels,
+    symbols: &mut Symbols<'_>,
+) -> Option<Vec<u32>> {
+    match grouping {
+        Grouping::All | Grouping::Each => Some(Vec::new()),
+        Grouping::By { drops_absent, .. } => key_of_values(names, labels, *drops_absent, symbols),
+        Grouping::Without(_) => Some(key_without(names, labels, symbols)),
+    }
+}
+
+/// The values of the named labels, 0 for an absent one; nothing if absent ones drop the series.
+fn key_of_values(
+    names: &[Arc<str>],
+    labels: &Labels,
+    drops_absent: bool,
+    symbols: &mut Symbols<'_>,
+) -> Option<Vec<u32>> {
+    let mut key = Vec::with_capacity(names.len());
+    for name in names {
+        match labels.get(name) {
+            Some(value) => key.push(symbols.label_value(value)),
+            None if drops_absent => return None,
+            None => key.push(0),
+        }
+    }
+    Some(key)
+}
+
+fn key_without(names: &[Arc<str>], labels: &Labels, symbols: &mut Symbols<'_>) -> Vec<u32> {
+    let kept = labels.iter().filter(|label| !names.contains(&label.name));
+    let mut pairs: Vec<[u32; 2]> = kept
+        .map(|label| [symbols.label_name(&label.name), symbols.label_value(&label.value)])
+        .collect();
+    pairs.sort_unstable();
+    pairs.into_flattened()
+}
+
+/// What orders series: measurement, then pairs of label name and value.
+fn series_key(name: &Identity, symbols: &mut Symbols<'_>) -> Vec<u32> {
+    let mut key = vec![symbols.measurement(&name.measurement)];
+    key.extend(key_without(&[], &name.labels, symbols));
+    key
+}

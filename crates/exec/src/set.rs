@@ -1,0 +1,280 @@
+//! Sets of series: a plan laid over the store, before anything is read.
+//!
+//! A set knows how many series an operator yields, in which order, what they are called, and how to
+//! open each of them as a [`Stream`]; opening one reads nothing of the others, so that threads can
+//! share the work.
+
+use crate::clip::{Clip, Picked};
+use crate::fold::keeps_single;
+use crate::group::group;
+use crate::limits::{Charge, Meter};
+use crate::merge::{Merge, Single};
+use crate::rate::Rates;
+use crate::source::{Source, Symbols};
+use crate::stream::Stream;
+use crate::{Error, heads, slots, window};
+use foliot_engine::Identity;
+use foliot_model::{Label, Labels, SeriesHead, TimeRange};
+use foliot_plan::{Aggregate, Grouping, Pick, Rate, Series, Window};
+use std::collections::HashMap;
+
+/// Most series whose names are kept after grouping, so that heads need not ask for them again: some
+/// 30 MB of names.
+const NAMES_MAX: usize = 1 << 16;
+
+/// What a kept name weighs, by estimate: ten labels.
+const NAME_BYTES: usize = 480;
+
+/// The series that one operator of a plan yields.
+#[derive(Debug)]
+pub(crate) enum Set<'q> {
+    /// Stored series.
+    Stored(Leaf<'q>),
+    /// What becomes of each series by itself.
+    Each { operator: Operator<'q>, input: Box<Set<'q>> },
+    /// Groups of series.
+    Groups {
+        aggregate: &'q Aggregate,
+        input: Box<Set<'q>>,
+        /// Positions in the input.
+        groups: Vec<Vec<u32>>,
+        /// The slots that all series share, if they do.
+        stamps: Option<Vec<i64>>,
+        _charge: Charge<'q>,
+    },
+}
+
+/// Stored series.
+#[derive(Debug)]
+pub(crate) struct Leaf<'q> {
+    source: Source<'q>,
+    sids: Vec<u32>,
+    range: TimeRange,
+    /// Names in the order of the ids; empty if grouping did not need them.
+    names: Vec<Identity>,
+    charge: Charge<'q>,
+}
+
+/// An operator on one series.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operator<'q> {
+    Window(&'q Window),
+    Rate(&'q Rate),
+    Clip { range: TimeRange, keep_empty: bool },
+    Pick(Pick),
+}
+
+impl<'q> Set<'q> {
+    /// Lays `plan` over `source`.
+    pub(crate) fn new(
+        plan: &'q Series,
+        source: Source<'q>,
+        meter: &'q Meter,
+    ) -> Result<Self, Error> {
+        let each = |operator, input: &'q Series| {
+            let input = Box::new(Self::new(input, source, meter)?);
+            Ok(Self::Each { operator, input })
+        };
+        match plan {
+            Series::Select { selector, range } => {
+                let sids = source.select(selector);
+                let mut charge = meter.open();
+                charge.resize(size_of_val(sids.as_slice()))?;
+                Ok(Self::Stored(Leaf { source, sids, range: *range, names: Vec::new(), charge }))
+            }
+            Series::Window(window) => each(Operator::Window(window), &window.input),
+            Series::Rate(rate) => each(Operator::Rate(rate), &rate.input),
+            Series::Clip { input, range, keep_empty } => {
+                each(Operator::Clip { range: *range, keep_empty: *keep_empty }, input)
+            }
+            Series::Pick { input, pick } => each(Operator::Pick(*pick), input),
+            Series::Aggregate(aggregate) => {
+                let input = Self::new(&aggregate.input, source, meter)?;
+                Self::grouped(aggregate, input, source, meter)
+            }
+        }
+    }
+
+    fn grouped(
+        aggregate: &'q Aggregate,
+        mut input: Self,
+        source: Source<'q>,
+        meter: &'q Meter,
+    ) -> Result<Self, Error> {
+        // A key, its position and its place in a group, while groups are made.
+        const SERIES_BYTES: usize = 64;
+        let mut charge = meter.open();
+        charge.resize(input.len() * SERIES_BYTES)?;
+        let groups = group(aggregate, &mut input, &mut Symbols::new(source), meter)?;
+        let has_merges = groups.iter().any(|group| group.len() > 1);
+        let stamps = if has_merges { input.stamps()? } else { None };
+        let input = Box::new(input);
+        Ok(Self::Groups { aggregate, input, groups, stamps, _charge: charge })
+    }
+
+    /// How many series there may be: some turn out to have no sample.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Stored(leaf) => leaf.sids.len(),
+            Self::Each { input, .. } => input.len(),
+            Self::Groups { groups, .. } => groups.len(),
+        }
+    }
+
+    /// How many stored series there are behind all of them.
+    pub(crate) fn stored_len(&self) -> usize {
+        self.leaf().sids.len()
+    }
+
+    fn leaf(&self) -> &Leaf<'q> {
+        match self {
+            Self::Stored(leaf) => leaf,
+            Self::Each { input, .. } | Self::Groups { input, .. } => input.leaf(),
+        }
+    }
+
+    /// Whether a series without samples is an answer.
+    pub(crate) fn keeps_empty(&self) -> bool {
+        let Self::Each { operator, .. } = self else { return false };
+        matches!(operator, Operator::Clip { keep_empty: true, .. })
+    }
+
+    /// Opens the series at `index`. Up to `threads` may work on it.
+    pub(crate) fn open(
+        &self,
+        index: u32,
+        meter: &'q Meter,
+        threads: usize,
+    ) -> Result<Stream<'q>, Error> {
+        let at = index as usize;
+        match self {
+            Self::Stored(leaf) => {
+                let sid = leaf.sids.get(at).copied().unwrap_or(u32::MAX);
+                leaf.source.open(sid, leaf.range, meter)
+            }
+            Self::Each { operator, input } => {
+                let input = input.open(index, meter, threads)?;
+                Ok(match *operator {
+                    Operator::Window(window) => window::open(window, input, meter)?,
+                    Operator::Rate(rate) => Stream::Rate(Box::new(Rates::new(rate, input, meter)?)),
+                    Operator::Clip { range, keep_empty } => {
+                        Stream::Clip(Box::new(Clip::new(input, range, keep_empty)))
+                    }
+                    Operator::Pick(pick) => Stream::Pick(Box::new(Picked::new(input, pick))),
+                })
+            }
+            Self::Groups { aggregate, input, groups, stamps, .. } => {
+                let open = |member| input.open(member, meter, 1);
+                match (groups.get(at).map_or(&[][..], Vec::as_slice), stamps) {
+                    (&[member], _) if keeps_single(aggregate.fold) => {
+                        let single = Single::new(aggregate, open(member)?, meter)?;
+                        Ok(Stream::Single(Box::new(single)))
+                    }
+                    (members, Some(stamps)) => {
+                        slots::fold(aggregate, stamps, members, &open, meter, threads)
+                    }
+                    (members, None) => {
+                        let members: Result<Vec<_>, _> =
+                            members.iter().map(|&member| open(member)).collect();
+                        let merge = Merge::new(aggregate, members?, meter)?;
+                        Ok(Stream::Merge(Box::new(merge)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `each` with the position and name of every series, by which it may be grouped again. A
+    /// group is called what its first member is, as far as the group's labels go.
+    pub(crate) fn names(&mut self, each: &mut dyn FnMut(u32, &Identity)) -> Result<(), Error> {
+        match self {
+            Self::Stored(leaf) => leaf.names(each),
+            Self::Each { input, .. } => input.names(each),
+            Self::Groups { aggregate, input, groups, .. } => {
+                let firsts =
+                    groups.iter().zip(0..).filter_map(|(group, at)| Some((*group.first()?, at)));
+                let firsts: HashMap<u32, u32> = firsts.collect();
+                let keeps = |label: &&Label| match &aggregate.grouping {
+                    Grouping::All => false,
+                    Grouping::Each => true,
+                    Grouping::By { names, .. } => names.contains(&label.name),
+                    Grouping::Without(names) => !names.contains(&label.name),
+                };
+                input.names(&mut |index, name| {
+                    if let Some(&group) = firsts.get(&index) {
+                        let labels = name.labels.iter().filter(keeps).cloned().collect();
+                        each(group, &Identity { labels: Labels::new(labels), ..name.clone() });
+                    }
+                })
+            }
+        }
+    }
+
+    /// The head of a series with the given members.
+    pub(crate) fn head(&self, question: usize, mut members: Vec<u32>) -> SeriesHead {
+        members.sort_unstable();
+        members.dedup();
+        let mut head = None;
+        self.leaf().identities(&members, &mut |name| heads::join(&mut head, name));
+        if !self.wants_members() {
+            members.clear();
+        }
+        SeriesHead { question, members, ..head.unwrap_or_default() }
+    }
+
+    /// A stored series is always its own member.
+    fn wants_members(&self) -> bool {
+        match self {
+            Self::Stored(_) => true,
+            Self::Each { input, .. } => input.wants_members(),
+            Self::Groups { aggregate, .. } => aggregate.wants_members,
+        }
+    }
+
+    /// The windows that all samples of all series lie on, if there are such and they are few.
+    fn stamps(&self) -> Result<Option<Vec<i64>>, Error> {
+        match self {
+            Self::Stored(_) => Ok(None),
+            Self::Each { operator: Operator::Window(window), .. } => {
+                let grid = window::shared_grid(&window.windows)?;
+                Ok(grid.and_then(|grid| slots::stamps(&grid, &window.range)))
+            }
+            Self::Each { input, .. } | Self::Groups { input, .. } => input.stamps(),
+        }
+    }
+}
+
+impl Leaf<'_> {
+    /// Names all series, and keeps the names if they are not too many.
+    fn names(&mut self, each: &mut dyn FnMut(u32, &Identity)) -> Result<(), Error> {
+        let keeps = self.sids.len() <= NAMES_MAX;
+        if keeps && self.names.is_empty() {
+            self.charge.add(self.sids.len() * NAME_BYTES)?;
+        }
+        if self.names.is_empty() {
+            let (mut names, mut index) = (Vec::new(), 0);
+            self.source.identities(&self.sids, &mut |_, name| {
+                each(index, &name);
+                index += 1;
+                if keeps {
+                    names.push(name);
+                }
+            });
+            self.names = names;
+            return Ok(());
+        }
+        self.names.iter().zip(0..).for_each(|(name, index)| each(index, name));
+        Ok(())
+    }
+
+    /// Names some series.
+    fn identities(&self, members: &[u32], each: &mut dyn FnMut(&Identity)) {
+        if self.names.len() < self.sids.len() {
+            return self.source.identities(members, &mut |_, name| each(&name));
+        }
+        for member in members {
+            let at = self.sids.binary_search(member).ok();
+            at.and_then(|at| self.names.get(at)).into_iter().for_each(&mut *each);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Slots: aggregation of series whose times fall on the same windows.
+//!
+//! 1. Every window of the range is a slot with a fold of its own.
+//! 2. Series are read one after the other, each once; its value at a slot goes to the slot's fold,
+//!    and between two of its values the slots get what the gap rule says.
+//! 3. The result has a sample where at least one series had a value of its own.
+//!
+//! Memory is that of the slots, however many series there are. Big groups are cut into runs of
+//! series that are folded by several threads and joined in order, so the result is the same for any
+//! number of threads.
+
+use crate::Error;
+use crate::fold::{Acc, fold_of_floats};
+use crate::gap::float_at;
+use crate::limits::{Charge, Meter};
+use crate::number::Number;
+use crate::stream::{Ready, Stream};
+use crate::window::Grid;
+use foliot_model::{Samples, TimeRange, Value};
+use foliot_plan::{Aggregate, Gap};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Most slots: beyond it (a day of seconds) a group of few series is better merged.
+const SLOTS_MAX: u64 = 86_400;
+
+/// Series that are folded one after the other before their slots are joined with those before them.
+/// Sums of groups up to this size are those of a plain loop in series order.
+const RUN_SERIES: usize = 256;
+
+/// The windows of `range`, if they are few enough to be slots.
+pub(crate) fn stamps(grid: &Grid, range: &TimeRange) -> Option<Vec<i64>> {
+    if grid.count_in(range) > SLOTS_MAX {
+        return None;
+    }
+    let after =
+        |window: &TimeRange| grid.after(window).filter(|window| range.contains(window.start_ns));
+    let windows = std::iter::successors(grid.first_in(range), after);
+    Some(windows.map(|window| window.start_ns).take(SLOTS_MAX as usize + 1).collect())
+}
+
+/// Folds a group of series over `stamps`. `open` opens the members; up to `threads` work on them.
+pub(crate) fn fold<'q>(
+    aggregate: &Aggregate,
+    stamps: &[i64],
+    members: &[u32],
+    open: &(dyn Fn(u32) -> Result<Stream<'q>, Error> + Sync),
+    meter: &'q Meter,
+    threads: usize,
+) -> Result<Stream<'q>, Error> {
+    // What grows with the number of series: ids, and the values of folds that need all of them.
+    let fold = fold_of_floats(aggregate.fold, aggregate.arithmetic);
+    let mut charge = meter.open();
+    let series_bytes = size_of::<u32>() + stamps.len() * Acc::bytes_per_value(fold);
+    charge.resize(members.len().saturating_mul(series_bytes))?;
+    let runs: Vec<&[u32]> = members.chunks(RUN_SERIES).collect();
+    let joined = Joined { done: BTreeMap::new(), total: None, next: 0, error: None };
+    let joined = Mutex::new(joined);
+    let taken = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let position = taken.fetch_add(1, Ordering::Relaxed);
+            let Some(run) = runs.get(position) else { return };
+            let slots = Slots::over(aggregate, stamps, run, open, meter);
+            let mut joined = joined.lock().unwrap_or_else(PoisonError::into_inner);
+            if !joined.add(position, slots) {
+                meter.stop();
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(runs.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let joined = joined.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match joined.error {
+        Some(error) => Err(error),
+        None => {
+            let ready = joined.total.map(Slots::finish).unwrap_or_default();
+            charge.add(ready.samples.bytes_len())?;
+            Ok(Stream::Ready(Ready { _charge: Some(charge), ..ready }))
+        }
+    }
+}
+
+/// The slots of the runs so far, joined as far as no run is missing.
+struct Joined<'q> {
+    done: BTreeMap<usize, Slots<'q>>,
+    total: Option<Slots<'q>>,
+    next: usize,
+    error: Option<Error>,
+}
+
+impl<'q> Joined<'q> {
+    fn add(&mut self, position: usize, slots: Result<Slots<'q>, Error>) -> bool {
+        match slots {
+            Ok(slots) => self.done.insert(position, slots),
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return false;
+            }
+        };
+        while let Some(slots) = self.done.remove(&self.next) {
+            self.next += 1;
+            match &mut self.total {
+                Some(total) => total.absorb(slots),
+                None => self.total = Some(slots),
+            }
+        }
+        true
+    }
+}
+
+/// One fold per window.
+struct Slots<'q> {
+    stamps: Vec<i64>,
+    accs: Vec<Acc>,
+    /// Whether a series had a value of its own there.
+    touched: Vec<bool>,
+    gap: Gap,
+    /// Ids of the stored series that were found.
+    members: Vec<u32>,
+    _charge: Charge<'q>,
+}
+
+impl<'q> Slots<'q> {
+    /// The slots of one run of series.
+    fn over(
+        aggregate: &Aggregate,
+        stamps: &[i64],
+        run: &[u32],
+        open: &(dyn Fn(u32) -> Result<Stream<'q>, Error> + Sync),
+        meter: &'q Meter,
+    ) -> Result<Self, Error> {
+        let mut slots = Self::new(aggregate, stamps, meter)?;
+        let mut chunk = Samples::default();
+        for &member in run {
+            let mut stream = open(member)?;
+            slots.add(&mut stream, meter, &mut chunk)?;
+            stream.members(&mut slots.members);
+        }
+        Ok(slots)
+    }
+
+    fn new(aggregate: &Aggregate, stamps: &[i64], meter: &'q Meter) -> Result<Self, Error> {
+        let fold = fold_of_floats(aggregate.fold, aggregate.arithmetic);
+        let mut charge = meter.open();
+        charge.resize(stamps.len() * (size_of::<i64>() + size_of::<bool>() + Acc::bytes(fold)))?;
+        Ok(Self {
+            stamps: stamps.to_vec(),
+            accs: stamps.iter().map(|_| Acc::new(fold)).collect(),
+            touched: vec![false; stamps.len()],
+            gap: aggregate.gap,
+            members: Vec::new(),
+            _charge: charge,
+        })
+    }
+
+    /// Adds one series.
+    fn add(
+        &mut self,
+        stream: &mut Stream<'_>,
+        meter: &Meter,
+        chunk: &mut Samples,
+    ) -> Result<(), Error> {
+        let mut slots = self.stamps.iter().zip(self.accs.iter_mut()).zip(self.touched.iter_mut());
+        let mut previous = None;
+        while stream.next(meter, chunk)? {
+            for (index, &time_ns) in chunk.times_ns.iter().enumerate() {
+                let Some(number) = Number::at(&chunk.values, index) else { continue };
+                let point = (time_ns, number);
+                // Slots before the series' first value get nothing of it.
+                for ((&stamp_ns, acc), touched) in slots.by_ref() {
+                    if stamp_ns < time_ns {
+                        let filled = previous.and_then(|previous| {
+                            float_at(previous, Some(point), stamp_ns, self.gap)
+                        });
+                        filled.into_iter().for_each(|value| acc.add(value));
+                        continue;
+                    }
+                    debug_assert_eq!(stamp_ns, time_ns, "every sample lies on the grid");
+                    acc.add(number.to_f64());
+                    *touched = true;
+                    break;
+                }
+                previous = Some(point);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the slots of later series.
+    fn absorb(&mut self, later: Self) {
+        for (acc, later) in self.accs.iter_mut().zip(later.accs) {
+            acc.absorb(later);
+        }
+        for (touched, later) in self.touched.iter_mut().zip(later.touched) {
+            *touched |= later;
+        }
+        self.members.extend(later.members);
+    }
+
+    fn finish(mut self) -> Ready<'q> {
+        let mut samples = Samples::default();
+        for ((&stamp_ns, acc), &touched) in
+            self.stamps.iter().zip(&mut self.accs).zip(&self.touched)
+        {
+            if let Some(value) = acc.finish().filter(|_| touched) {
+                samples.push(stamp_ns, Value::Float(value));
+            }
+        }
+        Ready { samples, members: self.members, at: 0, _charge: None }
+    }
+}

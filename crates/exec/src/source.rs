@@ -1,0 +1,187 @@
+//! Where stored series come from: a snapshot.
+
+use crate::Error;
+use crate::limits::{Charge, Meter};
+use crate::stream::Stream;
+use foliot_engine::{Identity, Peek, Scan, Snapshot, SymbolKind};
+use foliot_model::{Samples, Selector, TimeRange};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a scan holds beside the chunk it hands out, by estimate: the places of its blocks, a copy of
+/// what the head has of the series, one encoded block.
+const SCAN_BYTES: usize = 8 << 10;
+
+/// A snapshot, or series in memory that stand for one in tests.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'q> {
+    Snapshot(&'q Snapshot),
+    #[cfg(test)]
+    Given(&'q [(Identity, Samples)]),
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
+    }
+}
+
+impl<'q> Source<'q> {
+    /// Ids of the series that a selector wants, ascending.
+    pub(crate) fn select(self, selector: &Selector) -> Vec<u32> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.select(selector),
+            #[cfg(test)]
+            Self::Given(series) => (0..series.len() as u32).collect(),
+        }
+    }
+
+    /// The samples of one series in a range.
+    pub(crate) fn open(
+        self,
+        sid: u32,
+        range: TimeRange,
+        meter: &'q Meter,
+    ) -> Result<Stream<'q>, Error> {
+        match self {
+            Self::Snapshot(snapshot) => {
+                let mut charge = meter.open();
+                charge.resize(SCAN_BYTES)?;
+                let scan = Some(snapshot.scan(sid, range)?);
+                let is_found = false;
+                Ok(Stream::Stored(Box::new(Stored { sid, scan, is_found, _charge: charge })))
+            }
+            #[cfg(test)]
+            Self::Given(series) => {
+                let all = &series[sid as usize].1;
+                let start = all.times_ns.partition_point(|&t| t < range.start_ns);
+                let end = all.times_ns.partition_point(|&t| t <= range.end_ns);
+                let mut samples = Samples::default();
+                samples.append(all, start..end);
+                let members = if samples.is_empty() { Vec::new() } else { vec![sid] };
+                Ok(Stream::Ready(crate::stream::Ready { samples, members, ..Default::default() }))
+            }
+        }
+    }
+
+    /// What series are called, in the order of `sids`.
+    pub(crate) fn identities(self, sids: &[u32], each: &mut dyn FnMut(u32, Identity)) {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.identities(sids, each),
+            #[cfg(test)]
+            Self::Given(series) => {
+                sids.iter().for_each(|&sid| each(sid, series[sid as usize].0.clone()));
+            }
+        }
+    }
+
+    fn symbol(self, kind: SymbolKind, name: &str) -> Option<u32> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.symbol_id(kind, name),
+            #[cfg(test)]
+            Self::Given(series) => {
+                let mut seen: Vec<&str> = Vec::new();
+                for (identity, _) in series {
+                    let labels = identity.labels.iter();
+                    match kind {
+                        SymbolKind::LabelName => seen.extend(labels.map(|l| &*l.name)),
+                        SymbolKind::LabelValue => seen.extend(labels.map(|l| &*l.value)),
+                        _ => seen.push(&identity.measurement),
+                    }
+                }
+                seen.iter().position(|&other| other == name).map(|at| at as u32 + 1)
+            }
+        }
+    }
+}
+
+/// A stored series being read.
+pub(crate) struct Stored<'q> {
+    sid: u32,
+    /// Nothing once it has ended.
+    scan: Option<Scan>,
+    is_found: bool,
+    _charge: Charge<'q>,
+}
+
+impl fmt::Debug for Stored<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stored").field("sid", &self.sid).finish_non_exhaustive()
+    }
+}
+
+impl Stored<'_> {
+    pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
+        let Some(scan) = &mut self.scan else { return Ok(false) };
+        let goes_on = scan.next(out)?;
+        meter.check(out.len())?;
+        self.is_found |= goes_on;
+        if !goes_on {
+            self.scan = None;
+        }
+        Ok(goes_on)
+    }
+
+    /// What the next block comes to, if that is known without reading it.
+    pub(crate) fn peek(&self) -> Option<Peek<'_>> {
+        self.scan.as_ref()?.peek()
+    }
+
+    /// Passes over the block that was peeked at.
+    pub(crate) fn skip(&mut self, meter: &Meter) -> Result<(), Error> {
+        if let Some(scan) = &mut self.scan {
+            scan.skip();
+            self.is_found = true;
+        }
+        meter.check(0)
+    }
+
+    /// The series, if it has a sample in the range.
+    pub(crate) fn member(&self) -> Option<u32> {
+        self.is_found.then_some(self.sid)
+    }
+}
+
+/// Numbers of names, remembered for the length of a query: grouping asks for the same few again and
+/// again. A name that the store does not know comes last.
+#[derive(Debug)]
+pub(crate) struct Symbols<'q> {
+    source: Source<'q>,
+    measurements: HashMap<Arc<str>, u32>,
+    label_names: HashMap<Arc<str>, u32>,
+    label_values: HashMap<Arc<str>, u32>,
+}
+
+impl<'q> Symbols<'q> {
+    pub(crate) fn new(source: Source<'q>) -> Self {
+        let empty = HashMap::new;
+        Self { source, measurements: empty(), label_names: empty(), label_values: empty() }
+    }
+
+    pub(crate) fn measurement(&mut self, name: &Arc<str>) -> u32 {
+        number(&mut self.measurements, self.source, SymbolKind::Measurement, name)
+    }
+
+    pub(crate) fn label_name(&mut self, name: &Arc<str>) -> u32 {
+        number(&mut self.label_names, self.source, SymbolKind::LabelName, name)
+    }
+
+    pub(crate) fn label_value(&mut self, value: &Arc<str>) -> u32 {
+        number(&mut self.label_values, self.source, SymbolKind::LabelValue, value)
+    }
+}
+
+fn number(
+    known: &mut HashMap<Arc<str>, u32>,
+    source: Source<'_>,
+    kind: SymbolKind,
+    name: &Arc<str>,
+) -> u32 {
+    if let Some(&number) = known.get(name) {
+        return number;
+    }
+    let number = source.symbol(kind, name).unwrap_or(u32::MAX);
+    known.insert(Arc::clone(name), number);
+    number
+}

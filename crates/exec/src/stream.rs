@@ -1,0 +1,81 @@
+//! Streams: the samples of one series, chunk by chunk, through a chain of operators.
+
+use crate::Error;
+use crate::clip::{Clip, Picked};
+use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
+use crate::merge::{Merge, Single};
+use crate::rate::Rates;
+use crate::source::Stored;
+use crate::window::{FixedWindows, SlidingWindows};
+use foliot_model::Samples;
+
+/// One series on its way through the operators.
+#[derive(Debug)]
+pub(crate) enum Stream<'q> {
+    /// A stored series.
+    Stored(Box<Stored<'q>>),
+    /// Samples that are in memory already.
+    Ready(Ready<'q>),
+    Window(Box<FixedWindows<'q>>),
+    Slide(Box<SlidingWindows<'q>>),
+    Rate(Box<Rates<'q>>),
+    Clip(Box<Clip<'q>>),
+    Pick(Box<Picked<'q>>),
+    Single(Box<Single<'q>>),
+    Merge(Box<Merge<'q>>),
+}
+
+impl Stream<'_> {
+    /// Puts the next samples, at least one and at most about [`CHUNK_SAMPLES`], in place of what
+    /// `out` holds. False at the end.
+    pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
+        out.clear();
+        match self {
+            Self::Stored(stored) => stored.next(meter, out),
+            Self::Ready(ready) => ready.next(meter, out),
+            Self::Window(stream) => stream.next(meter, out),
+            Self::Slide(stream) => stream.next(meter, out),
+            Self::Rate(stream) => stream.next(meter, out),
+            Self::Clip(stream) => stream.next(meter, out),
+            Self::Pick(stream) => stream.next(meter, out),
+            Self::Single(stream) => stream.next(meter, out),
+            Self::Merge(stream) => stream.next(meter, out),
+        }
+    }
+
+    /// Adds the ids of the stored series behind this one that have a sample in the range asked for;
+    /// if there are none, there is no such series. Settled once the stream has yielded something or
+    /// has ended.
+    pub(crate) fn members(&self, out: &mut Vec<u32>) {
+        match self {
+            Self::Stored(stored) => out.extend(stored.member()),
+            Self::Ready(ready) => out.extend_from_slice(&ready.members),
+            Self::Window(stream) => stream.input().members(out),
+            Self::Slide(stream) => stream.input().members(out),
+            Self::Rate(stream) => stream.input().members(out),
+            Self::Clip(stream) => stream.members(out),
+            Self::Pick(stream) => stream.input().members(out),
+            Self::Single(stream) => stream.input().members(out),
+            Self::Merge(stream) => stream.members(out),
+        }
+    }
+}
+
+/// Samples in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Ready<'q> {
+    pub(crate) samples: Samples,
+    pub(crate) members: Vec<u32>,
+    pub(crate) at: usize,
+    pub(crate) _charge: Option<Charge<'q>>,
+}
+
+impl Ready<'_> {
+    fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
+        let end = (self.at + CHUNK_SAMPLES).min(self.samples.len());
+        meter.check(end - self.at)?;
+        out.append(&self.samples, self.at..end);
+        self.at = end;
+        Ok(!out.is_empty())
+    }
+}

@@ -1,0 +1,336 @@
+//! Plans over a real store: what was written comes back, from the head, from parts and from both.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
+
+use foliot_disk::SimDisk;
+use foliot_engine::{Config, Engine};
+use foliot_exec::{Cancel, Error, Limits, ListedItem, Query, Ran, list, run};
+use foliot_model::{
+    Batch, BatchBuffers, Cell, Frame, KeyError, KeyParts, KeySyntax, Name, Selector, SeriesHead,
+    Span, Test, TimeRange, Value,
+};
+use foliot_plan::{
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Pick, Series, Stamp, What, Window,
+    Windows,
+};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+const SECOND: i64 = 1_000_000_000;
+const START: i64 = 1_700_002_800;
+
+static SYNTAX: KeySyntax = KeySyntax { id: 250, name: "test", parse, parse_field };
+
+/// `measurement,name=value,..`
+fn parse(_: &[u8], key: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    let mut pieces = key.split(|&byte| byte == b',');
+    let measurement = pieces.next().unwrap();
+    parts.set_measurement(|out| out.extend_from_slice(measurement));
+    for pair in pieces {
+        let mut sides = pair.split(|&byte| byte == b'=');
+        let (name, value) = (sides.next().unwrap(), sides.next().unwrap());
+        parts.push_label(|out| out.extend_from_slice(name), |out| out.extend_from_slice(value));
+    }
+    Ok(())
+}
+
+fn parse_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    out.extend_from_slice(raw);
+    Ok(())
+}
+
+fn open() -> Engine {
+    let config = Config { background: false, ..Config::default() };
+    Engine::open(Arc::new(SimDisk::new(1)), Path::new("data"), config).unwrap()
+}
+
+/// Writes rows of one key and one field: offsets in seconds, and values.
+fn write(engine: &Engine, key: &str, field: &str, rows: &[(i64, Cell)]) {
+    let text = format!("{key} {field}");
+    let secret = engine.key_secret();
+    let mut batch = Batch::new(text.as_bytes(), 0, &SYNTAX, secret, BatchBuffers::default());
+    let shape = batch.push_shape(&[Span::new(key.len() + 1, text.len())]);
+    for (line, &(offset, cell)) in rows.iter().enumerate() {
+        batch.push_cell(cell);
+        let key = [Span::default(), Span::new(0, key.len())];
+        assert!(batch.push_row(key, (START + offset) * SECOND, shape, line as u32 + 1));
+    }
+    let mut rejects = Vec::new();
+    engine.write(&batch, &mut rejects).unwrap();
+    assert!(rejects.is_empty(), "{rejects:?}");
+}
+
+fn selector(measurement: &str) -> Selector {
+    let names = vec![Name { measurement: Test::equal(measurement), field: Test::Any }];
+    let (matchers, exact_labels, only) = (Vec::new(), None, None);
+    Selector { namespace: 0, names, matchers, exact_labels, only }
+}
+
+fn range(start: i64, end: i64) -> TimeRange {
+    TimeRange::new((START + start) * SECOND, (START + end) * SECOND)
+}
+
+fn select(measurement: &str, range: TimeRange) -> Series {
+    Series::Select { selector: selector(measurement), range }
+}
+
+fn buckets(seconds: i64, fold: Fold, range: TimeRange, input: Series) -> Series {
+    let windows = Windows::Buckets { width_ns: seconds * SECOND, origin_ns: 0 };
+    let (fill, stamp) = (Fill::None, Stamp::Start);
+    Series::Window(Box::new(Window { input, windows, fold, fill, stamp, range }))
+}
+
+fn aggregate(fold: Fold, gap: Gap, grouping: Grouping, input: Series) -> Series {
+    let (arithmetic, wants_members) = (Arithmetic::IntegerIfAll, false);
+    Series::Aggregate(Box::new(Aggregate { input, grouping, fold, gap, arithmetic, wants_members }))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum V {
+    I(i64),
+    F(f64),
+}
+
+type Answer = (SeriesHead, Vec<(i64, V)>);
+
+fn answer(engine: &Engine, plan: &Series) -> (Vec<Answer>, Ran) {
+    let snapshot = engine.snapshot();
+    let limits = Limits { threads: 2, ..Limits::default() };
+    let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+    let mut answers: Vec<Answer> = Vec::new();
+    let mut is_open = false;
+    let mut on_frame = |frame: Frame| {
+        if !is_open {
+            answers.push(((*frame.head).clone(), Vec::new()));
+        }
+        is_open = !frame.is_last;
+        let points = &mut answers.last_mut().unwrap().1;
+        for (time_ns, value) in frame.samples.iter() {
+            let value = match value {
+                Value::Integer(value) => V::I(value),
+                Value::Float(value) => V::F(value),
+                other => panic!("{other:?}"),
+            };
+            points.push((time_ns / SECOND - START, value));
+        }
+        ControlFlow::Continue(())
+    };
+    let ran = run(&query, std::slice::from_ref(plan), &mut on_frame).unwrap();
+    (answers, ran)
+}
+
+fn points(engine: &Engine, plan: &Series) -> Vec<(i64, V)> {
+    let mut answers = answer(engine, plan).0;
+    assert_eq!(answers.len(), 1);
+    answers.remove(0).1
+}
+
+fn integers(points: &[(i64, i64)]) -> Vec<(i64, Cell)> {
+    points.iter().map(|&(offset, value)| (offset, Cell::integer(value))).collect()
+}
+
+#[test]
+fn a_store_answers_like_series_in_memory() {
+    let engine = open();
+    write(&engine, "m,h=a", "value", &integers(&[(10, 100), (20, 999), (40, 190)]));
+    write(&engine, "m,h=b", "value", &integers(&[(15, 7), (40, 12)]));
+    engine.flush().unwrap();
+    // A late sample, and one that replaces what a part holds.
+    write(&engine, "m,h=b", "value", &integers(&[(30, 10)]));
+    write(&engine, "m,h=a", "value", &integers(&[(20, 130)]));
+    write(&engine, "m,h=c", "value", &integers(&[(4000, 1)]));
+    write(&engine, "other,h=a", "value", &integers(&[(10, 5)]));
+    let input = select("m", range(0, 3599));
+    let plan = aggregate(Fold::Sum, Gap::Linear, Grouping::All, input);
+    let expected = [(10, 100), (15, 122), (20, 138), (30, 170), (40, 202)];
+    let expected = expected.map(|(offset, value)| (offset, V::I(value)));
+    assert_eq!(points(&engine, &plan), expected);
+    let (answers, ran) = answer(&engine, &plan);
+    assert_eq!(answers[0].0.varying, ["h".into()]);
+    assert_eq!(&*answers[0].0.measurement, "m");
+    assert_eq!((ran.series, ran.series_selected, ran.samples_answered), (1, 3, 5));
+    assert_eq!(ran.samples_scanned, 6);
+}
+
+/// Blocks of parts that lie in one window are folded by their summaries: the result must be what
+/// their values come to, and must not change when data move from the head to parts.
+#[test]
+fn summaries_of_blocks_agree_with_their_values() {
+    let engine = open();
+    let value = |t: i64| (t * 7919) % 1000;
+    let rows: Vec<_> = (0..20_000).map(|t| (t, Cell::decimal(value(t), 1).unwrap())).collect();
+    write(&engine, "m,h=a", "value", &rows);
+    let read = range(0, 20_000);
+    let folds = [
+        Fold::Sum,
+        Fold::Mean,
+        Fold::Min,
+        Fold::Max,
+        Fold::Count,
+        Fold::First,
+        Fold::Last,
+        Fold::Difference,
+        Fold::Deviation,
+        Fold::UpperMedian,
+    ];
+    let naive = |fold: Fold, values: &[f64]| {
+        let (n, sum) = (values.len() as f64, values.iter().sum::<f64>());
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        match fold {
+            Fold::Sum => sum,
+            Fold::Mean => sum / n,
+            Fold::Min => sorted[0],
+            Fold::Max => sorted[sorted.len() - 1],
+            Fold::Count => n,
+            Fold::First => values[0],
+            Fold::Last => values[values.len() - 1],
+            Fold::Difference => values[values.len() - 1] - values[0],
+            Fold::UpperMedian => sorted[sorted.len() / 2],
+            _ => (values.iter().map(|v| (v - sum / n).powi(2)).sum::<f64>() / n).sqrt(),
+        }
+    };
+    let check = |when: &str| {
+        for fold in folds {
+            for width in [60, 3600, 7200, 100_000] {
+                let plan = buckets(width, fold, range(-100_000, 20_000), select("m", read));
+                let first = -(START % width);
+                let mut expected: Vec<(i64, f64)> = Vec::new();
+                for k in 0.. {
+                    let (from, to) = (first + k * width, first + (k + 1) * width);
+                    let inside = from.max(0)..to.min(20_000);
+                    if from >= 20_000 {
+                        break;
+                    }
+                    let values: Vec<f64> = inside.map(|t| value(t) as f64 / 10.0).collect();
+                    if !values.is_empty() {
+                        expected.push((from, naive(fold, &values)));
+                    }
+                }
+                let actual = points(&engine, &plan);
+                assert_eq!(actual.len(), expected.len(), "{fold:?} {width}");
+                for (&(at, actual), (from, expected)) in actual.iter().zip(expected) {
+                    let V::F(actual) = actual else { panic!("windows are floats") };
+                    let error = (actual - expected).abs() / expected.abs().max(1.0);
+                    assert_eq!(at, from);
+                    assert!(error < 1e-9, "{when} {fold:?} {width}: {actual} is not {expected}");
+                }
+            }
+        }
+    };
+    check("in the head");
+    engine.flush().unwrap();
+    check("in a part");
+    let whole = buckets(100_000, Fold::Sum, range(-100_000, 20_000), select("m", read));
+    let scanned = answer(&engine, &whole).1.samples_scanned;
+    assert!(scanned < 2048, "most blocks are not read, {scanned} samples were");
+}
+
+#[test]
+fn groups_come_in_order_of_first_sight() {
+    let engine = open();
+    for (key, value) in [("m,h=zz,k=1", 1), ("m,h=zz,k=2", 2), ("m,h=aa,k=2", 4), ("m,h=aa,k=1", 8)]
+    {
+        write(&engine, key, "value", &integers(&[(0, value)]));
+    }
+    let members = |grouping| {
+        let plan = aggregate(Fold::Sum, Gap::Linear, grouping, select("m", range(0, 10)));
+        answer(&engine, &plan).0
+    };
+    let by_h = members(Grouping::By { names: vec!["h".into()], drops_absent: true });
+    let h = |head: &SeriesHead| head.labels.get("h").unwrap().to_string();
+    let shown: Vec<_> = by_h.iter().map(|(head, points)| (h(head), points[0].1)).collect();
+    assert_eq!(shown, [("zz".to_owned(), V::I(3)), ("aa".to_owned(), V::I(12))]);
+    let each: Vec<_> = members(Grouping::Each).iter().map(|(_, points)| points[0].1).collect();
+    assert_eq!(each, [V::I(1), V::I(2), V::I(8), V::I(4)]);
+}
+
+#[test]
+fn last_samples_come_from_wherever_they_are() {
+    let engine = open();
+    write(&engine, "m,h=a", "value", &integers(&[(10, 1), (20, 2)]));
+    engine.flush().unwrap();
+    write(&engine, "m,h=b", "value", &integers(&[(30, 3), (5000, 4)]));
+    let last = |range| {
+        let input = Box::new(select("m", range));
+        let plan = Series::Pick { input, pick: Pick::Last };
+        answer(&engine, &plan).0.into_iter().map(|(_, points)| points[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(last(TimeRange::ALL), [(20, V::I(2)), (5000, V::I(4))]);
+    assert_eq!(last(range(0, 100)), [(20, V::I(2)), (30, V::I(3))]);
+    assert_eq!(last(range(25, 6000)), [(5000, V::I(4))]);
+}
+
+#[test]
+fn listings() {
+    let engine = open();
+    write(&engine, "cpu,h=b", "idle", &integers(&[(0, 1)]));
+    write(&engine, "cpu,h=a", "idle", &integers(&[(0, 1)]));
+    write(&engine, "disk,h=a,path=x", "value", &integers(&[(0, 1)]));
+    let snapshot = engine.snapshot();
+    let query = Query { snapshot: &snapshot, limits: Limits::default(), cancel: Cancel::default() };
+    let everything = Selector { names: Vec::new(), ..selector("") };
+    let listing = |what, prefix: &str, offset, limit| Listing {
+        what,
+        selector: everything.clone(),
+        prefix: prefix.into(),
+        offset,
+        limit,
+    };
+    let names = |listing: &Listing| -> Vec<String> {
+        let shown = |item| match item {
+            ListedItem::Name(name) => name,
+            ListedItem::Series { id, identity } => {
+                let h = identity.labels.get("h").unwrap();
+                format!("{id} {} {} {h}", identity.measurement, identity.field)
+            }
+        };
+        list(&query, listing).unwrap().into_iter().map(shown).collect()
+    };
+    assert_eq!(names(&listing(What::Metrics, "", 0, 9)), ["cpu.idle", "disk"]);
+    assert_eq!(names(&listing(What::LabelNames, "", 0, 9)), ["h", "path"]);
+    assert_eq!(names(&listing(What::LabelValues(Some("h".into())), "", 0, 9)), ["a", "b"]);
+    assert_eq!(names(&listing(What::Measurements, "d", 0, 9)), ["disk"]);
+    let all = ["1 cpu idle a", "0 cpu idle b", "2 disk value a"];
+    assert_eq!(names(&listing(What::Series, "", 0, 9)), all);
+    assert_eq!(names(&listing(What::Series, "", 1, 1)), all[1..2]);
+    assert_eq!(names(&listing(What::Series, "c", 0, 9)), all[..2]);
+    let tight = Limits { memory_bytes: 100, ..Limits::default() };
+    let query = Query { limits: tight, ..query };
+    let refused = list(&query, &listing(What::Series, "", 0, 9));
+    assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
+}
+
+/// A store with many series and threads: every bucket of every series is there, in order.
+#[test]
+fn many_series_on_several_threads() {
+    let engine = open();
+    for host in 0..300i64 {
+        let rows: Vec<_> = (0..1200).map(|t| (t * 3, Cell::integer(host + t))).collect();
+        write(&engine, &format!("m,h={host}"), "value", &rows);
+        if host == 150 {
+            engine.flush().unwrap();
+        }
+    }
+    let read = range(0, 3599);
+    let sums = || buckets(600, Fold::Sum, read, select("m", read));
+    let by_host = Grouping::By { names: vec!["h".into()], drops_absent: true };
+    let (answers, ran) = answer(&engine, &aggregate(Fold::Sum, Gap::Linear, by_host, sums()));
+    assert_eq!((ran.series, ran.series_selected), (300, 300));
+    // START is a whole number of ten minutes.
+    let bucket = |host: i64, k: i64| (0..200).map(|t| host + k * 200 + t).sum::<i64>() as f64;
+    for (host, (head, points)) in (0..).zip(&answers) {
+        assert_eq!(&**head.labels.get("h").unwrap(), &host.to_string());
+        let expected: Vec<_> = (0..6).map(|k| (k * 600, V::F(bucket(host, k)))).collect();
+        assert_eq!(points, &expected);
+    }
+    let total = points(&engine, &aggregate(Fold::Sum, Gap::Linear, Grouping::All, sums()));
+    let expected = (0..6).map(|k| (k * 600, V::F((0..300).map(|host| bucket(host, k)).sum())));
+    assert_eq!(total, expected.collect::<Vec<_>>());
+}
