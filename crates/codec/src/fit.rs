@@ -36,8 +36,9 @@ pub(crate) struct Fit<T> {
     pub(crate) base: T,
     /// Estimated size in bits, without the base.
     pub(crate) cost_bits: usize,
+    /// Bits packed of each value.
+    pub(crate) width: u32,
     shift: u32,
-    width: u32,
     patches: usize,
 }
 

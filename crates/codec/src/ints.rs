@@ -16,7 +16,7 @@ use crate::lane::{Lane, Narrow};
 use crate::varint::{get_i64, get_u64, len_u64, put_i64, put_u64, zigzag};
 
 /// How a run of integers is laid out; the numbers are part of the format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Layout {
     /// One value, repeated.
@@ -55,6 +55,10 @@ impl Layout {
 
 /// Distinct values that a dictionary may hold: its indexes then need at most four bits.
 const DICTIONARY_MAX: usize = 16;
+
+/// Binary digits of a slope after the point: enough that over a block's length the missing ones make
+/// less than one.
+const SLOPE_BITS: u32 = 10;
 
 /// From this many values on, a part of them tells which layout is cheapest.
 const SAMPLED_MIN: usize = 512;
@@ -168,18 +172,18 @@ fn encode_lane<T: Lane>(
     scratch: &mut LaneScratch<T>,
     out: &mut Vec<u8>,
 ) -> (Layout, usize) {
-    let layout = cheapest(values, offset, scratch);
+    let (layout, slope) = cheapest(values, offset, scratch);
     let LaneScratch { terms, lows, folded } = scratch;
     let start = out.len();
     terms.clear();
-    append_terms(layout, values, 0..values.len(), terms);
+    append_terms(layout, values, 0..values.len(), slope, terms);
     let fit = Fit::of(terms, folded);
     let first = offset.wrapping_add(values.first().copied().unwrap_or_default().into());
     match layout {
         Layout::Frame => put_i64(out, offset.wrapping_add(fit.base.into())),
         Layout::Trend => {
             put_i64(out, offset.wrapping_add(fit.base.into()));
-            put_i64(out, slope(values).into());
+            put_i64(out, slope);
         }
         // Terms before the first difference are no information: what packs as zero stands for them.
         Layout::Delta => {
@@ -198,49 +202,55 @@ fn encode_lane<T: Lane>(
     (layout, 8 * (out.len() - start))
 }
 
-/// The cheapest of the layouts that need a frame, judged by some or all of the values.
-fn cheapest<T: Lane>(values: &[T], offset: i64, scratch: &mut LaneScratch<T>) -> Layout {
+/// The cheapest of the layouts that need a frame, judged by some or all of the values, and the slope
+/// of a trend.
+fn cheapest<T: Lane>(values: &[T], offset: i64, scratch: &mut LaneScratch<T>) -> (Layout, i64) {
     let LaneScratch { terms, folded, .. } = scratch;
     let count = values.len();
-    let sampled = count >= SAMPLED_MIN;
-    let mut cost = |layout| {
+    let mut fit = |layout, slope| {
         terms.clear();
-        match sampled {
-            false => append_terms(layout, values, 0..count, terms),
+        match count < SAMPLED_MIN {
+            true => append_terms(layout, values, 0..count, slope, terms),
             // The first two terms of differences are special, hence the start at two.
-            true => (0..STRETCHES).for_each(|stretch| {
+            false => (0..STRETCHES).for_each(|stretch| {
                 let start = 2 + stretch * (count - STRETCH_LEN - 2) / (STRETCHES - 1);
-                append_terms(layout, values, start..start + STRETCH_LEN, terms);
+                append_terms(layout, values, start..start + STRETCH_LEN, slope, terms);
             }),
         }
         let fit = Fit::of(terms, folded);
-        let len = |value: i64| 8 * len_u64(zigzag(value));
-        let first = offset.wrapping_add(values.first().copied().unwrap_or_default().into());
-        let base: i64 = fit.base.into();
-        let header = match layout {
-            Layout::Frame => len(offset.wrapping_add(base)),
-            Layout::Delta => len(first) + len(base),
-            Layout::DeltaDelta => len(first) + len(step(values).into()) + len(base),
-            _ => len(offset.wrapping_add(base)) + len(slope(values).into()),
-        };
-        header + fit.cost_bits * count / terms.len().max(1)
+        let cost = fit.cost_bits * count / terms.len().max(1);
+        (fit, cost)
     };
-    let mut best = (Layout::Frame, cost(Layout::Frame));
-    for layout in [Layout::Delta, Layout::DeltaDelta, Layout::Trend] {
-        // Without a slope a trend is a frame.
-        if layout == Layout::Trend && slope(values) == T::default() {
-            break;
-        }
-        let cost = cost(layout);
-        if cost < best.1 {
-            best = (layout, cost);
-        }
+    let len = |value: i64| 8 * len_u64(zigzag(value));
+    let first = values.first().copied().unwrap_or_default();
+    let last = values.last().copied().unwrap_or_default();
+    let first_len = len(offset.wrapping_add(first.into()));
+    let (frame, frame_cost) = fit(Layout::Frame, 0);
+    let mut best = (frame_cost + first_len, (Layout::Frame, 0));
+    let (delta, delta_cost) = fit(Layout::Delta, 0);
+    let delta_cost = delta_cost + first_len + len(delta.base.into());
+    best = best.min((delta_cost, (Layout::Delta, 0)));
+    let (twice, twice_cost) = fit(Layout::DeltaDelta, 0);
+    let step_len = len(step(values).into());
+    let twice_cost = twice_cost + first_len + step_len + len(twice.base.into());
+    best = best.min((twice_cost, (Layout::DeltaDelta, 0)));
+    // A run that does not get anywhere near as far as it strays follows no line.
+    if last.minus(first).into().unsigned_abs() >> frame.width.saturating_sub(1) > 0 {
+        let slope = slope(values);
+        let cost = fit(Layout::Trend, slope).1 + first_len + len(slope);
+        best = best.min((cost, (Layout::Trend, slope)));
     }
-    best.0
+    best.1
 }
 
 /// Appends what a layout packs for the values of a range, before any base is taken off.
-fn append_terms<T: Lane>(layout: Layout, values: &[T], range: Range<usize>, out: &mut Vec<T>) {
+fn append_terms<T: Lane>(
+    layout: Layout,
+    values: &[T],
+    range: Range<usize>,
+    slope: i64,
+    out: &mut Vec<T>,
+) {
     let Range { start, end } = range;
     let part = |from: usize, to: usize| values.get(from..to).unwrap_or_default();
     match layout {
@@ -261,9 +271,8 @@ fn append_terms<T: Lane>(layout: Layout, values: &[T], range: Range<usize>, out:
             );
         }
         Layout::Trend => {
-            let slope = slope(values);
-            let along = part(start, end).iter().zip(start as i32..);
-            out.extend(along.map(|(value, index)| value.minus(slope.times(T::cut(index.into())))));
+            let along = part(start, end).iter().zip(start as i64..);
+            out.extend(along.map(|(value, index)| value.minus(T::cut(climb(slope, index)))));
         }
         _ => out.extend_from_slice(part(start, end)),
     }
@@ -277,12 +286,19 @@ fn step<T: Lane>(values: &[T]) -> T {
     }
 }
 
-/// The step of the straight line from the first to the last value.
-fn slope<T: Lane>(values: &[T]) -> T {
-    match values {
-        [first, .., last] => T::cut(last.minus(*first).into() / (values.len() as i64 - 1)),
-        _ => T::default(),
-    }
+/// The climb per value, in fractions, from the mean of the first quarter to that of the last.
+fn slope<T: Lane>(values: &[T]) -> i64 {
+    let quarter = values.len().div_ceil(4);
+    let apart = values.len() - quarter;
+    let climbs = values.iter().zip(values.get(apart..).unwrap_or_default());
+    let climb: i128 = climbs.map(|(a, b)| i128::from(b.minus(*a).into())).sum();
+    let steps = (quarter * apart).max(1) as i128;
+    ((climb << SLOPE_BITS) / steps) as i64
+}
+
+/// How far a straight line has climbed at `index`.
+fn climb(slope: i64, index: i64) -> i64 {
+    slope.wrapping_mul(index) >> SLOPE_BITS
 }
 
 /// Replaces what stands behind `start` by a dictionary, if there are few values and it is smaller.
@@ -363,8 +379,9 @@ fn decode_plain(layout: Layout, bytes: &mut &[u8], out: &mut [i64]) -> Result<()
     match layout {
         Layout::Constant => out.fill(first),
         Layout::Linear => {
-            out.fill(0);
-            add_trend(out, first, get_i64(bytes)?);
+            out.fill(get_i64(bytes)?);
+            out.first_mut().into_iter().for_each(|value| *value = first);
+            sum(out, 0, 0);
         }
         Layout::Frame => {
             fit::read(bytes, out)?;
@@ -390,17 +407,12 @@ fn decode_plain(layout: Layout, bytes: &mut &[u8], out: &mut [i64]) -> Result<()
         _ => {
             let slope = get_i64(bytes)?;
             fit::read(bytes, out)?;
-            add_trend(out, first, slope);
+            for (index, value) in (0..).zip(out) {
+                *value = value.wrapping_add(first).wrapping_add(climb(slope, index));
+            }
         }
     }
     Ok(())
-}
-
-/// Adds the straight line that starts at `first` and climbs by `slope`.
-fn add_trend(out: &mut [i64], first: i64, slope: i64) {
-    for (index, value) in out.iter_mut().enumerate() {
-        *value = value.wrapping_add(first).wrapping_add(slope.wrapping_mul(index as i64));
-    }
 }
 
 /// Running sums of the values, each with `base` added, that start after `value`.

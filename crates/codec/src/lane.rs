@@ -9,8 +9,6 @@ pub(crate) trait Lane: Copy + Ord + Default + Into<i64> {
     fn minus(self, other: Self) -> Self;
     /// The sum of two values.
     fn plus(self, other: Self) -> Self;
-    /// The product of two values.
-    fn times(self, other: Self) -> Self;
     /// The value without its lowest `bits` bits, its sign kept.
     fn shifted(self, bits: u32) -> Self;
     /// The value as an unsigned one.
@@ -33,10 +31,6 @@ impl Lane for i32 {
 
     fn plus(self, other: Self) -> Self {
         self.wrapping_add(other)
-    }
-
-    fn times(self, other: Self) -> Self {
-        self.wrapping_mul(other)
     }
 
     fn shifted(self, bits: u32) -> Self {
@@ -68,10 +62,6 @@ impl Lane for i64 {
 
     fn plus(self, other: Self) -> Self {
         self.wrapping_add(other)
-    }
-
-    fn times(self, other: Self) -> Self {
-        self.wrapping_mul(other)
     }
 
     fn shifted(self, bits: u32) -> Self {

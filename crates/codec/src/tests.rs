@@ -231,3 +231,135 @@ fn mantissas_beyond_the_contract_are_not_mistaken_for_bits() {
     decode_values(&out, 2, &mut decoded).unwrap();
     assert_eq!(decoded.floats, [mantissa as f64 / 1e3, 0.005]);
 }
+
+/// Decoding must end, without panic, whatever the bytes; this is what the caller sees of it.
+fn decode_anything(bytes: &[u8], count: usize) {
+    let mut decoded = Decoded::default();
+    if decode_values(bytes, count, &mut decoded).is_ok() {
+        assert_eq!(outputs(&decoded, count).len(), count);
+        assert!(decoded.bytes.len() <= bytes.len());
+    }
+    let mut times = Vec::new();
+    match decode_times(bytes, count, &mut times) {
+        Ok(()) => assert_eq!(times.len(), count),
+        Err(_) => assert!(times.is_empty()),
+    }
+    let _ = Summary::decode(&mut &*bytes);
+}
+
+#[test]
+fn every_truncation_and_bit_flip_is_survived() {
+    for pattern in 0..PATTERNS {
+        let mut cells: Vec<Cell> = (0..97).map(|i| regular(pattern, 0x1234_5678, 77, i)).collect();
+        cells[31] = Cell::Float(f64::NAN);
+        cells[32] = Cell::Bytes(5, b"histogram".to_vec());
+        let (mut bytes, summary) = Block::of(&cells).encode();
+        for length in 0..bytes.len() {
+            let mut decoded = Decoded::default();
+            let result = decode_values(&bytes[..length], cells.len(), &mut decoded);
+            assert!(result.is_err(), "pattern {pattern} cut to {length}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            decode_anything(&bytes, cells.len());
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        bytes.clear();
+        summary.encode(&mut bytes);
+        for length in 0..bytes.len() {
+            assert!(Summary::decode(&mut &bytes[..length]).is_err());
+        }
+    }
+}
+
+#[test]
+fn one_stranger_costs_bytes_only_for_itself() {
+    let strangers = [
+        (Cell::Float(f64::NAN), 12),
+        (Cell::Float(-0.0), 12),
+        (Cell::Decimal(31_415_926_535, 10), 12),
+        (Cell::Decimal(1 << 53, 0), 32),
+        (Cell::Integer(i64::MIN), 14),
+        (Cell::Unsigned(u64::MAX), 14),
+        (Cell::Boolean(true), 5),
+        (Cell::Bytes(4, b"up".to_vec()), 8),
+    ];
+    let usual = |i: i64| Cell::Decimal(500 + i * i % 64, 1);
+    let mut cells: Vec<Cell> = (0..1024).map(usual).collect();
+    let plain = check(&cells);
+    for (stranger, price) in strangers {
+        cells[400] = stranger.clone();
+        let size = check(&cells);
+        assert!(size <= plain + price, "{stranger:?}: {size} instead of {plain}");
+    }
+    let mut integers: Vec<Cell> = (0..1024).map(|i| Cell::Integer(i * i % 100)).collect();
+    let plain = check(&integers);
+    integers[7] = Cell::Decimal(25, 1);
+    assert!(check(&integers) <= plain + 8);
+    integers[8] = Cell::Integer(i64::MAX);
+    assert!(check(&integers) <= plain + 8 + 14);
+}
+
+#[test]
+fn short_blocks_stay_short() {
+    assert!(check(&[Cell::Integer(100)]) <= 4);
+    assert!(check(&[Cell::Decimal(215, 1)]) <= 4);
+    assert!(check(&[Cell::Boolean(true)]) <= 4);
+    let few: Vec<Cell> = [1000, 1003, 1001, 1007, 1004].map(Cell::Integer).to_vec();
+    assert!(check(&few) <= 8, "{}", check(&few));
+    assert_eq!(check(&[]), 0);
+}
+
+#[test]
+fn whole_numbers_among_decimals_are_cheap() {
+    let cell = |i: i64| match i * i * 31 % 100 {
+        m if m % 10 == 0 => Cell::Integer(m / 10),
+        m => Cell::Decimal(m, 1),
+    };
+    let mixed = check(&(0..1024).map(cell).collect::<Vec<_>>());
+    let plain = |i: i64| Cell::Decimal(i * i * 31 % 100, 1);
+    let plain = check(&(0..1024).map(plain).collect::<Vec<_>>());
+    assert!(mixed <= plain + 140, "{mixed} against {plain}");
+}
+
+#[test]
+fn lengths_around_the_groups_come_back() {
+    for count in [1, 2, 3, 5, 6, 7, 255, 256, 257, 511, 512, 513, 767, 1023, 1024] {
+        for pattern in 0..PATTERNS {
+            let cells: Vec<Cell> =
+                (0..count).map(|i| regular(pattern, -87_654_321, 1_234_567, i)).collect();
+            check(&cells);
+        }
+    }
+}
+
+#[test]
+fn a_count_that_is_not_the_encoded_one_is_survived() {
+    let cells: Vec<Cell> = (0..300).map(|i| regular(0, 5, 7, i)).collect();
+    let (bytes, _) = Block::of(&cells).encode();
+    for count in [0, 1, 299, 301, 1024, 1025, usize::MAX] {
+        let mut decoded = Decoded::default();
+        let result = decode_values(&bytes, count, &mut decoded);
+        assert!(result.is_err() || count == 0, "{count}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_survived(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        count in 0usize..=1024,
+    ) {
+        decode_anything(&bytes, count);
+    }
+
+    #[test]
+    fn random_bytes_under_each_head_are_survived(
+        head in any::<u8>(),
+        small in prop::collection::vec(0u8..8, 0..12),
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        count in 0usize..40,
+    ) {
+        decode_anything(&[&[head], &*small, &*bytes].concat(), count);
+    }
+}

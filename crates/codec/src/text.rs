@@ -32,7 +32,10 @@ pub(crate) fn encode(
     out: &mut Vec<u8>,
 ) -> Layout {
     let Texts { lengths, indexes, bytes } = scratch;
-    (lengths.clear(), indexes.clear(), bytes.clear(), exceptions.clear());
+    lengths.clear();
+    indexes.clear();
+    bytes.clear();
+    exceptions.clear();
     let mut seen: HashMap<&[u8], i64> = HashMap::new();
     let mut last: Option<(&[u8], i64)> = None;
     for (place, &span) in values.bits.iter().enumerate() {

@@ -14,8 +14,12 @@ use crate::{BLOCK_SAMPLES_MAX, CodecError};
 const DIVIDED: u8 = 1 << 5;
 const UNIT_SHIFT: u8 = 3;
 
+const MICROSECOND: i64 = 1_000;
+const MILLISECOND: i64 = 1_000_000;
+const SECOND: i64 = 1_000_000_000;
+
 /// Nanoseconds of each unit, by its number in the head.
-const UNITS_NS: [i64; 4] = [1, 1_000, 1_000_000, 1_000_000_000];
+const UNITS_NS: [i64; 4] = [1, MICROSECOND, MILLISECOND, SECOND];
 
 /// Appends times in nanoseconds, ascending and each once, at most [`BLOCK_SAMPLES_MAX`] of them.
 ///
@@ -24,28 +28,28 @@ pub fn encode_times(times_ns: &[i64], out: &mut Vec<u8>) {
     debug_assert!(times_ns.len() <= BLOCK_SAMPLES_MAX, "one block, not {}", times_ns.len());
     let Some(&first) = times_ns.first() else { return };
     let step = times_ns.get(1).map_or(0, |second| second.wrapping_sub(first));
-    if steady(times_ns, step) {
-        let (unit, unit_ns) = unit_of([first, step].iter());
+    if is_steady(times_ns, step) {
+        let ends = [first, step];
+        let unit = coarsest_unit(&ends);
         out.push(Layout::Linear as u8 | unit << UNIT_SHIFT);
-        put_i64(out, first / unit_ns);
-        return put_i64(out, step / unit_ns);
+        return count_units(&ends, unit).into_iter().for_each(|count| put_i64(out, count));
     }
-    let (unit, unit_ns) = unit_of(times_ns.iter());
-    let divisor = divisor(times_ns, unit_ns);
-    let head = out.len();
-    out.push(unit << UNIT_SHIFT);
-    let counts: Vec<i64> = if divisor > 1 {
-        put_i64(out, first / unit_ns);
+    let unit = coarsest_unit(times_ns);
+    let mut counts = count_units(times_ns, unit);
+    let divisor = common_divisor(&counts);
+    let mut head = unit << UNIT_SHIFT;
+    let at = out.len();
+    out.push(head);
+    if divisor > 1 {
+        head |= DIVIDED;
+        let start = counts.first().copied().unwrap_or_default();
+        put_i64(out, start);
         put_u64(out, divisor);
-        let whole = unit_ns as u64 * divisor;
-        times_ns.iter().map(|time| (time.wrapping_sub(first) as u64 / whole) as i64).collect()
-    } else {
-        times_ns.iter().map(|time| time / unit_ns).collect()
-    };
-    let layout = ints::encode(&counts, &mut IntsScratch::default(), out);
-    if let Some(head) = out.get_mut(head) {
-        *head |= layout as u8 | if divisor > 1 { DIVIDED } else { 0 };
+        let divide = |count: &mut i64| *count = (count.wrapping_sub(start) as u64 / divisor) as i64;
+        counts.iter_mut().for_each(divide);
     }
+    let layout = ints::encode(&counts, &mut IntsScratch::default(), out);
+    out.get_mut(at).into_iter().for_each(|byte| *byte = head | layout as u8);
 }
 
 /// Appends the `count` times of a block to `out`.
@@ -91,35 +95,42 @@ fn decode_into(mut bytes: &[u8], out: &mut [i64]) -> Result<(), CodecError> {
     Ok(())
 }
 
-fn steady(times_ns: &[i64], step: i64) -> bool {
+fn is_steady(times_ns: &[i64], step: i64) -> bool {
     let later = times_ns.get(1..).unwrap_or_default();
     times_ns.iter().zip(later).all(|(before, after)| after.wrapping_sub(*before) == step)
 }
 
-/// Number and length of the coarsest unit that divides every time.
-fn unit_of<'a>(times_ns: impl Iterator<Item = &'a i64>) -> (u8, i64) {
-    let [.., mut unit_ns] = UNITS_NS;
-    let mut unit = UNITS_NS.len() as u8 - 1;
-    for time in times_ns {
-        // What a finer unit must still divide was divided by all coarser ones before.
-        while time % unit_ns != 0 {
-            unit_ns /= 1_000;
-            unit -= 1;
-        }
+/// The number of the coarsest unit that divides every time. The units are constants here and below
+/// because the compiler then divides by multiplying.
+fn coarsest_unit(times_ns: &[i64]) -> u8 {
+    match times_ns {
+        times if times.iter().all(|time| time % SECOND == 0) => 3,
+        times if times.iter().all(|time| time % MILLISECOND == 0) => 2,
+        times if times.iter().all(|time| time % MICROSECOND == 0) => 1,
+        _ => 0,
     }
-    (unit, unit_ns)
 }
 
-/// The greatest common divisor of all distances, in units; 1 when dividing is of no use.
-fn divisor(times_ns: &[i64], unit_ns: i64) -> u64 {
-    let later = times_ns.get(1..).unwrap_or_default();
+fn count_units(times_ns: &[i64], unit: u8) -> Vec<i64> {
+    let times = times_ns.iter();
+    match unit {
+        3 => times.map(|time| time / SECOND).collect(),
+        2 => times.map(|time| time / MILLISECOND).collect(),
+        1 => times.map(|time| time / MICROSECOND).collect(),
+        _ => times.copied().collect(),
+    }
+}
+
+/// The greatest common divisor of all distances; 1 when dividing is of no use.
+fn common_divisor(counts: &[i64]) -> u64 {
+    let later = counts.get(1..).unwrap_or_default();
     let mut divisor = 0;
-    for (before, after) in times_ns.iter().zip(later) {
+    for (before, after) in counts.iter().zip(later) {
         if after < before {
             return 1;
         }
-        let distance = after.wrapping_sub(*before) as u64 / unit_ns as u64;
-        if divisor == 0 || distance % divisor != 0 {
+        let distance = after.wrapping_sub(*before) as u64;
+        if distance != divisor {
             divisor = greatest_common_divisor(distance, divisor);
         }
         if divisor == 1 {
@@ -134,4 +145,117 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(times_ns: &[i64]) -> usize {
+        let mut bytes = vec![];
+        encode_times(times_ns, &mut bytes);
+        let mut out = vec![7];
+        decode_times(&bytes, times_ns.len(), &mut out).unwrap();
+        assert_eq!(out[0], 7);
+        assert_eq!(out[1..], *times_ns);
+        bytes.len()
+    }
+
+    const START: i64 = 1_700_000_000 * SECOND;
+
+    #[test]
+    fn steady_times_take_ten_bytes_at_most() {
+        for step in [1, 999, MICROSECOND, MILLISECOND, SECOND, 10 * SECOND, 3_600 * SECOND] {
+            let times: Vec<i64> = (0..1024).map(|i| START + i * step).collect();
+            let limit = if step < MICROSECOND { 13 } else { 10 };
+            assert!(check(&times) <= limit, "{step}: {}", check(&times));
+        }
+        assert_eq!(check(&[]), 0);
+        assert_eq!(check(&[START]), 7);
+    }
+
+    #[test]
+    fn a_hole_costs_a_few_bytes() {
+        let regular = |i: i64| START + i * 10 * SECOND;
+        let hole: Vec<i64> = (0..1024).map(|i| regular(if i < 500 { i } else { i + 20 })).collect();
+        assert!(check(&hole) <= 22, "{}", check(&hole));
+        // Holes everywhere: what is known of the step still pays, five bits are not needed.
+        let holes: Vec<i64> = (0..1024).map(|i| regular(i * 2 + i * i % 3)).collect();
+        assert!(check(&holes) <= 300, "{}", check(&holes));
+    }
+
+    #[test]
+    fn jitter_costs_its_own_bits() {
+        let jitter = |i: i64| (((i * 0x9E37_79B1) >> 16 & 0xffff) % 900) * MICROSECOND;
+        let times: Vec<i64> = (0..1024).map(|i| START + i * 10 * SECOND + jitter(i)).collect();
+        // Ten bits of jitter against the grid.
+        assert!(check(&times) <= 1024 * 10 / 8 + 24, "{}", check(&times));
+    }
+
+    #[test]
+    fn the_ends_of_time_come_back() {
+        check(&[i64::MIN, i64::MAX]);
+        check(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        check(&[i64::MIN, i64::MIN + 2, i64::MAX - 1]);
+        check(&[-3 * SECOND, -SECOND, 4 * SECOND, 5 * SECOND]);
+        check(&[i64::MAX]);
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let golden = |times: &[i64], expected: &[u8]| {
+            let mut bytes = vec![];
+            encode_times(times, &mut bytes);
+            assert_eq!(bytes, expected, "{times:?}");
+        };
+        let seconds = |seconds: &[i64]| seconds.iter().map(|s| s * SECOND).collect::<Vec<_>>();
+        golden(&seconds(&[100, 110, 120]), &[0x19, 0xc8, 1, 20]);
+        golden(&seconds(&[100, 110, 120, 160, 170]), GOLDEN_DIVIDED);
+        golden(&[1, 5, 6, 9], GOLDEN_NANOSECONDS);
+    }
+
+    const GOLDEN_DIVIDED: &[u8] = &[0x3a, 0xc8, 1, 10, 0, 3, 0x88, 0x7c];
+    const GOLDEN_NANOSECONDS: &[u8] = &[0x02, 2, 4, 0x40, 0x85];
+
+    #[test]
+    fn too_many_are_refused() {
+        let mut out = vec![];
+        assert_eq!(
+            decode_times(&[1, 0, 2], 1025, &mut out),
+            Err(CodecError::TooLong { count: 1025 })
+        );
+        assert_eq!(decode_times(&[1, 0, 2, 0], 3, &mut out).is_err(), out.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_ascending_times_come_back(
+            mut times in prop::collection::vec(any::<i64>(), 0..200),
+            unit in prop::sample::select(UNITS_NS.to_vec()),
+            shrink in 0u32..60,
+        ) {
+            times.iter_mut().for_each(|time| *time = (*time >> shrink) / unit * unit);
+            times.sort_unstable();
+            times.dedup();
+            check(&times);
+        }
+
+        #[test]
+        fn near_regular_times_come_back(
+            start in any::<i32>(),
+            step in 1i64..100,
+            jitters in prop::collection::vec(0i64..9, 1..1024),
+            unit in prop::sample::select(UNITS_NS.to_vec()),
+        ) {
+            let mut time = i64::from(start);
+            let next = |jitter: &i64| {
+                time += step + jitter / 8 * 31;
+                time * unit
+            };
+            let times: Vec<i64> = jitters.iter().map(next).collect();
+            check(&times);
+        }
+    }
 }
