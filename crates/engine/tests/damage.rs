@@ -1,6 +1,12 @@
 //! Damage to every kind of file: the store never panics and never answers with a wrong value. It
 //! may refuse to start, or set a file aside and say so, or fail a read naming the file.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code says what must hold by unwrapping"
+)]
+
 mod support;
 
 use foliot_disk::{Disk, SimDisk};

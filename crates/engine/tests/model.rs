@@ -1,6 +1,12 @@
 //! The store against a naive map: random writes, late writes, updates, flushes and restarts over all
 //! kinds of values. The oracle is a `BTreeMap`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code says what must hold by unwrapping"
+)]
+
 mod support;
 
 use foliot_disk::{Disk, SimDisk};

@@ -1,6 +1,7 @@
 //! A writer and a reader of stores for tests: one plain key syntax, one row at a time.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own half of this")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
 
 use foliot_engine::{Commit, Engine, Snapshot};
 use foliot_model::{
