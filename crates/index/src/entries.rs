@@ -63,9 +63,10 @@ impl Entries {
         Some(self.len - 1)
     }
 
-    /// Forgets all entries.
+    /// Forgets all entries, keeping some memory.
     pub(crate) fn clear(&mut self) {
-        self.pages.clear();
+        self.pages.truncate(1);
+        self.pages.iter_mut().for_each(Vec::clear);
         self.groups.clear();
         self.len = 0;
     }

@@ -24,6 +24,7 @@ mod register;
 mod registry;
 mod segment;
 mod select;
+mod series;
 mod slots;
 mod sources;
 

@@ -13,6 +13,7 @@ use crate::limits::IDS_MAX;
 use crate::pages::Pages;
 use crate::pairs::Pairs;
 use crate::postings::Postings;
+use crate::series::{Series, Walk};
 use crate::slots::Slots;
 use crate::sources::{self, PairIds, Sources};
 use foliot_codec::varint::get_u32;
@@ -61,7 +62,7 @@ pub(crate) struct Names {
     pairs: Pairs,
     sources: Sources,
     columns: Dictionary,
-    series: Pages<[u32; 2]>,
+    series: Series,
     series_slots: Slots,
     /// For each source its first series.
     first_series: Pages<u32>,
@@ -72,6 +73,8 @@ pub(crate) struct Names {
     pub(crate) columns_of_measurement: Groups,
     classes: BTreeMap<u32, (u32, u32)>,
     class_log: Vec<[u32; 3]>,
+    /// Memory for the key of a source under construction.
+    key: Vec<u8>,
     seed: u64,
 }
 
@@ -100,7 +103,7 @@ impl Names {
             pairs: Pairs::new(seed),
             sources: Sources::new(seed),
             columns: Dictionary::new(seed, SHARDS_FEW),
-            series: Pages::default(),
+            series: Series::default(),
             series_slots: Slots::new(SHARDS_MANY),
             first_series: Pages::default(),
             series_counts: Pages::default(),
@@ -109,6 +112,7 @@ impl Names {
             columns_of_measurement: Groups::new(seed),
             classes: BTreeMap::new(),
             class_log: Vec::new(),
+            key: Vec::new(),
             seed,
         }
     }
@@ -159,7 +163,7 @@ impl Names {
     /// Source and column of a series.
     #[inline]
     pub(crate) fn series(&self, sid: u32) -> Option<(u32, u32)> {
-        self.series.get(sid).map(|[source, column]| (source, column))
+        self.series.get(sid)
     }
 
     /// Namespace, label name and label value of a pair.
@@ -180,19 +184,20 @@ impl Names {
     /// The series of `source` in `column`.
     pub(crate) fn find_series(&self, source: u32, column: u32) -> Option<u32> {
         let first = self.first_series.get(source).filter(|first| *first != NONE)?;
-        for sid in first..first.saturating_add(WALK_MAX) {
-            match self.series.get(sid) {
-                Some([s, c]) if s == source => {
-                    if c == column {
-                        return Some(sid);
-                    }
-                }
-                _ => break,
+        let walk = self.series.walk(first).take(WALK_MAX as usize);
+        for (sid, (_, c)) in (first..).zip(walk.take_while(|(s, _)| *s == source)) {
+            if c == column {
+                return Some(sid);
             }
         }
-        let wanted = Some([source, column]);
+        let wanted = Some((source, column));
         let hash = series_hash(self.seed, source, column);
         self.series_slots.find(hash, |sid| self.series.get(sid) == wanted)
+    }
+
+    /// Source and column of the series from `sid` on.
+    pub(crate) fn series_from(&self, sid: u32) -> Walk<'_> {
+        self.series.walk(sid)
     }
 
     /// Number of series of a source, up to 255.
@@ -279,12 +284,15 @@ impl Names {
         if is_dangling || !pairs.is_sorted_by(|a, b| a < b) {
             return Err(Refusal::Dangling);
         }
-        let mut key = Vec::with_capacity(5 * (pairs.len() + 1));
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
         sources::put_key(&mut key, namespace, pairs);
-        if self.sources.find(pairs, &key).is_some() {
-            return Err(Refusal::Known);
-        }
-        let source = self.sources.push(pairs, &key).ok_or(Refusal::Full)?;
+        let added = match self.sources.find(pairs, &key) {
+            Some(_) => Err(Refusal::Known),
+            None => self.sources.push(pairs, &key).ok_or(Refusal::Full),
+        };
+        self.key = key;
+        let source = added?;
         self.first_series.push(NONE);
         self.series_counts.push(0);
         Ok(source)
@@ -304,13 +312,15 @@ impl Names {
             *first = sid;
         }
         let first = *first;
-        self.series.push([source, column]);
-        let mut walk = first..first.saturating_add(WALK_MAX);
-        let is_source = |at: u32| self.series.get(at).is_some_and(|[s, _]| s == source);
-        if !walk.contains(&sid) || !walk.by_ref().take((sid - first) as usize).all(is_source) {
+        // What stands between is of the same source, or the walk does not get here.
+        let between = (sid - first) as usize;
+        let is_walked = between < WALK_MAX as usize
+            && self.series.walk(first).take(between).all(|(s, _)| s == source);
+        self.series.push(source, column);
+        if !is_walked {
             let (seed, series) = (self.seed, &self.series);
             let hash_of = |sid| match series.get(sid) {
-                Some([source, column]) => series_hash(seed, source, column),
+                Some((source, column)) => series_hash(seed, source, column),
                 None => 0,
             };
             self.series_slots.insert(series_hash(seed, source, column), sid, hash_of);

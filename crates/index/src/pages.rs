@@ -25,13 +25,12 @@ impl<T: Copy> Pages<T> {
     }
 
     pub(crate) fn push(&mut self, item: T) {
-        let offset = self.len as usize % PAGE_ITEMS;
-        if offset == 0 {
+        let index = self.len as usize / PAGE_ITEMS;
+        if index == self.pages.len() {
             // The first page grows as it fills, so that a small registry stays small.
-            let capacity = if self.len == 0 { 0 } else { PAGE_ITEMS };
-            self.pages.push(Vec::with_capacity(capacity));
+            self.pages.push(Vec::with_capacity(if index == 0 { 0 } else { PAGE_ITEMS }));
         }
-        if let Some(page) = self.pages.last_mut() {
+        if let Some(page) = self.pages.get_mut(index) {
             page.push(item);
             self.len += 1;
         }

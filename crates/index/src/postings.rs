@@ -1,9 +1,10 @@
 //! Postings: for each of many owners an ascending list of ids that only grows at its end.
 //!
 //! A list of one id, which is what a host name has, lies in its owner's head. Longer lists are
-//! chains of blocks in shared pages, each twice as long as the one before: ids are varint
-//! differences, which are never zero, so a zero byte ends a block. A block begins with the position
-//! of the next one.
+//! chains of blocks in shared pages, each twice as long as the one before, which begin with the
+//! position of the next one. Ids are differences in groups of three bits, low ones first, each in a
+//! nibble whose top bit says whether more follow. A difference is never zero, so neither is a nibble:
+//! a zero one ends a block. Most labels have few values, and half a byte per source is then enough.
 
 use crate::pages::Pages;
 
@@ -14,12 +15,14 @@ const PAGE_BYTES: usize = 1 << PAGE_BITS;
 const BLOCK_BYTES_MIN: usize = 16;
 const BLOCK_BYTES_MAX: usize = 1 << 10;
 const NEXT_BYTES: usize = 4;
+/// Nibbles that the position of the next block takes.
+const NIBBLES_USED: u16 = 2 * NEXT_BYTES as u16;
 
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     first: u32,
     block: u32,
-    /// Where the next difference goes, counted from the block's start.
+    /// Nibbles used of the block, those before the first difference included.
     used: u16,
     block_bytes: u16,
     first_id: u32,
@@ -51,7 +54,7 @@ impl Postings {
             debug_assert!(id > head);
             let Some(first) = self.allocate(BLOCK_BYTES_MIN) else { return };
             self.set_head(list, IS_CHAIN | self.chains.len());
-            let used = NEXT_BYTES as u16;
+            let used = NIBBLES_USED;
             let block_bytes = BLOCK_BYTES_MIN as u16;
             let (block, first_id, last_id) = (first, head, id);
             let mut chain = Chain { first, block, used, block_bytes, first_id, last_id, count: 0 };
@@ -95,7 +98,8 @@ impl Postings {
 
     /// The ids of a list, ascending.
     pub(crate) fn iter(&self, list: u32) -> Ids<'_> {
-        let mut ids = Ids { postings: self, left: 0, id: 0, rest: &[], next: 0, block_bytes: 0 };
+        let mut ids =
+            Ids { postings: self, left: 0, id: 0, rest: &[], high: None, next: 0, block_bytes: 0 };
         match self.heads.get(list) {
             None | Some(EMPTY) => {}
             Some(head) if head & IS_CHAIN == 0 => {
@@ -146,8 +150,8 @@ impl Postings {
     }
 
     fn append(&mut self, chain: &mut Chain, mut difference: u32) {
-        let length = ((31 - (difference | 1).leading_zeros()) / 7 + 1) as usize;
-        if chain.used as usize + length > chain.block_bytes as usize {
+        let nibbles = ((31 - (difference | 1).leading_zeros()) / 3 + 1) as u16;
+        if chain.used + nibbles > chain.block_bytes * 2 {
             let bytes = (chain.block_bytes as usize * 2).min(BLOCK_BYTES_MAX);
             let Some(next) = self.allocate(bytes) else { return };
             let link = self.block_mut(chain.block).and_then(|block| block.first_chunk_mut());
@@ -156,19 +160,18 @@ impl Postings {
             }
             chain.block = next;
             chain.block_bytes = bytes as u16;
-            chain.used = NEXT_BYTES as u16;
+            chain.used = NIBBLES_USED;
         }
-        let start = chain.used as usize;
-        let slot =
-            self.block_mut(chain.block).and_then(|block| block.get_mut(start..start + length));
-        for byte in slot.into_iter().flatten() {
-            *byte = difference as u8 | 0x80;
-            difference >>= 7;
-            if difference == 0 {
-                *byte &= 0x7f;
+        let Some(block) = self.block_mut(chain.block) else { return };
+        for at in chain.used..chain.used + nibbles {
+            let low = difference as u8 & 7;
+            difference >>= 3;
+            let nibble = if difference == 0 { low } else { low | 8 };
+            if let Some(byte) = block.get_mut(usize::from(at / 2)) {
+                *byte |= nibble << (at % 2 * 4);
             }
         }
-        chain.used += length as u16;
+        chain.used += nibbles;
         chain.count += 1;
     }
 }
@@ -180,11 +183,24 @@ pub(crate) struct Ids<'a> {
     left: u32,
     id: u32,
     rest: &'a [u8],
+    /// The second nibble of the byte that was begun.
+    high: Option<u8>,
     next: u32,
     block_bytes: usize,
 }
 
 impl Ids<'_> {
+    #[inline]
+    fn nibble(&mut self) -> u8 {
+        if let Some(high) = self.high.take() {
+            return high;
+        }
+        let Some((&byte, rest)) = self.rest.split_first() else { return 0 };
+        self.rest = rest;
+        self.high = Some(byte >> 4);
+        byte & 15
+    }
+
     fn open_block(&mut self) -> Option<()> {
         let page = self.postings.pages.get((self.next >> PAGE_BITS) as usize)?;
         let start = self.next as usize % PAGE_BYTES;
@@ -192,6 +208,7 @@ impl Ids<'_> {
         let (link, rest) = block.split_first_chunk::<NEXT_BYTES>()?;
         self.next = u32::from_le_bytes(*link);
         self.rest = rest;
+        self.high = None;
         self.block_bytes = (self.block_bytes * 2).min(BLOCK_BYTES_MAX);
         Some(())
     }
@@ -206,19 +223,17 @@ impl Iterator for Ids<'_> {
         if self.block_bytes == 0 {
             return Some(self.id);
         }
-        if self.rest.first().is_none_or(|&byte| byte == 0) {
+        let mut nibble = self.nibble();
+        if nibble == 0 {
             self.open_block()?;
+            nibble = self.nibble();
         }
-        let mut difference = 0;
-        let mut shift = 0;
-        loop {
-            let (&byte, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            difference |= u32::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-            shift += 7;
+        let mut difference = u32::from(nibble & 7);
+        let mut shift = 3;
+        while nibble >= 8 {
+            nibble = self.nibble();
+            difference |= u32::from(nibble & 7) << shift;
+            shift += 3;
         }
         self.id = self.id.wrapping_add(difference);
         Some(self.id)

@@ -245,12 +245,11 @@ fn refused<T>(what: &str, id: u32, result: Result<T, Refusal>) -> Result<(), Rea
 }
 
 /// Whether the thing numbered `id` is there already. A gap, or another thing there, is an error.
-fn is_known<T: PartialEq>(
+fn is_known(
     what: &str,
     id: Option<u32>,
     len: u32,
-    found: impl FnOnce(u32) -> Option<T>,
-    expected: T,
+    is_same: impl FnOnce(u32) -> bool,
 ) -> Result<bool, Reason> {
     let id = id.ok_or("number leaves its range")?;
     if id > len {
@@ -259,7 +258,7 @@ fn is_known<T: PartialEq>(
     if id == len {
         return Ok(false);
     }
-    match found(id) == Some(expected) {
+    match is_same(id) {
         true => Ok(true),
         false => Err(format!("{what} {id} is registered as something else").into()),
     }
@@ -282,7 +281,7 @@ fn apply_symbols(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
             return Err("a symbol is empty or not UTF-8".into());
         }
         let (id, len) = (first.checked_add(index), names.symbols(kind).len());
-        if !is_known("symbol", id, len, |id| names.symbols(kind).get(id), name)? {
+        if !is_known("symbol", id, len, |id| names.symbols(kind).get(id) == Some(name))? {
             refused("symbol", len, names.add_symbol(kind, name))?;
         }
     }
@@ -299,13 +298,13 @@ fn apply_triples(names: &mut Names, what: Triples, rest: &mut &[u8]) -> Result<(
         match what {
             Triples::Pairs => {
                 let len = names.pairs().entries().len();
-                if !is_known("pair", id, len, |id| names.pair(id), triple)? {
+                if !is_known("pair", id, len, |id| names.pair(id) == Some(triple))? {
                     refused("pair", len, names.add_pair(triple))?;
                 }
             }
             Triples::Columns => {
                 let len = names.columns().len();
-                if !is_known("column", id, len, |id| names.column(id), triple)? {
+                if !is_known("column", id, len, |id| names.column(id) == Some(triple))? {
                     refused("column", len, names.add_column(triple))?;
                 }
             }
@@ -328,8 +327,11 @@ fn apply_sources(names: &mut Names, rest: &mut &[u8], pairs: &mut Vec<u32>) -> R
             pairs.push(pair);
         }
         let (id, len) = (first.checked_add(index), names.sources().entries().len());
-        let found = |id| names.source(id).map(|(namespace, ids)| (namespace, ids.collect()));
-        if !is_known("source", id, len, found, (namespace, pairs.clone()))? {
+        let is_same = |id| {
+            let found = names.source(id);
+            found.is_some_and(|(n, ids)| n == namespace && ids.eq(pairs.iter().copied()))
+        };
+        if !is_known("source", id, len, is_same)? {
             refused("source", len, names.add_source(namespace, pairs))?;
         }
     }
@@ -360,7 +362,7 @@ fn apply_series(names: &mut Names, rest: &mut &[u8], columns: &mut Vec<u32>) -> 
         }
         for &column in columns.iter() {
             let len = names.series_len();
-            if !is_known("series", id, len, |id| names.series(id), (source, column))? {
+            if !is_known("series", id, len, |id| names.series(id) == Some((source, column)))? {
                 refused("series", len, names.add_series(source, column))?;
             }
             id = id.and_then(|id| id.checked_add(1));

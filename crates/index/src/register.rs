@@ -529,6 +529,8 @@ impl Chunk {
         overlay.clear();
         let records = {
             let names = registry.names().read();
+            // Rows that only need what is there are resolved even when nothing can be added.
+            let admit = if names.has_room() { admit } else { 0 };
             for &index in unknown {
                 let refused = self.stage_row(&names, &mut overlay, batch, index, admit);
                 rejects.extend(refused);
@@ -541,6 +543,17 @@ impl Chunk {
         publish(&records)?;
         let applied = record::apply(&mut registry.names().write(), registry.epoch(), &records);
         debug_assert!(applied.is_ok(), "staged records apply: {applied:?}");
+        if let Err(error) = applied {
+            self.memo = Memo::default();
+            for &index in unknown {
+                let Some(row) = self.rows.get_mut(index) else { continue };
+                row.sids = 0..0;
+                let line = batch.rows().get(row.row as usize).map_or(0, |row| row.line);
+                let reason = format!("BUG: registration contradicts itself: {error}");
+                rejects.push(Reject { line, field: Cow::Borrowed("series"), reason });
+            }
+            return Ok(0);
+        }
         Ok(overlay.series_len().into())
     }
 
@@ -556,9 +569,6 @@ impl Chunk {
         let line = batch.rows().get(row.row as usize).map_or(0, |row| row.line);
         let measurement = String::from_utf8_lossy(row.parts.measurement());
         let refuse = |reason| Some(Reject { line, field: Cow::Borrowed("series"), reason });
-        if !names.has_room() {
-            return refuse(format!("measurement '{measurement}': the registry is full"));
-        }
         let (namespace, fields) = (batch.namespace(), &self.fields);
         let left = admit.saturating_sub(overlay.series_len().into());
         if left < row.fields.len() as u64 {

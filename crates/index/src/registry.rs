@@ -396,8 +396,8 @@ fn checkpoint_slice(names: &Names, at: &mut Mark, target: &Mark, out: &mut Vec<u
     while at.series < target.series && out.len() < CHECKPOINT_SLICE_BYTES {
         let range = at.series..target.series.min(at.series.saturating_add(1 << 18));
         at.series = range.end;
-        let first = range.start;
-        record::put_series(out, first, range.filter_map(|sid| names.series(sid)));
+        let series = names.series_from(range.start).take(range.len());
+        record::put_series(out, range.start, series);
     }
     while at.classes < target.classes && out.len() < CHECKPOINT_SLICE_BYTES {
         let log = names.class_log().get(at.classes as usize).copied();

@@ -3,7 +3,7 @@
 //! A slot is a mark (eight bits of the hash, 0 for empty) and an id; eight of them are a bucket whose
 //! marks are compared at once, as one word. Who owns the table compares the key of an id whose mark
 //! fits, and hashes it again when the table grows. The table is split into shards that grow alone,
-//! so that no growth stops the world, and grows by a third rather than by two, so that little memory
+//! so that no growth stops the world, and grows by a half rather than by two, so that little memory
 //! lies idle. Open addressing with buckets (D. E. Knuth, The Art of Computer Programming, volume 3,
 //! section 6.4); bytes are sought in words as in H. S. Warren, Hacker's Delight, section 6-1.
 
@@ -100,7 +100,7 @@ impl Slots {
 
 impl Shard {
     fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
-        let buckets = (self.marks.len() * 4).div_ceil(3).max(self.marks.len() + 1);
+        let buckets = (self.marks.len() * 3).div_ceil(2).max(self.marks.len() + 1);
         let marks = std::mem::replace(&mut self.marks, vec![0; buckets]);
         let ids = std::mem::replace(&mut self.ids, vec![[0; BUCKET_SLOTS]; buckets]);
         self.used = 0;
