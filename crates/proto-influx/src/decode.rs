@@ -124,7 +124,10 @@ impl Decoder {
         let shape = loop {
             match self.shapes.end_row(batch, node) {
                 Ended::Shape(shape) => break shape,
-                Ended::Nothing => return Err(Fault::OnlyTimeField),
+                Ended::Nothing => {
+                    cursor.time(settings)?;
+                    return Err(Fault::OnlyTimeField);
+                }
                 Ended::Again => {
                     batch.discard_cells();
                     *cursor = before_fields.clone();

@@ -105,7 +105,7 @@ impl Shapes {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn step_aside(&mut self, bytes: &[u8], node: Node, at: usize) -> Option<Node> {
         let mut child = self.nodes.get(node as usize)?.first_child;
         loop {
