@@ -150,12 +150,15 @@ impl Command {
     }
 }
 
+/// The field of rejects that ask for more series than the store's limits allow.
+const FIELD_SERIES: &str = "series";
+
 /// Appends the line that answers a rejected line of a telnet connection.
 pub fn telnet_reply(reject: &Reject, out: &mut Vec<u8>) {
     let class: &[u8] = match &*reject.field {
         "command" => b"",
         FIELD_NUMBER => b"put: invalid value: ",
-        "limit" => b"put: Please throttle writes: ",
+        FIELD_SERIES => b"put: Please throttle writes: ",
         _ => b"put: illegal argument: ",
     };
     out.extend_from_slice(class);
@@ -237,6 +240,19 @@ mod tests {
             assert_eq!(rows, [2], "reads of {size}");
             assert_eq!(replies, "put: illegal argument: line is longer than 40 bytes\n");
         }
+    }
+
+    #[test]
+    fn the_class_of_an_answer_depends_on_what_was_at_fault() {
+        let answer = |field: &'static str| {
+            let mut out = Vec::new();
+            let reject = Reject { line: 1, field: Cow::Borrowed(field), reason: "x".to_owned() };
+            telnet_reply(&reject, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(answer("tag"), "put: illegal argument: x\n");
+        assert_eq!(answer("series"), "put: Please throttle writes: x\n");
+        assert_eq!(answer("command"), "x\n");
     }
 
     #[test]

@@ -6,9 +6,9 @@
 use super::scanner::{Malformed, Scalar, Scanner, Text};
 use super::{FIELD_NUMBER, Options, point_shape};
 use crate::http::HttpError;
-use crate::key::text_of;
-use crate::number::{NumberError, parse_integer, parse_value, time_ns};
-use foliot_model::{Batch, Cell, Reject, Span};
+use crate::key::{check_name, text_of};
+use crate::number::{NumberError, parse_value, time_ns};
+use foliot_model::{Batch, Cell, Kind, Reject, Span};
 use std::borrow::Cow;
 
 /// Decodes the batch's request, a JSON body, and returns how many points it had, good and bad.
@@ -106,15 +106,12 @@ impl Element {
         scanner.expect(b'{')?;
         let mut goes_on = !scanner.pass(b'}');
         while goes_on {
-            let name = scanner.text()?;
-            let name = scanner.plain(name)?;
-            scanner.expect(b':')?;
-            match &*name {
-                b"metric" => self.metric = scan_scalar(scanner)?,
-                b"timestamp" => self.timestamp = scan_scalar(scanner)?,
-                b"value" => self.value = scan_scalar(scanner)?,
-                b"tags" => self.scan_tags(scanner)?,
-                _ => scanner.skip()?,
+            match PointPart::scan(scanner)? {
+                PointPart::Metric => self.metric = scan_scalar(scanner)?,
+                PointPart::Timestamp => self.timestamp = scan_scalar(scanner)?,
+                PointPart::Value => self.value = scan_scalar(scanner)?,
+                PointPart::Tags => self.scan_tags(scanner)?,
+                PointPart::Other => scanner.skip()?,
             }
             goes_on = scanner.next_or_close(b'}')?;
         }
@@ -133,7 +130,7 @@ impl Element {
         let mut goes_on = !scanner.pass(b'}');
         while goes_on {
             let name = scanner.text()?;
-            scanner.plain(name)?;
+            scanner.check(name)?;
             scanner.expect(b':')?;
             self.tags.push((name, scan_scalar(scanner)?));
             goes_on = scanner.next_or_close(b'}')?;
@@ -142,12 +139,54 @@ impl Element {
     }
 }
 
+/// The parts of a point by their names.
+enum PointPart {
+    Metric,
+    Timestamp,
+    Value,
+    Tags,
+    Other,
+}
+
+impl PointPart {
+    /// Passes a name and its colon.
+    #[inline]
+    fn scan(scanner: &mut Scanner<'_>) -> Result<Self, Malformed> {
+        scanner.peek();
+        // The usual spelling is compared as a whole, without looking for the name's end.
+        if scanner.pass_all(b"\"metric\":") {
+            Ok(Self::Metric)
+        } else if scanner.pass_all(b"\"timestamp\":") {
+            Ok(Self::Timestamp)
+        } else if scanner.pass_all(b"\"value\":") {
+            Ok(Self::Value)
+        } else if scanner.pass_all(b"\"tags\":") {
+            Ok(Self::Tags)
+        } else {
+            Self::scan_any(scanner)
+        }
+    }
+
+    fn scan_any(scanner: &mut Scanner<'_>) -> Result<Self, Malformed> {
+        let name = scanner.text()?;
+        let name = scanner.plain(name)?;
+        scanner.expect(b':')?;
+        Ok(match &*name {
+            b"metric" => Self::Metric,
+            b"timestamp" => Self::Timestamp,
+            b"value" => Self::Value,
+            b"tags" => Self::Tags,
+            _ => Self::Other,
+        })
+    }
+}
+
 /// Passes a scalar whose escapes, if any, are right.
 #[inline]
 fn scan_scalar(scanner: &mut Scanner<'_>) -> Result<Scalar, Malformed> {
     let scalar = scanner.scalar()?;
     if let Scalar::Text(text) = scalar {
-        scanner.plain(text)?;
+        scanner.check(text)?;
     }
     Ok(scalar)
 }
@@ -164,10 +203,8 @@ pub(crate) fn scalar_text<'a>(scanner: &Scanner<'a>, scalar: Scalar) -> Option<C
 /// The timestamp of a point, fractions cut off; nothing when it is no number.
 pub(crate) fn read_timestamp(scanner: &Scanner<'_>, scalar: Scalar) -> Option<i64> {
     let text = scalar_text(scanner, scalar)?;
-    match parse_integer(&text) {
-        Ok(timestamp) => Some(timestamp),
-        Err(_) => parse_value(&text).ok().map(|cell| cell.to_f64() as i64),
-    }
+    let cell = parse_value(&text).ok()?;
+    Some(if cell.kind == Kind::Integer { cell.bits as i64 } else { cell.to_f64() as i64 })
 }
 
 /// A point as JSON again, with the parts and the spelling that OpenTSDB repeats.
@@ -229,7 +266,7 @@ fn store(
         return Err(("tag", format!("Too many tags: {count} maximum allowed: {limit}")));
     }
     let head = match (element.metric, metric) {
-        (Scalar::Text(text), Cow::Borrowed(_)) => Span::new(text.start, text.end),
+        (Scalar::Text(text), Cow::Borrowed(_)) => Span::new(text.start as usize, text.end as usize),
         (_, metric) => batch.push_scratch(|out| out.extend_from_slice(&metric)),
     };
     let tail = pack_tags(batch, scanner, element)?;
@@ -261,40 +298,43 @@ fn pack_tags(
     scanner: &Scanner<'_>,
     element: &Element,
 ) -> Result<Span, Refusal> {
-    let mut bad = None;
+    let mut is_whole = true;
     let span = batch.push_scratch(|out| {
-        for (index, &(name, value)) in element.tags.iter().enumerate() {
-            if index > 0 {
-                out.push(b' ');
-            }
-            let name = scalar_text(scanner, Scalar::Text(name)).unwrap_or_default();
-            let done = pack_name(&name, "tag name", out).and_then(|()| {
-                out.push(b'=');
-                match scalar_text(scanner, value) {
-                    Some(value) => pack_name(&value, "tag value", out),
-                    None => Err(("tag", "Invalid tag value: null".to_owned())),
-                }
-            });
-            if let Err(refusal) = done {
-                bad = Some(refusal);
-                return;
-            }
+        for &(name, value) in &element.tags {
+            let name = scanner.plain(name).unwrap_or_default();
+            let value = scalar_text(scanner, value).unwrap_or_default();
+            is_whole &= !name.is_empty() && !value.is_empty();
+            out.reserve(name.len() + value.len() + 2);
+            out.extend_from_slice(&name);
+            out.push(b'=');
+            out.extend_from_slice(&value);
+            out.push(b' ');
         }
+        out.pop();
     });
-    match bad {
-        Some(refusal) => Err(refusal),
-        None => Ok(span),
+    let is_separator = |&&byte: &&u8| matches!(byte, b' ' | b'=');
+    let separators = batch.slice(span).iter().filter(is_separator).count();
+    match is_whole && separators + 1 == 2 * element.tags.len() {
+        true => Ok(span),
+        false => Err(bad_tag(scanner, element)),
     }
 }
 
-#[inline]
-fn pack_name(name: &[u8], what: &str, out: &mut Vec<u8>) -> Result<(), Refusal> {
-    let splits = |&byte: &u8| matches!(byte, b' ' | b'=');
-    if name.is_empty() || name.iter().any(splits) {
-        crate::key::check_name("tag", what, name).map_err(|error| (error.field, error.reason))?;
+/// What is wrong with tags that cannot be packed.
+#[cold]
+fn bad_tag(scanner: &Scanner<'_>, element: &Element) -> Refusal {
+    for &(name, value) in &element.tags {
+        let name = scanner.plain(name).unwrap_or_default();
+        let checked = match scalar_text(scanner, value) {
+            None => return ("tag", "Invalid tag value: null".to_owned()),
+            Some(value) => check_name("tag", "tag name", &name)
+                .and_then(|()| check_name("tag", "tag value", &value)),
+        };
+        if let Err(error) = checked {
+            return (error.field, error.reason);
+        }
     }
-    out.extend_from_slice(name);
-    Ok(())
+    ("tag", "Missing tags".to_owned())
 }
 
 #[cfg(test)]

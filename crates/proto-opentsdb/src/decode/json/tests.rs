@@ -1,7 +1,7 @@
 use super::*;
 use crate::KEY_SYNTAX;
 use crate::decode::seen::{Seen, read_back};
-use foliot_model::{BatchBuffers, KeySecret, Kind, NANOS_PER_MILLI};
+use foliot_model::{BatchBuffers, KeySecret, NANOS_PER_MILLI};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
