@@ -51,6 +51,10 @@ pub(crate) const FILTERS: [(&str, &str, &str); 7] = [
     ),
 ];
 
+/// How many regular expressions a query may have. Each is compiled before anything is looked up and
+/// may take megabytes then; a person's query has a handful.
+const REGEXPS_MAX: usize = 32;
+
 /// A condition on a tag, and perhaps a key to group by.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
@@ -127,6 +131,28 @@ impl Filter {
                 || value.get(name).and_then(Value::as_str) == Some("true")
         });
         Self::new(&text("type")?, &text("tagk")?, &text("filter")?, groups)
+    }
+
+    /// Adds the filter to others of its question, unless these are too costly already.
+    pub(crate) fn push_to(self, filters: &mut Vec<Self>) -> Result<(), HttpError> {
+        let is_costly = self.is_costly();
+        filters.push(self);
+        if is_costly { Self::check_cost(filters.iter()) } else { Ok(()) }
+    }
+
+    /// Refuses more regular expressions than a query may have.
+    pub(crate) fn check_cost<'f>(filters: impl Iterator<Item = &'f Self>) -> Result<(), HttpError> {
+        match filters.filter(|filter| filter.is_costly()).count() {
+            0..=REGEXPS_MAX => Ok(()),
+            _ => Err(HttpError::bad_request(format!(
+                "The query has more than {REGEXPS_MAX} regular expressions: \
+                 ask in several queries, or use literal_or or wildcard"
+            ))),
+        }
+    }
+
+    fn is_costly(&self) -> bool {
+        matches!(self.test, Test::Regex(_))
     }
 
     fn is_negated(&self) -> bool {

@@ -26,13 +26,31 @@ pub(super) fn parse(params: &Params, now_ms: i64) -> Result<Request, HttpError> 
     let use_calendar = params.has("use_calendar");
     let mut questions = Vec::new();
     for text in params.all("m") {
-        questions.push(parse_question(text, "m", use_calendar, parse_metric)?);
+        let question = parse_question(text, "m", use_calendar, parse_metric)?;
+        push_question(&mut questions, question)?;
     }
     for text in params.all("tsuid") {
-        questions.push(parse_question(text, "tsuid", use_calendar, parse_tsuids)?);
+        let question = parse_question(text, "tsuid", use_calendar, parse_tsuids)?;
+        push_question(&mut questions, question)?;
     }
     let output = output(params)?;
     Ok(Request { start_ms, end_ms, output, questions, zone: zone_name.into(), is_clipped: true })
+}
+
+/// How many questions a query may have; each is planned and run by itself.
+const QUESTIONS_MAX: usize = 1000;
+
+/// Adds a question, unless the query is too costly then.
+pub(super) fn push_question(
+    questions: &mut Vec<Question>,
+    question: Question,
+) -> Result<(), HttpError> {
+    if questions.len() >= QUESTIONS_MAX {
+        let message = format!("The query has more than {QUESTIONS_MAX} questions: ask in several");
+        return Err(HttpError::bad_request(message));
+    }
+    questions.push(question);
+    Filter::check_cost(questions.iter().flat_map(|question| &question.filters))
 }
 
 /// What the parameters say about the answer. POST queries say most of it in the body.
@@ -136,11 +154,12 @@ fn parse_metric(text: &str) -> Subject {
         };
         for (list, groups) in [(grouping, true), (plain, false)] {
             for part in list.split(',').filter(|_| !list.is_empty()) {
-                filters.push(Filter::parse(part, groups).map_err(|error| {
+                let filter = Filter::parse(part, groups).map_err(|error| {
                     let what = if groups { "tag" } else { "filter" };
                     let message = format!("When parsing {what} '{part}': {}", error.message);
                     HttpError::bad_request(message)
-                })?);
+                });
+                filter?.push_to(&mut filters)?;
             }
         }
     }

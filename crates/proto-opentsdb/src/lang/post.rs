@@ -5,7 +5,7 @@
 
 use super::downsample::Downsample;
 use super::filter::Filter;
-use super::get::{aggregator_named, histograms_refused, output, tsuids};
+use super::get::{aggregator_named, histograms_refused, output, push_question, tsuids};
 use super::rate::RateOptions;
 use super::time::parse_time;
 use super::{Question, Request, Source, deletes_refused, zone};
@@ -37,10 +37,10 @@ pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request
         return Err(deletes_refused());
     }
     let use_calendar = flag(&query, "useCalendar")?;
-    let questions = list(&query, "queries")?
-        .iter()
-        .map(|question| parse_question(question, use_calendar))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut questions = Vec::new();
+    for question in list(&query, "queries")? {
+        push_question(&mut questions, parse_question(question, use_calendar)?)?;
+    }
     if questions.is_empty() {
         return Err(HttpError::bad_request("Missing queries"));
     }
@@ -96,13 +96,13 @@ fn filters(question: &Value) -> Result<Vec<Filter>, HttpError> {
         Some(Value::Object(tags)) => {
             for (tag, value) in tags {
                 let value = scalar_text(value).unwrap_or_default();
-                filters.push(Filter::parse(&format!("{tag}={value}"), true)?);
+                Filter::parse(&format!("{tag}={value}"), true)?.push_to(&mut filters)?;
             }
         }
         Some(_) => return Err(wrong("tags", "an object")),
     }
     for filter in list(question, "filters")? {
-        filters.push(Filter::from_json(filter)?);
+        Filter::from_json(filter)?.push_to(&mut filters)?;
     }
     Ok(filters)
 }

@@ -153,6 +153,36 @@ fn what_is_wrong_is_said_in_the_peers_words() {
 }
 
 #[test]
+fn deletes_are_refused_however_they_are_asked() {
+    for (method, query) in [
+        ("DELETE", "start=1&m=sum:x"),
+        ("GET", "start=1&m=sum:x&method_override=delete"),
+        ("GET", "start=1&m=sum:x&delete=true"),
+    ] {
+        let request = HttpRequest { method, path: "/api/query", query, body: b"" };
+        let error = Request::parse(&request, NOW_MS).unwrap_err();
+        assert_eq!((error.status, &*error.message), (400, "Deleting data is not enabled"));
+    }
+}
+
+#[test]
+fn costly_parts_are_counted() {
+    let filter = r#"{"type":"regexp","tagk":"h","filter":"a.","groupBy":false}"#;
+    let question = |count: usize| {
+        let filters = vec![filter; count].join(",");
+        format!(r#"{{"aggregator":"sum","metric":"x","filters":[{filters}]}}"#)
+    };
+    assert!(post_question(&question(32)).is_ok());
+    let message = post_question(&question(33)).unwrap_err();
+    assert!(message.contains("more than 32 regular expressions"), "{message}");
+    let many = [question(20), question(20)].join(",");
+    assert!(post_question(&many).is_err());
+    let m = "&m=sum:x{h=regexp(a)}{k=regexp(b)}".repeat(17);
+    assert!(get(&format!("start=H{m}")).is_err());
+    assert!(get(&format!("start=H{}", "&m=sum:x".repeat(1001))).is_err());
+}
+
+#[test]
 fn times_of_a_post_query_are_numbers_or_texts() {
     let query = |start: &str| {
         let body = format!(
