@@ -40,7 +40,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: TcpStream, first: Vec<u8>
     });
     let mut builder = http1::Builder::new();
     // The stream has its own deadlines, which also tell an idle connection from a stalled head.
-    builder.header_read_timeout(None).pipeline_flush(true).max_buf_size(READ_BYTES_MAX);
+    // `pipeline_flush` stays off: with it hyper buffers answers without bound for slow readers.
+    builder.header_read_timeout(None).max_buf_size(READ_BYTES_MAX);
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

@@ -58,6 +58,9 @@ impl From<Error> for Failure {
     }
 }
 
+/// Appends a frame to an answer.
+pub(crate) type Encode<'a> = dyn FnMut(&Frame, &mut Vec<u8>) -> Result<(), Failure> + 'a;
+
 /// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.
 pub(crate) struct Work<'a> {
     pub(crate) snapshot: &'a Snapshot,
@@ -74,7 +77,7 @@ impl Work<'_> {
     pub(crate) fn run(
         &mut self,
         plans: &[Series],
-        encode: &mut dyn FnMut(&Frame, &mut Vec<u8>) -> Result<(), Failure>,
+        encode: &mut Encode<'_>,
     ) -> Result<Ran, Failure> {
         let query =
             Query { snapshot: self.snapshot, limits: self.limits, cancel: self.cancel.clone() };

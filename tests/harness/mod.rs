@@ -1,0 +1,283 @@
+//! Starts the real binary and speaks to it over sockets.
+//!
+//! Each test target uses its own part of this, so what one leaves unused is no dead code.
+#![allow(dead_code, reason = "see above")]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long anything may take before a test says that it hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A directory of its own, removed at the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("store-{}-{number}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The binary under test, with no settings from this process's environment.
+pub(crate) fn foliot() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foliot"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("FOLIOT_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    /// What it said when it had started.
+    pub(crate) welcome: String,
+}
+
+impl Server {
+    /// Starts a server on a port of the system's choice and waits until it is ready.
+    pub(crate) fn start(dir: &Path, flags: &[&str]) -> Self {
+        let mut child = Self::spawn(dir, flags);
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut welcome = String::new();
+        while !welcome.contains("Query:") {
+            let read = out.read_line(&mut welcome).unwrap();
+            assert!(read > 0, "the server ended before it was ready: {:?}", child.wait());
+        }
+        let address = welcome.lines().find_map(|line| line.trim().strip_prefix("listening"));
+        let address = address.unwrap().split_whitespace().next().unwrap().parse().unwrap();
+        Self { child, address, welcome }
+    }
+
+    /// Starts a server without waiting for it.
+    pub(crate) fn spawn(dir: &Path, flags: &[&str]) -> Child {
+        foliot()
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error", "--data-dir"])
+            .arg(dir)
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id() as i32).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the process to end.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(began.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends it as a service manager would, and expects success.
+    pub(crate) fn stop(mut self) {
+        self.signal(Signal::TERM);
+        let status = self.wait();
+        assert!(status.success(), "{status}");
+    }
+
+    /// Ends it as a power switch would, as far as one process can.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Memory it holds, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
+        text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+    }
+
+    /// A new connection.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let socket = TcpStream::connect(self.address).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket
+    }
+
+    /// A request on a connection of its own.
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Response {
+        let mut socket = self.connect();
+        socket.write_all(&request(method, path, headers, body)).unwrap();
+        read_response(&mut BufReader::new(socket)).expect("no answer")
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Response {
+        self.request("GET", path, &[], b"")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Response {
+        self.request("POST", path, &[], body.as_bytes())
+    }
+
+    /// Sends bytes and returns everything that comes back until the server ends the connection.
+    pub(crate) fn ask(&self, bytes: &[u8]) -> String {
+        let mut socket = self.connect();
+        socket.write_all(bytes).unwrap();
+        let mut out = Vec::new();
+        socket.read_to_end(&mut out).unwrap();
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// Sends bytes, ends the sending side, and returns everything that comes back.
+    pub(crate) fn talk(&self, bytes: &[u8]) -> String {
+        let mut socket = self.connect();
+        socket.write_all(bytes).unwrap();
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut out = Vec::new();
+        socket.read_to_end(&mut out).unwrap();
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// A figure of `/metrics`, by its full name with labels.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let text = self.get("/metrics").text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{text}")).parse().unwrap()
+    }
+
+    /// Waits until a figure reaches `at_least`.
+    pub(crate) fn wait_for_metric(&self, name: &str, at_least: f64) {
+        let began = Instant::now();
+        while self.metric(name) < at_least {
+            assert!(began.elapsed() < PATIENCE, "{name} stays at {}", self.metric(name));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The samples of the only series that a question has: pairs of milliseconds and text of value.
+    pub(crate) fn samples(&self, question: &str) -> Vec<(i64, String)> {
+        let path = format!("/api/query?start=1&ms&arrays&m={question}");
+        let response = self.get(&path);
+        let json: serde_json::Value = serde_json::from_str(&response.text()).unwrap();
+        let list = json.as_array().unwrap_or_else(|| panic!("{question}: {json}"));
+        assert_eq!(list.len(), 1, "{question}: {json}");
+        let pair = |pair: &serde_json::Value| (pair[0].as_i64().unwrap(), pair[1].to_string());
+        list[0]["dps"].as_array().unwrap().iter().map(pair).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The bytes of a request.
+pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut out = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n").into_bytes();
+    for (name, value) in headers {
+        out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    }
+    let is_chunked = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"));
+    let has_length = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    if !is_chunked && !has_length && (method != "GET" || !body.is_empty()) {
+        out.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(body);
+    out
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+/// Reads one answer; nothing when the connection ended first or in the middle.
+pub(crate) fn read_response(from: &mut impl BufRead) -> Option<Response> {
+    read_response_to("GET", from)
+}
+
+/// Reads the answer to a request with the given method.
+pub(crate) fn read_response_to(method: &str, from: &mut impl BufRead) -> Option<Response> {
+    let mut line = String::new();
+    from.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let status = line.split(' ').nth(1)?.parse().ok()?;
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+    }
+    let mut body = Vec::new();
+    let length = headers.get("content-length").and_then(|text| text.parse::<usize>().ok());
+    if method == "HEAD" {
+        return Some(Response { status, headers, body });
+    }
+    if let Some(length) = length {
+        body.resize(length, 0);
+        from.read_exact(&mut body).ok()?;
+    } else if headers.contains_key("transfer-encoding") {
+        loop {
+            let mut line = String::new();
+            from.read_line(&mut line).ok().filter(|read| *read > 0)?;
+            let size = usize::from_str_radix(line.trim(), 16).ok()?;
+            let mut chunk = vec![0; size + 2];
+            from.read_exact(&mut chunk).ok()?;
+            body.extend_from_slice(&chunk[..size]);
+            if size == 0 {
+                break;
+            }
+        }
+    }
+    Some(Response { status, headers, body })
+}

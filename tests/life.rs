@@ -1,0 +1,208 @@
+//! The life of a server: starting, being refused, stopping, starting again.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
+use rustix::process::Signal;
+use std::io::{BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+fn run(arguments: &[&str]) -> Output {
+    foliot().args(arguments).output().unwrap()
+}
+
+/// Expects failure with one line on standard error that holds all of `words`.
+fn refused(output: &Output, words: &[&str]) {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(!output.status.success(), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.starts_with("foliot: "), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word} is missing in {text}");
+    }
+}
+
+#[test]
+fn mistakes_are_answered_with_one_sentence() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    refused(&run(&[]), &["foliot serve"]);
+    refused(&run(&["serv"]), &["unknown command serv", "did you mean serve?"]);
+    refused(&run(&["serve", "--listn", "1"]), &["--listn", "did you mean --listen?"]);
+    refused(&run(&["serve", "--set", "wal.akc=os"]), &["wal.akc", "did you mean wal.ack?"]);
+    refused(&run(&["serve", "--wal-ack", "maybe"]), &["wal.ack", "durable, os and memory"]);
+    refused(&run(&["serve", "--listen", "0.0.0.0:0"]), &["listen.address", "--insecure"]);
+    refused(&run(&["serve", "--config", "/nonexistent.toml"]), &["/nonexistent.toml"]);
+    let file = dir.path().join("foliot.toml");
+    std::fs::write(&file, "[limits]\nseris = 1\n").unwrap();
+    let file = file.to_str().unwrap();
+    refused(&run(&["serve", "--config", file]), &["limits.seris", "did you mean limits.series?"]);
+    let output = foliot().args(["config", "check"]).env("FOLIOT_WAL_AKC", "os").output().unwrap();
+    refused(&output, &["FOLIOT_WAL_AKC", "FOLIOT_WAL_ACK"]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["serve", "--listen", &address, "--data-dir", data]);
+    refused(&output, &[&address, "in use by another process", "--listen"]);
+    let server = Server::start(dir.path(), &[]);
+    let output =
+        run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", dir.path().to_str().unwrap()]);
+    refused(&output, &["in use by another Foliot process", "--data-dir"]);
+    assert_eq!(server.get("/-/ready").status, 200, "the first one is not disturbed");
+}
+
+#[test]
+fn settings_tell_their_origins() {
+    let dir = Scratch::new();
+    let file = dir.path().join("foliot.toml");
+    std::fs::write(&file, "[wal]\nack = 'os'\nsync_interval = '2s'\n").unwrap();
+    let file = file.to_str().unwrap();
+    let output = foliot()
+        .args(["config", "show", "--config", file, "--limits-series", "7"])
+        .env("FOLIOT_WAL_ACK", "memory")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let origin = |key: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("{key} "))).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words[2].to_owned(), words[4].to_owned())
+    };
+    assert_eq!(origin("wal.ack"), ("memory".into(), "FOLIOT_WAL_ACK".into()));
+    assert_eq!(origin("wal.sync_interval"), ("2s".into(), file.into()));
+    assert_eq!(origin("limits.series"), ("7".into(), "--limits-series".into()));
+    assert_eq!(origin("listen.address"), ("127.0.0.1:4242".into(), "default".into()));
+    assert!(String::from_utf8(run(&["version"]).stdout).unwrap().starts_with("foliot 0."));
+    assert!(run(&["help"]).status.success() && run(&["serve", "--help"]).status.success());
+}
+
+#[test]
+fn the_first_message_holds_a_write_and_a_query_that_work() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--agent-host", "--agent-interval", "1s"]);
+    let quoted = |line: &str| {
+        let line = server.welcome.lines().find(|text| text.starts_with(line)).unwrap();
+        line.split('\'').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(server.welcome.contains(dir.path().to_str().unwrap()));
+    assert!(server.welcome.contains(&format!("open       http://{}/", server.address)));
+    let write = quoted("Write:");
+    let path = write[1].split_once(&server.address.to_string()).unwrap().1;
+    assert_eq!(server.post(path, &write[0]).status, 204);
+    let query = quoted("Query:");
+    let path = query[0].split_once(&server.address.to_string()).unwrap().1;
+    let began = Instant::now();
+    // The collector's first round may still be under way.
+    while !server.get(path).text().contains("\"dps\":{\"") {
+        assert!(began.elapsed() < PATIENCE, "{}", server.get(path).text());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.wait_for_metric("foliot_rows_total{protocol=\"host\"}", 50.0);
+    let names = server.get("/api/suggest?type=metrics&max=1000").text();
+    for name in ["proc.stat.cpu", "proc.meminfo.memtotal", "foliot.series", "demo.temperature"] {
+        assert!(names.contains(name), "{name} is not in {names}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_stop_keeps_what_was_sent_and_ends_soon() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--wal-sync-interval", "1h"]);
+    let mut telnet = server.connect();
+    let mut idle = BufReader::new(server.connect());
+    idle.get_mut().write_all(&request("GET", "/ping", &[], b"")).unwrap();
+    assert_eq!(read_response(&mut idle).unwrap().status, 204);
+    let lines: String =
+        (0..5000).map(|n| format!("put stop.m {} {n} h=a\n", 1_700_000_000 + n)).collect();
+    telnet.write_all(lines.as_bytes()).unwrap();
+    let headers = [("X-Foliot-Ack", "memory")];
+    let body = b"stop.line v=1i 1700000000000000000";
+    assert_eq!(server.request("POST", "/write?db=default", &headers, body).status, 204);
+    let began = Instant::now();
+    server.stop();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let mut rest = Vec::new();
+    let _ = telnet.read_to_end(&mut rest);
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.samples("sum:stop.m").len(), 5000);
+    assert_eq!(server.samples("sum:stop.line.v"), [(1_700_000_000_000, "1".to_owned())]);
+    server.stop();
+}
+
+#[test]
+fn a_request_under_way_is_finished_before_the_end() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let mut slow = BufReader::new(server.connect());
+    let body = b"{\"metric\":\"m\",\"timestamp\":1700000000,\"value\":1,\"tags\":{\"h\":\"a\"}}";
+    let whole = request("POST", "/api/put", &[], body);
+    let (head, tail) = whole.split_at(whole.len() - 20);
+    slow.get_mut().write_all(head).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal(Signal::TERM);
+    std::thread::sleep(Duration::from_millis(200));
+    slow.get_mut().write_all(tail).unwrap();
+    assert_eq!(read_response(&mut slow).unwrap().status, 204);
+    let mut server = server;
+    assert!(server.wait().success());
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.samples("sum:m").len(), 1);
+}
+
+#[test]
+fn a_client_that_hangs_cannot_hold_up_the_end() {
+    let dir = Scratch::new();
+    let mut server = Server::start(dir.path(), &[]);
+    let mut hung = server.connect();
+    hung.write_all(b"POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let began = Instant::now();
+    server.signal(Signal::TERM);
+    assert!(server.wait().success());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let dir = Scratch::new();
+    let mut server = Server::start(dir.path(), &[]);
+    let mut hung = server.connect();
+    hung.write_all(b"POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{").unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    server.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    server.signal(Signal::INT);
+    assert!(!server.wait().success());
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_flush_on_request_keeps_answers() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for n in 0..100 {
+        let line = format!("put flush.m {} {n} h=a\n", 1_700_000_000 + n);
+        server.talk(line.as_bytes());
+    }
+    server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 100.0);
+    let before = server.samples("sum:flush.m");
+    assert_eq!(before.len(), 100);
+    server.signal(Signal::USR1);
+    server.wait_for_metric("foliot_parts", 1.0);
+    assert_eq!(server.samples("sum:flush.m"), before);
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.samples("sum:flush.m"), before);
+}

@@ -1,0 +1,137 @@
+//! Questions over sockets: answers of any size, limits, and clients that leave.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server, request};
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+const START: i64 = 1_700_000_000;
+
+/// Stores `series` series with `samples` samples each, of value `series * 1000 + sample`.
+fn fill(server: &Server, series: usize, samples: usize) {
+    for chunk in (0..series).collect::<Vec<_>>().chunks(100) {
+        let mut lines = String::new();
+        for sample in 0..samples {
+            for number in chunk {
+                let time = START + sample as i64 * 10;
+                let value = number * 1000 + sample;
+                lines.push_str(&format!("big,host=h{number:05} v={value}i {time}\n"));
+            }
+        }
+        let headers = [("X-Foliot-Ack", "memory")];
+        let path = "/write?db=default&precision=s";
+        assert_eq!(server.request("POST", path, &headers, lines.as_bytes()).status, 204);
+    }
+}
+
+#[test]
+fn large_answers_stream_whole() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    fill(&server, 500, 200);
+    let path = format!("/api/query?start={START}&end={}&arrays&m=none:big.v", START + 10_000);
+    let answer = server.get(&path);
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("transfer-encoding"), "chunked");
+    let json: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    let list = json.as_array().unwrap();
+    assert_eq!(list.len(), 500);
+    for series in list {
+        let number: usize = series["tags"]["host"].as_str().unwrap()[1..].parse().unwrap();
+        let dps = series["dps"].as_array().unwrap();
+        assert_eq!(dps.len(), 200);
+        for (sample, pair) in dps.iter().enumerate() {
+            assert_eq!(pair[0], START + sample as i64 * 10);
+            assert_eq!(pair[1], number * 1000 + sample);
+        }
+    }
+    let packed = server.request("GET", &path, &[("Accept-Encoding", "gzip")], b"");
+    assert_eq!(packed.header("content-encoding"), "gzip");
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(&packed.body[..]).read_to_end(&mut text).unwrap();
+    assert_eq!(text, answer.body);
+    let sums = server.get(&format!("/api/query?start={START}&arrays&m=sum:big.v")).text();
+    let json: serde_json::Value = serde_json::from_str(&sums).unwrap();
+    let first: usize = (0..500).map(|number| number * 1000).sum();
+    assert_eq!(json[0]["dps"][0][1], first);
+}
+
+#[test]
+fn limits_are_named_in_the_answer() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-query-samples", "1000"]);
+    fill(&server, 20, 100);
+    let answer = server.get(&format!("/api/query?start={START}&m=sum:big.v"));
+    assert_eq!(answer.status, 413);
+    assert!(answer.text().contains("limits.query_samples"), "{}", answer.text());
+    let few = server.get(&format!("/api/query?start={START}&m=sum:big.v{{host=h00001}}"));
+    assert_eq!(few.status, 200);
+    assert_eq!(server.metric("foliot_queries_failed_total"), 1.0);
+}
+
+#[test]
+fn a_client_that_leaves_cancels_its_query() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-queries", "1"]);
+    fill(&server, 2000, 200);
+    // The answer is much larger than what fits between server and client, and is never read.
+    let folds = ["avg", "sum", "min", "max", "count", "first", "last", "dev"];
+    let more: String = folds.map(|fold| format!("&m=none:10s-{fold}:big.v")).concat();
+    let path = format!("/api/query?start={START}&m=none:big.v{more}");
+    let mut socket = server.connect();
+    socket.write_all(&request("GET", &path, &[], b"")).unwrap();
+    socket.read_exact(&mut [0; 100]).unwrap();
+    let before = server.resident_bytes();
+    // The only slot is taken: others wait, then are told to come back.
+    let began = Instant::now();
+    let busy = server.get(&format!("/api/query?start={START}&m=sum:big.v{{host=h00001}}"));
+    assert_eq!(busy.status, 429);
+    assert!(!busy.header("retry-after").is_empty());
+    assert!(began.elapsed() < Duration::from_secs(4));
+    assert_eq!(server.metric("foliot_queries_running"), 1.0);
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 16 << 20, "an answer that nobody reads piles up: {grown} bytes");
+    drop(socket);
+    let began = Instant::now();
+    while server.metric("foliot_queries_running") > 0.0 {
+        assert!(began.elapsed() < Duration::from_secs(1), "the query goes on without its client");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let free = server.get(&format!("/api/query?start={START}&m=sum:big.v{{host=h00001}}"));
+    assert_eq!(free.status, 200);
+}
+
+#[test]
+fn what_was_written_is_seen_at_once_in_every_spelling() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let body = format!(
+        "[{{\"metric\":\"w\",\"timestamp\":{START},\"value\":1,\"tags\":{{\"b\":\"2\",\"a\":\"1\"}}}},\
+         {{\"metric\":\"w\",\"timestamp\":{},\"value\":2.5,\"tags\":{{\"a\":\"1\",\"b\":\"2\"}}}}]",
+        START + 1
+    );
+    assert_eq!(server.post("/api/put?sync", &body).status, 204);
+    server.talk(format!("put w {} 3 b=2 a=1\n", START + 2).as_bytes());
+    let line = format!("w,b=2,a=1 value=4i {}", START + 3);
+    assert_eq!(server.post("/write?db=default&precision=s", &line).status, 204);
+    server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 1.0);
+    let samples = server.samples("none:w{a=1}");
+    let values: Vec<&str> = samples.iter().map(|(_, value)| value.as_str()).collect();
+    // One series, each value as it was written; OpenTSDB prints an integer before a float as one.
+    assert_eq!(values, ["1.0", "2.5", "3", "4"]);
+    let post = format!(
+        "{{\"start\":{START},\"queries\":[{{\"metric\":\"w\",\"aggregator\":\"sum\",\
+         \"downsample\":\"10s-count\"}}]}}"
+    );
+    let answer = server.post("/api/query?arrays", &post).text();
+    assert!(answer.contains(&format!("[{START},4.0]")), "{answer}");
+}

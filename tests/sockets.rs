@@ -1,0 +1,206 @@
+//! The one port: which protocol a connection speaks, and how line streams behave.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+#[test]
+fn first_bytes_choose_the_protocol() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let version = "foliot 0.";
+    let table: [(&str, &str); 11] = [
+        ("GET /-/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 OK"),
+        ("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 40"),
+        ("version\n", version),
+        ("version\r\n", version),
+        ("version", version),
+        ("\nversion\n", "unknown command: .  Try `help'.\nfoliot 0."),
+        ("foo\n", "unknown command: foo.  Try `help'.\n"),
+        ("put m 1700002800 42\n", "put: illegal argument: not enough arguments"),
+        ("put m 1700002800 1 h=a\n", ""),
+        ("m,h=a v=1 1700002800\n", ""),
+        ("m,h=a v=oops 1700002800\n", "line 1: invalid boolean"),
+    ];
+    for (bytes, expected) in table {
+        // A client of HTTP that ends its sending side counts as gone.
+        let answer = match bytes.contains("HTTP/1.1") {
+            true => server.ask(bytes.as_bytes()),
+            false => server.talk(bytes.as_bytes()),
+        };
+        let is_right = if expected.is_empty() { answer.is_empty() } else { true };
+        assert!(is_right && answer.starts_with(expected), "{bytes:?}: {answer:?}");
+    }
+    assert_eq!(server.samples("sum:m{h=a}"), [(1_700_002_800_000, "1".to_owned())]);
+    assert_eq!(server.samples("sum:m.v{h=a}"), [(1_700_002_800_000, "1.0".to_owned())]);
+    server.stop();
+}
+
+#[test]
+fn tls_is_refused_with_an_alert_and_counted() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let mut socket = server.connect();
+    socket.write_all(&[0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]).unwrap();
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.first() == Some(&0x15), "{answer:?}");
+    server.wait_for_metric("foliot_connections_tls_total", 1.0);
+}
+
+#[test]
+fn telnet_errors_are_written_back_line_by_line() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let answer = server.talk(
+        b"put m 1700002800 1 h=a\n\
+          put m 17x 1 h=a\n\
+          put m 0 1 h=a\n\
+          put m 1700002800 abc h=a\r\n\
+          put m 1700002801 2 h=a h=b\n\
+          put m 1700002802   3   h=a  \n\
+          bogus\n\
+          put m 1700002803 4 h=a\n",
+    );
+    let lines: Vec<&str> = answer.lines().collect();
+    assert_eq!(lines.len(), 6, "{answer}");
+    assert!(lines[0].starts_with("put: invalid value: Invalid character 'x' in 17x"), "{answer}");
+    assert!(lines[1].starts_with("put: illegal argument: invalid timestamp: 0"), "{answer}");
+    assert!(lines[2].starts_with("put: invalid value: "), "{answer}");
+    assert!(lines[3].contains("duplicate tag"), "{answer}");
+    assert!(lines[4].contains("empty value"), "{answer}");
+    assert_eq!(lines[5], "unknown command: bogus.  Try `help'.");
+    let times: Vec<i64> = server.samples("sum:m{h=a}").iter().map(|sample| sample.0).collect();
+    assert!(times.contains(&1_700_002_800_000) && times.contains(&1_700_002_803_000), "{times:?}");
+    let rejected = |reason: &str| {
+        let name = "foliot_rows_rejected_total";
+        server.metric(&format!("{name}{{protocol=\"telnet\",reason=\"{reason}\"}}"))
+    };
+    assert_eq!(rejected("command"), 1.0);
+    assert!(rejected("value") >= 2.0 && rejected("timestamp") >= 1.0);
+}
+
+#[test]
+fn commands_are_answered_in_order_on_one_connection() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let answer = server.talk(b"help\nfoo\nstatus\ndropcaches\nexit\nversion\n");
+    let lines: Vec<&str> = answer.lines().collect();
+    assert!(lines[0].starts_with("available commands:"), "{answer}");
+    assert!(lines[1].starts_with("unknown command: foo"), "{answer}");
+    assert_eq!(lines[2..], ["ok", "Caches dropped."], "exit ends the connection");
+    let stats = server.talk(b"stats\n");
+    assert!(stats.lines().count() > 50 && stats.contains("foliot.connections"), "{stats}");
+}
+
+#[test]
+fn lines_may_arrive_in_any_pieces() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let mut socket = server.connect();
+    for piece in ["pu", "t pieces 17000028", "00 1 h=a\r", "\nput pieces 1700002801 2 h=a\nput pi"]
+    {
+        socket.write_all(piece.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    socket.write_all(b"eces 1700002802 3 h=a").unwrap();
+    drop(socket);
+    server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 3.0);
+    let samples = server.samples("sum:pieces");
+    let expected = [(0, "1"), (1, "2"), (2, "3")];
+    let expected = expected.map(|(s, value)| (1_700_002_800_000 + s * 1000, value.to_owned()));
+    assert_eq!(samples, expected);
+}
+
+#[test]
+fn a_client_that_never_reads_is_not_waited_for() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let mut socket = server.connect();
+    let bad = b"put m 1700002800 notanumber h=a\n".repeat(10_000);
+    let began = Instant::now();
+    for _ in 0..30 {
+        socket.write_all(&bad).unwrap();
+    }
+    socket.write_all(b"put good 1700002800 7 h=a\n").unwrap();
+    server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 1.0);
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(server.samples("sum:good"), [(1_700_002_800_000, "7".to_owned())]);
+    assert!(server.metric("foliot_replies_dropped_total") > 0.0);
+    let name = "foliot_rows_rejected_total{protocol=\"telnet\",reason=\"value\"}";
+    assert_eq!(server.metric(name), 300_000.0);
+}
+
+#[test]
+fn a_line_without_end_is_refused_once_and_the_stream_goes_on() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-line-bytes", "4KiB"]);
+    let mut socket = server.connect();
+    socket.write_all(b"put m 1700002800 1 h=").unwrap();
+    socket.write_all(&b"x".repeat(1 << 20)).unwrap();
+    socket.write_all(b"\nput m 1700002801 2 h=a\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(socket.try_clone().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("longer than 4096 bytes"), "{line}");
+    server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 1.0);
+    let mut socket = server.connect();
+    socket.write_all(&[&b"m,h=a v=1"[..], &b"x".repeat(1 << 20)].concat()).unwrap();
+    let mut line = String::new();
+    BufReader::new(socket.try_clone().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("longer than 4096 bytes"), "{line}");
+    socket.write_all(b"xxx\nm,h=a v=2 1700002805\n").unwrap();
+    server.wait_for_metric("foliot_rows_total{protocol=\"influx_lines\"}", 1.0);
+    assert_eq!(server.samples("sum:m.v"), [(1_700_002_805_000, "2.0".to_owned())]);
+}
+
+#[test]
+fn datagrams_are_taken_when_enabled() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-udp"]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let lines = "put udp.m 1700002800 1 h=a\nudp.m 1700002801 2 h=a\nput udp.m x 3 h=a\n";
+    socket.send_to(lines.as_bytes(), server.address).unwrap();
+    server.wait_for_metric("foliot_rows_total{protocol=\"udp\"}", 2.0);
+    assert_eq!(server.samples("sum:udp.m").len(), 2);
+    assert_eq!(server.metric("foliot_udp_datagrams_total"), 1.0);
+    let name = "foliot_rows_rejected_total{protocol=\"udp\",reason=\"value\"}";
+    let other = "foliot_rows_rejected_total{protocol=\"udp\",reason=\"timestamp\"}";
+    assert_eq!(server.metric(name) + server.metric(other), 1.0);
+}
+
+#[test]
+fn idle_connections_cost_little_and_the_cap_holds() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-connections", "600"]);
+    let mut sockets: Vec<_> = (0..50).map(|_| server.connect()).collect();
+    let talk = |socket: &mut std::net::TcpStream, number: usize| {
+        let line = format!("put idle.m {} 1 h=a\nversion\n", 1_700_002_800 + number);
+        socket.write_all(line.as_bytes()).unwrap();
+        let mut answer = [0; 16];
+        socket.read_exact(&mut answer).unwrap();
+    };
+    sockets.iter_mut().enumerate().for_each(|(number, socket)| talk(socket, number));
+    let before = server.resident_bytes();
+    let mut more: Vec<_> = (0..500).map(|_| server.connect()).collect();
+    more.iter_mut().enumerate().for_each(|(number, socket)| talk(socket, number));
+    let each = server.resident_bytes().saturating_sub(before) / 500;
+    assert!(each < 32 << 10, "an idle connection costs {each} bytes");
+    // A hundred more than fit in what is left of the cap: as many must be closed at once.
+    let mut last: Vec<_> = (0..150).map(|_| server.connect()).collect();
+    let is_closed = |socket: &mut std::net::TcpStream| {
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        socket.read(&mut [0; 1]).is_ok()
+    };
+    assert_eq!(last.iter_mut().filter_map(|socket| is_closed(socket).then_some(())).count(), 100);
+}

@@ -1,1 +1,0 @@
-//! Black-box tests: the real binary and real sockets.
