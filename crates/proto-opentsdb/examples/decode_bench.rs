@@ -103,7 +103,8 @@ fn answers() {
     }
 }
 
-/// Time this thread has had a core, where the system tells: other work on the machine does not count.
+/// Time this thread has had a core, where the system tells: other work on the machine does not
+/// count.
 fn clock() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let scheduled = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -46,7 +46,8 @@ impl std::fmt::Debug for Encoder<'_> {
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder of the answer to `request`. `tsuid_of` is asked only when the request wants TSUIDs.
+    /// An encoder of the answer to `request`. `tsuid_of` is asked only when the request wants
+    /// TSUIDs.
     pub fn new(request: &'a Request, tsuid_of: Box<TsuidOf<'a>>) -> Self {
         Self { request, tsuid_of, is_begun: false, open: None }
     }

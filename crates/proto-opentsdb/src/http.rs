@@ -75,7 +75,8 @@ impl HttpError {
         self
     }
 
-    /// The body: `{"error":{"code":…,"message":…,"details":…}}`, without details when there are none.
+    /// The body: `{"error":{"code":…,"message":…,"details":…}}`, without details when there
+    /// are none.
     pub fn to_json(&self) -> String {
         let quote = |text: &str| serde_json::Value::from(text).to_string();
         let details = match self.details.as_str() {
@@ -97,7 +98,8 @@ impl std::error::Error for HttpError {}
 
 /// Finds out what a request is for, and whether its method is allowed there.
 ///
-/// Paths are case-insensitive and `/api/v1/x` is `/api/x`. Nothing in the result depends on the body.
+/// Paths are case-insensitive and `/api/v1/x` is `/api/x`. Nothing in the result depends on the
+/// body.
 ///
 /// # Errors
 /// 404 for unknown paths, 405 for methods, 501 for versions of the API above 1.
@@ -253,7 +255,10 @@ mod tests {
         let error = HttpError::new(404, "Endpoint not found");
         assert_eq!(error.to_json(), r#"{"error":{"code":404,"message":"Endpoint not found"}}"#);
         let error = HttpError::no_such_name("metrics", "a\"b").with_details("more");
-        let expected = r#"{"error":{"code":400,"message":"No such name for 'metrics': 'a\"b'","details":"more"}}"#;
+        let expected = concat!(
+            r#"{"error":{"code":400,"message":"No such name for 'metrics': 'a\"b'","#,
+            r#""details":"more"}}"#
+        );
         assert_eq!(error.to_json(), expected);
     }
 

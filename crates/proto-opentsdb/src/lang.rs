@@ -1,8 +1,8 @@
 //! The query language: `/api/query` in both its forms, read into plans.
 //!
 //! A [`Request`] is what a client asked, with every name still text. [`Request::plans`] turns it
-//! into series algebra; which of its names must exist is told by [`Request::required_names`], because
-//! only a snapshot knows what exists.
+//! into series algebra; which of its names must exist is told by [`Request::required_names`],
+//! because only a snapshot knows what exists.
 
 pub(crate) mod aggregator;
 mod downsample;
@@ -105,7 +105,8 @@ impl Request {
     /// Reads a request to `/api/query`. `now_ms` is the time that relative times count from.
     ///
     /// # Errors
-    /// 400 with OpenTSDB's words for whatever does not parse, and for deletes, which are not allowed.
+    /// 400 with OpenTSDB's words for whatever does not parse, and for deletes, which are not
+    /// allowed.
     pub fn parse(request: &HttpRequest<'_>, now_ms: i64) -> Result<Self, HttpError> {
         let params = Params::parse(request.query);
         let parsed = match method(request).as_str() {
@@ -117,7 +118,8 @@ impl Request {
     }
 
     /// Reads a request to `/q`, of which only the form with `ascii` is answered: lines for check
-    /// scripts. It tells all samples that the query looks at, also those before and after its times.
+    /// scripts. It tells all samples that the query looks at, also those before and after its
+    /// times.
     ///
     /// # Errors
     /// As [`Request::parse`], and 400 for the forms that draw.

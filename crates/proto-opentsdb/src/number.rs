@@ -233,7 +233,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn floats_equal_the_standard_parser(text in r"[+-]?[0-9]{0,12}\.[0-9]{0,12}(e[+-]?[0-9]{1,3})?") {
+        fn floats_equal_the_standard_parser(
+            text in r"[+-]?[0-9]{0,12}\.[0-9]{0,12}(e[+-]?[0-9]{1,3})?",
+        ) {
             match (value(&text), text.parse::<f64>()) {
                 (Ok(cell), Ok(number)) => {
                     prop_assert_eq!(cell.kind, Kind::Float);

@@ -50,10 +50,10 @@ impl Session {
         Self { options, line: 0, is_skipping: false }
     }
 
-    /// Decodes the whole lines of the batch's request into the batch. Stops after a command, so that
-    /// its answer comes after those of the lines before it; the caller writes the batch, answers the
-    /// rejects and the command, and calls again with the rest. Lines are numbered from 1 over the
-    /// connection.
+    /// Decodes the whole lines of the batch's request into the batch. Stops after a command, so
+    /// that its answer comes after those of the lines before it; the caller writes the batch,
+    /// answers the rejects and the command, and calls again with the rest. Lines are numbered from
+    /// 1 over the connection.
     pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> Step {
         let bytes = batch.bytes();
         let mut consumed = 0;

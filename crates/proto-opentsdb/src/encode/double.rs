@@ -1,8 +1,8 @@
 //! Doubles the way Java prints them (`Double.toString`): clients compare texts.
 //!
 //! From 10^-3 to below 10^7 plain, with at least one digit after the point; elsewhere a digit, a
-//! point, at least one more digit, `E` and the exponent. The digits are the fewest that identify the
-//! number, as in Java since version 19; older ones printed one too many for a few numbers.
+//! point, at least one more digit, `E` and the exponent. The digits are the fewest that identify
+//! the number, as in Java since version 19; older ones printed one too many for a few numbers.
 
 /// Writes a finite number.
 #[inline]
@@ -81,7 +81,8 @@ mod tests {
             let (digits, exponent) = unsigned.split_once('E').unwrap_or((unsigned, ""));
             let (whole, fraction) = digits.split_once('.').unwrap();
             prop_assert!(!fraction.is_empty());
-            prop_assert_eq!(exponent.is_empty(), (1e-3..1e7).contains(&value.abs()) || value == 0.0);
+            let is_plain = (1e-3..1e7).contains(&value.abs()) || value == 0.0;
+            prop_assert_eq!(exponent.is_empty(), is_plain);
             prop_assert!(exponent.is_empty() || whole.len() == 1);
         }
 

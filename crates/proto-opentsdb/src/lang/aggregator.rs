@@ -17,8 +17,8 @@ impl Aggregator {
         AGGREGATORS.iter().find(|aggregator| aggregator.name == name)
     }
 
-    /// The fold over the samples of one bucket. Downsampling is always in binary64, where OpenTSDB's
-    /// estimated percentiles are all the plain ones.
+    /// The fold over the samples of one bucket. Downsampling is always in binary64, where
+    /// OpenTSDB's estimated percentiles are all the plain ones.
     pub(crate) fn window_fold(&self) -> Option<Fold> {
         self.fold.map(|fold| match fold {
             Fold::Quantile { q, .. } => Fold::Quantile { q, method: Quantile::Legacy },

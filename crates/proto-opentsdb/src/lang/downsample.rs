@@ -49,8 +49,8 @@ impl Downsample {
             return error("cannot use the NONE aggregator for downsampling");
         }
         let fill = match fill.to_ascii_lowercase().as_str() {
-            // OpenTSDB takes `scalar` and fails at the first empty bucket; here such buckets are left
-            // out, so that queries which never meet one are answered alike.
+            // OpenTSDB takes `scalar` and fails at the first empty bucket; here such buckets are
+            // left out, so that queries which never meet one are answered alike.
             "none" | "scalar" => Fill::None,
             "nan" => Fill::Nan,
             "null" => Fill::Null,

@@ -9,8 +9,8 @@
 //! hour has an earlier sample, the bucket that holds the start is left out unless it begins there,
 //! and the one that holds the end is complete.
 //!
-//! Differs from OpenTSDB on purpose: a calendar's buckets at the end are complete, too; and a series
-//! has no rate before its second sample, while OpenTSDB adds a tiny one counted from 1970.
+//! Differs from OpenTSDB on purpose: a calendar's buckets at the end are complete, too; and a
+//! series has no rate before its second sample, while OpenTSDB adds a tiny one counted from 1970.
 
 use super::downsample::{Downsample, Interval, calendar_unit};
 use super::{Question, Request, Source, Tsuid};
@@ -195,8 +195,8 @@ fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> Ti
         end_s = end_s.saturating_add(HOUR_S - end_s.rem_euclid(HOUR_S));
     }
     if is_calendar {
-        // Calendar buckets are up to a few days longer than fixed ones and begin elsewhere; one more
-        // on each side covers those that hold the query's ends.
+        // Calendar buckets are up to a few days longer than fixed ones and begin elsewhere; one
+        // more on each side covers those that hold the query's ends.
         let slack_s = interval_ms / 1000 + 7 * 24 * HOUR_S;
         start_s = start_s.saturating_sub(slack_s);
         end_s = end_s.saturating_add(slack_s);
