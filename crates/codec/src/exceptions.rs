@@ -7,7 +7,7 @@
 //! ```
 
 use crate::CodecError;
-use crate::numbers::{self, SCALE_MAX};
+use crate::numbers::{self, NO_SCALE, SCALE_MAX};
 use crate::values::{BlockValues, kind};
 use crate::varint::{get_i64, get_u64, put_i64, put_u64};
 
@@ -19,8 +19,20 @@ const DECIMAL: u8 = 6;
 pub(crate) struct Exception {
     pub(crate) place: u16,
     pub(crate) kind: u8,
-    /// IEEE bits, an integer, 0 or 1, or a span of the block's bytes.
+    /// Digits after the point of a decimal, else [`NO_SCALE`].
+    pub(crate) scale: u8,
+    /// A mantissa, IEEE bits, an integer, 0 or 1, or a span of the block's bytes.
     pub(crate) bits: u64,
+}
+
+impl Exception {
+    /// The bits without a scale: IEEE bits in place of a mantissa.
+    pub(crate) fn plain_bits(&self) -> u64 {
+        match self.kind {
+            kind::FLOAT => numbers::cell_float(self.bits, self.scale).to_bits(),
+            _ => self.bits,
+        }
+    }
 }
 
 /// Appends the values at `places`, which ascend.
@@ -74,10 +86,20 @@ pub(crate) fn decode(
             return Err(CodecError::Invalid("place of an exception"));
         }
         next = place + 1;
-        let tag = *bytes.split_off_first().ok_or(CodecError::Truncated("exception"))?;
-        let bits = decode_value(tag, bytes, text)?;
-        let kind = if tag == DECIMAL { kind::FLOAT } else { tag };
-        out.push(Exception { place: place as u16, kind, bits });
+        let mut tag = *bytes.split_off_first().ok_or(CodecError::Truncated("exception"))?;
+        let mut scale = NO_SCALE;
+        if tag == DECIMAL {
+            tag = kind::FLOAT;
+            scale = *bytes.split_off_first().ok_or(CodecError::Truncated("exception"))?;
+            if scale > SCALE_MAX {
+                return Err(CodecError::Invalid("scale"));
+            }
+        }
+        let bits = match scale {
+            NO_SCALE => decode_value(tag, bytes, text)?,
+            _ => get_i64(bytes)? as u64,
+        };
+        out.push(Exception { place: place as u16, kind: tag, scale, bits });
     }
     Ok(())
 }
@@ -98,12 +120,6 @@ fn decode_value(tag: u8, bytes: &mut &[u8], text: &mut Vec<u8>) -> Result<u64, C
             let span = (text.len() as u64) << 32 | item.len() as u64;
             text.extend_from_slice(item);
             Ok(span)
-        }
-        DECIMAL => {
-            let scale = *bytes.split_off_first().ok_or(SHORT)?;
-            let mantissa = get_i64(bytes)?;
-            let value = numbers::to_float(mantissa, scale).ok_or(CodecError::Invalid("scale"))?;
-            Ok(value.to_bits())
         }
         _ => Err(CodecError::Invalid("kind of an exception")),
     }

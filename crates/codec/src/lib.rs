@@ -24,6 +24,7 @@
 //! ```
 
 mod bits;
+mod cells;
 mod checksum;
 mod error;
 mod exceptions;
@@ -37,6 +38,7 @@ mod times;
 mod values;
 pub mod varint;
 
+pub use cells::{Cells, decode_cells};
 pub use checksum::{checksum, checksum_append};
 pub use error::CodecError;
 pub use summary::Summary;
@@ -47,5 +49,7 @@ pub use values::{BlockValues, Decoded, Each, Scratch, decode_values, encode_valu
 /// enough that headers do not count.
 pub const BLOCK_SAMPLES_MAX: usize = 1024;
 
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod tests;

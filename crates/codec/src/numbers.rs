@@ -11,6 +11,7 @@
 //! A mantissa of at most 2^53 divided by an exact power of ten is the correctly rounded decimal, so two
 //! spellings of one decimal at different scales are the same bits.
 
+use crate::CodecError;
 use crate::values::{BlockValues, Each, FLOAT_BITS, kind};
 
 /// The largest power of ten that binary64 holds exactly.
@@ -27,8 +28,8 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// Values looked at to guess the scale of IEEE floats.
 const PROBES: usize = 24;
 
-/// The scale of a value that is no decimal.
-const NO_SCALE: u8 = 255;
+/// The scale of a float that is no decimal.
+pub(crate) const NO_SCALE: u8 = 255;
 
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
@@ -231,8 +232,17 @@ pub(crate) fn cell_float(bits: u64, scale: u8) -> f64 {
 }
 
 /// Ten to the power of `scale`, if 64 bits hold it.
-pub(crate) fn power_of_ten(scale: u8) -> Option<i64> {
+fn power_of_ten(scale: u8) -> Option<i64> {
     10i64.checked_pow(u32::from(scale))
+}
+
+/// The whole number that was brought to `scale`: it divides without rest.
+///
+/// # Errors
+/// When no whole number can have that scale.
+pub(crate) fn whole(decimal: i64, scale: u8) -> Result<i64, CodecError> {
+    let power = power_of_ten(scale).ok_or(CodecError::Invalid("scale"))?;
+    Ok(decimal.wrapping_div(power))
 }
 
 /// Folds IEEE bits so that integers are ordered as the numbers are.

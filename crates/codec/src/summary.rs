@@ -128,9 +128,9 @@ impl Summary {
         main: u8,
         numbers: &Numbers,
         narrow: &Narrow,
+        floats: &mut Vec<f64>,
     ) -> Self {
         let mut kinds = 1 << main;
-        let places = || 0..values.bits.len();
         if let crate::Each::Every(each) = values.kinds {
             kinds = each.iter().fold(0, |kinds, kind| kinds | 1u8.wrapping_shl(u32::from(*kind)));
         }
@@ -142,7 +142,9 @@ impl Summary {
         if decimal && let Some(exact) = Exact::of(numbers, narrow) {
             return base.with(exact).unwrap_or(base);
         }
-        Self::of_floats(base, places().filter_map(|place| float_at(values, place)))
+        floats.clear();
+        floats.extend((0..values.bits.len()).filter_map(|place| float_at(values, place)));
+        Self::of_floats(base, floats)
     }
 
     fn with(self, exact: Exact) -> Result<Self, CodecError> {
@@ -159,34 +161,38 @@ impl Summary {
         })
     }
 
-    fn of_floats(base: Self, floats: impl Iterator<Item = f64>) -> Self {
-        let mut summary = base;
-        let (mut sum, mut increase) = (Compensated::default(), Compensated::default());
-        let mut before: Option<f64> = None;
-        for (index, value) in floats.enumerate() {
-            if index == 0 {
-                summary.first = value;
-            }
-            summary.last = value;
-            if value.is_nan() {
-                summary.has_nan = true;
-                continue;
-            }
-            summary.numeric &= value.is_finite();
-            // The minimum of a number and NaN is the number.
-            summary.min = summary.min.min(value);
-            summary.max = summary.max.max(value);
-            sum.add(value);
-            match before {
-                Some(before) if value >= before => increase.add(value - before),
-                Some(_) => increase.add(value),
-                None => {}
-            }
-            before = Some(value);
+    /// Takes NaN out of `floats`.
+    fn of_floats(base: Self, floats: &mut Vec<f64>) -> Self {
+        let (first, last) = (floats.first().copied(), floats.last().copied());
+        let has_nan = floats.iter().fold(false, |any, value| any | value.is_nan());
+        if has_nan {
+            floats.retain(|value| !value.is_nan());
         }
-        summary.sum = sum.total();
-        summary.increase = increase.total();
-        summary
+        let numeric = floats.iter().fold(true, |all, value| all & value.is_finite());
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        for &value in &*floats {
+            min = if value < min { value } else { min };
+            max = if value > max { value } else { max };
+        }
+        if floats.is_empty() {
+            (min, max) = (f64::NAN, f64::NAN);
+        }
+        let (mut sum, mut increase) = (Compensated::default(), Compensated::default());
+        floats.iter().for_each(|value| sum.add(*value));
+        for (before, after) in floats.iter().zip(floats.get(1..).unwrap_or_default()) {
+            increase.add(if after >= before { after - before } else { *after });
+        }
+        Self {
+            numeric,
+            has_nan,
+            min,
+            max,
+            sum: sum.total(),
+            first: first.unwrap_or(f64::NAN),
+            last: last.unwrap_or(f64::NAN),
+            increase: increase.total(),
+            ..base
+        }
     }
 }
 

@@ -16,10 +16,10 @@ pub(crate) enum Cell {
 }
 
 /// What must come out: a kind, and IEEE bits, an integer or bytes.
-type Output = (u8, u64, Vec<u8>);
+pub(crate) type Output = (u8, u64, Vec<u8>);
 
 impl Cell {
-    fn output(&self) -> Output {
+    pub(crate) fn output(&self) -> Output {
         match self {
             // The definition of a decimal, by the correctly rounding parser of the standard library.
             Self::Decimal(m, scale) => {
@@ -77,7 +77,7 @@ impl Block {
     }
 }
 
-fn outputs(decoded: &Decoded, count: usize) -> Vec<Output> {
+pub(crate) fn outputs(decoded: &Decoded, count: usize) -> Vec<Output> {
     let one = |index: usize| match decoded.kind {
         Some(0) => (0, decoded.floats[index].to_bits(), vec![]),
         Some(1) => (1, decoded.integers[index] as u64, vec![]),
@@ -101,10 +101,36 @@ pub(crate) fn check(cells: &[Cell]) -> usize {
     for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
         assert_eq!(found, expected, "value {index} of {}", cells.len());
     }
+    check_rewrite(&bytes, &expected);
     let uniform = expected.windows(2).all(|pair| pair[0].0 == pair[1].0);
     assert_eq!(decoded.kind.is_some(), uniform && !cells.is_empty());
     check_summary(&expected, &summary);
     bytes.len()
+}
+
+/// Two copies of a block, decoded one behind the other and encoded again, must still be the values.
+fn check_rewrite(bytes: &[u8], expected: &[Output]) {
+    let mut cells = Cells::default();
+    decode_cells(bytes, expected.len(), &mut cells).unwrap();
+    assert!(decode_cells(&[0xff], 1, &mut cells).is_err());
+    decode_cells(bytes, expected.len(), &mut cells).unwrap();
+    let values = cells.values();
+    assert_eq!(values.bits.len(), 2 * expected.len());
+    let Each::Every(kinds) = values.kinds else { panic!("kinds of each") };
+    let Each::Every(scales) = values.scales else { panic!("scales of each") };
+    for half in [0..expected.len(), expected.len()..2 * expected.len()] {
+        let part = BlockValues {
+            kinds: Each::Every(&kinds[half.clone()]),
+            scales: Each::Every(&scales[half.clone()]),
+            bits: &values.bits[half],
+            bytes: values.bytes,
+        };
+        let mut again = Vec::new();
+        encode_values(&part, &mut Scratch::default(), &mut again);
+        let mut decoded = Decoded::default();
+        decode_values(&again, expected.len(), &mut decoded).unwrap();
+        assert_eq!(outputs(&decoded, expected.len()), expected);
+    }
 }
 
 fn check_summary(outputs: &[Output], summary: &Summary) {
@@ -239,6 +265,9 @@ fn decode_anything(bytes: &[u8], count: usize) {
         assert_eq!(outputs(&decoded, count).len(), count);
         assert!(decoded.bytes.len() <= bytes.len());
     }
+    let mut cells = Cells::default();
+    let result = decode_cells(bytes, count, &mut cells);
+    assert_eq!(cells.bits.len(), if result.is_ok() { count } else { 0 });
     let mut times = Vec::new();
     match decode_times(bytes, count, &mut times) {
         Ok(()) => assert_eq!(times.len(), count),

@@ -95,6 +95,7 @@ pub struct Scratch {
     pub(crate) texts: Texts,
     narrow: Narrow,
     ints: IntsScratch,
+    floats: Vec<f64>,
 }
 
 /// Appends the values of a block, at most [`BLOCK_SAMPLES_MAX`], and says what it saw of them.
@@ -112,7 +113,7 @@ pub fn encode_values(
     if values.bits.is_empty() {
         return Summary::default();
     }
-    let Scratch { numbers, texts, narrow, ints } = scratch;
+    let Scratch { numbers, texts, narrow, ints, floats } = scratch;
     let main = main_kind(&values);
     let start = out.len();
     out.push(0);
@@ -142,7 +143,7 @@ pub fn encode_values(
         exceptions::encode(&values, &numbers.exceptions, out);
     }
     out.get_mut(start).into_iter().for_each(|code| *code = head);
-    Summary::of(&values, main, numbers, narrow)
+    Summary::of(&values, main, numbers, narrow, floats)
 }
 
 /// The values of a block as they come out.
@@ -168,9 +169,9 @@ pub struct Decoded {
     pub bytes: Vec<u8>,
     /// The kind of each value if they differ; else empty.
     pub kinds: Vec<u8>,
-    ints: Vec<i64>,
-    others: Vec<i64>,
-    exceptions: Vec<Exception>,
+    pub(crate) ints: Vec<i64>,
+    pub(crate) others: Vec<i64>,
+    pub(crate) exceptions: Vec<Exception>,
 }
 
 impl Decoded {
@@ -188,6 +189,7 @@ impl Decoded {
         self.bits.clear();
         self.bytes.clear();
         self.kinds.clear();
+        self.ints.clear();
         self.others.clear();
         self.exceptions.clear();
     }
@@ -199,15 +201,10 @@ impl Decoded {
 /// When the bytes are not what [`encode_values`] wrote for so many values. `out` then holds nothing of
 /// use. Memory is bounded by the count and the length of the bytes, whatever they say.
 pub fn decode_values(bytes: &[u8], count: usize, out: &mut Decoded) -> Result<(), CodecError> {
-    out.clear();
-    if count > BLOCK_SAMPLES_MAX {
-        return Err(CodecError::TooLong { count });
-    }
+    let Body { domain, scale, main } = decode_body(bytes, count, out)?;
     if count == 0 {
         return Ok(());
     }
-    let Body { domain, scale } = decode_body(bytes, count, out)?;
-    let main = if domain == FLOAT_BITS { kind::FLOAT } else { domain };
     let uniform = out.others.is_empty() && out.exceptions.iter().all(|item| item.kind == main);
     match uniform {
         true => finish_uniform(domain, scale, main, out),
@@ -215,13 +212,28 @@ pub fn decode_values(bytes: &[u8], count: usize, out: &mut Decoded) -> Result<()
     }
 }
 
-struct Body {
-    domain: u8,
-    scale: u8,
+/// What integers of a body mean.
+pub(crate) struct Body {
+    pub(crate) domain: u8,
+    /// Digits after the point, if the domain is that of decimal floats.
+    pub(crate) scale: u8,
+    /// The kind of all values that are neither others nor exceptions.
+    pub(crate) main: u8,
 }
 
 /// Fills integers, others and exceptions, and spans where the domain is text.
-fn decode_body(mut bytes: &[u8], count: usize, out: &mut Decoded) -> Result<Body, CodecError> {
+pub(crate) fn decode_body(
+    mut bytes: &[u8],
+    count: usize,
+    out: &mut Decoded,
+) -> Result<Body, CodecError> {
+    out.clear();
+    if count > BLOCK_SAMPLES_MAX {
+        return Err(CodecError::TooLong { count });
+    }
+    if count == 0 {
+        return Ok(Body { domain: kind::FLOAT, scale: 0, main: kind::FLOAT });
+    }
     let bytes = &mut bytes;
     let head = *bytes.split_off_first().ok_or(CodecError::Truncated("values"))?;
     let domain = head & 7;
@@ -251,7 +263,11 @@ fn decode_body(mut bytes: &[u8], count: usize, out: &mut Decoded) -> Result<Body
         exceptions::decode(bytes, count, &mut out.exceptions, &mut out.bytes)?;
     }
     match bytes.is_empty() {
-        true => Ok(Body { domain, scale }),
+        true => Ok(Body {
+            domain,
+            scale,
+            main: if domain == FLOAT_BITS { kind::FLOAT } else { domain },
+        }),
         false => Err(CodecError::Invalid("length of the values")),
     }
 }
@@ -267,8 +283,8 @@ fn finish_uniform(domain: u8, scale: u8, main: u8, out: &mut Decoded) -> Result<
         kind::BOOLEAN => out.booleans.extend(ints.map(|int| *int != 0)),
         _ => {}
     }
-    for &Exception { place, bits, .. } in &out.exceptions {
-        let place = usize::from(place);
+    for exception in &out.exceptions {
+        let (place, bits) = (usize::from(exception.place), exception.plain_bits());
         match main {
             kind::FLOAT => replace(&mut out.floats, place, f64::from_bits(bits)),
             kind::INTEGER => replace(&mut out.integers, place, bits as i64),
@@ -287,15 +303,9 @@ fn finish_mixed(domain: u8, scale: u8, main: u8, out: &mut Decoded) -> Result<()
         kind::FLOAT => {
             numbers::to_floats(&out.ints, scale, &mut out.floats);
             out.bits.extend(out.floats.drain(..).map(f64::to_bits));
-            let power = numbers::power_of_ten(scale);
-            let places = out.others.iter().enumerate().filter(|(_, other)| **other != 0);
-            for (place, _) in places {
-                let int = out.ints.get(place).copied().unwrap_or_default();
-                // A whole number brought to a scale of the block divides without rest.
-                match power.and_then(|power| int.checked_div(power)) {
-                    Some(whole) => replace(&mut out.bits, place, whole as u64),
-                    None => return Err(CodecError::Invalid("scale")),
-                }
+            for (place, _) in out.others.iter().enumerate().filter(|(_, other)| **other != 0) {
+                let decimal = out.ints.get(place).copied().unwrap_or_default();
+                replace(&mut out.bits, place, numbers::whole(decimal, scale)? as u64);
                 replace(&mut out.kinds, place, kind::INTEGER);
             }
         }
@@ -306,7 +316,7 @@ fn finish_mixed(domain: u8, scale: u8, main: u8, out: &mut Decoded) -> Result<()
     }
     for exception in &out.exceptions {
         replace(&mut out.kinds, usize::from(exception.place), exception.kind);
-        replace(&mut out.bits, usize::from(exception.place), exception.bits);
+        replace(&mut out.bits, usize::from(exception.place), exception.plain_bits());
     }
     Ok(())
 }
