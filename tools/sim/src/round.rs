@@ -188,8 +188,8 @@ impl Round<'_> {
             48..56 => self.change_catalog(engine),
             56..60 => self.create_namespace(engine),
             60..70 => self.flush(engine),
-            70..76 => self.look(engine, Loss::None),
-            76..84 => self.probe(engine),
+            70..74 => self.look(engine, Loss::None),
+            74..84 => self.probe(engine),
             84..90 => self.wait(engine),
             90..95 => {
                 self.believe_progress(engine);
@@ -403,7 +403,7 @@ impl Round<'_> {
             return Ok(());
         }
         let is_full = |kind: &FaultKind| matches!(kind, FaultKind::NoSpace { .. });
-        if false && self.planned.iter().all(is_full) {
+        if self.planned.iter().all(is_full) && !self.planned.is_empty() {
             self.resume(&engine)?;
         }
         self.tally.faults += self.disk.strikes();
@@ -424,7 +424,7 @@ impl Round<'_> {
         }
         self.tally.closes += 1;
         // Whatever ends the machine now, a closed store has nothing to lose.
-        if self.disk.is_dead() || self.random.percent(60) {
+        if self.disk.is_dead() || self.has_failed_sync() || self.random.percent(60) {
             self.end_dead();
             drop(engine);
         } else {
@@ -439,8 +439,7 @@ impl Round<'_> {
     /// After a failed sync it is always the power: bytes that the system gave up can still be read
     /// by the next process, and nothing tells it that they are not on the medium.
     fn end_dead(&mut self) {
-        let sync_failed = self.planned.contains(&FaultKind::SyncError) && self.disk.strikes() > 0;
-        let (disk, loss) = if sync_failed || self.random.percent(70) {
+        let (disk, loss) = if self.has_failed_sync() || self.random.percent(70) {
             self.tally.power_cuts += 1;
             (self.disk.crash(), Loss::Power)
         } else {
@@ -451,6 +450,10 @@ impl Round<'_> {
         self.say(format!("the end: loss of {loss:?}"));
         self.disk = disk;
         self.loss = self.loss.max(loss);
+    }
+
+    fn has_failed_sync(&self) -> bool {
+        self.planned.contains(&FaultKind::SyncError) && self.disk.strikes() > 0
     }
 
     /// With space again, writes must go on without a restart.

@@ -13,10 +13,10 @@ pub(crate) const NAMESPACES: [(&str, &str); 4] =
     [("default", "autogen"), ("default", "month"), ("metrics", "autogen"), ("größe", "a b")];
 /// Kinds of catalog rows.
 pub(crate) const CATALOG_KINDS: [&str; 2] = ["sim-note", "sim-user"];
-const MEASUREMENTS: [&str; 4] = ["cpu", "disk.io", "sys.load", "wärme"];
+const MEASUREMENTS: [&str; 3] = ["cpu", "disk.io", "wärme"];
 const FIELDS: [&str; 6] = ["value", "count", "up", "state", "total", "sketch"];
 /// Sources reach from a few that always report to many that are seen once.
-const SOURCES: usize = 64;
+const SOURCES: usize = 24;
 
 /// Two spellings of keys, so that one series meets several hashes.
 static SYNTAXES: [KeySyntax; 2] = [
@@ -234,13 +234,14 @@ fn draw_labels(random: &mut Random) -> Vec<(String, String)> {
 }
 
 fn draw_time(random: &mut Random, clock_ns: i64) -> i64 {
-    match random.below(100) {
-        0..70 => clock_ns,
+    match random.below(1000) {
+        0..750 => clock_ns,
         // Late, and often where there is a sample already.
-        70..85 => clock_ns - random.skewed(1, 100) as i64 * 1_000_000,
-        85..95 => clock_ns - random.below(40 * 86_400) as i64 * 1_000_000_000,
-        95..98 => clock_ns + random.below(400 * 86_400) as i64 * 1_000_000_000,
-        98 => random.next() as i64,
+        750..950 => clock_ns - random.skewed(1, 100) as i64 * 1_000_000,
+        // Weeks away: each of these costs a part of its own.
+        950..980 => clock_ns - random.below(20 * 86_400) as i64 * 1_000_000_000,
+        980..994 => clock_ns + random.below(20 * 86_400) as i64 * 1_000_000_000,
+        994..997 => random.next() as i64,
         _ => *random.pick(&[i64::MIN, i64::MIN + 1, -1, 0, i64::MAX]),
     }
 }
@@ -291,7 +292,7 @@ mod tests {
             assert_eq!(batch.rows().len(), write.rows.len());
             assert_eq!(batch.samples(), write.changes().len());
         }
-        assert!(names.numbers.len() > 100);
+        assert!(names.numbers.len() > 50);
     }
 
     #[test]
