@@ -86,7 +86,9 @@ fn write(
 /// Logs that the store failed, once in a while.
 pub(crate) fn log_failure(shared: &Shared, way: Way, error: &dyn std::fmt::Display) {
     if let Some(silent) = shared.failures_log.admit() {
-        log::error!("rows by {way:?} are lost: {error} ({silent} more since the last report)");
+        log::error!(
+            "rows by {way:?} were not stored: {error} ({silent} more such reports kept silent)"
+        );
     }
 }
 
