@@ -311,7 +311,11 @@ mod tests {
             }
         }
         let time: i64 = time.replace('.', "").parse().ok()?;
-        let value: f64 = value.parse().ok()?;
+        // Integers have one zero only.
+        let value = match value.parse::<i64>() {
+            Ok(integer) => integer as f64,
+            Err(_) => value.parse().ok()?,
+        };
         if metric.is_empty() || labels.is_empty() || time <= 0 {
             return None;
         }
