@@ -1,11 +1,11 @@
 //! Bit packing: values of equal width, laid so that plain loops become vector code.
 //!
-//! Values of at most 32 bits are packed in groups of 256. A group is eight interleaved lanes of 32-bit
-//! words: value `8 * row + lane` lies at bit `row * width` of its lane, and word `k` of lane `l` is word
-//! `8 * k + l` of the group. Every lane shifts by the same amount at the same time, so no shuffle is
-//! ever needed; the idea is that of FastLanes (A. Afroozeh, P. Boncz, "The FastLanes Compression
-//! Layout", VLDB 2023) in a group small enough for short blocks. What does not fill a group, and wider
-//! values, form one little-endian bit string, first value lowest.
+//! Values of at most 32 bits are packed in groups of 256. A group is eight interleaved lanes of
+//! 32-bit words: value `8 * row + lane` lies at bit `row * width` of its lane, and word `k` of lane
+//! `l` is word `8 * k + l` of the group. Every lane shifts by the same amount at the same time, so
+//! no shuffle is ever needed; the idea is that of FastLanes (A. Afroozeh, P. Boncz, "The FastLanes
+//! Compression Layout", VLDB 2023) in a group small enough for short blocks. What does not fill a
+//! group, and wider values, form one little-endian bit string, first value lowest.
 
 use crate::CodecError;
 use crate::lane::Lane;
@@ -198,7 +198,7 @@ mod tests {
         pack(&[1i64, 2, 3, 4, 5], 3, &mut out);
         // 5 | 4 << .. written first value lowest: 0b101_100_011_010_001.
         assert_eq!(out, [0b1101_0001, 0b0101_1000]);
-        // Value 8 * row + lane at bit row * width of lane: with width 16 word k holds rows 2k, 2k + 1.
+        // With width 16, word k of a lane holds its rows 2k and 2k + 1.
         let values: Vec<i64> = (0..256).collect();
         out.clear();
         pack(&values, 16, &mut out);

@@ -1,8 +1,8 @@
 //! Frame of reference with patches: integers as small distances from a base.
 //!
 //! 1. Find the range of the values and the power of two that divides their distances.
-//! 2. Count bit lengths of the distances from a median of a few, and see whether a narrower frame with
-//!    the stragglers patched is cheaper than one wide enough for all.
+//! 2. Count bit lengths of the distances from a median of a few, and see whether a narrower frame
+//!    with the stragglers patched is cheaper than one wide enough for all.
 //! 3. Pack the low bits of every distance, and list the high bits of the patched ones.
 //!
 //! Patching is the idea of PFOR (M. Zukowski et al., "Super-Scalar RAM-CPU Cache Compression", ICDE
@@ -240,8 +240,8 @@ fn unfolded(folded: i32) -> i32 {
     ((folded as u32 >> 1) as i32) ^ -(folded & 1)
 }
 
-/// Width, number of patches and bits of patches of the cheapest frame below `width_max`, from folded
-/// distances that lack their lowest `dropped` bits.
+/// Width, number of patches and bits of patches of the cheapest frame below `width_max`, from
+/// folded distances that lack their lowest `dropped` bits.
 fn cheapest(folded: &[i32], dropped: u32, width_max: u32) -> Option<(u32, usize, usize)> {
     let mut best = None;
     let mut best_cost = usize::MAX;
@@ -249,8 +249,8 @@ fn cheapest(folded: &[i32], dropped: u32, width_max: u32) -> Option<(u32, usize,
     let (mut above, mut above_width, mut highs) = (0, width_max, 0);
     loop {
         let (patches, greatest) = outside(folded, 1 << (limit - dropped));
-        // A frame shrinks to what is inside. What was outside before sticks out by the bits between,
-        // newcomers by about one.
+        // A frame shrinks to what is inside. What was outside before sticks out by the bits
+        // between, newcomers by about one.
         let width = bit_length(greatest as u64) + dropped;
         highs += above * (above_width - width) as usize + (patches - above);
         (above, above_width) = (patches, width);

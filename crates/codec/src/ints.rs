@@ -1,12 +1,12 @@
 //! Runs of 64-bit integers: what times, numbers, booleans and dictionary indexes all become.
 //!
 //! 1. Look for no information at all: one value, or one step.
-//! 2. Fit a frame ([`crate::fit`]) to the values, their differences, the differences of those and, when
-//!    the run climbs or falls, the distances from a straight line. The cheapest wins.
+//! 2. Fit a frame ([`crate::fit`]) to the values, their differences, the differences of those and,
+//!    when the run climbs or falls, the distances from a straight line. The cheapest wins.
 //! 3. Where values repeat, try runs; where they are few and far apart, try a dictionary.
 //!
-//! Arithmetic wraps throughout, so any 64-bit pattern comes back. The grammar of every layout stands in
-//! `docs/format/block.md`.
+//! Arithmetic wraps throughout, so any 64-bit pattern comes back. The grammar of every layout
+//! stands in `docs/format/block.md`.
 
 use std::ops::Range;
 
@@ -56,8 +56,8 @@ impl Layout {
 /// Distinct values that a dictionary may hold: its indexes then need at most four bits.
 const DICTIONARY_MAX: usize = 16;
 
-/// Binary digits of a slope after the point: enough that over a block's length the missing ones make
-/// less than one.
+/// Binary digits of a slope after the point: enough that over a block's length the missing ones
+/// make less than one.
 const SLOPE_BITS: u32 = 10;
 
 /// From this many values on, a part of them tells which layout is cheapest.
@@ -164,8 +164,8 @@ fn encode_plain(
     layout
 }
 
-/// Appends values, each of which lies `offset` above what the lane says, in the cheapest of the layouts
-/// that need a frame. Also tells the size in bits.
+/// Appends values, each of which lies `offset` above what the lane says, in the cheapest of the
+/// layouts that need a frame. Also tells the size in bits.
 fn encode_lane<T: Lane>(
     values: &[T],
     offset: i64,
@@ -202,8 +202,8 @@ fn encode_lane<T: Lane>(
     (layout, 8 * (out.len() - start))
 }
 
-/// The cheapest of the layouts that need a frame, judged by some or all of the values, and the slope
-/// of a trend.
+/// The cheapest of the layouts that need a frame, judged by some or all of the values, and the
+/// slope of a trend.
 fn cheapest<T: Lane>(values: &[T], offset: i64, scratch: &mut LaneScratch<T>) -> (Layout, i64) {
     let LaneScratch { terms, folded, .. } = scratch;
     let count = values.len();

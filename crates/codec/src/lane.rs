@@ -89,8 +89,8 @@ pub(crate) struct Narrow {
     offsets: Vec<i32>,
 }
 
-/// Distances beyond this are not narrow. Differences of differences, their distances and those folded
-/// then stay below 2^31.
+/// Distances beyond this are not narrow. Differences of differences, their distances and those
+/// folded then stay below 2^31.
 const NARROW_MAX: i64 = 1 << 26;
 
 impl Narrow {

@@ -1,12 +1,12 @@
 //! Pure compression of samples: slices to bytes and back.
 //!
-//! A block holds up to [`BLOCK_SAMPLES_MAX`] samples of one series, its times and its values encoded
-//! apart. How many samples a block holds, and how long its two encodings are, the caller remembers.
-//! The bytes are specified in `docs/format/block.md`; everything in them is little-endian and of fixed
-//! width or LEB128, so each machine writes the same.
+//! A block holds up to [`BLOCK_SAMPLES_MAX`] samples of one series, its times and its values
+//! encoded apart. How many samples a block holds, and how long its two encodings are, the caller
+//! remembers. The bytes are specified in `docs/format/block.md`; everything in them is
+//! little-endian and of fixed width or LEB128, so each machine writes the same.
 //!
-//! What this room is not: it opens no file, knows no series and no label, and keeps no state between
-//! calls beyond memory that a caller lends it.
+//! What this room is not: it opens no file, knows no series and no label, and keeps no state
+//! between calls beyond memory that a caller lends it.
 //!
 //! ```
 //! use foliot_codec::{BlockValues, Decoded, Each, Scratch, decode_values, encode_values};

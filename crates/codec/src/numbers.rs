@@ -2,14 +2,14 @@
 //!
 //! 1. Floats that came as decimals, and whole numbers among them, are brought to one scale. A scale
 //!    that only few values need is not worth its digits: those few become exceptions.
-//! 2. Floats that came as IEEE bits are tried as decimals: a few of them tell the scale, then each is
-//!    divided back and compared bit by bit (the idea of ALP, A. Afroozeh, L. Kuffo, P. Boncz, "ALP:
-//!    Adaptive Lossless floating-Point Compression", SIGMOD 2023).
-//! 3. Where too many fail, the domain is that of their bits, folded so that the order of the integers
-//!    is that of the numbers: neighbours in value are then neighbours in bits.
+//! 2. Floats that came as IEEE bits are tried as decimals: a few of them tell the scale, then each
+//!    is divided back and compared bit by bit (the idea of ALP, A. Afroozeh, L. Kuffo, P. Boncz,
+//!    "ALP: Adaptive Lossless floating-Point Compression", SIGMOD 2023).
+//! 3. Where too many fail, the domain is that of their bits, folded so that the order of the
+//!    integers is that of the numbers: neighbours in value are then neighbours in bits.
 //!
-//! A mantissa of at most 2^53 divided by an exact power of ten is the correctly rounded decimal, so two
-//! spellings of one decimal at different scales are the same bits.
+//! A mantissa of at most 2^53 divided by an exact power of ten is the correctly rounded decimal, so
+//! two spellings of one decimal at different scales are the same bits.
 
 use crate::CodecError;
 use crate::values::{BlockValues, Each, FLOAT_BITS, kind};
@@ -179,7 +179,9 @@ impl Numbers {
             (0..values.bits.len())
                 .map(|place| values.kinds.get(place).zip(values.scales.get(place)))
         };
-        let raw = |cell: &Option<(u8, u8)>| matches!(cell, Some((kind::FLOAT, scale)) if *scale > SCALE_MAX);
+        let raw = |cell: &Option<(u8, u8)>| {
+            cell.is_some_and(|(kind, scale)| kind == kind::FLOAT && scale > SCALE_MAX)
+        };
         let raws = each().filter(raw).count();
         let floats = values.bits.iter().zip(each()).filter(|(_, cell)| raw(cell));
         let raw_scale = probe_scale(floats.map(|(bits, _)| f64::from_bits(*bits)), raws);

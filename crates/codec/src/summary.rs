@@ -9,9 +9,10 @@ use crate::varint::{get_i64, put_i64};
 /// Figures of a block's values, taken as 64-bit floats; booleans count as 0 and 1.
 ///
 /// `min`, `max`, `first` and `last` are values of the block, exact for floats, booleans and whole
-/// numbers up to 2^53, else rounded to the nearest float. For decimals, whole numbers and booleans `sum`
-/// and `increase` are summed without error and rounded once or twice at the end, at most 2^-52 relative;
-/// for other floats, and blocks that mix the two, they carry a compensated sum's rounding.
+/// numbers up to 2^53, else rounded to the nearest float. For decimals, whole numbers and booleans
+/// `sum` and `increase` are summed without error and rounded once or twice at the end, at most
+/// 2^-52 relative; for other floats, and blocks that mix the two, they carry a compensated sum's
+/// rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The kinds present: bit `k` for kind `k`.

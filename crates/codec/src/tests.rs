@@ -21,7 +21,8 @@ pub(crate) type Output = (u8, u64, Vec<u8>);
 impl Cell {
     pub(crate) fn output(&self) -> Output {
         match self {
-            // The definition of a decimal, by the correctly rounding parser of the standard library.
+            // The definition of a decimal, by the correctly rounding parser of the standard
+            // library.
             Self::Decimal(m, scale) => {
                 let value: f64 = format!("{m}e-{scale}").parse().unwrap();
                 (0, value.to_bits(), vec![])

@@ -1,7 +1,7 @@
 //! Strings and histograms: every distinct one once, and one index per value.
 //!
-//! Indexes count distinct texts in order of first sight, so texts that are all the same or all different
-//! need no bits for them.
+//! Indexes count distinct texts in order of first sight, so texts that are all the same or all
+//! different need no bits for them.
 //!
 //! ```text
 //! texts = distinct varint, layout u8, lengths ints, indexes ints, bytes
@@ -66,8 +66,8 @@ pub(crate) fn encode(
     layout
 }
 
-/// Takes as many texts as `indexes` has room for off the front of `bytes`: their spans go to `spans`,
-/// each distinct text once to `text`.
+/// Takes as many texts as `indexes` has room for off the front of `bytes`: their spans go to
+/// `spans`, each distinct text once to `text`.
 pub(crate) fn decode(
     layout: Layout,
     bytes: &mut &[u8],

@@ -24,8 +24,8 @@ pub(crate) mod kind {
     pub(crate) const COUNT: usize = 6;
 }
 
-/// What the integers of a body mean; the numbers are part of the format. Numbers below this one mean
-/// values of the kind with the same code, floats as decimals.
+/// What the integers of a body mean; the numbers are part of the format. Numbers below this one
+/// mean values of the kind with the same code, floats as decimals.
 pub(crate) const FLOAT_BITS: u8 = 6;
 
 const LAYOUT_SHIFT: u8 = 3;
@@ -63,10 +63,10 @@ impl<T: Copy + PartialEq> Each<'_, T> {
 
 /// The values of a block as they go in: kind, scale and bits of each.
 ///
-/// Kinds are 0 float, 1 integer, 2 unsigned, 3 boolean, 4 string and 5 histogram. A float of a scale up
-/// to 22 is `bits as i64 / 10^scale` with a mantissa of at most 2^53 in magnitude; of any other scale
-/// (255 by custom) it is an IEEE 754 pattern. A string or histogram is a span of `bytes`: offset in the
-/// high half of the bits, length in the low half.
+/// Kinds are 0 float, 1 integer, 2 unsigned, 3 boolean, 4 string and 5 histogram. A float of a
+/// scale up to 22 is `bits as i64 / 10^scale` with a mantissa of at most 2^53 in magnitude; of any
+/// other scale (255 by custom) it is an IEEE 754 pattern. A string or histogram is a span of
+/// `bytes`: offset in the high half of the bits, length in the low half.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockValues<'a> {
     /// Kind of each value.
@@ -100,8 +100,8 @@ pub struct Scratch {
 
 /// Appends the values of a block, at most [`BLOCK_SAMPLES_MAX`], and says what it saw of them.
 ///
-/// Floats come back bit for bit, whether they came in as decimals or not; the scale of a decimal does
-/// not, as equal numbers are equal.
+/// Floats come back bit for bit, whether they came in as decimals or not; the scale of a decimal
+/// does not, as equal numbers are equal.
 pub fn encode_values(
     values: &BlockValues<'_>,
     scratch: &mut Scratch,
@@ -148,8 +148,8 @@ pub fn encode_values(
 
 /// The values of a block as they come out.
 ///
-/// Memory is reused from call to call. Spans point into `bytes`, offset in the high half and length in
-/// the low half, as in [`BlockValues`].
+/// Memory is reused from call to call. Spans point into `bytes`, offset in the high half and length
+/// in the low half, as in [`BlockValues`].
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
     /// The kind all values share, or nothing when they differ.
@@ -198,8 +198,8 @@ impl Decoded {
 /// Takes the values of a block of `count` samples out of `bytes`; what `out` held before is gone.
 ///
 /// # Errors
-/// When the bytes are not what [`encode_values`] wrote for so many values. `out` then holds nothing of
-/// use. Memory is bounded by the count and the length of the bytes, whatever they say.
+/// When the bytes are not what [`encode_values`] wrote for so many values. `out` then holds nothing
+/// of use. Memory is bounded by the count and the length of the bytes, whatever they say.
 pub fn decode_values(bytes: &[u8], count: usize, out: &mut Decoded) -> Result<(), CodecError> {
     let Body { domain, scale, main } = decode_body(bytes, count, out)?;
     if count == 0 {
