@@ -20,8 +20,8 @@ pub(crate) const ENTRY_BYTES_MAX: usize = 8_000;
 /// Ids stay below this: one bit of a stored id says whether it is one.
 pub(crate) const IDS_MAX: u32 = (1 << 31) - 1;
 
-/// Rows registered per lock hold, so that a query waits for microseconds when a million series
-/// arrive at once.
+/// Rows registered per lock hold, so that a query waits for about a millisecond when a million
+/// series arrive at once.
 pub(crate) const CHUNK_ROWS_MAX: usize = 256;
 
 /// Spellings and shapes remembered per series. A client that permutes its labels or fields at

@@ -35,6 +35,12 @@ struct Chain {
 pub(crate) struct Postings {
     heads: Pages<u32>,
     chains: Pages<Chain>,
+    blocks: Blocks,
+}
+
+/// The blocks of all chains.
+#[derive(Debug, Default)]
+struct Blocks {
     pages: Vec<Vec<u8>>,
 }
 
@@ -47,34 +53,30 @@ impl Postings {
     /// Appends `id`, which is larger than all before and below 2^31, to a list.
     pub(crate) fn add(&mut self, list: u32, id: u32) {
         debug_assert!(id < IS_CHAIN);
-        let Some(head) = self.heads.get(list) else { return };
-        if head == EMPTY {
-            self.set_head(list, id);
-        } else if head & IS_CHAIN == 0 {
-            debug_assert!(id > head);
-            let Some(first) = self.allocate(BLOCK_BYTES_MIN) else { return };
-            self.set_head(list, IS_CHAIN | self.chains.len());
-            let used = NIBBLES_USED;
-            let block_bytes = BLOCK_BYTES_MIN as u16;
-            let (block, first_id, last_id) = (first, head, id);
-            let mut chain = Chain { first, block, used, block_bytes, first_id, last_id, count: 0 };
-            self.append(&mut chain, head + 1);
-            self.append(&mut chain, id - head);
+        let Some(head) = self.heads.get_mut(list) else { return };
+        if *head == EMPTY {
+            *head = id;
+        } else if *head & IS_CHAIN == 0 {
+            debug_assert!(id > *head);
+            let Some(first) = self.blocks.allocate(BLOCK_BYTES_MIN) else { return };
+            let mut chain = Chain {
+                first,
+                block: first,
+                used: NIBBLES_USED,
+                block_bytes: BLOCK_BYTES_MIN as u16,
+                first_id: *head,
+                last_id: id,
+                count: 0,
+            };
+            // The first difference is one more than the id, so that it is not zero.
+            self.blocks.append(&mut chain, *head + 1);
+            self.blocks.append(&mut chain, id - *head);
+            *head = IS_CHAIN | self.chains.len();
             self.chains.push(chain);
-        } else if let Some(mut chain) = self.chains.get(head ^ IS_CHAIN) {
+        } else if let Some(chain) = self.chains.get_mut(*head ^ IS_CHAIN) {
             debug_assert!(id > chain.last_id);
-            let difference = id.saturating_sub(chain.last_id);
-            self.append(&mut chain, difference);
+            self.blocks.append(chain, id.saturating_sub(chain.last_id));
             chain.last_id = id;
-            if let Some(slot) = self.chains.get_mut(head ^ IS_CHAIN) {
-                *slot = chain;
-            }
-        }
-    }
-
-    fn set_head(&mut self, list: u32, value: u32) {
-        if let Some(head) = self.heads.get_mut(list) {
-            *head = value;
         }
     }
 
@@ -98,8 +100,8 @@ impl Postings {
 
     /// The ids of a list, ascending.
     pub(crate) fn iter(&self, list: u32) -> Ids<'_> {
-        let mut ids =
-            Ids { postings: self, left: 0, id: 0, rest: &[], high: None, next: 0, block_bytes: 0 };
+        let pages = self.blocks.pages.as_slice();
+        let mut ids = Ids { pages, left: 0, id: 0, rest: &[], at: 0, next: 0, block_bytes: 0 };
         match self.heads.get(list) {
             None | Some(EMPTY) => {}
             Some(head) if head & IS_CHAIN == 0 => {
@@ -109,7 +111,6 @@ impl Postings {
             Some(head) => {
                 if let Some(chain) = self.chains.get(head ^ IS_CHAIN) {
                     ids.left = chain.count;
-                    // The first difference is one more than the id, so that it is not zero.
                     ids.id = u32::MAX;
                     ids.next = chain.first;
                     ids.block_bytes = BLOCK_BYTES_MIN;
@@ -121,15 +122,17 @@ impl Postings {
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let pages: usize = self.pages.iter().map(Vec::capacity).sum();
+        let pages: usize = self.blocks.pages.iter().map(Vec::capacity).sum();
         pages + self.heads.memory_bytes() + self.chains.memory_bytes()
     }
 
     /// Whether there is room for a chunk of registrations.
     pub(crate) fn has_room(&self) -> bool {
-        self.pages.len() < (1 << 16) - (1 << 12)
+        self.blocks.pages.len() < (1 << 16) - (1 << 12)
     }
+}
 
+impl Blocks {
     /// A zeroed block: its position.
     fn allocate(&mut self, bytes: usize) -> Option<u32> {
         if self.pages.last().is_none_or(|page| page.len() + bytes > PAGE_BYTES) {
@@ -149,8 +152,8 @@ impl Postings {
         page.get_mut(position as usize % PAGE_BYTES..)
     }
 
-    fn append(&mut self, chain: &mut Chain, mut difference: u32) {
-        let nibbles = ((31 - (difference | 1).leading_zeros()) / 3 + 1) as u16;
+    fn append(&mut self, chain: &mut Chain, difference: u32) {
+        let (code, nibbles) = encode(difference);
         if chain.used + nibbles > chain.block_bytes * 2 {
             let bytes = (chain.block_bytes as usize * 2).min(BLOCK_BYTES_MAX);
             let Some(next) = self.allocate(bytes) else { return };
@@ -162,55 +165,71 @@ impl Postings {
             chain.block_bytes = bytes as u16;
             chain.used = NIBBLES_USED;
         }
+        let (start, end) = (chain.used, chain.used + nibbles);
+        let code = code << (start % 2 * 4);
         let Some(block) = self.block_mut(chain.block) else { return };
-        for at in chain.used..chain.used + nibbles {
-            let low = difference as u8 & 7;
-            difference >>= 3;
-            let nibble = if difference == 0 { low } else { low | 8 };
-            if let Some(byte) = block.get_mut(usize::from(at / 2)) {
-                *byte |= nibble << (at % 2 * 4);
+        let slot = block.get_mut(usize::from(start / 2)..).unwrap_or_default();
+        if let Some(chunk) = slot.first_chunk_mut() {
+            *chunk = (u64::from_le_bytes(*chunk) | code).to_le_bytes();
+        } else {
+            for (byte, code) in slot.iter_mut().zip(code.to_le_bytes()) {
+                *byte |= code;
             }
         }
-        chain.used += nibbles;
+        chain.used = end;
         chain.count += 1;
+    }
+}
+
+/// A difference as nibbles, the first one lowest, and their number.
+fn encode(mut difference: u32) -> (u64, u16) {
+    let mut code = 0;
+    let mut nibbles = 0;
+    loop {
+        code |= u64::from(difference & 7) << (4 * nibbles);
+        nibbles += 1;
+        difference >>= 3;
+        if difference == 0 {
+            return (code, nibbles);
+        }
+        code |= 8 << (4 * (nibbles - 1));
     }
 }
 
 /// The ids of one list.
 #[derive(Debug)]
 pub(crate) struct Ids<'a> {
-    postings: &'a Postings,
+    pages: &'a [Vec<u8>],
     left: u32,
     id: u32,
+    /// The block being read.
     rest: &'a [u8],
-    /// The second nibble of the byte that was begun.
-    high: Option<u8>,
+    /// The next nibble in it.
+    at: usize,
     next: u32,
     block_bytes: usize,
 }
 
 impl Ids<'_> {
-    #[inline]
-    fn nibble(&mut self) -> u8 {
-        if let Some(high) = self.high.take() {
-            return high;
-        }
-        let Some((&byte, rest)) = self.rest.split_first() else { return 0 };
-        self.rest = rest;
-        self.high = Some(byte >> 4);
-        byte & 15
-    }
-
     fn open_block(&mut self) -> Option<()> {
-        let page = self.postings.pages.get((self.next >> PAGE_BITS) as usize)?;
+        let page = self.pages.get((self.next >> PAGE_BITS) as usize)?;
         let start = self.next as usize % PAGE_BYTES;
-        let block = page.get(start..start + self.block_bytes)?;
-        let (link, rest) = block.split_first_chunk::<NEXT_BYTES>()?;
-        self.next = u32::from_le_bytes(*link);
-        self.rest = rest;
-        self.high = None;
+        self.rest = page.get(start..start + self.block_bytes)?;
+        self.next = u32::from_le_bytes(*self.rest.first_chunk()?);
+        self.at = NIBBLES_USED.into();
         self.block_bytes = (self.block_bytes * 2).min(BLOCK_BYTES_MAX);
         Some(())
+    }
+
+    /// The next fifteen nibbles or more, zeros behind the block's end.
+    #[inline]
+    fn window(&self) -> u64 {
+        let rest = self.rest.get(self.at / 2..).unwrap_or_default();
+        let word = match rest.first_chunk() {
+            Some(chunk) => u64::from_le_bytes(*chunk),
+            None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        };
+        word >> (self.at % 2 * 4)
     }
 }
 
@@ -223,17 +242,19 @@ impl Iterator for Ids<'_> {
         if self.block_bytes == 0 {
             return Some(self.id);
         }
-        let mut nibble = self.nibble();
-        if nibble == 0 {
+        let mut window = self.window();
+        if window & 15 == 0 {
             self.open_block()?;
-            nibble = self.nibble();
+            window = self.window();
         }
-        let mut difference = u32::from(nibble & 7);
+        let mut difference = window as u32 & 7;
         let mut shift = 3;
-        while nibble >= 8 {
-            nibble = self.nibble();
-            difference |= u32::from(nibble & 7) << shift;
+        self.at += 1;
+        while window & 8 != 0 {
+            window >>= 4;
+            difference |= (window as u32 & 7) << shift;
             shift += 3;
+            self.at += 1;
         }
         self.id = self.id.wrapping_add(difference);
         Some(self.id)

@@ -26,6 +26,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// What the records of a chunk mostly need.
+const RECORDS_BYTES: usize = 16 << 10;
+/// Chunks kept for later calls.
+const CHUNKS_KEPT_MAX: usize = 8;
+
 /// What a chunk adds: dictionaries that continue those of the names.
 #[derive(Debug)]
 pub(crate) struct Overlay {
@@ -69,10 +74,10 @@ impl Overlay {
 
     /// Writes what was staged on top of `names` as records.
     pub(crate) fn records(&self, names: &Names, epoch: u32) -> Vec<u8> {
-        let mut out = Vec::new();
         if self.is_empty() {
-            return out;
+            return Vec::new();
         }
+        let mut out = Vec::with_capacity(RECORDS_BYTES);
         record::put_epoch(&mut out, epoch);
         for (kind, symbols) in SymbolKind::ALL.into_iter().zip(&self.symbols) {
             let base = names.symbols(kind).len();
@@ -353,7 +358,9 @@ struct Prepared {
 
 /// A chunk of rows on its way, with memory that the next chunk uses again.
 #[derive(Debug, Default)]
-struct Chunk {
+pub(crate) struct Chunk {
+    /// Whose names the memo holds.
+    namespace: u32,
     rows: Vec<Prepared>,
     len: usize,
     fields: Fields,
@@ -372,7 +379,8 @@ pub(crate) fn register<E>(
     found: &mut dyn FnMut(u32, Sids<'_>),
     rejects: &mut Vec<Reject>,
 ) -> Result<Registered, E> {
-    let mut chunk = Chunk::default();
+    let mut chunk = registry.chunks().lock().pop().unwrap_or_default();
+    chunk.enter(batch.namespace());
     let mut registered = Registered { new_series: 0 };
     for rows in missing.chunks(CHUNK_ROWS_MAX) {
         chunk.prepare(batch, rows, &registry.limits(), rejects);
@@ -389,10 +397,22 @@ pub(crate) fn register<E>(
             }
         }
     }
+    // A chunk that met an error is not kept: it may remember numbers that were never given out.
+    let mut chunks = registry.chunks().lock();
+    if chunks.len() < CHUNKS_KEPT_MAX {
+        chunks.push(chunk);
+    }
     Ok(registered)
 }
 
 impl Chunk {
+    fn enter(&mut self, namespace: u32) {
+        if self.namespace != namespace {
+            self.memo = Memo::default();
+            self.namespace = namespace;
+        }
+    }
+
     fn rows(&self) -> &[Prepared] {
         self.rows.get(..self.len).unwrap_or_default()
     }

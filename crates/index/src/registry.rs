@@ -11,7 +11,7 @@ use crate::list::{self, Listed};
 use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, SymbolKind};
 use crate::record::{self, Triples};
-use crate::register::{self, Overlay, Stage};
+use crate::register::{self, Chunk, Overlay, Stage};
 use crate::segment::SegmentReader;
 use crate::select;
 use foliot_model::{Batch, Reject, Selector};
@@ -27,6 +27,8 @@ pub struct Registry {
     registrar: Mutex<Overlay>,
     names: RwLock<Names>,
     lookup: RwLock<Lookup>,
+    /// Memory of registrations past, for the next ones.
+    chunks: Mutex<Vec<Chunk>>,
 }
 
 /// What [`Registry::register`] did.
@@ -81,6 +83,7 @@ impl Registry {
             registrar: Mutex::new(Overlay::new(seed)),
             names: RwLock::new(Names::new(seed)),
             lookup: RwLock::new(Lookup::new()),
+            chunks: Mutex::new(Vec::new()),
         }
     }
 
@@ -100,6 +103,10 @@ impl Registry {
 
     pub(crate) fn lookup(&self) -> &RwLock<Lookup> {
         &self.lookup
+    }
+
+    pub(crate) fn chunks(&self) -> &Mutex<Vec<Chunk>> {
+        &self.chunks
     }
 
     pub(crate) fn registrar(&self) -> &Mutex<Overlay> {
