@@ -1,6 +1,7 @@
 //! Measures decoding, hashing included: `cargo run --release -p foliot-proto-influx --example
 //! decode_bench`. Prints values and megabytes per second of one core for lines like those of the
-//! Time Series Benchmark Suite ("cpu-only": ten tags, ten integer fields) and for less regular ones.
+//! Time Series Benchmark Suite ("cpu-only": ten tags, ten integer fields) and for less regular
+//! ones.
 
 #![allow(clippy::print_stdout, reason = "the report is the product of this program")]
 
@@ -110,8 +111,8 @@ fn line(
 ) {
     let _ = write!(
         out,
-        "cpu,hostname=host_{host},region=eu-central-1,datacenter=eu-central-1a,rack={},os=Ubuntu15.10,\
-         arch=x86,team=SF,service={},service_version=1,service_environment=test",
+        "cpu,hostname=host_{host},region=eu-central-1,datacenter=eu-central-1a,rack={},\
+         os=Ubuntu15.10,arch=x86,team=SF,service={},service_version=1,service_environment=test",
         host % 100,
         host % 20,
     );

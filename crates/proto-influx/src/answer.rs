@@ -1,7 +1,7 @@
 //! Answers to writes that did not wholly succeed, as each API words them.
 //!
-//! InfluxDB keeps good lines and reports bad ones: a line that could not be parsed is quoted, a point
-//! that could not be stored counts as dropped.
+//! InfluxDB keeps good lines and reports bad ones: a line that could not be parsed is quoted, a
+//! point that could not be stored counts as dropped.
 
 use crate::decode::{Decoded, lines};
 use crate::fault::Fault;
@@ -262,8 +262,8 @@ mod tests {
         );
         assert_eq!(
             v1("m time=1", &[]),
-            "{\"error\":\"partial write: invalid field name: input field \\\"time\\\" on measurement \
-             \\\"m\\\" is invalid dropped=1\"}\n"
+            "{\"error\":\"partial write: invalid field name: input field \\\"time\\\" on \
+             measurement \\\"m\\\" is invalid dropped=1\"}\n"
         );
         assert_eq!(
             answer(WriteApi::V2, "m v=1 x", &[]).unwrap(),
@@ -277,12 +277,14 @@ mod tests {
             answer(WriteApi::V3, "m v=1\nm v=?\nm v=!", &[]).unwrap(),
             "{\"error\":\"partial write of line protocol occurred\",\"data\":[\
              {\"original_line\":\"m v=?\",\"line_number\":2,\"error_message\":\"invalid boolean\"},\
-             {\"original_line\":\"m v=!\",\"line_number\":3,\"error_message\":\"invalid boolean\"}]}\n"
+             {\"original_line\":\"m v=!\",\"line_number\":3,\
+             \"error_message\":\"invalid boolean\"}]}\n"
         );
         assert_eq!(
             answer(WriteApi::V3, "m v=?", &[]).unwrap(),
             "{\"error\":\"parsing failed for write_lp endpoint\",\"data\":\
-             {\"original_line\":\"m v=?\",\"line_number\":1,\"error_message\":\"invalid boolean\"}}\n"
+             {\"original_line\":\"m v=?\",\"line_number\":1,\
+             \"error_message\":\"invalid boolean\"}}\n"
         );
     }
 

@@ -142,7 +142,8 @@ enum TagError {
     Time,
 }
 
-/// Refuses names that occur twice, and the name `time`, which InfluxQL could not tell from the time.
+/// Refuses names that occur twice, and the name `time`, which InfluxQL could not tell from the
+/// time.
 fn check_tags(parts: &KeyParts, tags: usize) -> Result<(), TagError> {
     let mut names: Vec<&[u8]> = Vec::with_capacity(tags);
     names.extend(parts.labels().map(|(name, _)| name));
@@ -182,7 +183,8 @@ mod tests {
             (r"m\n,a=C:\dir", r"m\n|a|C:\dir"),
             // The measurement may hold an equals sign and quotes.
             (r#"m=1"2,a="x""#, r#"m=1"2|a|"x""#),
-            // The first character of a measurement, tag name or value is never a separator's escape.
+            // The first character of a measurement, tag name or value is never a separator's
+            // escape.
             (r"\,m", r",m"),
         ] {
             assert_eq!(parse(key).as_deref(), Ok(expected), "{key}");

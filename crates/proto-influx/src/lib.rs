@@ -1,9 +1,10 @@
 //! The InfluxDB door.
 //!
 //! It turns line protocol into batches ([`Decoder`]), reads the parameters of the write requests of
-//! InfluxDB 1, 2 and 3 ([`WriteRequest`]), words their answers ([`answer`]), and cuts a TCP stream
-//! into lines ([`Session`]). Bytes go in, values come out: the room knows no socket, no HTTP library
-//! and no store, and it holds no state but a connection's unfinished line.
+//! InfluxDB 1, 2 and 3 ([`WriteRequest`]), words their answers ([`answer`]), cuts a TCP stream into
+//! lines ([`Session`]), and parses InfluxQL ([`influxql`]). Bytes go in, values come out: the room
+//! knows no socket, no HTTP library and no store, and holds no state but a connection's unfinished
+//! line.
 //!
 //! Lines are accepted and refused as InfluxDB 1.8 does, with these differences:
 //!
@@ -16,6 +17,7 @@
 pub mod answer;
 mod decode;
 mod fault;
+pub mod influxql;
 mod key;
 mod precision;
 mod session;

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn pieces_of_any_size_give_the_same_rows() {
-        let text = b"m v=1 1\n\n# x\nm,t=a s=\"two\nlines, \\\"quoted\\\"\" 2\r\nm bad 3\nm v=4 4\nm v=5 5";
+        let text = b"m v=1 1\n\n# x\nm,t=a s=\"two\nlines, \\\"quoted\\\"\" 2\r\nm bad 3\n\
+            m v=4 4\nm v=5 5";
         let rows = vec![(1, 1), (4, 2), (7, 4), (8, 5)];
         let rejects = vec![(6, "invalid field format".to_owned())];
         for size in 1..=text.len() {

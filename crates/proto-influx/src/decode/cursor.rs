@@ -58,7 +58,8 @@ impl<'a> Cursor<'a> {
         self.at += memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
     }
 
-    /// Moves over spaces, tabs and NULs, which InfluxDB takes for blanks between the parts of a line.
+    /// Moves over spaces, tabs and NULs, which InfluxDB takes for blanks between the parts of a
+    /// line.
     #[inline]
     pub(super) fn skip_blanks(&mut self) {
         while let Some(b' ' | b'\t' | 0) = self.bytes.get(self.at) {

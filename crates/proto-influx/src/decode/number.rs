@@ -143,8 +143,9 @@ fn is_digits(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// The float `text`, which is `unsigned` with or without a minus sign. Whatever holds characters that
-/// no float has is an invalid number; what has them in no order that makes sense an invalid float.
+/// The float `text`, which is `unsigned` with or without a minus sign. Whatever holds characters
+/// that no float has is an invalid number; what has them in no order that makes sense an invalid
+/// float.
 fn float(text: &[u8], unsigned: &[u8]) -> Result<Cell, Fault> {
     let exponent = unsigned.iter().position(|byte| matches!(byte, b'e' | b'E'));
     let (significand, power) = unsigned.split_at(exponent.unwrap_or(unsigned.len()));

@@ -1,9 +1,10 @@
 //! Shapes: recognising a row's field names without hashing them.
 //!
-//! Field names of a request repeat from line to line, usually in one order. They are kept as a tree:
-//! a node is the name that stood behind its parent's, and a path from the root is the beginning of a
-//! row. At each field the child that was right last time is compared first, with two masked
-//! sixteen-byte loads; its siblings follow. Where a row ends, its node knows the batch's shape.
+//! Field names of a request repeat from line to line, usually in one order. They are kept as a
+//! tree: a node is the name that stood behind its parent's, and a path from the root is the
+//! beginning of a row. At each field the child that was right last time is compared first, with two
+//! masked sixteen-byte loads; its siblings follow. Where a row ends, its node knows the batch's
+//! shape.
 
 use foliot_model::{Batch, Span};
 
@@ -13,8 +14,8 @@ pub(super) type Node = u32;
 pub(super) const ROOT: Node = 0;
 const NONE: u32 = u32::MAX;
 
-/// A tree larger than this (16 MB) is started anew at the next row: only a request whose field names
-/// never repeat gets there.
+/// A tree larger than this (16 MB) is started anew at the next row: only a request whose field
+/// names never repeat gets there.
 const NODES_MAX: usize = 1 << 16;
 /// More names than this behind one node are forgotten, so that no request makes a field cost more
 /// than so many comparisons.

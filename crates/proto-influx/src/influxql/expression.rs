@@ -1,0 +1,260 @@
+//! Expressions.
+
+use super::ast::{Cast, Expr, Op};
+use super::parse_duration;
+use super::parser::{Parser, Result};
+use super::scan::{Kind, Token};
+
+/// The binary operators.
+const OPERATORS: [Op; 18] = [
+    Op::Add,
+    Op::Subtract,
+    Op::Multiply,
+    Op::Divide,
+    Op::Modulo,
+    Op::BitAnd,
+    Op::BitOr,
+    Op::BitXor,
+    Op::And,
+    Op::Or,
+    Op::Equal,
+    Op::NotEqual,
+    Op::Matches,
+    Op::NotMatches,
+    Op::Less,
+    Op::LessOrEqual,
+    Op::Greater,
+    Op::GreaterOrEqual,
+];
+
+impl Parser<'_> {
+    /// An expression.
+    pub(super) fn expression(&mut self) -> Result<Expr> {
+        self.nested(|parser| parser.binary(1))
+    }
+
+    /// A regular expression if one comes next, else an expression.
+    pub(super) fn regex_or_expression(&mut self) -> Result<Expr> {
+        match self.regex()? {
+            Some(pattern) => Ok(Expr::Regex(pattern)),
+            None => self.expression(),
+        }
+    }
+
+    /// Operands joined by operators that bind at least as tightly as `precedence`.
+    fn binary(&mut self, precedence: u8) -> Result<Expr> {
+        let mut left = self.unary()?;
+        while let Some(op) = self.operator(precedence) {
+            self.count_operator()?;
+            let right = match op {
+                Op::Matches | Op::NotMatches => match self.regex()? {
+                    Some(pattern) => Expr::Regex(pattern),
+                    None => return Err(self.expected(&["regex"])),
+                },
+                _ => self.binary(op.precedence() + 1)?,
+            };
+            left = Expr::Binary { op, left: Box::new(left), right: Box::new(right) };
+        }
+        Ok(left)
+    }
+
+    /// Takes the next token if it is an operator that binds at least as tightly as `precedence`.
+    fn operator(&mut self, precedence: u8) -> Option<Op> {
+        let find = |token: &Token<'_>| {
+            let mut operators = OPERATORS.into_iter();
+            operators.find(|op| op.precedence() >= precedence && token.is(op.text()))
+        };
+        self.take_if(|token| find(token).is_some()).and_then(|token| find(&token))
+    }
+
+    /// An operand.
+    fn unary(&mut self) -> Result<Expr> {
+        if self.take("(") {
+            let inner = self.expression()?;
+            self.expect(&[")"])?;
+            return Ok(Expr::Paren(Box::new(inner)));
+        }
+        let before = self.scanner;
+        let token = self.scan();
+        let text = &*token.text;
+        match token.kind {
+            Kind::Ident => {
+                if self.scan_raw().is("(") {
+                    return self.call(text);
+                }
+                self.scanner = before;
+                self.variable()
+            }
+            Kind::Word("DISTINCT") => self.distinct(),
+            Kind::Word("*") => self.wildcard(),
+            Kind::Word("TRUE") => Ok(Expr::Boolean(true)),
+            Kind::Word("FALSE") => Ok(Expr::Boolean(false)),
+            Kind::Word("+") => self.signed(false),
+            Kind::Word("-") => self.signed(true),
+            Kind::String => Ok(Expr::String(text.to_owned())),
+            Kind::Regex => Ok(Expr::Regex(text.to_owned())),
+            Kind::Duration => parse_duration(text).map(Expr::Duration).map_err(Self::error),
+            Kind::Number => match text.parse() {
+                Ok(value) => Ok(Expr::Number(value)),
+                Err(_) => Err(self.error_at(token.at, "unable to parse number")),
+            },
+            Kind::Integer => match (text.parse(), text.parse()) {
+                (Ok(value), _) => Ok(Expr::Integer(value)),
+                (_, Ok(value)) => Ok(Expr::Unsigned(value)),
+                _ => Err(self.error_at(token.at, "unable to parse integer")),
+            },
+            Kind::Bound if text.is_empty() => Err(Self::error("empty bound parameter")),
+            Kind::Bound => Err(Self::error(format!("missing parameter: {text}"))),
+            _ => Err(self.unexpected(&token, &["identifier", "string", "number", "bool"])),
+        }
+    }
+
+    /// What stands behind a sign. A minus before a name, a call or parentheses is a factor of -1.
+    fn signed(&mut self, is_negative: bool) -> Result<Expr> {
+        let token = self.peek();
+        let is_operand = matches!(
+            token.kind,
+            Kind::Number | Kind::Integer | Kind::Duration | Kind::Ident | Kind::Word("(")
+        );
+        if !is_operand {
+            return Err(self.unexpected(&token, &["identifier", "number", "duration", "("]));
+        }
+        let factor = if is_negative { -1 } else { 1 };
+        Ok(match self.unary()? {
+            Expr::Number(value) => Expr::Number(value * f64::from(factor)),
+            // A parameter may bring the one integer that has no opposite.
+            Expr::Integer(value) => Expr::Integer(value.saturating_mul(i64::from(factor))),
+            Expr::Duration(value_ns) => Expr::Duration(value_ns.saturating_mul(i64::from(factor))),
+            Expr::Unsigned(value) if is_negative => match 0i64.checked_sub_unsigned(value) {
+                Some(value) => Expr::Integer(value),
+                None => return Err(Self::error(format!("constant -{value} underflows int64"))),
+            },
+            unsigned @ Expr::Unsigned(_) => unsigned,
+            other => Expr::Binary {
+                op: Op::Multiply,
+                left: Box::new(Expr::Integer(i64::from(factor))),
+                right: Box::new(other),
+            },
+        })
+    }
+
+    /// The arguments of the function `name`, behind its opening parenthesis.
+    fn call(&mut self, name: &str) -> Result<Expr> {
+        let name = name.to_ascii_lowercase();
+        let first = self.regex()?;
+        if first.is_none() && self.take(")") {
+            return Ok(Expr::Call { name, args: Vec::new() });
+        }
+        let mut args = vec![match first {
+            Some(pattern) => Expr::Regex(pattern),
+            None => self.expression()?,
+        }];
+        while self.take(",") {
+            args.push(self.regex_or_expression()?);
+        }
+        self.expect(&[")"])?;
+        Ok(Expr::Call { name, args })
+    }
+
+    /// `DISTINCT(name)` or `DISTINCT name`, behind the word.
+    fn distinct(&mut self) -> Result<Expr> {
+        let token = self.scan_raw();
+        match token.kind {
+            Kind::Word("(") => self.call("distinct"),
+            Kind::Blank => self.name().map(Expr::Distinct),
+            _ => Err(self.unexpected(&token, &["(", "identifier"])),
+        }
+    }
+
+    /// What may stand behind `*`.
+    fn wildcard(&mut self) -> Result<Expr> {
+        let before = self.scanner;
+        if !self.scan_raw().is("::") {
+            self.scanner = before;
+            return Ok(Expr::Wildcard(None));
+        }
+        let token = self.scan_raw();
+        match token.kind {
+            Kind::Word("FIELD") => Ok(Expr::Wildcard(Some(Cast::Field))),
+            Kind::Word("TAG") => Ok(Expr::Wildcard(Some(Cast::Tag))),
+            _ => Err(self.unexpected(&token, &["field", "tag"])),
+        }
+    }
+
+    /// A field or tag, with its cast.
+    fn variable(&mut self) -> Result<Expr> {
+        let name = self.segments()?.join(".");
+        let before = self.scanner;
+        if !self.scan_raw().is("::") {
+            self.scanner = before;
+            return Ok(Expr::Var { name, cast: None });
+        }
+        let token = self.scan_raw();
+        let cast = match token.kind {
+            Kind::Word("FIELD") => Cast::Field,
+            Kind::Word("TAG") => Cast::Tag,
+            Kind::Ident => match token.text.to_ascii_lowercase().as_str() {
+                "float" => Cast::Float,
+                "integer" => Cast::Integer,
+                "unsigned" => Cast::Unsigned,
+                "string" => Cast::String,
+                "boolean" => Cast::Boolean,
+                _ => {
+                    let casts =
+                        ["float", "integer", "unsigned", "string", "boolean", "field", "tag"];
+                    return Err(self.unexpected(&token, &casts));
+                }
+            },
+            _ => {
+                let casts = ["float", "integer", "string", "boolean", "field", "tag"];
+                return Err(self.unexpected(&token, &casts));
+            }
+        };
+        Ok(Expr::Var { name, cast: Some(cast) })
+    }
+
+    /// Up to three names with dots between them; names but the first may be left out. Stops behind
+    /// a dot when a regular expression or a colon follows.
+    pub(super) fn segments(&mut self) -> Result<Vec<String>> {
+        let mut segments = vec![self.name()?];
+        loop {
+            let before = self.scanner;
+            if !self.scan_raw().is(".") {
+                self.scanner = before;
+                break;
+            }
+            match self.scanner.peek_char() {
+                Some('/' | ':') => break,
+                Some('.') => segments.push(String::new()),
+                _ => segments.push(self.name()?),
+            }
+        }
+        match segments.len() > 3 {
+            true => Err(self.error_at(
+                0,
+                format!("too many segments in {}", super::print::quote_names(&segments)),
+            )),
+            false => Ok(segments),
+        }
+    }
+
+    /// A regular expression, if one comes next.
+    pub(super) fn regex(&mut self) -> Result<Option<String>> {
+        if let Some(token) = self.take_if(|token| token.kind == Kind::Regex) {
+            return Ok(Some(token.text.into_owned()));
+        }
+        let mut before = self.scanner;
+        while self.scan_raw().kind == Kind::Blank {
+            before = self.scanner;
+        }
+        self.scanner = before;
+        if self.scanner.peek_char() != Some('/') {
+            return Ok(None);
+        }
+        let at = self.scanner.at().saturating_sub(1);
+        match self.scanner.regex() {
+            Some(pattern) => Ok(Some(pattern)),
+            None => Err(self.error_at(at, "bad regex: ")),
+        }
+    }
+}

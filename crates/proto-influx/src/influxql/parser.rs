@@ -1,0 +1,248 @@
+//! The parser's core: taking tokens, and saying what was expected instead.
+
+use super::ast::{Parameter, Parameters, Statement};
+use super::error::ParseError;
+use super::scan::{Kind, Scanner, Token};
+use super::{format_duration, parse_duration};
+use std::borrow::Cow;
+
+/// Parentheses, calls and subqueries may stand in one another so deep: each level costs stack.
+const DEPTH_MAX: u32 = 100;
+
+/// One expression may have so many operators: every later step walks it recursively.
+const OPERATORS_MAX: u32 = 2_000;
+
+/// Parses the statements of a query, which semicolons part. `parameters` are the values of its
+/// `$name`s.
+///
+/// # Errors
+/// With the first place that is not as the grammar has it; then none of the statements is valid.
+pub fn parse(text: &str, parameters: &Parameters) -> Result<Vec<Statement>, ParseError> {
+    let mut parser = Parser { scanner: Scanner::new(text), parameters, depth: 0, operators: 0 };
+    let mut statements = Vec::new();
+    let mut is_parted = true;
+    loop {
+        if parser.peek().kind == Kind::End {
+            return Ok(statements);
+        }
+        if parser.take(";") {
+            is_parted = true;
+        } else if is_parted {
+            statements.push(parser.statement()?);
+            is_parted = false;
+        } else {
+            return Err(parser.expected(&[";"]));
+        }
+    }
+}
+
+pub(super) type Result<T, E = ParseError> = std::result::Result<T, E>;
+
+/// A query being parsed.
+#[derive(Debug)]
+pub(super) struct Parser<'a> {
+    pub(super) scanner: Scanner<'a>,
+    parameters: &'a Parameters,
+    depth: u32,
+    operators: u32,
+}
+
+impl<'a> Parser<'a> {
+    /// The next token, blanks included. A `$name` that has a value becomes that value.
+    pub(super) fn scan_raw(&mut self) -> Token<'a> {
+        let token = self.scanner.next();
+        let value = match token.kind {
+            Kind::Bound => self.parameters.get(&*token.text),
+            _ => None,
+        };
+        match value {
+            Some(value) => bind(value, token.at),
+            None => token,
+        }
+    }
+
+    /// The next token that is not blank.
+    pub(super) fn scan(&mut self) -> Token<'a> {
+        loop {
+            let token = self.scan_raw();
+            if token.kind != Kind::Blank {
+                return token;
+            }
+        }
+    }
+
+    /// The next token that is not blank, without taking it.
+    pub(super) fn peek(&mut self) -> Token<'a> {
+        let before = self.scanner;
+        let token = self.scan();
+        self.scanner = before;
+        token
+    }
+
+    /// Takes the next token if it is this word or mark.
+    pub(super) fn take(&mut self, word: &str) -> bool {
+        self.take_if(|token| token.is(word)).is_some()
+    }
+
+    /// Takes the next token if it is `wanted`.
+    pub(super) fn take_if(&mut self, wanted: impl Fn(&Token<'_>) -> bool) -> Option<Token<'a>> {
+        let before = self.scanner;
+        let token = self.scan();
+        if wanted(&token) {
+            return Some(token);
+        }
+        self.scanner = before;
+        None
+    }
+
+    /// Takes these words, in this order.
+    pub(super) fn expect(&mut self, words: &[&'static str]) -> Result<()> {
+        words.iter().try_for_each(|word| match self.take(word) {
+            true => Ok(()),
+            false => Err(self.expected(&[word])),
+        })
+    }
+
+    /// Takes the next token, which must be of this kind, and returns its text.
+    pub(super) fn text(&mut self, kind: Kind, name: &'static str) -> Result<String> {
+        match self.take_if(|token| token.kind == kind) {
+            Some(token) => Ok(token.text.into_owned()),
+            None => Err(self.expected(&[name])),
+        }
+    }
+
+    /// A name.
+    pub(super) fn name(&mut self) -> Result<String> {
+        self.text(Kind::Ident, "identifier")
+    }
+
+    /// A string in single quotes.
+    pub(super) fn string(&mut self) -> Result<String> {
+        self.text(Kind::String, "string")
+    }
+
+    /// One or several items with commas between them.
+    pub(super) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// What `item` reads, if `word` comes next.
+    pub(super) fn optional<T>(
+        &mut self,
+        word: &str,
+        item: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self.take(word) {
+            true => item(self).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub(super) fn unsigned(&mut self) -> Result<u64> {
+        let before = self.scanner;
+        let digits = self.text(Kind::Integer, "integer")?;
+        digits.parse().map_err(|_| {
+            self.scanner = before;
+            let problem = format!("strconv.ParseUint: parsing {digits:?}: value out of range");
+            self.error_here(problem)
+        })
+    }
+
+    /// The number behind `word`, or 0 when the word is not there. Numbers beyond 64 bits are cut.
+    pub(super) fn optional_count(&mut self, word: &str) -> Result<u64> {
+        if !self.take(word) {
+            return Ok(0);
+        }
+        let digits = self.text(Kind::Integer, "integer")?;
+        Ok(digits.parse::<i64>().map_or(i64::MAX as u64, i64::unsigned_abs))
+    }
+
+    /// A duration in nanoseconds; `INF` counts as 0.
+    pub(super) fn duration_or_inf(&mut self) -> Result<i64> {
+        match self.take("INF") {
+            true => Ok(0),
+            false => self.duration(),
+        }
+    }
+
+    /// A duration in nanoseconds.
+    pub(super) fn duration(&mut self) -> Result<i64> {
+        let before = self.scanner;
+        let text = self.text(Kind::Duration, "duration")?;
+        parse_duration(&text).map_err(|problem| {
+            self.scanner = before;
+            self.error_here(problem)
+        })
+    }
+
+    /// Reads something that may contain itself.
+    pub(super) fn nested<T>(&mut self, item: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.error_here(format!("more than {DEPTH_MAX} levels in one another")));
+        }
+        let result = item(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Counts an operator.
+    pub(super) fn count_operator(&mut self) -> Result<()> {
+        self.operators += 1;
+        match self.operators > OPERATORS_MAX {
+            true => Err(self.error_here(format!("more than {OPERATORS_MAX} operators"))),
+            false => Ok(()),
+        }
+    }
+
+    /// The error that the next token is not what was expected.
+    pub(super) fn expected(&mut self, expected: &[&str]) -> ParseError {
+        let found = self.peek();
+        self.unexpected(&found, expected)
+    }
+
+    /// The error that `found` is not what was expected.
+    pub(super) fn unexpected(&self, found: &Token<'_>, expected: &[&str]) -> ParseError {
+        let message = format!("found {}, expected {}", found.found(), expected.join(", "));
+        ParseError { message, position: Some(self.scanner.position(found.at)) }
+    }
+
+    /// An error about the next token.
+    pub(super) fn error_here(&mut self, message: impl Into<String>) -> ParseError {
+        let at = self.peek().at;
+        self.error_at(at, message)
+    }
+
+    /// An error about the place `at`.
+    pub(super) fn error_at(&self, at: usize, message: impl Into<String>) -> ParseError {
+        ParseError { message: message.into(), position: Some(self.scanner.position(at)) }
+    }
+
+    /// An error about no place in particular.
+    pub(super) fn error(message: impl Into<String>) -> ParseError {
+        ParseError { message: message.into(), position: None }
+    }
+}
+
+/// The token that a parameter stands for.
+fn bind<'a>(value: &Parameter, at: usize) -> Token<'a> {
+    let (kind, text) = match value {
+        Parameter::Integer(value) => (Kind::Integer, value.to_string()),
+        Parameter::Number(value) => (Kind::Number, value.to_string()),
+        Parameter::String(text) => (Kind::String, text.clone()),
+        Parameter::Boolean(true) => (Kind::Word("TRUE"), String::new()),
+        Parameter::Boolean(false) => (Kind::Word("FALSE"), String::new()),
+        Parameter::Regex(pattern) => (Kind::Regex, pattern.clone()),
+        Parameter::Identifier(name) => (Kind::Ident, name.clone()),
+        Parameter::Duration(duration_ns) => (Kind::Duration, format_duration(*duration_ns)),
+    };
+    Token { kind, text: Cow::Owned(text), at }
+}
