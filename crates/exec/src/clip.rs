@@ -68,6 +68,12 @@ impl<'q> Picked<'q> {
     }
 
     pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
+        if let (Pick::Last, false, Stream::Stored(stored)) =
+            (self.pick, self.is_over, &mut self.input)
+        {
+            self.is_over = true;
+            return stored.last(meter, out);
+        }
         let mut chunk = Samples::default();
         while !self.is_over && self.input.next(meter, &mut chunk)? {
             let at = match self.pick {

@@ -167,6 +167,14 @@ impl Acc {
         self.nan = self.nan.or(later.nan);
     }
 
+    /// Memory of the values that are kept, if they are.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        match &self.state {
+            State::UpperMedian(values) | State::Quantile { values, .. } => 8 * values.capacity(),
+            _ => 0,
+        }
+    }
+
     /// Memory of one fold before its values are kept, if they are.
     pub(crate) fn bytes(fold: Fold) -> usize {
         let outside = match fold {
@@ -213,6 +221,32 @@ impl Acc {
         }
         self.count = 0;
         self.nan = None;
+    }
+}
+
+/// Longest run that [`fold_short`] takes: those whose sum is a plain loop.
+pub(crate) const SHORT_RUN: usize = sum::SEQUENTIAL as usize;
+
+/// What [`Acc`] makes of a short run that is all there is, without the state in between: windows of a
+/// few samples are most of the work of most queries. Nothing where that takes more than one pass, or
+/// where a value is NaN.
+#[inline]
+pub(crate) fn fold_short(fold: Fold, run: &[f64]) -> Option<f64> {
+    debug_assert!(run.len() <= SHORT_RUN, "longer sums are not plain loops");
+    if run.iter().any(|v| v.is_nan()) {
+        return None;
+    }
+    let sum = || run.iter().fold(0.0, |a, &v| a + v);
+    match fold {
+        _ if run.is_empty() => None,
+        Fold::Sum => Some(sum()),
+        Fold::Mean => Some(sum() / run.len() as f64),
+        Fold::Min => Some(run.iter().fold(f64::INFINITY, |a, &v| a.min(v))),
+        Fold::Max => Some(run.iter().fold(f64::NEG_INFINITY, |a, &v| a.max(v))),
+        Fold::Count => Some(run.len() as f64),
+        Fold::First => run.first().copied(),
+        Fold::Last => run.last().copied(),
+        _ => None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Merging: several series into one, at the union of their times.
 //!
-//! The general way to aggregate: a heap knows which series has the next sample, and at each instant
-//! every series that has begun and not ended contributes its value or what the gap rule says. Only
-//! the current chunk of each series is in memory. Series whose times fall on shared windows are
-//! folded without it, see [`crate::slots`].
+//! The general way to aggregate: at each instant every series that has begun and not ended
+//! contributes its value or what the gap rule says. Only the current chunk of each series is in
+//! memory. With a gap rule every instant looks at every series, so the next instant is found on the
+//! way; without one only the series that have a sample there matter, and a heap knows them. Series
+//! whose times fall on shared windows are folded without all this, see [`crate::slots`].
 
 mod single;
 
@@ -38,6 +39,9 @@ pub(crate) struct Merge<'q> {
     next: Vec<Option<Point>>,
     /// How many of `now` and `next` are floats.
     floats: usize,
+    /// Times of `next`; the end of time where there is none.
+    next_ns: Vec<i64>,
+    /// The same as a heap, without gap rule.
     heap: BinaryHeap<Reverse<(i64, u32)>>,
     /// Series with a sample at the instant, ascending.
     reached: Vec<u32>,
@@ -76,6 +80,7 @@ impl<'q> Merge<'q> {
             now: Vec::new(),
             next: Vec::new(),
             floats: 0,
+            next_ns: Vec::new(),
             heap: BinaryHeap::new(),
             reached: Vec::new(),
             acc: Acc::new(fold_of_floats(aggregate.fold, aggregate.arithmetic)),
@@ -95,8 +100,7 @@ impl<'q> Merge<'q> {
         }
         let mut contributions = 0;
         while out.len() < CHUNK_SAMPLES {
-            let Some(&Reverse((time_ns, _))) = self.heap.peek() else { break };
-            self.step_to(time_ns, meter)?;
+            let Some(time_ns) = self.step(meter)? else { break };
             if let Some(value) = self.fold_at(time_ns) {
                 out.push(time_ns, value);
             }
@@ -121,40 +125,65 @@ impl<'q> Merge<'q> {
             if members.is_empty() {
                 continue;
             }
-            if let Some((time_ns, _)) = first {
+            if let (Some((time_ns, _)), Gap::Absent) = (first, self.gap) {
                 self.heap.push(Reverse((time_ns, self.cursors.len() as u32)));
             }
             self.floats += usize::from(is_float(first));
             self.cursors.push(cursor);
             self.now.push(None);
             self.next.push(first);
+            self.next_ns.push(time_of(first));
         }
         let values = self.cursors.len() * Acc::bytes_per_value(self.fold);
         self.charge.add(values + 16 * self.cursors.len())
     }
 
-    /// Moves every series that has a sample at `time_ns`, the next instant there is, to that sample.
-    fn step_to(&mut self, time_ns: i64, meter: &Meter) -> Result<(), Error> {
+    /// Moves the series that have a sample at the next instant to it; nothing at the end.
+    fn step(&mut self, meter: &Meter) -> Result<Option<i64>, Error> {
         self.retire();
-        while let Some(&Reverse((at_ns, index))) = self.heap.peek()
-            && at_ns == time_ns
-        {
-            self.heap.pop();
-            self.reached.push(index);
+        let Some(time_ns) = self.reach() else { return Ok(None) };
+        for &index in &self.reached {
             let at = index as usize;
-            let Some(cursor) = self.cursors.get_mut(at) else { continue };
-            let (Some(now), Some(next)) = (self.now.get_mut(at), self.next.get_mut(at)) else {
+            let (Some(cursor), Some(now), Some(next), Some(next_ns)) = (
+                self.cursors.get_mut(at),
+                self.now.get_mut(at),
+                self.next.get_mut(at),
+                self.next_ns.get_mut(at),
+            ) else {
                 continue;
             };
             self.floats -= usize::from(is_float(*now));
             *now = *next;
             *next = cursor.pull(meter)?;
+            *next_ns = time_of(*next);
             self.floats += usize::from(is_float(*next));
-            if let Some((next_ns, _)) = *next {
+            if let (Some((next_ns, _)), Gap::Absent) = (*next, self.gap) {
                 self.heap.push(Reverse((next_ns, index)));
             }
         }
-        Ok(())
+        Ok(Some(time_ns))
+    }
+
+    /// Finds the next instant and the series that have a sample there.
+    fn reach(&mut self) -> Option<i64> {
+        if self.gap != Gap::Absent {
+            let time_ns = self.next_ns.iter().copied().min()?;
+            let here = self.next_ns.iter().zip(0..).filter(|(next_ns, _)| **next_ns == time_ns);
+            self.reached.extend(here.map(|(_, index)| index));
+            // The end of time may be a sample's own; where it is not, nothing is left.
+            let is_sample =
+                |&index: &u32| self.next.get(index as usize).is_some_and(Option::is_some);
+            self.reached.retain(is_sample);
+            return (!self.reached.is_empty()).then_some(time_ns);
+        }
+        let &Reverse((time_ns, _)) = self.heap.peek()?;
+        while let Some(&Reverse((at_ns, index))) = self.heap.peek()
+            && at_ns == time_ns
+        {
+            self.heap.pop();
+            self.reached.push(index);
+        }
+        Some(time_ns)
     }
 
     /// Takes out the series whose last sample was at the previous instant.
@@ -200,6 +229,10 @@ impl<'q> Merge<'q> {
         self.acc.push(&self.float_values);
         self.acc.finish().map(Value::Float)
     }
+}
+
+fn time_of(point: Option<Point>) -> i64 {
+    point.map_or(i64::MAX, |(time_ns, _)| time_ns)
 }
 
 fn is_float(point: Option<Point>) -> bool {

@@ -75,6 +75,27 @@ impl Floats {
         std::mem::swap(&mut self.times_ns, &mut samples.times_ns);
         samples.clear();
     }
+
+    pub(crate) fn len(&self) -> usize {
+        self.times_ns.len()
+    }
+
+    pub(crate) fn push(&mut self, time_ns: i64, value: f64) {
+        self.times_ns.push(time_ns);
+        self.values.push(value);
+    }
+
+    /// Hands all over, in place of what `samples` holds, and is left empty with its memory.
+    pub(crate) fn give(&mut self, samples: &mut Samples) {
+        samples.clear();
+        if !matches!(samples.values, Values::Float(_)) {
+            samples.values = Values::default();
+        }
+        if let Values::Float(values) = &mut samples.values {
+            std::mem::swap(&mut self.values, values);
+        }
+        std::mem::swap(&mut self.times_ns, &mut samples.times_ns);
+    }
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ impl<'q> Source<'q> {
                 charge.resize(SCAN_BYTES)?;
                 let scan = Some(snapshot.scan(sid, range)?);
                 let is_found = false;
-                Ok(Stream::Stored(Box::new(Stored { sid, scan, is_found, _charge: charge })))
+                let stored = Stored { snapshot, sid, scan, is_found, _charge: charge };
+                Ok(Stream::Stored(Box::new(stored)))
             }
             #[cfg(test)]
             Self::Given(series) => {
@@ -98,6 +99,7 @@ impl<'q> Source<'q> {
 
 /// A stored series being read.
 pub(crate) struct Stored<'q> {
+    snapshot: &'q Snapshot,
     sid: u32,
     /// Nothing once it has ended.
     scan: Option<Scan>,
@@ -135,6 +137,40 @@ impl Stored<'_> {
             self.is_found = true;
         }
         meter.check(0)
+    }
+
+    /// Puts the last sample into `out`; false if there is none. Blocks before the last one are passed
+    /// over as far as nothing overlaps them.
+    pub(crate) fn last(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
+        let Some(mut scan) = self.scan.take() else { return Ok(false) };
+        let mut passed = None;
+        let mut chunk = Samples::default();
+        loop {
+            while let Some(range) = scan.peek().map(|block| block.range) {
+                passed = Some(range);
+                scan.skip();
+            }
+            chunk.clear();
+            if scan.next(&mut chunk)? {
+                meter.check(chunk.len())?;
+                passed = None;
+                out.clear();
+                out.append(&chunk, chunk.len().saturating_sub(1)..chunk.len());
+            } else if let Some(block) = passed.take() {
+                // Nothing came after the block that was passed over last: it is read after all. Its
+                // last sample is enough, and makes it a block that no peek can pass over.
+                let last = TimeRange::new(block.end_ns, block.end_ns);
+                scan = self.snapshot.scan(self.sid, last)?;
+                if block.start_ns == block.end_ns {
+                    scan.next(out)?;
+                    break;
+                }
+            } else {
+                break;
+            }
+        }
+        self.is_found |= !out.is_empty();
+        Ok(!out.is_empty())
     }
 
     /// The series, if it has a sample in the range.

@@ -2,7 +2,7 @@
 
 /// Values that are added one after the other, so that short sums (what a person checks by hand, and
 /// what other implementations print) agree with a plain loop to the last bit.
-const SEQUENTIAL: u64 = 64;
+pub(super) const SEQUENTIAL: u64 = 64;
 
 /// Lanes of independent additions after that: enough to hide the latency of an addition (4 cycles)
 /// at two vectors of four per cycle.

@@ -92,6 +92,16 @@ proptest! {
     }
 
     #[test]
+    fn short_runs_fold_the_same_way(values in prop::collection::vec(value(), 0..64)) {
+        for fold in FOLDS {
+            if let Some(short) = fold_short(fold, &values) {
+                let long = float(fold, &values).map(f64::to_bits);
+                prop_assert_eq!(Some(short.to_bits()), long, "{:?}", fold);
+            }
+        }
+    }
+
+    #[test]
     fn runs_can_be_cut_anywhere(
         values in prop::collection::vec(value(), 1..300), cuts in prop::collection::vec(0usize..300, 0..6),
     ) {

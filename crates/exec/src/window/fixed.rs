@@ -5,16 +5,20 @@
 //! 2. Other chunks of the input become floats, without being copied if they are floats already.
 //! 3. The end of the open window is searched in the chunk's times, and the values before it go to
 //!    the fold as one run, so that the inner loops see plain slices.
+//!    Short windows inside a chunk, which are most, take a path without any state.
 //! 4. A closed window is emitted; empty windows before it are filled first, if the plan says so.
 
 use crate::Error;
-use crate::fold::Acc;
+use crate::fold::{Acc, SHORT_RUN, fold_short};
 use crate::limits::{CHUNK_BYTES, CHUNK_SAMPLES, Charge, Meter};
 use crate::number::Floats;
 use crate::stream::Stream;
 use crate::window::Grid;
-use foliot_model::{NULL_FLOAT_BITS, Samples, TimeRange, Value};
+use foliot_model::{NULL_FLOAT_BITS, Samples, TimeRange};
 use foliot_plan::{Fill, Fold, Stamp, Window};
+
+/// A chunk read, a chunk of floats, a chunk of results.
+const BUFFER_BYTES: usize = 3 * CHUNK_BYTES;
 
 /// One value per window and a fill for empty ones.
 #[derive(Debug)]
@@ -29,12 +33,16 @@ pub(crate) struct FixedWindows<'q> {
     at: usize,
     acc: Acc,
     open: Option<TimeRange>,
+    /// The window that was closed last, and how many samples it had.
+    closed: Option<TimeRange>,
+    stride: usize,
     stage: Stage,
     /// The window that comes next if none is left out.
     expected: Option<TimeRange>,
     previous: Option<(i64, f64)>,
     gap: Option<Gap>,
-    _charge: Charge<'q>,
+    out: Floats,
+    charge: Charge<'q>,
 }
 
 /// How far the input is read.
@@ -68,7 +76,7 @@ impl<'q> FixedWindows<'q> {
             return Err(Error::Plan("only sliding windows are stamped at their end".into()));
         }
         let mut charge = meter.open();
-        charge.resize(2 * CHUNK_BYTES)?;
+        charge.resize(BUFFER_BYTES)?;
         Ok(Self {
             input,
             grid,
@@ -80,11 +88,14 @@ impl<'q> FixedWindows<'q> {
             at: 0,
             acc: Acc::new(window.fold),
             open: None,
+            closed: None,
+            stride: 1,
             stage: Stage::Start,
             expected: None,
             previous: None,
             gap: None,
-            _charge: charge,
+            out: Floats::default(),
+            charge,
         })
     }
 
@@ -93,11 +104,13 @@ impl<'q> FixedWindows<'q> {
     }
 
     pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
-        while out.len() < CHUNK_SAMPLES {
+        while self.out.len() < CHUNK_SAMPLES {
             if let Some(gap) = self.gap {
-                self.fill_gap(gap, out);
+                self.fill_gap(gap);
+            } else if self.close_short() {
+                continue;
             } else if let Some((window, value)) = self.close_next(meter)? {
-                self.emit(window, value, out);
+                self.emit(window, value);
             } else if self.stage == Stage::Ended {
                 self.stage = Stage::Done;
                 self.gap = self.trailing_gap();
@@ -105,9 +118,36 @@ impl<'q> FixedWindows<'q> {
                 break;
             }
         }
-        let made_up = if self.fill == Fill::None { 0 } else { out.len() };
+        let made_up = if self.fill == Fill::None { 0 } else { self.out.len() };
         meter.check(made_up)?;
+        self.out.give(out);
         Ok(!out.is_empty())
+    }
+
+    /// Folds short windows that lie in the chunk as a whole, with samples after them. False if the
+    /// next one is not such a window.
+    fn close_short(&mut self) -> bool {
+        let at_first = self.at;
+        while self.open.is_none() && self.gap.is_none() && self.out.len() < CHUNK_SAMPLES {
+            let times_ns = self.floats.times_ns.as_slice();
+            let Some(&time_ns) = times_ns.get(self.at) else { break };
+            let window = match &self.closed {
+                Some(closed) => self.grid.following(closed, time_ns),
+                None => self.grid.containing(time_ns),
+            };
+            let Some(window) = window else { break };
+            let end = run_end(times_ns, self.at, window.end_ns, self.stride);
+            if end == times_ns.len() || end - self.at > SHORT_RUN {
+                break;
+            }
+            let run = self.floats.values.get(self.at..end).unwrap_or_default();
+            let Some(value) = fold_short(self.fold, run) else { break };
+            self.stride = end - self.at;
+            self.at = end;
+            self.closed = Some(window);
+            self.emit(window, value);
+        }
+        self.at > at_first
     }
 
     /// Reads on until a window is complete.
@@ -131,7 +171,9 @@ impl<'q> FixedWindows<'q> {
                     self.at += usize::from(self.open.is_none());
                 }
                 Some(window) if time_ns <= window.end_ns => {
-                    let end = run_end(&self.floats.times_ns, self.at, window.end_ns);
+                    let end = run_end(&self.floats.times_ns, self.at, window.end_ns, 1);
+                    let kept = self.acc.kept_bytes().max(Acc::bytes_per_value(self.fold) * end);
+                    self.charge.resize(BUFFER_BYTES + 2 * kept)?;
                     self.acc.push(self.floats.values.get(self.at..end).unwrap_or_default());
                     self.at = end;
                 }
@@ -146,6 +188,7 @@ impl<'q> FixedWindows<'q> {
     fn close(&mut self, window: TimeRange) -> (TimeRange, f64) {
         let value = self.acc.finish().unwrap_or(f64::NAN);
         self.acc.reset(self.fold);
+        self.closed = Some(window);
         (window, value)
     }
 
@@ -195,7 +238,7 @@ impl<'q> FixedWindows<'q> {
         Ok(true)
     }
 
-    fn emit(&mut self, window: TimeRange, value: f64, out: &mut Samples) {
+    fn emit(&mut self, window: TimeRange, value: f64) {
         if !self.range.contains(window.start_ns) {
             return;
         }
@@ -204,7 +247,7 @@ impl<'q> FixedWindows<'q> {
             self.gap = Some(Gap { until_ns: window.start_ns, then: Some((window, value)) });
             return;
         }
-        out.push(window.start_ns, Value::Float(value));
+        self.out.push(window.start_ns, value);
         self.previous = Some((window.start_ns, value));
         if self.fill != Fill::None {
             self.expected = self.grid.after(&window);
@@ -217,18 +260,18 @@ impl<'q> FixedWindows<'q> {
     }
 
     /// Fills windows while there is room, and then emits the one behind the gap.
-    fn fill_gap(&mut self, gap: Gap, out: &mut Samples) {
+    fn fill_gap(&mut self, gap: Gap) {
         while let Some(window) = self.expected.filter(|w| w.start_ns < gap.until_ns) {
-            if out.len() == CHUNK_SAMPLES {
+            if self.out.len() == CHUNK_SAMPLES {
                 return;
             }
             let value = self.fill_value(window.start_ns, gap.then);
-            out.push(window.start_ns, Value::Float(value));
+            self.out.push(window.start_ns, value);
             self.expected = self.grid.after(&window);
         }
         self.gap = None;
         if let Some((window, value)) = gap.then {
-            self.emit(window, value, out);
+            self.emit(window, value);
         }
     }
 
@@ -247,11 +290,17 @@ impl<'q> FixedWindows<'q> {
     }
 }
 
-/// Where the times from `at` on are later than `end_ns`. Short runs are found in a few steps.
-fn run_end(times_ns: &[i64], at: usize, end_ns: i64) -> usize {
+/// Where the times from `at` on are later than `end_ns`. Tries `stride` samples on first, because
+/// windows of a series mostly have equally many; else short runs are found in a few steps.
+#[inline]
+fn run_end(times_ns: &[i64], at: usize, end_ns: i64, stride: usize) -> usize {
     let rest = times_ns.get(at..).unwrap_or_default();
+    let is_in = |index: usize| rest.get(index).map(|&time_ns| time_ns <= end_ns);
+    if is_in(stride) == Some(false) && is_in(stride.wrapping_sub(1)) == Some(true) {
+        return at + stride;
+    }
     let mut reach = 1;
-    while rest.get(reach).is_some_and(|&time_ns| time_ns <= end_ns) {
+    while is_in(reach) == Some(true) {
         reach *= 2;
     }
     let (from, to) = (reach / 2, reach.min(rest.len()));

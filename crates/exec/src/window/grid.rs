@@ -51,6 +51,19 @@ impl Grid {
         }
     }
 
+    /// The same, for a time after that window: mostly it is the next one.
+    #[inline]
+    pub(crate) fn following(&self, previous: &TimeRange, time_ns: i64) -> Option<TimeRange> {
+        let end_ns = previous.end_ns;
+        match self {
+            &Self::Buckets { width_ns, .. } if time_ns.wrapping_sub(end_ns) <= width_ns => {
+                debug_assert!(time_ns > end_ns, "time goes forward");
+                Some(TimeRange::new(end_ns.saturating_add(1), end_ns.saturating_add(width_ns)))
+            }
+            _ => self.containing(time_ns),
+        }
+    }
+
     /// The window after `window`; nothing at the end of time.
     pub(crate) fn after(&self, window: &TimeRange) -> Option<TimeRange> {
         self.containing(window.end_ns.checked_add(1)?)
