@@ -1,0 +1,41 @@
+# What the scripts beside this file share: a fresh server on a free port, and plain words for checks.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+foliot=${FOLIOT:-$root/target/release/foliot}
+work=$(mktemp -d)
+foliot_pid=
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+pass() { echo "passed: $*"; }
+expect() { case $1 in *"$2"*) ;; *) fail "expected '$2' in: $1" ;; esac; }
+expect_empty() { [ -z "$1" ] || fail "expected nothing, got: $1"; }
+
+# wait_for SECONDS COMMAND: until the command succeeds.
+wait_for() {
+    local end=$((SECONDS + $1))
+    until bash -c "$2" >/dev/null 2>&1; do
+        [ $SECONDS -lt $end ] || fail "waited $1 s in vain for: $2"
+        sleep 0.2
+    done
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# start_foliot FLAG...: sets $port.
+start_foliot() {
+    port=$(free_port)
+    "$foliot" serve --data-dir "$work/data" --listen "127.0.0.1:$port" "$@" \
+        >"$work/foliot.out" 2>"$work/foliot.log" &
+    foliot_pid=$!
+    wait_for 20 "curl -sf http://127.0.0.1:$port/-/ready"
+}
+
+stop_all() {
+    local status=$?
+    [ -z "$foliot_pid" ] || { kill "$foliot_pid" 2>/dev/null && wait "$foliot_pid" 2>/dev/null; } || true
+    [ $status -eq 0 ] || tail -n 20 "$work"/*.log >&2 || true
+    rm -rf "$work"
+    exit $status
+}
+trap stop_all EXIT
