@@ -1,10 +1,10 @@
 //! Kills the server a hundred times under load and looks for every answered write.
 //!
 //! Five connections write through three protocols, each batch at an instant of its own. A ledger in
-//! this process holds what was sent and what was answered. After each kill, sometimes a second one in
-//! the middle of recovery, the server is asked for everything back: what was answered must be there,
-//! nothing may be there that was not sent, every value must be the one that its series and time
-//! give, and a request is there as a whole or not at all.
+//! this process holds what was sent and what was answered. After each kill, sometimes a second one
+//! in the middle of recovery, the server is asked for everything back: what was answered must be
+//! there, nothing may be there that was not sent, every value must be the one that its series and
+//! time give, and a request is there as a whole or not at all.
 
 #![allow(
     clippy::expect_used,

@@ -116,6 +116,27 @@ fn the_first_message_holds_a_write_and_a_query_that_work() {
 }
 
 #[test]
+fn a_second_listener_speaks_http_only() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-influx", "127.0.0.1:0"]);
+    let lines: Vec<_> =
+        server.welcome.lines().filter(|line| line.trim().starts_with("listening")).collect();
+    let [_, second] = lines[..] else { panic!("{}", server.welcome) };
+    let address = second.split_whitespace().nth(1).unwrap();
+    let mut socket = BufReader::new(std::net::TcpStream::connect(address).unwrap());
+    let body = b"second v=1i 1700000000";
+    let whole = request("POST", "/write?db=default&precision=s", &[], body);
+    socket.get_mut().write_all(&whole).unwrap();
+    assert_eq!(read_response(&mut socket).unwrap().status, 204);
+    assert_eq!(server.samples("sum:second.v"), [(1_700_000_000_000, "1".to_owned())]);
+    let mut telnet = std::net::TcpStream::connect(address).unwrap();
+    telnet.write_all(b"put m 1700000000 1 h=a\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = telnet.read_to_end(&mut answer);
+    assert!(String::from_utf8_lossy(&answer).starts_with("HTTP/1.1 400"));
+}
+
+#[test]
 fn a_stop_keeps_what_was_sent_and_ends_soon() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--wal-sync-interval", "1h"]);

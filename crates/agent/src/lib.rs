@@ -1,8 +1,8 @@
 //! Collects measurements of the host that Foliot runs on.
 //!
-//! [`Host::collect`] reads `/proc` once and hands every [`Sample`] to a sink; names and tags are those
-//! of TCollector's standard collectors (<https://github.com/OpenTSDB/tcollector>), so that dashboards
-//! made for them work. Each file has a module with a pure parser from text to samples.
+//! [`Host::collect`] reads `/proc` once and hands every [`Sample`] to a sink; names and tags are
+//! those of TCollector's standard collectors (<https://github.com/OpenTSDB/tcollector>), so that
+//! dashboards made for them work. Each file has a module with a pure parser from text to samples.
 //!
 //! What the room does not know: the store, sockets and clocks. Whoever calls decides how often, and
 //! where samples go; [`put_line`] spells one as OpenTSDB does, the way in that the server uses.
@@ -82,8 +82,8 @@ impl Host {
         &self.name
     }
 
-    /// Reads everything once. Files that are missing or unreadable are passed over: a container or an
-    /// old kernel shows less.
+    /// Reads everything once. Files that are missing or unreadable are passed over: a container or
+    /// an old kernel shows less.
     pub fn collect(&mut self, sink: &mut Sink<'_>) {
         type Parse = fn(&str, &mut Sink<'_>);
         let files: [(&str, Parse); 11] = [

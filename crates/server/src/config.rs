@@ -1,8 +1,9 @@
 //! Settings: one definition per key.
 //!
 //! [`KEYS`] is the single list. From it come the flags of `foliot serve`, the `FOLIOT_*` variables,
-//! the keys of the TOML file, `foliot config show` with origins, and the reference `docs/config.md`.
-//! A setting that does nothing does not exist: a key is added together with what obeys it.
+//! the keys of the TOML file, `foliot config show` with origins, and the reference
+//! `docs/config.md`. A setting that does nothing does not exist: a key is added together with what
+//! obeys it.
 
 mod layers;
 mod reference;
@@ -41,7 +42,10 @@ impl Key {
 }
 
 macro_rules! settings {
-    ($($(#[doc = $help:literal])+ $field:ident: $kind:ty = $default:expr, $name:literal, $flag:literal;)+) => {
+    ($(
+        $(#[doc = $help:literal])+
+        $field:ident: $kind:ty = $default:expr, $name:literal, $flag:literal;
+    )+) => {
         /// All settings.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Config {
@@ -72,8 +76,8 @@ macro_rules! settings {
 settings! {
     /// Directory that holds the store. It is created when it does not exist.
     data_dir: PathBuf = PathBuf::from("./foliot-data"), "data_dir", "data-dir";
-    /// Address of the one port that speaks every protocol: HTTP, telnet `put` lines and Influx lines
-    /// are told apart by their first bytes.
+    /// Address of the one port that speaks every protocol: HTTP, telnet `put` lines and Influx
+    /// lines are told apart by their first bytes.
     listen_address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4242)),
         "listen.address", "listen";
     /// Whether `put` lines are also taken as UDP datagrams on the number of `listen.address`.
@@ -109,7 +113,8 @@ settings! {
     /// Largest body of a request after decompression.
     limits_decoded_body_bytes: ByteSize = ByteSize(256 << 20),
         "limits.decoded_body_bytes", "limits-decoded-body-bytes";
-    /// Memory for all request bodies together; beyond it writes wait up to 2 s and are then refused.
+    /// Memory for all request bodies together; beyond it writes wait up to 2 s and are then
+    /// refused.
     limits_pending_body_bytes: ByteSize = ByteSize(512 << 20),
         "limits.pending_body_bytes", "limits-pending-body-bytes";
     /// Connections open at once; further ones are closed at once.

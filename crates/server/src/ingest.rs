@@ -19,16 +19,16 @@ pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// How long a sender whose rows carry no answer is held up while the store is overloaded, before its
-/// rows are dropped.
+/// How long a sender whose rows carry no answer is held up while the store is overloaded, before
+/// its rows are dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often an overloaded store is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Gives a batch to the store; nothing is returned for a batch without rows. `rejects` holds what
-/// the decoder refused and gets what the store refuses. An overloaded store is asked again for as long
-/// as `patience` lasts.
+/// the decoder refused and gets what the store refuses. An overloaded store is asked again for as
+/// long as `patience` lasts.
 pub(crate) fn append(
     shared: &Shared,
     store: &Store,

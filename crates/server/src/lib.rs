@@ -1,8 +1,9 @@
 //! Sockets, sniffing, HTTP routes, limits and Foliot's own metrics.
 //!
 //! One port speaks every protocol: [`Server::bind`] listens, tells protocols apart by their first
-//! bytes and answers "not ready" until [`Server::open`] hands it a store. Bytes then go one way, from
-//! a door's decoder to the engine; answers come the other way, from `exec` through a door's encoder.
+//! bytes and answers "not ready" until [`Server::open`] hands it a store. Bytes then go one way,
+//! from a door's decoder to the engine; answers come the other way, from `exec` through a door's
+//! encoder.
 //!
 //! What the room does not know: any wire format beyond HTTP/1 itself (the doors do), any file (the
 //! engine does). It is the only place where tasks wait for sockets; no thread waits for a client.

@@ -6,7 +6,7 @@ use crate::metrics::{Way, now_ns};
 use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::telnet::READ_BYTES;
+use crate::telnet::{DRAIN_READS_MAX, READ_BYTES};
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
 use foliot_proto_influx::{LINE_SYNTAX, Precision, Session};
@@ -85,7 +85,7 @@ impl Connection<'_> {
     /// The server stops: what already came is still stored.
     fn drain(&mut self, socket: &TcpStream) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(READ_BYTES);
-        for _ in 0..16 {
+        for _ in 0..DRAIN_READS_MAX {
             buffer.clear();
             match socket.try_read_buf(&mut buffer) {
                 Ok(0) => break,

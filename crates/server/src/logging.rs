@@ -1,7 +1,7 @@
 //! The log: structured lines on standard error.
 //!
-//! A line is `time level where: message`, times in UTC. Messages that a client can provoke again and
-//! again go through a [`Repeats`], so that a broken sender fills counters and not the disk.
+//! A line is `time level where: message`, times in UTC. Messages that a client can provoke again
+//! and again go through a [`Repeats`], so that a broken sender fills counters and not the disk.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;

@@ -1,7 +1,8 @@
 //! Foliot's own figures: counters, and their exposition at `/metrics`.
 //!
-//! Every byte that is taken in and every row that is dropped is counted here, by the way it came and
-//! by why it was dropped. The same figures become series `foliot.*` when the host collector is on.
+//! Every byte that is taken in and every row that is dropped is counted here, by the way it came
+//! and by why it was dropped. The same figures become series `foliot.*` when the host collector is
+//! on.
 
 mod process;
 

@@ -2,8 +2,8 @@
 //!
 //! 1. A query takes a slot, or waits a little for one, or is refused.
 //! 2. It runs on a thread of its own (`exec` adds helpers), encoding frames as they come.
-//! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work; its
-//!    time counts against the query's deadline.
+//! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work;
+//!    its time counts against the query's deadline.
 //! 4. When the client leaves, the receiver is dropped, and that cancels the query.
 
 use crate::http::{Message, Pieces, Reply};
@@ -230,7 +230,8 @@ impl Drop for Running<'_> {
 /// The answer as it grows.
 struct Out {
     bytes: Vec<u8>,
-    /// Compresses what is sent in pieces; an answer in one piece is compressed, or not, by its size.
+    /// Compresses what is sent in pieces; an answer in one piece is compressed, or not, by its
+    /// size.
     packer: Option<GzEncoder<Vec<u8>>>,
     has_sent: bool,
     sender: mpsc::Sender<Message>,

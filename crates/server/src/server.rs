@@ -110,8 +110,8 @@ impl Server {
         self.shared.open(Store::new(engine));
     }
 
-    /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile. After this
-    /// returns, a second signal ends the process at once.
+    /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile. After
+    /// this returns, a second signal ends the process at once.
     ///
     /// # Errors
     /// When signals cannot be received.

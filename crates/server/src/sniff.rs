@@ -41,7 +41,8 @@ const VERBS: [&[u8]; 10] = [
     b"diediedie",
 ];
 
-/// Decides from the first bytes, or asks for more with nothing. `ended` says that no more will come.
+/// Decides from the first bytes, or asks for more with nothing. `ended` says that no more will
+/// come.
 pub(crate) fn sniff(bytes: &[u8], ended: bool) -> Option<Protocol> {
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
     let bytes = start.and_then(|start| bytes.get(start..)).unwrap_or_default();

@@ -18,6 +18,10 @@ use tokio::net::TcpStream;
 /// Room for one read. Large, so that a busy sender costs few calls; an idle connection holds none.
 pub(crate) const READ_BYTES: usize = 256 << 10;
 
+/// Reads of each connection once the server stops: more than the system holds for one, unless the
+/// client goes on sending, and that must end.
+pub(crate) const DRAIN_READS_MAX: usize = 64;
+
 /// Serves a connection whose first bytes were read while sniffing.
 pub(crate) async fn serve(shared: &Shared, mut socket: TcpStream, first: Vec<u8>) {
     let Some(store) = shared.wait_for_store().await else { return };
@@ -112,7 +116,8 @@ impl Connection<'_> {
 
     /// The server stops: what already came is still stored.
     fn drain(&mut self, socket: &mut TcpStream, kept: &mut Vec<u8>) -> io::Result<()> {
-        for _ in 0..16 {
+        for _ in 0..DRAIN_READS_MAX {
+            kept.reserve(READ_BYTES);
             match socket.try_read_buf(kept) {
                 Ok(0) => break,
                 Ok(_) => self.take(kept),

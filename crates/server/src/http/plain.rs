@@ -87,3 +87,25 @@ pub(super) fn metrics(shared: &Arc<Shared>) -> Reply {
     Reply::new(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition.into_text())
         .header(header::CACHE_CONTROL, "no-store")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_makes_no_markup_from_names_and_asks_nobody_else() {
+        let ways = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("];
+        for way in ways.iter().chain(&["new Function", "style=", "onclick=", "<script>", "<style"])
+        {
+            for text in [HTML, SCRIPT] {
+                assert!(!text.contains(way), "{way}");
+            }
+        }
+        for text in [HTML, STYLE, SCRIPT] {
+            for (at, _) in text.match_indices("://") {
+                let rest = &text[at..];
+                assert!(rest.starts_with("://www.w3.org/"), "{:.40}", rest);
+            }
+        }
+    }
+}

@@ -61,8 +61,8 @@ impl Pieces {
         Self { first, rest: Some(rest), _leaver: leaver }
     }
 
-    /// The next piece. One that is an error ends the connection, so that the client cannot take half
-    /// an answer for a whole one.
+    /// The next piece. One that is an error ends the connection, so that the client cannot take
+    /// half an answer for a whole one.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, Aborted>>> {
         if !self.first.is_empty() {
             return Poll::Ready(Some(Ok(std::mem::take(&mut self.first))));

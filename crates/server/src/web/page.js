@@ -5,7 +5,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const SPANS = [["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400]];
 const REFRESH_MS = 10000;
-const WIDTH = 480, HEIGHT = 176, LEFT = 44, RIGHT = 8, TOP = 10, BOTTOM = 20;
+const WIDTH = 480, HEIGHT = 176, LEFT = 60, RIGHT = 8, TOP = 10, BOTTOM = 20;
 const COLORS = 6;
 
 let host = "";
@@ -45,7 +45,7 @@ const CHARTS = [
       const other = ["irq", "softirq", "steal", "nice"].map(share);
       return [
         { name: "user", points: share("user") }, { name: "system", points: share("system") },
-        { name: "waiting for disks", points: share("iowait") }, { name: "other", points: sum(other) },
+        { name: "waiting for disks", points: share("iowait") }, { name: "nice and other", points: sum(other) },
       ];
     },
     now: (lines) => percent(lines.reduce((all, line) => all + last(line.points), 0)),
