@@ -146,7 +146,7 @@ fn play(seed: u64, trace: bool) -> Result<Tally, String> {
             say(&mut std::io::stdout(), &format!("{step}\n"));
         }
     };
-    let played = catch_unwind(AssertUnwindSafe(|| round::play(seed, &mut steps)));
+    let played = catch_unwind(AssertUnwindSafe(|| round::play(seed, round::honest, &mut steps)));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -1,8 +1,8 @@
 //! The oracle: what a reader must find, kept in plain maps.
 //!
-//! A store's history is a list of events, each an atomic list of changes to facts. A reader sees all
-//! of it. A power cut leaves some prefix that holds every acknowledged event; which one is found by
-//! comparing with what is really there.
+//! A store's history is a list of events, each an atomic list of changes to facts. A reader sees
+//! all of it. A power cut leaves some prefix that holds every acknowledged event; which one is
+//! found by comparing with what is really there.
 
 use foliot_model::Kind;
 use std::collections::BTreeMap;
@@ -92,8 +92,8 @@ impl History {
         self.durable_events + self.pending.len() as u64
     }
 
-    /// Everything up to the event numbered `number` was acknowledged as safe from power cuts. Returns
-    /// how many events that is news for.
+    /// Everything up to the event numbered `number` was acknowledged as safe from power cuts.
+    /// Returns how many events that is news for.
     pub(crate) fn acknowledge_durable(&mut self, number: u64) -> u64 {
         let before = self.durable_events;
         while self.durable_events < number
@@ -106,7 +106,8 @@ impl History {
         self.durable_events - before
     }
 
-    /// Everything up to the event numbered `number` was acknowledged as safe from the process's death.
+    /// Everything up to the event numbered `number` was acknowledged as safe from the process's
+    /// death.
     pub(crate) fn acknowledge_written(&mut self, number: u64) {
         self.written = self.written.max(number.saturating_sub(self.durable_events) as usize);
     }

@@ -55,11 +55,24 @@ impl Tally {
     }
 }
 
+/// How the store reaches the machine: as it is, or through something that misbehaves, to prove that
+/// this is noticed.
+pub(crate) type Mount = fn(&SimDisk) -> Arc<dyn Disk>;
+
+/// The machine as it is.
+pub(crate) fn honest(disk: &SimDisk) -> Arc<dyn Disk> {
+    Arc::new(disk.clone())
+}
+
 /// Plays the round of `seed`, calling `trace` with each step.
 ///
 /// # Errors
 /// What the store broke, for a person.
-pub(crate) fn play(seed: u64, trace: &mut dyn FnMut(String)) -> Result<Tally, String> {
+pub(crate) fn play(
+    seed: u64,
+    mount: Mount,
+    trace: &mut dyn FnMut(String),
+) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(random.next());
     let config = Config {
@@ -72,6 +85,7 @@ pub(crate) fn play(seed: u64, trace: &mut dyn FnMut(String)) -> Result<Tally, St
         clock_ns: disk.now_ns(),
         random,
         disk,
+        mount,
         config,
         names: Names::default(),
         history: History::default(),
@@ -92,6 +106,7 @@ pub(crate) fn play(seed: u64, trace: &mut dyn FnMut(String)) -> Result<Tally, St
 struct Round<'t> {
     random: Random,
     disk: SimDisk,
+    mount: Mount,
     config: Config,
     names: Names,
     history: History,
@@ -156,8 +171,7 @@ impl Round<'_> {
     fn open(&mut self) -> Result<Option<Engine>, String> {
         for _ in 0..OPEN_ATTEMPTS {
             let strikes = self.disk.strikes();
-            let disk = Arc::new(self.disk.clone());
-            match Engine::open(disk, Path::new(DIR), self.config.clone()) {
+            match Engine::open((self.mount)(&self.disk), Path::new(DIR), self.config.clone()) {
                 Ok(engine) => {
                     self.say("opened".to_owned());
                     return match engine.damages() {

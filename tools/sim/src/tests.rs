@@ -1,9 +1,14 @@
-//! A short run over many crashes, and proof that the simulator is a pure function of its seed.
+//! A short run over many crashes, and proof that the simulator is a pure function of its seed and
+//! notices what it is there to notice.
 
 use super::*;
+use foliot_disk::{AppendFile, DirLock, Disk, ReadFile, SimDisk};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Enough for some thousand crashes.
-const ROUNDS: u64 = 1200;
+const ROUNDS: u64 = 1000;
 
 #[test]
 fn nothing_acknowledged_is_lost() {
@@ -19,10 +24,134 @@ fn nothing_acknowledged_is_lost() {
 fn a_round_follows_from_its_seed() {
     let steps = |seed| {
         let mut steps = Vec::new();
-        let result = round::play(seed, &mut |step| steps.push(step));
+        let result = round::play(seed, round::honest, &mut |step| steps.push(step));
         (result, steps)
     };
-    for seed in 0..20 {
+    for seed in 0..10 {
         assert_eq!(steps(seed), steps(seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn syncs_that_do_nothing_are_found_out() {
+    assert!(finds_out(|disk| Arc::new(Liar { disk: disk.clone(), lie: Lie::Sync })));
+}
+
+#[test]
+fn directory_syncs_that_do_nothing_are_found_out() {
+    assert!(finds_out(|disk| Arc::new(Liar { disk: disk.clone(), lie: Lie::SyncDir })));
+}
+
+#[test]
+fn appends_that_spoil_a_bit_are_found_out() {
+    assert!(finds_out(|disk| Arc::new(Liar { disk: disk.clone(), lie: Lie::Append })));
+}
+
+/// Whether some round passes on the machine as it is and fails on one that lies.
+fn finds_out(mount: round::Mount) -> bool {
+    let passes = |seed, mount| round::play(seed, mount, &mut |_| {}).is_ok();
+    (0..50).any(|seed| passes(seed, round::honest) && !passes(seed, mount))
+}
+
+/// What a machine lies about.
+#[derive(Clone, Copy, PartialEq)]
+enum Lie {
+    Sync,
+    SyncDir,
+    Append,
+}
+
+/// A machine that says it did what it did not.
+struct Liar {
+    disk: SimDisk,
+    lie: Lie,
+}
+
+struct LiarFile {
+    file: Box<dyn AppendFile>,
+    lie: Lie,
+    appends: u64,
+}
+
+impl Disk for Liar {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = self.disk.create(path)?;
+        Ok(Box::new(LiarFile { file, lie: self.lie, appends: 0 }))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        if self.lie == Lie::SyncDir { Ok(()) } else { self.disk.sync_dir(dir) }
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        if self.lie == Lie::Sync { Ok(()) } else { self.disk.sync_file(path) }
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir_all(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.disk.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.disk.exists(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.disk.open(path)
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        self.disk.truncate(path, len)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
+        self.disk.lock(dir)
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.disk.free_bytes(dir)
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.disk.now_ns()
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        self.disk.monotonic_ns()
+    }
+
+    fn random(&self) -> u64 {
+        self.disk.random()
+    }
+}
+
+impl AppendFile for LiarFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.appends += 1;
+        if self.lie == Lie::Append && self.appends == 4 && !bytes.is_empty() {
+            let mut spoiled = bytes.to_vec();
+            *spoiled.last_mut().unwrap() ^= 1;
+            return self.file.append(&spoiled);
+        }
+        self.file.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.lie == Lie::Sync { Ok(()) } else { self.file.sync() }
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
     }
 }
