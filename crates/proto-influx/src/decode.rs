@@ -16,7 +16,7 @@ use crate::precision::Precision;
 use cursor::Cursor;
 use foliot_model::{Batch, Reject, Span};
 use memchr::memrchr;
-use shapes::{Ended, Node, Role, Shapes, slice};
+use shapes::{Ended, Node, ROOT, Role, Shapes, slice};
 use std::borrow::Cow;
 
 /// Most bytes of a key: measurement and tags, and together with a field's name (and four bytes that
@@ -75,6 +75,7 @@ impl Decoder {
         rejects: &mut Vec<Reject>,
     ) -> Decoded {
         debug_assert_eq!(batch.syntax().id, crate::LINE_SYNTAX.id);
+        debug_assert!(batch.bytes().len() < Span::SCRATCH as usize, "spans reach 2 GiB far");
         self.shapes.clear();
         let room = rejects.len() + REJECTS_MAX;
         let now_ns = settings.precision.cut(settings.now_ns);
@@ -116,6 +117,7 @@ impl Decoder {
         let key = cursor.key()?;
         cursor.skip_blanks();
         let before_fields = cursor.clone();
+        self.shapes.start_row();
         let mut node = self.fields(cursor, batch)?;
         if key.length as usize + KEY_SEPARATOR_BYTES + self.shapes.name_bytes_max() > KEY_BYTES_MAX
         {
@@ -136,14 +138,15 @@ impl Decoder {
             }
         };
         let time_ns = cursor.time(settings)?;
-        batch.push_row([Span::default(), key], time_ns, shape, cursor.line);
+        let is_row = batch.push_row([Span::default(), key], time_ns, shape, cursor.line);
+        debug_assert!(is_row, "a row has as many cells as its path has fields to push");
         Ok(())
     }
 
     /// Reads all fields; returns the node of the last one.
     #[inline]
     fn fields(&mut self, cursor: &mut Cursor<'_>, batch: &mut Batch<'_>) -> Result<Node, Fault> {
-        let mut node = self.shapes.start_row();
+        let mut node = ROOT;
         loop {
             node = match self.shapes.step(cursor.bytes, node, cursor.at) {
                 Some(known) => known,

@@ -12,6 +12,7 @@
 //! - A comment ends with its line; InfluxDB lets a quote in it swallow the lines behind.
 //! - Text between a string's closing quote and the next comma is refused, not joined to the string.
 //! - Unsigned integers (`7u`) are always accepted.
+//! - A line with several faults may be blamed for another one of them.
 //! - Strings must be UTF-8 and hold at most [`STRING_BYTES_MAX`] bytes.
 
 pub mod answer;

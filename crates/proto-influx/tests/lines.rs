@@ -283,6 +283,20 @@ fn limits_hold() {
 }
 
 #[test]
+fn a_row_may_have_more_fields_than_are_remembered() {
+    let fields: Vec<_> = (0..70_000).map(|n| format!("f{n}={n}i")).collect();
+    let line = format!("m {},f7=0i,time=1 5", fields.join(","));
+    let (read, rejects) = decode(format!("{line}\n{line}").as_bytes());
+    assert!(rejects.is_empty());
+    for point in &read {
+        assert_eq!((point.fields.len(), point.time_ns), (70_000, 5));
+        assert_eq!(point.fields.get("f7"), Some(&Value::Integer(0)));
+        assert_eq!(point.fields.get("f69999"), Some(&Value::Integer(69_999)));
+    }
+    assert_eq!(read.len(), 2);
+}
+
+#[test]
 fn rows_of_many_shapes_keep_their_fields() {
     // Enough names behind one another, and in one place, that the tree of names forgets some.
     let field = |n: usize| (format!("f{n}"), Value::Integer(n as i64));

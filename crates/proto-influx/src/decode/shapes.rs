@@ -80,13 +80,12 @@ impl Shapes {
         self.push_node(Span::default(), Pattern::default(), NONE);
     }
 
-    /// Starts a row.
+    /// Makes room for a row. What a row has taught stays until the next one.
     #[inline]
-    pub(super) fn start_row(&mut self) -> Node {
+    pub(super) fn start_row(&mut self) {
         if self.nodes.len() > NODES_MAX {
             self.clear();
         }
-        ROOT
     }
 
     /// Length of the longest name seen, in bytes.
