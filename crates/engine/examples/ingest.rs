@@ -50,37 +50,56 @@ fn cpu_seconds() -> f64 {
     (ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0)) / 100.0
 }
 
+/// Keys of all sources and names of all fields in one text, with their places.
+struct World {
+    text: Vec<u8>,
+    keys: Vec<Span>,
+    fields: Vec<Span>,
+    values: Vec<i64>,
+    random: u64,
+}
+
+impl World {
+    fn new(sources: usize) -> Self {
+        let (mut text, mut keys, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        for i in 0..sources {
+            let (rack, team) = (i % 100, ["NYC", "LON", "CHI"][i % 3]);
+            let start = text.len();
+            let key = format!(
+                "cpu,hostname=host_{i},region=eu-west-1,datacenter=eu-west-1b,rack={rack},\
+                 os=Ubuntu16.10,arch=x64,team={team},service=7,service_version=1,\
+                 service_environment=production"
+            );
+            text.extend_from_slice(key.as_bytes());
+            keys.push(Span::new(start, text.len()));
+        }
+        for i in 0..FIELDS {
+            let start = text.len();
+            text.extend_from_slice(format!("usage_field_{i}").as_bytes());
+            fields.push(Span::new(start, text.len()));
+        }
+        let values = vec![50; sources * FIELDS];
+        Self { text, keys, fields, values, random: 88172645463325252 }
+    }
+
+    /// The next value of a walk between 0 and 100.
+    fn walk(&mut self, place: usize) -> i64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let value = &mut self.values[place];
+        *value = (*value + (self.random % 3) as i64 - 1).clamp(0, 100);
+        *value
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     let [_, dir, sources, steps] = &args[..] else { return Err("DIR SOURCES STEPS".into()) };
     let (sources, steps): (usize, i64) = (sources.parse()?, steps.parse()?);
     let engine = Engine::open(Arc::new(RealDisk::default()), Path::new(dir), Config::default())?;
-    let keys: Vec<String> = (0..sources)
-        .map(|i| {
-            let (rack, team) = (i % 100, ["NYC", "LON", "CHI"][i % 3]);
-            format!(
-                "cpu,hostname=host_{i},region=eu-west-1,datacenter=eu-west-1b,rack={rack},\
-                 os=Ubuntu16.10,arch=x64,team={team},service=7,service_version=1,\
-                 service_environment=production"
-            )
-        })
-        .collect();
-    let names: Vec<String> = (0..FIELDS).map(|i| format!("usage_field_{i}")).collect();
-    let mut text = keys.join("\n").into_bytes();
-    let mut spans = Vec::new();
-    let mut at = 0;
-    for key in &keys {
-        spans.push(Span::new(at, at + key.len()));
-        at += key.len() + 1;
-    }
-    text.push(b'\n');
-    let mut fields = Vec::new();
-    for name in &names {
-        fields.push(Span::new(text.len(), text.len() + name.len()));
-        text.extend_from_slice(name.as_bytes());
-    }
-    let mut values = vec![50i64; sources * FIELDS];
-    let mut random = 88172645463325252u64;
+    let mut world = World::new(sources);
+    let text = world.text.clone();
     let mut buffers = BatchBuffers::default();
     let (mut write_ns, mut written) = (0u128, 0u64);
     let started = cpu_seconds();
@@ -88,17 +107,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let time_ns = (1_700_000_000 + step * 10) * 1_000_000_000;
         for first in (0..sources).step_by(ROWS) {
             let mut batch = Batch::new(&text, 0, &SYNTAX, engine.key_secret(), buffers);
-            let shape = batch.push_shape(&fields);
+            let shape = batch.push_shape(&world.fields);
             for source in first..(first + ROWS).min(sources) {
                 for field in 0..FIELDS {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    let value = &mut values[source * FIELDS + field];
-                    *value = (*value + (random % 3) as i64 - 1).clamp(0, 100);
-                    batch.push_cell(Cell::integer(*value));
+                    batch.push_cell(Cell::integer(world.walk(source * FIELDS + field)));
                 }
-                batch.push_row([Span::default(), spans[source]], time_ns, shape, 1);
+                batch.push_row([Span::default(), world.keys[source]], time_ns, shape, 1);
             }
             let before = Instant::now();
             let commit = engine.write(&batch, &mut Vec::new())?;

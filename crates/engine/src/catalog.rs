@@ -53,8 +53,8 @@ impl Catalog {
         of_kind.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect()
     }
 
-    /// Makes a change after `log` accepted its bytes; both under one lock, so that the table and the
-    /// log see changes in one order.
+    /// Makes a change after `log` accepted its bytes; both under one lock, so that the table and
+    /// the log see changes in one order.
     pub(crate) fn change<T>(
         &self,
         kind: &str,

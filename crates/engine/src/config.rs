@@ -19,8 +19,8 @@ pub struct Config {
     pub series_max: u64,
     /// New series a second, averaged over ten seconds; more are refused by name.
     pub new_series_per_second: u64,
-    /// Whether the store starts threads. Without them waiting drives the wal and flushes are explicit,
-    /// which makes a run a pure function of its inputs, for simulation.
+    /// Whether the store starts threads. Without them waiting drives the wal and flushes are
+    /// explicit, which makes a run a pure function of its inputs, for simulation.
     pub background: bool,
 }
 

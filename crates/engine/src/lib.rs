@@ -8,8 +8,8 @@
 //! ```
 //!
 //! What this room does not know: any protocol, any query language, time zones, the wall clock (a
-//! batch comes with its times). It is synchronous; a write never waits for the disk, whoever wants an
-//! acknowledgement waits for the [`Commit`].
+//! batch comes with its times). It is synchronous; a write never waits for the disk, whoever wants
+//! an acknowledgement waits for the [`Commit`].
 
 mod admission;
 mod block;

@@ -4,8 +4,8 @@
 /// fit a first-level cache.
 pub(crate) const BLOCK_SAMPLES_MAX: usize = 1024;
 
-/// Series in one page of the head: a page's lock covers a hundred typical lines, and freezing a page
-/// copies 32 KiB, a few microseconds.
+/// Series in one page of the head: a page's lock covers a hundred typical lines, and freezing a
+/// page copies 32 KiB, a few microseconds.
 pub(crate) const PAGE_SERIES: usize = 1024;
 
 /// No block crosses a multiple of this, so that parts can be kept apart by age: seven days.
@@ -19,8 +19,8 @@ pub(crate) const WAL_SEGMENT_BYTES: u64 = 64 << 20;
 /// can only be damage.
 pub(crate) const WAL_FRAME_BYTES_MAX: u32 = 1 << 30;
 
-/// Samples a second that recovery replays on one slow core, measured; turns `wal.replay_target` into
-/// a bound on the wal.
+/// Samples a second that recovery replays on one slow core, measured; turns `wal.replay_target`
+/// into a bound on the wal.
 pub(crate) const REPLAY_SAMPLES_PER_SECOND: u64 = 4_000_000;
 
 /// Logical bytes of one page of a part file, its checksum excluded.

@@ -1,9 +1,9 @@
 //! The manifest: the one small mutable truth.
 //!
 //! It names every file that belongs to the store and where the wal begins to matter. It is written
-//! whole under another name, synced, and renamed over the old one, so it is the old truth or the new
-//! one at any instant (`docs/decisions/0002-manifest-whole.md` says why it is not a log). Files it
-//! does not name are leftovers of a stop and are removed.
+//! whole under another name, synced, and renamed over the old one, so it is the old truth or the
+//! new one at any instant (`docs/decisions/0002-manifest-whole.md` says why it is not a log). Files
+//! it does not name are leftovers of a stop and are removed.
 //!
 //! ```text
 //! magic u32 | version u16 | feature flags u16 | crc32 u32 of what follows | len u32 of what follows

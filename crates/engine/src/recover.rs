@@ -234,8 +234,8 @@ fn replay(
     Ok(replayed)
 }
 
-/// What was replayed may so far be only in the system's memory. New frames refer to it (series ids),
-/// so it must not be less durable than they are.
+/// What was replayed may so far be only in the system's memory. New frames refer to it (series
+/// ids), so it must not be less durable than they are.
 fn sync_wal(disk: &dyn Disk, dir: &Path) -> Result<(), Error> {
     if let Some(&newest) = segment::list(disk, dir)?.last() {
         let path = filenames::wal(dir, newest);

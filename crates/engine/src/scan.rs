@@ -1,9 +1,9 @@
 //! Scans: the samples of one series, from everywhere, in time order, each time once.
 //!
 //! What holds samples of the series is cut into *pieces*: blocks of parts, sealed blocks, streams,
-//! late samples. Each piece has a rank: pieces written later have higher ones. Pieces whose times do
-//! not overlap are decoded one after the other; those that do are decoded together and merged, and at
-//! equal times the highest rank wins.
+//! late samples. Each piece has a rank: pieces written later have higher ones. Pieces whose times
+//! do not overlap are decoded one after the other; those that do are decoded together and merged,
+//! and at equal times the highest rank wins.
 
 use crate::block::{Block, Decoder};
 use crate::columns::Columns;
@@ -134,8 +134,8 @@ impl Scan {
         self.pieces.iter().map(|piece| piece.range.end_ns).max()
     }
 
-    /// What the next block comes to, when it lies whole in the range and nothing overlaps it: a plan
-    /// that needs no more than that can [`Scan::skip`] it unread.
+    /// What the next block comes to, when it lies whole in the range and nothing overlaps it: a
+    /// plan that needs no more than that can [`Scan::skip`] it unread.
     pub fn peek(&self) -> Option<Peek<'_>> {
         let [rest @ .., piece] = &self.pieces[..] else { return None };
         let is_alone = rest.last().is_none_or(|next| next.range.start_ns > piece.range.end_ns);

@@ -1,9 +1,9 @@
 //! Snapshots: what one reader sees. The read path, on one screen.
 //!
-//! A snapshot holds the files of one moment. The head is read live, series by series: first the page,
-//! under its lock and only to copy, then the frozen sets that flushes since have filled, then the
-//! parts. Whatever moves from the head to a part meanwhile is found in between, at worst twice, and
-//! twice the same sample is one sample.
+//! A snapshot holds the files of one moment. The head is read live, series by series: first the
+//! page, under its lock and only to copy, then the frozen sets that flushes since have filled, then
+//! the parts. Whatever moves from the head to a part meanwhile is found in between, at worst twice,
+//! and twice the same sample is one sample.
 
 use crate::error::Error;
 use crate::head::page::SeriesCopy;

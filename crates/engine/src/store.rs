@@ -38,14 +38,15 @@ pub(crate) struct Store {
     pub(crate) view: RwLock<Arc<View>>,
     /// The manifest and what it is behind of; held for as long as a flush takes.
     pub(crate) files: Mutex<Files>,
-    /// Held shared by a write from before its first frame until its rows are in the head; held alone
-    /// for an instant by a flush, which thus knows an lsn before which everything is in the head.
+    /// Held shared by a write from before its first frame until its rows are in the head; held
+    /// alone for an instant by a flush, which thus knows an lsn before which everything is in the
+    /// head.
     pub(crate) gate: RwLock<()>,
     pub(crate) creating_namespace: Mutex<()>,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
-    /// The next file's number. Never given out twice by one process, so that a page of a file that a
-    /// failed flush left is never taken for a page of its successor.
+    /// The next file's number. Never given out twice by one process, so that a page of a file that
+    /// a failed flush left is never taken for a page of its successor.
     pub(crate) next_file: AtomicU64,
     pub(crate) store_id: u64,
     pub(crate) key_secret: KeySecret,
@@ -157,7 +158,8 @@ impl Engine {
         self.store.wal.progress()
     }
 
-    /// Has `notify` called after each step of the wal, from the thread that made it: it must be quick.
+    /// Has `notify` called after each step of the wal, from the thread that made it: it must be
+    /// quick.
     pub fn on_progress(&self, notify: Box<dyn Fn() + Send + Sync>) {
         self.store.wal.on_progress(notify);
     }

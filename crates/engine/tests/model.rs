@@ -1,5 +1,5 @@
-//! The store against a naive map: random writes, late writes, updates, flushes and restarts over all
-//! kinds of values. The oracle is a `BTreeMap`.
+//! The store against a naive map: random writes, late writes, updates, flushes and restarts over
+//! all kinds of values. The oracle is a `BTreeMap`.
 
 #![allow(
     clippy::unwrap_used,

@@ -4,6 +4,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_server::config::{KEYS, Layers};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What is to be done.
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     ConfigCheck(Layers),
     /// Print the reference of all settings.
     ConfigDocs,
+    /// Run the benchmark, whose own arguments these are.
+    Bench(Vec<OsString>),
 }
 
 /// Reads the command line, and with it the environment and the file of settings.
@@ -35,6 +38,10 @@ pub(crate) fn read() -> Result<Command, String> {
     };
     match matches.subcommand() {
         Some(("version", _)) => Ok(Command::Version),
+        Some(("bench", matches)) => {
+            let own = matches.get_many::<OsString>("arguments").unwrap_or_default();
+            Ok(Command::Bench(own.cloned().collect()))
+        }
         Some(("serve", matches)) => layers(matches).map(Command::Serve),
         Some(("config", matches)) => match matches.subcommand() {
             Some(("show", matches)) => layers(matches).map(Command::ConfigShow),
@@ -63,7 +70,21 @@ fn command_line() -> Clap {
         .arg_required_else_help(true)
         .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
         .subcommand(config)
+        .subcommand(bench())
         .subcommand(Clap::new("version").about("Prints the version"))
+}
+
+/// The benchmark is a stranger that reads its own command line, help included.
+fn bench() -> Clap {
+    let arguments = Arg::new("arguments")
+        .num_args(0..)
+        .trailing_var_arg(true)
+        .allow_hyphen_values(true)
+        .value_parser(clap::value_parser!(OsString));
+    Clap::new("bench")
+        .about("Loads, asks and verifies Foliot and its peers; see `foliot bench --help`")
+        .disable_help_flag(true)
+        .arg(arguments)
 }
 
 /// Adds a flag for every setting.

@@ -6,7 +6,8 @@ mod welcome;
 use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
-use foliot_server::{BuildInfo, Config, Server, config, logging};
+use foliot_server::{BuildInfo, Config, Server, config, logging, machine};
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(sentence) => {
             // Nobody is left to tell when standard error is gone.
             let _ = writeln!(std::io::stderr(), "foliot: {sentence}");
@@ -27,8 +28,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), String> {
+fn run() -> Result<ExitCode, String> {
     match arguments::read()? {
+        Command::Bench(own) => return Ok(bench(own)),
         Command::Print(text) => print(&text),
         Command::Version => print(&format!("foliot {}\n", env!("CARGO_PKG_VERSION"))),
         Command::ConfigDocs => print(&config::reference()),
@@ -42,12 +44,19 @@ fn run() -> Result<(), String> {
         }
         Command::Serve(layers) => serve(layers.config()),
     }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// The benchmark, under the name by which it was called.
+fn bench(own: Vec<OsString>) -> ExitCode {
+    foliot_bench::main(std::iter::once(OsString::from("foliot bench")).chain(own))
 }
 
 /// Starts everything in order, waits, and stops in reverse.
 fn serve(config: &Config) -> Result<(), String> {
     config.check()?;
     logging::start(config.log_level);
+    let config = &config.clone().fit(machine::memory_bytes());
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     let server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
     let engine = Engine::open(disk.clone(), &config.data_dir, store(config));

@@ -3,8 +3,8 @@
 use crate::{Cell, KeyHasher, KeySecret, KeySyntax, NamespaceId};
 use std::borrow::Cow;
 
-/// A run of bytes of a batch: of the request, or of the batch's scratch when [`Span::SCRATCH`] is set
-/// in `offset`.
+/// A run of bytes of a batch: of the request, or of the batch's scratch when [`Span::SCRATCH`] is
+/// set in `offset`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// Position of the first byte.
@@ -149,8 +149,8 @@ impl<'a> Batch<'a> {
         Span { offset: start as u32 | Span::SCRATCH, length }
     }
 
-    /// Starts a new shape with the given field names and returns its index. Decoders compare a row's
-    /// names with the previous shape first, so that this is rare.
+    /// Starts a new shape with the given field names and returns its index. Decoders compare a
+    /// row's names with the previous shape first, so that this is rare.
     pub fn push_shape(&mut self, fields: &[Span]) -> u32 {
         let hash = self.hasher.shape(fields.iter().map(|&span| self.slice(span)));
         let fields_start = self.buffers.fields.len() as u32;
@@ -166,8 +166,8 @@ impl<'a> Batch<'a> {
         self.buffers.cells.push(cell);
     }
 
-    /// Puts `cell` in the place of the row's cell number `index`: the field occurs again, and the last
-    /// value wins. An index that has no cell yet changes nothing.
+    /// Puts `cell` in the place of the row's cell number `index`: the field occurs again, and the
+    /// last value wins. An index that has no cell yet changes nothing.
     pub fn replace_cell(&mut self, index: usize, cell: Cell) {
         if let Some(place) = self.buffers.cells.get_mut(self.cells_done + index) {
             *place = cell;

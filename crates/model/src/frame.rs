@@ -20,8 +20,8 @@ pub struct SeriesHead {
     pub members: Vec<u32>,
 }
 
-/// A bounded piece of an answer: some samples of one series, in time order. A series longer than one
-/// frame continues in the next one under the same head.
+/// A bounded piece of an answer: some samples of one series, in time order. A series longer than
+/// one frame continues in the next one under the same head.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// Whose samples these are.

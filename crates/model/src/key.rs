@@ -112,8 +112,8 @@ impl KeyParts {
         self.labels.iter().map(|[name, value]| (self.slice(*name), self.slice(*value)))
     }
 
-    /// Sorts labels by name and drops those with an empty value, which count as absent. A label given
-    /// twice with the same value is kept once.
+    /// Sorts labels by name and drops those with an empty value, which count as absent. A label
+    /// given twice with the same value is kept once.
     ///
     /// # Errors
     /// When the measurement is empty, a part is not UTF-8, or a name occurs with two values.
@@ -159,8 +159,8 @@ impl KeyHasher {
         Self { seed: xxh3_64_with_seed(&[syntax.id, a, b, c, d], secret.0) }
     }
 
-    /// The hash of a key in two pieces, for syntaxes whose key is not contiguous (`put m ts v tags`).
-    /// A key in one piece passes it as `tail` and leaves `head` empty.
+    /// The hash of a key in two pieces, for syntaxes whose key is not contiguous (`put m ts v
+    /// tags`). A key in one piece passes it as `tail` and leaves `head` empty.
     #[inline]
     pub fn key(&self, head: &[u8], tail: &[u8]) -> u128 {
         let seed = if head.is_empty() { self.seed } else { xxh3_64_with_seed(head, self.seed) };

@@ -85,7 +85,8 @@ impl Test {
         }
     }
 
-    /// The strings that can pass when they are few and known, so that a dictionary need not be walked.
+    /// The strings that can pass when they are few and known, so that a dictionary need not be
+    /// walked.
     pub fn literals(&self) -> Option<&[String]> {
         match self {
             Self::AnyOf(list) => Some(list),

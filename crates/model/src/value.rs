@@ -55,8 +55,8 @@ const POWERS_OF_TEN: [f64; 23] = [
 ];
 
 /// The bits of a float that means "no value", as a filled gap yields it: a quiet NaN whose payload
-/// spells `foliot`. Encoders print it as null (or as nothing) where any other NaN is printed as NaN;
-/// arithmetic treats it as NaN. It is compared by its bits and never survives arithmetic.
+/// spells `foliot`. Encoders print it as null (or as nothing) where any other NaN is printed as
+/// NaN; arithmetic treats it as NaN. It is compared by its bits and never survives arithmetic.
 pub const NULL_FLOAT_BITS: u64 = 0x7ff8_666f_6c69_6f74;
 
 /// Whether a float is the one that means "no value", see [`NULL_FLOAT_BITS`].
@@ -70,8 +70,8 @@ pub const fn is_null_float(value: f64) -> bool {
 /// compressed block without a detour through binary64 and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Mantissa, integer, boolean (0 or 1), IEEE bits, or a span (offset in the high half, length in
-    /// the low half) for kinds whose value is bytes.
+    /// Mantissa, integer, boolean (0 or 1), IEEE bits, or a span (offset in the high half, length
+    /// in the low half) for kinds whose value is bytes.
     pub bits: u64,
     /// What the bits mean.
     pub kind: Kind,
@@ -80,8 +80,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The float `mantissa / 10^scale`, exactly as its decimal text said; nothing when binary64 could
-    /// not hold mantissa or power exactly (then parse the text and use [`Cell::float`]).
+    /// The float `mantissa / 10^scale`, exactly as its decimal text said; nothing when binary64
+    /// could not hold mantissa or power exactly (then parse the text and use [`Cell::float`]).
     pub const fn decimal(mantissa: i64, scale: u8) -> Option<Self> {
         if scale > SCALE_MAX || mantissa.unsigned_abs() > MANTISSA_MAX {
             return None;

@@ -54,8 +54,8 @@ pub enum Pick {
 pub enum Reset {
     /// Nothing special: the rate is negative.
     Gauge,
-    /// It wrapped at `max`: the difference is `max - previous + current`. A rate above `reset_above`
-    /// (when above 0) was a restart and yields 0.
+    /// It wrapped at `max`: the difference is `max - previous + current`. A rate above
+    /// `reset_above` (when above 0) was a restart and yields 0.
     Wrap {
         /// Largest value before wrapping, in integer arithmetic.
         max: i64,
@@ -120,10 +120,10 @@ pub enum Gap {
 pub enum Arithmetic {
     /// Everything is binary64.
     Float,
-    /// OpenTSDB's rule: at an instant where every current and next value of the group's series is an
-    /// integer, arithmetic is on 64-bit integers (wrapping, truncating toward zero) and the result is
-    /// one; a single float makes the instant's result a float. The next value of a series that has
-    /// not begun is its first one; a series that has ended has neither.
+    /// OpenTSDB's rule: at an instant where every current and next value of the group's series is
+    /// an integer, arithmetic is on 64-bit integers (wrapping, truncating toward zero) and the
+    /// result is one; a single float makes the instant's result a float. The next value of a series
+    /// that has not begun is its first one; a series that has ended has neither.
     ///
     /// Under this rule a quantile of floats is [`Quantile::Legacy`](crate::Quantile::Legacy)
     /// whatever method is named, as in OpenTSDB; the method named holds for integers.

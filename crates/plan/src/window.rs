@@ -117,7 +117,7 @@ pub struct Window {
     pub fill: Fill,
     /// What instant a value carries.
     pub stamp: Stamp,
-    /// Windows are made, and filled, for stamps in this range only. What the input holds of a window
-    /// is folded, whether or not all of the window lies in the input's own range.
+    /// Windows are made, and filled, for stamps in this range only. What the input holds of a
+    /// window is folded, whether or not all of the window lies in the input's own range.
     pub range: TimeRange,
 }

@@ -258,7 +258,8 @@ impl<'a> Reader<'a> {
         Some(*taken)
     }
 
-    /// The next sample; nothing at the end (or if the bytes are not a stream, which only a bug makes).
+    /// The next sample; nothing at the end (or if the bytes are not a stream, which only a bug
+    /// makes).
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Decoded> {
         if self.is_first {
@@ -322,7 +323,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends a value in the form that first samples and wal rows share; `bytes` for text and histograms.
+/// Appends a value in the form that first samples and wal rows share; `bytes` for text and
+/// histograms.
 pub(crate) fn put_value(out: &mut Vec<u8>, kind_scale: KindScale, bits: u64, bytes: &[u8]) {
     if kind_scale.is_bytes() {
         put_u64(out, bytes.len() as u64);

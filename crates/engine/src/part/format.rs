@@ -18,8 +18,8 @@
 //!             | first time i64 | last time i64 | magic u32 | 0 u32
 //! ```
 //!
-//! Series of one source usually share their times: a section that would repeat the one before is not
-//! written again, its offset points back.
+//! Series of one source usually share their times: a section that would repeat the one before is
+//! not written again, its offset points back.
 
 /// First bytes of header and last of footer.
 pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"Fprt");

@@ -154,8 +154,8 @@ struct Entries<'p> {
 }
 
 impl Entries<'_> {
-    /// Reads one entry; its blocks in `range` are kept in `out` if it is that of `wanted`. The outer
-    /// nothing means bytes that cannot be read, the inner one the page's end.
+    /// Reads one entry; its blocks in `range` are kept in `out` if it is that of `wanted`. The
+    /// outer nothing means bytes that cannot be read, the inner one the page's end.
     fn next(
         &mut self,
         wanted: u32,

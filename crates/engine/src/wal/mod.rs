@@ -1,8 +1,9 @@
 //! The wal: one stream of frames for the whole store.
 //!
-//! Request threads encode frames and append them to a queue under a short lock; one writer moves the
-//! queue to the file and syncs it, so that all requests of one moment share a sync (group commit). An
-//! lsn is a position in the stream. What is durable is the stream up to [`Progress::durable_lsn`].
+//! Request threads encode frames and append them to a queue under a short lock; one writer moves
+//! the queue to the file and syncs it, so that all requests of one moment share a sync (group
+//! commit). An lsn is a position in the stream. What is durable is the stream up to
+//! [`Progress::durable_lsn`].
 //!
 //! Lock contract: `queue` is held for a copy of one frame, never during IO. `io` belongs to whoever
 //! writes and may be held for as long as a disk takes.

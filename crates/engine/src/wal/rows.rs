@@ -102,9 +102,10 @@ impl<'o> Writer<'o> {
 /// Takes a sample: series id, id of its row's first series, sample, bytes of text or histogram.
 pub(crate) type TakeSample<'t> = dyn FnMut(u32, u32, Decoded, &[u8]) + 't;
 
-/// Reads the body of a rows frame, calling `each` with the series id, that of the row's first series,
-/// the sample and, for text and histograms, its bytes, whose length its bits are. Nothing if the body is not one (its crc was right, so only a
-/// bug makes such a body); what was read until then was passed on.
+/// Reads the body of a rows frame, calling `each` with the series id, that of the row's first
+/// series, the sample and, for text and histograms, its bytes, whose length its bits are. Nothing
+/// if the body is not one (its crc was right, so only a bug makes such a body); what was read until
+/// then was passed on.
 pub(crate) fn read(body: &[u8], each: &mut TakeSample<'_>) -> Option<(u32, u64)> {
     let rest = &mut &*body;
     let epoch = u32::try_from(get_u64(rest).ok()?).ok()?;
