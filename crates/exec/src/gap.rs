@@ -50,7 +50,7 @@ pub(crate) fn integer_at(now: Point, next: Option<Point>, time_ns: i64, gap: Gap
 
 /// The value at `time_ns` on the line between two samples. Times count in milliseconds where they
 /// are whole ones, so that rounding is that of systems which know no finer unit.
-fn line((t0, y0): (i64, f64), (t1, y1): (i64, f64), time_ns: i64) -> f64 {
+pub(crate) fn line((t0, y0): (i64, f64), (t1, y1): (i64, f64), time_ns: i64) -> f64 {
     let (elapsed, span) = (time_ns.wrapping_sub(t0) as u64, t1.wrapping_sub(t0) as u64);
     let milli = NANOS_PER_MILLI as u64;
     let unit = if elapsed % milli == 0 && span % milli == 0 { milli } else { 1 };

@@ -10,13 +10,14 @@ use crate::group::group;
 use crate::limits::{Charge, Meter};
 use crate::merge::{Merge, Single};
 use crate::rate::Rates;
-use crate::source::{Source, Symbols};
+use crate::source::{Source, Spares, Symbols};
 use crate::stream::Stream;
 use crate::{Error, heads, slots, window};
 use foliot_engine::Identity;
 use foliot_model::{Label, Labels, SeriesHead, TimeRange};
 use foliot_plan::{Aggregate, Grouping, Pick, Rate, Series, Window};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Most series whose names are kept after grouping, so that heads need not ask for them again: some
 /// 30 MB of names.
@@ -50,6 +51,7 @@ pub(crate) struct Leaf<'q> {
     source: Source<'q>,
     sids: Vec<u32>,
     range: TimeRange,
+    spares: Arc<Spares>,
     /// Names in the order of the ids; empty if grouping did not need them.
     names: Vec<Identity>,
     charge: Charge<'q>,
@@ -80,7 +82,14 @@ impl<'q> Set<'q> {
                 let sids = source.select(selector);
                 let mut charge = meter.open();
                 charge.resize(size_of_val(sids.as_slice()))?;
-                Ok(Self::Stored(Leaf { source, sids, range: *range, names: Vec::new(), charge }))
+                Ok(Self::Stored(Leaf {
+                    source,
+                    sids,
+                    range: *range,
+                    spares: Arc::default(),
+                    names: Vec::new(),
+                    charge,
+                }))
             }
             Series::Window(window) => each(Operator::Window(window), &window.input),
             Series::Rate(rate) => each(Operator::Rate(rate), &rate.input),
@@ -150,7 +159,7 @@ impl<'q> Set<'q> {
         match self {
             Self::Stored(leaf) => {
                 let sid = leaf.sids.get(at).copied().unwrap_or(u32::MAX);
-                leaf.source.open(sid, leaf.range, meter)
+                leaf.source.open(sid, leaf.range, &leaf.spares, meter)
             }
             Self::Each { operator, input } => {
                 let input = input.open(index, meter, threads)?;

@@ -7,7 +7,7 @@ use foliot_engine::{Identity, Peek, Scan, Snapshot, SymbolKind};
 use foliot_model::{Samples, Selector, TimeRange};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a scan holds beside the chunk it hands out, by estimate: the places of its blocks, a copy of
 /// what the head has of the series, one encoded block.
@@ -42,16 +42,28 @@ impl<'q> Source<'q> {
         self,
         sid: u32,
         range: TimeRange,
+        spares: &Arc<Spares>,
         meter: &'q Meter,
     ) -> Result<Stream<'q>, Error> {
         match self {
             Self::Snapshot(snapshot) => {
                 let mut charge = meter.open();
                 charge.resize(SCAN_BYTES)?;
-                let scan = Some(snapshot.scan(sid, range)?);
-                let is_found = false;
-                let stored = Stored { snapshot, sid, scan, is_found, _charge: charge };
-                Ok(Stream::Stored(Box::new(stored)))
+                let scan = match spares.take() {
+                    Some(mut scan) => {
+                        snapshot.scan_into(sid, &mut scan)?;
+                        scan
+                    }
+                    None => snapshot.scan(sid, range)?,
+                };
+                Ok(Stream::Stored(Box::new(Stored {
+                    snapshot,
+                    sid,
+                    scan: Some(scan),
+                    spares: Arc::clone(spares),
+                    is_found: false,
+                    _charge: charge,
+                })))
             }
             #[cfg(test)]
             Self::Given(series) => {
@@ -97,12 +109,39 @@ impl<'q> Source<'q> {
     }
 }
 
+/// Scans that have ended, all over one range: the next series uses their memory.
+#[derive(Default)]
+pub(crate) struct Spares(Mutex<Vec<Scan>>);
+
+impl fmt::Debug for Spares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Spares")
+    }
+}
+
+impl Spares {
+    /// Enough for the threads of a query; a merge that ends gives back thousands.
+    const MAX: usize = 64;
+
+    fn take(&self) -> Option<Scan> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn give(&self, scan: Scan) {
+        let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.len() < Self::MAX {
+            spares.push(scan);
+        }
+    }
+}
+
 /// A stored series being read.
 pub(crate) struct Stored<'q> {
     snapshot: &'q Snapshot,
     sid: u32,
     /// Nothing once it has ended.
     scan: Option<Scan>,
+    spares: Arc<Spares>,
     is_found: bool,
     _charge: Charge<'q>,
 }
@@ -120,7 +159,7 @@ impl Stored<'_> {
         meter.check(out.len())?;
         self.is_found |= goes_on;
         if !goes_on {
-            self.scan = None;
+            self.scan.take().into_iter().for_each(|scan| self.spares.give(scan));
         }
         Ok(goes_on)
     }

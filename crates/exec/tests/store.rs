@@ -268,6 +268,30 @@ fn last_samples_come_from_wherever_they_are() {
 }
 
 #[test]
+fn the_last_sample_costs_one_block() {
+    let engine = open();
+    let rows: Vec<_> = (0..10_000).map(|t| (t, Cell::integer(t))).collect();
+    write(&engine, "m,h=a", "value", &rows);
+    write(&engine, "m,h=b", "value", &integers(&[(7, 1)]));
+    engine.flush().unwrap();
+    let last = |range| {
+        let input = Box::new(select("m", range));
+        let (answers, ran) = answer(&engine, &Series::Pick { input, pick: Pick::Last });
+        let points = answers.into_iter().map(|(_, points)| points[0]).collect::<Vec<_>>();
+        (points, ran.samples_scanned)
+    };
+    let (points, scanned) = last(TimeRange::ALL);
+    assert_eq!(points, [(9999, V::I(9999)), (7, V::I(1))]);
+    assert!(scanned <= 1024, "{scanned} samples were read");
+    assert_eq!(last(range(0, 5000)).0, [(5000, V::I(5000)), (7, V::I(1))]);
+    // Later samples that are still in the head come after the blocks that were passed over.
+    write(&engine, "m,h=a", "value", &integers(&[(20_000, -1)]));
+    assert_eq!(last(TimeRange::ALL).0, [(20_000, V::I(-1)), (7, V::I(1))]);
+    write(&engine, "m,h=a", "value", &integers(&[(5000, -2)]));
+    assert_eq!(last(range(0, 5000)).0, [(5000, V::I(-2)), (7, V::I(1))]);
+}
+
+#[test]
 fn listings() {
     let engine = open();
     write(&engine, "cpu,h=b", "idle", &integers(&[(0, 1)]));

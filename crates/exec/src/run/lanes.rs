@@ -142,14 +142,8 @@ impl<'q> Lanes<'q> {
     fn work(&self, set: &Set<'q>, runs: &[Range<u32>], question: usize, meter: &'q Meter) {
         while let Some(number) = self.take_run(runs.len()) {
             let run = runs.get(number).cloned().unwrap_or_default();
-            let result = self.work_run(set, run, number, question, meter);
-            let mut state = self.lock();
-            if let Err(error) = result {
-                state.error.get_or_insert(error);
-            }
-            state.lanes.entry(number).or_default().is_done = true;
-            drop(state);
-            self.filled.notify_all();
+            let mut done = Done { lanes: self, number, error: None };
+            done.error = self.work_run(set, run, number, question, meter).err();
         }
     }
 
@@ -225,5 +219,27 @@ impl<'q> Lanes<'q> {
             }
             state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+/// Ends a lane when dropped: also when its thread panics, so that the reader does not wait for it.
+struct Done<'a, 'q> {
+    lanes: &'a Lanes<'q>,
+    number: usize,
+    error: Option<Error>,
+}
+
+impl Drop for Done<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.error = Some(Error::Cancelled);
+        }
+        let mut state = self.lanes.lock();
+        if let Some(error) = self.error.take() {
+            state.error.get_or_insert(error);
+        }
+        state.lanes.entry(self.number).or_default().is_done = true;
+        drop(state);
+        self.lanes.filled.notify_all();
     }
 }

@@ -10,6 +10,7 @@
 
 use crate::Error;
 use crate::fold::{Acc, SHORT_RUN, fold_short};
+use crate::gap::line;
 use crate::limits::{CHUNK_BYTES, CHUNK_SAMPLES, Charge, Meter};
 use crate::number::Floats;
 use crate::stream::Stream;
@@ -282,8 +283,7 @@ impl<'q> FixedWindows<'q> {
             (Fill::Nan, ..) => f64::NAN,
             (Fill::Previous, Some((_, value)), _) => value,
             (Fill::Linear, Some((from_ns, from)), Some((window, to))) => {
-                let part = (time_ns - from_ns) as f64 / (window.start_ns - from_ns) as f64;
-                from + (to - from) * part
+                line((from_ns, from), (window.start_ns, to), time_ns)
             }
             _ => null,
         }

@@ -56,7 +56,9 @@ impl Grid {
     pub(crate) fn following(&self, previous: &TimeRange, time_ns: i64) -> Option<TimeRange> {
         let end_ns = previous.end_ns;
         match self {
-            &Self::Buckets { width_ns, .. } if time_ns.wrapping_sub(end_ns) <= width_ns => {
+            &Self::Buckets { width_ns, .. }
+                if time_ns.checked_sub(end_ns).is_some_and(|distance| distance <= width_ns) =>
+            {
                 debug_assert!(time_ns > end_ns, "time goes forward");
                 Some(TimeRange::new(end_ns.saturating_add(1), end_ns.saturating_add(width_ns)))
             }
