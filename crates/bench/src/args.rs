@@ -6,8 +6,10 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::catalogue::Kind;
+use crate::dialect::Dialect;
 use crate::disorder::{Delay, Shuffle};
 use crate::encode::Precision;
+use crate::exp::Name;
 use crate::profile::Profile;
 use crate::target::Target;
 
@@ -25,6 +27,10 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Ask questions about data that a load with the same arguments wrote, and check the answers
     Query(Box<QueryArgs>),
+    /// Run a published experiment and write its report
+    Exp(Box<ExpArgs>),
+    /// Show a report.json, or compare several
+    Report(ReportArgs),
     /// Print the data that a load would send
     Generate(Box<GenerateArgs>),
     /// Measure what this client can do: rendering alone, then into a sink
@@ -96,6 +102,9 @@ pub(crate) struct ServerArgs {
     /// HOST:PORT of the door that is asked [default: the one that is written to]
     #[arg(long)]
     pub(crate) query_url: Option<String>,
+    /// Language to ask in [default: the target's own]
+    #[arg(long, value_enum)]
+    pub(crate) ask: Option<Dialect>,
     /// Process id of the server, to sample its costs
     #[arg(long)]
     pub(crate) pid: Option<u32>,
@@ -137,6 +146,12 @@ pub(crate) struct LoadArgs {
     /// Unit of the times on the wire [default: the door's]
     #[arg(long, value_enum)]
     pub(crate) precision: Option<Precision>,
+    /// Questions that each connection asks per write request, about its own data
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) reads_per_write: f64,
+    /// Kinds of these questions [default: point, range, aggregate, downsample, last]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) read_kinds: Vec<Kind>,
     /// Ask everything back afterwards: counts and sums over all series, and one by one for so
     /// many sources
     #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "200",
@@ -180,6 +195,50 @@ pub(crate) struct QueryArgs {
     /// Write the whole result as JSON to this file, "-" for the standard output
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct ExpArgs {
+    /// Which experiment
+    #[arg(value_enum)]
+    pub(crate) name: Name,
+    /// Server under test, as foliot://HOST:PORT
+    #[arg(long, default_value = "foliot://127.0.0.1:4242")]
+    pub(crate) target: String,
+    /// Process id of the server under test
+    #[arg(long)]
+    pub(crate) pid: Option<u32>,
+    /// Data directory of the server under test
+    #[arg(long)]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Peers that you started, as victoriametrics://HOST:PORT?pid=N&data=DIR, to run the same on
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) peers: Vec<String>,
+    /// The short form, for small machines
+    #[arg(long)]
+    pub(crate) short: bool,
+    /// Divides the length of the data sets
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) scale_down: f64,
+    /// Seconds of each timed cell, instead of the document's
+    #[arg(long)]
+    pub(crate) cell_seconds: Option<f64>,
+    /// Same seed, same bytes
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Directory for report.html, report.json, report.md and the tables as CSV
+    #[arg(long, default_value = "foliot-bench-report")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct ReportArgs {
+    /// Files report.json, the first is what the others are compared with
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Directory for the comparison as HTML, JSON, Markdown and CSV
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Debug, Clone)]

@@ -52,6 +52,10 @@ pub(crate) enum Kind {
     Lastpoint,
     /// TSBS groupby-orderby-limit: the five newest maxima per minute before a random time
     GroupbyOrderbyLimit,
+    /// Wind farm: one field of one source over an hour
+    FarmWindow,
+    /// Wind farm: the mean of one field per hour for each of 50 neighbours over a day
+    FarmAggregate,
     /// TSBS high-cpu-all, one field: samples above 90 of all hosts, 12 h
     HighCpuAll,
 }
@@ -80,6 +84,7 @@ impl Kind {
             _ => 0,
         };
         let sources = match sources {
+            _ if self == Kind::FarmAggregate => Sources::These(farm(oracle, draws.bits())),
             Some(sources) => Sources::These(some(sources, oracle, draws.bits())),
             None => Sources::All,
         };
@@ -112,7 +117,10 @@ impl Kind {
             Kind::Last | Kind::Lastpoint => Ask::Last,
             Kind::SingleGroupby111 | Kind::SingleGroupby581 => per_minute(false),
             Kind::CpuMaxAll8 => hourly(Function::Max, false),
-            Kind::DoubleGroupby1 | Kind::DoubleGroupbyAll => hourly(Function::Mean, true),
+            Kind::FarmWindow => Ask::Samples { descending: false, above: None },
+            Kind::DoubleGroupby1 | Kind::DoubleGroupbyAll | Kind::FarmAggregate => {
+                hourly(Function::Mean, true)
+            }
             Kind::GroupbyOrderbyLimit => {
                 Ask::Newest { function: Function::Max, bucket_ms: MINUTE_MS, count: 5 }
             }
@@ -130,6 +138,8 @@ impl Kind {
             Kind::Downsample | Kind::SingleGroupby111 | Kind::SingleGroupby581 => {
                 (HOUR_MS, MINUTE_MS)
             }
+            Kind::FarmWindow => (HOUR_MS, MINUTE_MS),
+            Kind::FarmAggregate => (24 * HOUR_MS, HOUR_MS),
             Kind::CpuMaxAll8 => (8 * HOUR_MS, HOUR_MS),
             Kind::DoubleGroupby1 | Kind::DoubleGroupbyAll => (12 * HOUR_MS, HOUR_MS),
             Kind::RangeAbove | Kind::HighCpuAll => (12 * HOUR_MS, HOUR_MS),
@@ -155,4 +165,12 @@ fn some(count: u64, oracle: &Oracle<'_>, key: u64) -> Vec<u64> {
     let mut some: Vec<u64> = (0..count.min(known)).map(pick).collect();
     some.sort_unstable();
     some
+}
+
+/// The 50 neighbours of one farm, as far as the oracle knows them.
+fn farm(oracle: &Oracle<'_>, bits: u64) -> Vec<u64> {
+    const NEIGHBOURS: u64 = 50;
+    let farms = (oracle.end_source - oracle.first_source).div_ceil(NEIGHBOURS).max(1);
+    let first = oracle.first_source + bits % farms * NEIGHBOURS;
+    (first..(first + NEIGHBOURS).min(oracle.end_source)).collect()
 }

@@ -104,6 +104,11 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
+    /// The step before which all rows were given, late ones excepted.
+    pub(crate) fn complete_step(&self) -> u64 {
+        self.block_step
+    }
+
     /// The next row, or none at the end of the share.
     pub(crate) fn row(&mut self) -> Option<Row<'_>> {
         if let Some((source, step, table)) = self.repeat.take() {

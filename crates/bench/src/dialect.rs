@@ -1,11 +1,12 @@
 //! Dialects: questions to requests and replies to answers, one file per query language. A question
 //! that a language cannot ask in the same sense is not asked at all; the report then says n/a.
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::fleet::{Fleet, Table};
 use crate::http::{Client, Reply};
-use crate::question::{Answer, Question, Sources};
+use crate::question::{Answer, Ask, Function, Question, Sources};
 
 mod influxql;
 mod opentsdb;
@@ -13,25 +14,31 @@ mod promql;
 mod questdb;
 
 /// How a target is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Dialect {
     /// InfluxQL at `/query`
+    #[value(name = "influxql")]
     InfluxQl,
     /// OpenTSDB JSON at `/api/query`
+    #[value(name = "opentsdb")]
     OpenTsdb,
     /// TickTockDB's reading of the same: the field stands in the tag `_field`
+    #[value(name = "ticktock")]
     TickTock,
     /// PromQL at `/api/v1/query` and `/api/v1/query_range`
+    #[value(name = "promql")]
     PromQl,
     /// PromQL over names that still carry OpenTSDB's dot
+    #[value(name = "promql-dotted")]
     PromQlDotted,
     /// QuestDB's SQL at `/exec`
+    #[value(name = "questdb")]
     QuestSql,
 }
 
 /// Database that everything is written to where a protocol wants a name.
-pub(crate) const DATABASE: &str = "bench";
+pub(crate) const DATABASE: &str = "default";
 
 /// One HTTP request of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +55,9 @@ pub(crate) struct Request {
 impl Dialect {
     /// The requests of a question; none when the language cannot ask it.
     pub(crate) fn requests(self, fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+        if self.asks_in_parts(fleet, question) && parts(&question.ask).is_none() {
+            return None;
+        }
         match self {
             Dialect::InfluxQl => influxql::requests(fleet, question),
             Dialect::OpenTsdb => opentsdb::requests(fleet, question, false),
@@ -58,8 +68,35 @@ impl Dialect {
         }
     }
 
+    /// Makes an answer of the replies to the requests, in their order; an empty reply says that
+    /// there is nothing.
+    pub(crate) fn answer<'r>(
+        self,
+        fleet: &Fleet,
+        question: &Question,
+        replies: impl Iterator<Item = (&'r Request, &'r [u8])>,
+    ) -> Result<Answer, String> {
+        let mut answer = Answer::default();
+        for (request, reply) in replies.filter(|(_, reply)| !reply.is_empty()) {
+            self.read(fleet, question, request, reply, &mut answer)?;
+        }
+        if self.asks_in_parts(fleet, question)
+            && let Some(function) = parts(&question.ask).flatten()
+        {
+            answer.fold(function);
+        }
+        Ok(answer)
+    }
+
+    /// Whether several measurements are answered one by one.
+    fn asks_in_parts(self, fleet: &Fleet, question: &Question) -> bool {
+        let tables = fleet.tables.get(question.table);
+        let several = tables.is_some_and(|t| measurements(t, &question.sources).len() > 1);
+        several && !matches!(self, Dialect::PromQl | Dialect::PromQlDotted)
+    }
+
     /// Adds what one reply says to the answer.
-    pub(crate) fn read(
+    fn read(
         self,
         fleet: &Fleet,
         question: &Question,
@@ -92,18 +129,16 @@ impl Dialect {
         question: &Question,
         requests: &[Request],
     ) -> Result<Answer, String> {
-        let mut answer = Answer::default();
+        let mut replies = Vec::with_capacity(requests.len());
         for request in requests {
             let reply = send(client, request)?;
-            if self.is_empty_result(&reply) {
-                continue;
+            match self.is_empty_result(&reply) {
+                true => replies.push(Vec::new()),
+                false if !reply.is_success() => return Err(reply.summary()),
+                false => replies.push(reply.body),
             }
-            if !reply.is_success() {
-                return Err(reply.summary());
-            }
-            self.read(fleet, question, request, &reply.body, &mut answer)?;
         }
-        Ok(answer)
+        self.answer(fleet, question, requests.iter().zip(replies.iter().map(Vec::as_slice)))
     }
 
     /// OpenTSDB calls a name that was never written an error; to the benchmark it is no data.
@@ -111,6 +146,18 @@ impl Dialect {
         self == Dialect::OpenTsdb
             && reply.status == 400
             && String::from_utf8_lossy(&reply.body).contains("No such name")
+    }
+}
+
+/// How answers that come measurement by measurement add up: none when they cannot, and no
+/// function when they need not, because the series stay apart.
+fn parts(ask: &Ask) -> Option<Option<Function>> {
+    match *ask {
+        Ask::Newest { .. } | Ask::Aggregate { function: Function::Mean, per_series: false, .. } => {
+            None
+        }
+        Ask::Aggregate { function, per_series: false, .. } => Some(Some(function)),
+        _ => Some(None),
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Disorder {
     pub(crate) repeated: f64,
     /// Share of rows that never exist.
     pub(crate) gaps: f64,
+    /// Sends the gaps and nothing else, to fill them in later.
+    pub(crate) only_gaps: bool,
     /// Share of fields missing from their row.
     pub(crate) missing_fields: f64,
 }
@@ -63,8 +65,9 @@ impl Disorder {
         self.late == 0.0 && self.repeated == 0.0 && self.gaps == 0.0 && self.missing_fields == 0.0
     }
 
+    /// Whether the row is left out.
     pub(crate) fn is_gap(&self, seed: u64, row: u64, step: u64) -> bool {
-        happens(self.gaps, seed, row, step, GAP)
+        happens(self.gaps, seed, row, step, GAP) != self.only_gaps
     }
 
     pub(crate) fn is_repeated(&self, seed: u64, row: u64, step: u64) -> bool {

@@ -28,6 +28,11 @@ impl<'a> Feed<'a> {
         Feed { cursor, format, lines_max: lines_max.max(1), end: None, request: 0 }
     }
 
+    /// The step before which all rows were given, late ones excepted.
+    pub(crate) fn complete_step(&self) -> u64 {
+        self.cursor.complete_step()
+    }
+
     /// Ends the feed after `count` requests.
     pub(crate) fn truncate(&mut self, count: u64) {
         self.end = Some(count);

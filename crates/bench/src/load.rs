@@ -17,8 +17,10 @@ use crate::feed::Feed;
 use crate::fleet::Fleet;
 use crate::http::{self, Client};
 use crate::latency::Latency;
+use crate::mix::{Reader, Reads};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
+use crate::query::Asked;
 use crate::server::{Watched, thread_cpu_ns};
 use crate::target::Target;
 use crate::track::{Track, Tracker};
@@ -51,6 +53,8 @@ pub(crate) struct Load<'a> {
     pub(crate) limit: Option<Duration>,
     /// Level for `X-Foliot-Ack`.
     pub(crate) ack: Option<String>,
+    /// What the connections ask between their writes.
+    pub(crate) reads: Option<Reads>,
     /// Whether to draw progress on the terminal.
     pub(crate) progress: bool,
 }
@@ -75,6 +79,8 @@ pub(crate) struct Sent {
     /// From the moment a request could go to the moment it went.
     pub(crate) lateness: Latency,
     pub(crate) cpu_ns: u64,
+    /// What was asked between the writes, per kind.
+    pub(crate) reads: Vec<Asked>,
 }
 
 /// What all connections did.
@@ -177,6 +183,7 @@ impl Load<'_> {
         let mut plan = Plan::new(self.pace, seed, at, self.connections, sources);
         let mut sender = Sender::new(self);
         let mut body = Vec::new();
+        let mut reader = Reader::of(self, at);
         shared.gate.wait();
         let start = *shared.start.get_or_init(Instant::now);
         let cpu_ns = thread_cpu_ns();
@@ -207,6 +214,9 @@ impl Load<'_> {
                     failures = 0;
                     sent.points_acked += points;
                     shared.points.fetch_add(points, Ordering::Relaxed);
+                    if let Some(reader) = &mut reader {
+                        reader.after_write(&feed);
+                    }
                 }
                 Err(error) => {
                     failures += 1;
@@ -235,6 +245,7 @@ impl Load<'_> {
             Err(error) => sent.fail(error.to_string()),
         }
         sent.cpu_ns = thread_cpu_ns() - cpu_ns;
+        sent.reads = reader.map(Reader::finish).unwrap_or_default();
         sent
     }
 }
@@ -263,6 +274,7 @@ impl Sent {
             service: Latency::new(),
             lateness: Latency::new(),
             cpu_ns: 0,
+            reads: Vec::new(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::http::Client;
 use crate::latency::{Latency, Percentiles};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
-use crate::question::{Answer, Ask, Question, compare};
+use crate::question::{Ask, Question, compare};
 use crate::random::{Draws, Purpose};
 use crate::server::Watched;
 
@@ -33,6 +33,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) address: String,
     pub(crate) kind: Kind,
+    /// Every so many questions are of this kind instead.
+    pub(crate) other: Option<(Kind, u64)>,
     pub(crate) connections: u64,
     /// Questions of all connections together.
     pub(crate) count: u64,
@@ -81,8 +83,8 @@ pub(crate) struct Kept {
     /// What was known to be written when the question was asked.
     end_step: u64,
     sources: Range<u64>,
-    /// Whether the step after may already be visible.
-    moving: bool,
+    /// Steps after that which may already be visible.
+    moving: u64,
 }
 
 impl Stream<'_> {
@@ -130,7 +132,11 @@ impl Stream<'_> {
         for number in 0..share {
             let lane = (self.kind as u64) << 32 | at;
             let mut draws = Draws::at(self.seed(), Purpose::Questions, lane, number);
-            let question = self.kind.question(&self.oracle, &mut draws);
+            let kind = match self.other {
+                Some((kind, every)) if number % every == every - 1 => kind,
+                _ => self.kind,
+            };
+            let question = kind.question(&self.oracle, &mut draws);
             if start.elapsed() >= self.limit {
                 break;
             }
@@ -139,7 +145,7 @@ impl Stream<'_> {
                 thread::sleep(wait);
             }
             let keep = asked.kept.len() < judged;
-            asked.ask(&self.oracle, self.dialect, &mut client, question, due, keep, false);
+            asked.ask(&self.oracle, self.dialect, &mut client, question, due, keep, 0);
             thread::sleep(plan.think());
         }
         asked
@@ -168,7 +174,7 @@ impl Asked {
         question: Question,
         due: Option<Instant>,
         keep: bool,
-        moving: bool,
+        moving: u64,
     ) {
         let Some(requests) = dialect.requests(oracle.fleet, &question) else { return };
         let begin = Instant::now();
@@ -205,12 +211,8 @@ impl Kept {
         first_step: u64,
         dialect: Dialect,
     ) -> Result<u64, String> {
-        let mut answer = Answer::default();
-        for (request, reply) in self.requests.iter().zip(&self.replies) {
-            if !reply.is_empty() {
-                dialect.read(fleet, &self.question, request, reply, &mut answer)?;
-            }
-        }
+        let replies = self.replies.iter().map(Vec::as_slice);
+        let answer = dialect.answer(fleet, &self.question, self.requests.iter().zip(replies))?;
         let judge = |end_step| {
             let oracle = Oracle {
                 fleet,
@@ -223,8 +225,10 @@ impl Kept {
             compare(&oracle.answer(&self.question), &answer, &self.question.ask)
         };
         let mut judged = judge(self.end_step);
-        if judged.is_err() && self.moving && self.question.ask == Ask::Last {
-            judged = judge(self.end_step + 1);
+        let mut more = 0;
+        while judged.is_err() && more < self.moving && self.question.ask == Ask::Last {
+            more += 1;
+            judged = judge(self.end_step + more);
         }
         judged.map(|()| answer.len() as u64)
     }

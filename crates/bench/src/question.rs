@@ -77,6 +77,25 @@ impl Answer {
         self.rows.entry(key).or_default().push((time_ms, value));
     }
 
+    /// Adds up what came in several parts for all series together, where a language can only ask
+    /// measurement by measurement.
+    pub(crate) fn fold(&mut self, function: Function) {
+        for rows in self.rows.values_mut() {
+            rows.sort_by_key(|row| row.0);
+            rows.dedup_by(|part, sum| {
+                let same = part.0 == sum.0;
+                if same {
+                    sum.1 = match function {
+                        Function::Min => sum.1.min(part.1),
+                        Function::Max => sum.1.max(part.1),
+                        _ => sum.1 + part.1,
+                    };
+                }
+                same
+            });
+        }
+    }
+
     /// Number of values.
     pub(crate) fn len(&self) -> usize {
         self.rows.values().map(Vec::len).sum()

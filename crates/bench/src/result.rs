@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::latency::{Latency, Percentiles};
 use crate::load::{Load, Outcome};
+use crate::query::KindResult;
 use crate::server::{DiskUse, Reading};
 use crate::track::Track;
 use crate::verify::Verdict;
@@ -29,6 +30,8 @@ pub(crate) struct LoadResult {
     pub(crate) write: Write,
     pub(crate) client: ClientCost,
     pub(crate) server: Option<ServerCost>,
+    /// What was asked between the writes.
+    pub(crate) reads: Vec<KindResult>,
     /// What came back when everything was asked for again.
     pub(crate) verification: Option<Verdict>,
     pub(crate) tracks: Vec<Track>,
@@ -121,6 +124,7 @@ impl LoadResult {
             client: ClientCost::new(outcome, write.points_sent),
             server: ServerCost::new(observed, write.points_acked),
             write,
+            reads: Vec::new(),
             verification: None,
             tracks: outcome.tracks.clone(),
         }
@@ -128,7 +132,9 @@ impl LoadResult {
 
     /// Whether everything was accepted and, where asked for, came back right.
     pub(crate) fn is_right(&self) -> bool {
-        self.write.errors.is_empty() && self.verification.as_ref().is_none_or(Verdict::is_right)
+        self.write.errors.is_empty()
+            && self.reads.iter().all(KindResult::is_right)
+            && self.verification.as_ref().is_none_or(Verdict::is_right)
     }
 
     /// Lines for people.
@@ -165,6 +171,7 @@ impl LoadResult {
         rows.extend(
             write.errors.iter().map(|(what, count)| ("error", format!("{count} x {what}"))),
         );
+        rows.extend(self.reads.iter().map(|read| ("read", read.line())));
         rows.extend(self.verification.as_ref().map(|verdict| ("verified", verdict.line())));
         if let Some(why) = &self.client.limited {
             rows.push(("verdict", format!("client-limited: {why}")));

@@ -8,22 +8,28 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 
 use crate::args::{
-    Args, CalibrateArgs, Command, DataArgs, GenerateArgs, LoadArgs, PaceName, QueryArgs, ServerArgs,
+    Args, CalibrateArgs, Command, DataArgs, ExpArgs, GenerateArgs, LoadArgs, PaceName, QueryArgs,
+    ReportArgs, ServerArgs,
 };
 use crate::catalogue::Kind;
 use crate::cursor::Share;
+use crate::dialect::Dialect;
 use crate::disorder::{Disorder, Shuffle};
 use crate::encode::{Encoder, Format, Precision};
+use crate::exp;
 use crate::feed::Feed;
 use crate::fleet::{Fleet, Shape};
 use crate::http::Client;
 use crate::load::{Load, Outcome, fill};
+use crate::mix::{self, Reads};
 use crate::oracle::Oracle;
 use crate::pace::Pace;
 use crate::query::{KindResult, Stream};
+use crate::report::{Report, SCHEMA_VERSION, compare};
 use crate::result::{LoadResult, Observed};
 use crate::server::{Watched, thread_cpu_ns};
 use crate::sink;
+use crate::site::Site;
 use crate::target::Target;
 use crate::verify::verify;
 
@@ -32,6 +38,8 @@ pub(crate) fn run(args: Args) -> io::Result<bool> {
     match args.command {
         Command::Load(args) => load(&args),
         Command::Query(args) => query(&args),
+        Command::Exp(args) => experiment(&args),
+        Command::Report(args) => report(&args),
         Command::Generate(args) => generate(&args).map(|()| true),
         Command::Calibrate(args) => calibrate(&args).map(|()| true),
     }
@@ -42,8 +50,8 @@ fn load(args: &LoadArgs) -> io::Result<bool> {
     let load = plan_load(args, &fleet)?;
     let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
     let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
-    if let Some((samples, dialect)) = args.verify.zip(load.target.dialect()) {
-        let address = query_address(&args.server);
+    let address = query_address(&args.server);
+    if let Some((samples, dialect)) = args.verify.zip(dialect(&args.server)) {
         result.verification = Some(verify(&load, &outcome, &address, dialect, samples));
     }
     if let Some(path) = &args.json {
@@ -62,7 +70,7 @@ pub(crate) fn measure(
     settle_max: Duration,
 ) -> io::Result<(LoadResult, Outcome)> {
     let (before, disk_before) = (watched.reading(), watched.disk_use());
-    let outcome = load.run(watched)?;
+    let mut outcome = load.run(watched)?;
     let loaded = watched.reading();
     let begin = Instant::now();
     for (method, path) in load.target.conclusion() {
@@ -73,7 +81,9 @@ pub(crate) fn measure(
     let settle_s = begin.elapsed().as_secs_f64();
     let disk = watched.disk_use();
     let observed = Observed { before, loaded, settled, settle_s, disk_before, disk };
-    Ok((LoadResult::new(load, &outcome, &observed), outcome))
+    let mut result = LoadResult::new(load, &outcome, &observed);
+    result.reads = mix::results(load, &mut outcome);
+    Ok((result, outcome))
 }
 
 fn query(args: &QueryArgs) -> io::Result<bool> {
@@ -88,7 +98,7 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
         end_step: steps.end,
     };
     let none = || io::Error::other("this target answers no questions");
-    let dialect = args.server.target.dialect().ok_or_else(none)?;
+    let dialect = dialect(&args.server).ok_or_else(none)?;
     let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
     let kinds = if args.kinds.is_empty() { Kind::value_variants() } else { &args.kinds };
     let pace = match args.rate {
@@ -106,6 +116,7 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
             count: args.count,
             limit: Duration::from_secs_f64(args.seconds),
             pace,
+            other: None,
             judged: args.check,
         };
         let result = stream.run(&watched)?;
@@ -118,6 +129,49 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
         write_json(path, &results)?;
     }
     Ok(results.iter().all(KindResult::is_right))
+}
+
+fn experiment(args: &ExpArgs) -> io::Result<bool> {
+    let site = |text: &String| Site::parse(text).map_err(io::Error::other);
+    let mut first = site(&args.target)?;
+    first.watched.pid = args.pid.or(first.watched.pid);
+    first.watched.data_dir = args.data_dir.clone().or(first.watched.data_dir);
+    let mut sites = vec![first];
+    for peer in &args.peers {
+        sites.push(site(peer)?);
+    }
+    exp::run(exp::Plan {
+        name: args.name,
+        sites,
+        short: args.short,
+        scale_down: args.scale_down.max(1.0),
+        cell_seconds: args.cell_seconds,
+        seed: args.seed,
+        out: args.out.clone(),
+    })
+}
+
+fn report(args: &ReportArgs) -> io::Result<bool> {
+    let mut reports = Vec::new();
+    for path in &args.files {
+        let at = |error: String| io::Error::other(format!("{}: {error}", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| at(error.to_string()))?;
+        let report: Report =
+            serde_json::from_str(&text).map_err(|error| at(format!("no report.json: {error}")))?;
+        if report.schema_version != SCHEMA_VERSION {
+            return Err(at(format!("schema {} is not known here", report.schema_version)));
+        }
+        reports.push((path.display().to_string(), report));
+    }
+    let compared = match reports.as_slice() {
+        [(_, one)] => one.clone(),
+        several => compare(several),
+    };
+    io::stdout().write_all(compared.markdown().as_bytes())?;
+    if let Some(dir) = &args.out {
+        compared.write(dir)?;
+    }
+    Ok(compared.right)
 }
 
 /// HOST:PORT without what people put around it.
@@ -175,8 +229,26 @@ fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
         pace,
         limit: args.seconds.map(Duration::from_secs_f64),
         ack: args.ack.clone(),
+        reads: reads(args),
         progress: !args.quiet,
     })
+}
+
+/// The language that the command line chose, or the target's own.
+fn dialect(server: &ServerArgs) -> Option<Dialect> {
+    server.ask.or_else(|| server.target.dialect_at(&query_address(server)))
+}
+
+fn reads(args: &LoadArgs) -> Option<Reads> {
+    if args.reads_per_write == 0.0 {
+        return None;
+    }
+    let dialect = dialect(&args.server)?;
+    let address = query_address(&args.server);
+    let kinds =
+        if args.read_kinds.is_empty() { Kind::DEVICE.to_vec() } else { args.read_kinds.clone() };
+    let per_write = args.reads_per_write;
+    Some(Reads { dialect, address, kinds, per_write })
 }
 
 /// The door's unit, unless times would lose digits in it.
@@ -204,6 +276,7 @@ fn disorder(data: &DataArgs, fleet: &Fleet) -> io::Result<Disorder> {
         delay: data.delay,
         repeated: data.repeat,
         gaps: data.gaps,
+        only_gaps: false,
         missing_fields: data.missing_fields,
     };
     if disorder.shuffle == Shuffle::Series && !(disorder.is_tidy() && fleet.separable()) {
@@ -269,6 +342,7 @@ fn calibrate(args: &CalibrateArgs) -> io::Result<()> {
             pace: Pace::Closed { think_ms: 0 },
             limit: Some(Duration::from_secs_f64(args.seconds)),
             ack: None,
+            reads: None,
             progress: false,
         };
         let (result, _) = measure(&load, &Watched::default(), Duration::ZERO)?;

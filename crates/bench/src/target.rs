@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::dialect::Dialect;
 use crate::encode::{Format, Precision};
+use crate::http::Client;
 
 /// A server kind and one of its doors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -61,7 +62,7 @@ impl Target {
         let http = |format, precision, path| Door { format, precision, path: Some(path) };
         let stream = |format, precision| Door { format, precision, path: None };
         match self {
-            Target::FoliotInflux | Target::Influx => http(Format::Lines, Ns, "/write?db=bench"),
+            Target::FoliotInflux | Target::Influx => http(Format::Lines, Ns, "/write?db=default"),
             Target::Victoriametrics | Target::Questdb => http(Format::Lines, Ns, "/write"),
             Target::Null => http(Format::Lines, Ns, "/write"),
             Target::Ticktock => http(Format::Lines, Ns, "/api/write"),
@@ -75,8 +76,19 @@ impl Target {
         }
     }
 
-    /// How this target is asked; none for the sinks.
-    pub(crate) fn dialect(self) -> Option<Dialect> {
+    /// How this target is asked; none for the sinks. A Foliot that does not speak InfluxQL is
+    /// asked in OpenTSDB's language, which reads the same data.
+    pub(crate) fn dialect_at(self, address: &str) -> Option<Dialect> {
+        let dialect = self.dialect()?;
+        let foliot = matches!(self, Target::FoliotInflux | Target::FoliotTcp);
+        let absent = || {
+            let reply = Client::new(address).get("/query?q=SHOW%20DATABASES");
+            reply.is_ok_and(|reply| reply.status == 404)
+        };
+        Some(if foliot && absent() { Dialect::OpenTsdb } else { dialect })
+    }
+
+    fn dialect(self) -> Option<Dialect> {
         match self {
             Target::FoliotInflux | Target::Influx | Target::FoliotTcp => Some(Dialect::InfluxQl),
             Target::FoliotPut | Target::FoliotJson => Some(Dialect::OpenTsdb),
@@ -103,7 +115,7 @@ impl Target {
     /// (method, path) of requests to make before the first write.
     pub(crate) fn preparation(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Target::Influx => &[("POST", "/query?q=CREATE%20DATABASE%20bench")],
+            Target::Influx => &[("POST", "/query?q=CREATE%20DATABASE%20%22default%22")],
             _ => &[],
         }
     }

@@ -276,6 +276,7 @@ fn load<'a>(fleet: &'a Fleet, address: String, pace: Pace, seconds: f64) -> Load
         pace,
         limit: Some(Duration::from_secs_f64(seconds)),
         ack: None,
+        reads: None,
         progress: false,
     }
 }

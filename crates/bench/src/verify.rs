@@ -86,38 +86,45 @@ pub(crate) fn verify(
     dialect: Dialect,
     samples: u64,
 ) -> Verdict {
-    let mut client = Client::new(address);
-    let mut verdict = Verdict::default();
-    if !is_whole(load, outcome) {
-        check_bounds(load, outcome, dialect, &mut client, &mut verdict);
-        return verdict;
+    if is_whole(load, outcome) {
+        return verify_whole(&load.oracle(), address, dialect, samples);
     }
-    verdict.exact = true;
-    let oracle = load.oracle();
-    let picked: Vec<u64> = {
-        let count = load.fleet.shape.sources;
-        let mut picked: Vec<u64> =
-            (0..samples.min(count)).map(|at| permute(at, count, load.fleet.shape.seed)).collect();
-        picked.sort_unstable();
-        picked
-    };
-    for table in 0..load.fleet.tables.len() {
+    let mut verdict = Verdict::default();
+    check_bounds(load, outcome, dialect, &mut Client::new(address), &mut verdict);
+    verdict
+}
+
+/// Asks `address` for everything that the oracle knows.
+pub(crate) fn verify_whole(
+    oracle: &Oracle<'_>,
+    address: &str,
+    dialect: Dialect,
+    samples: u64,
+) -> Verdict {
+    let fleet = oracle.fleet;
+    let mut client = Client::new(address);
+    let mut verdict = Verdict { exact: true, ..Verdict::default() };
+    let count = fleet.shape.sources;
+    let picked = (0..samples.min(count)).map(|at| permute(at, count, fleet.shape.seed));
+    let mut picked: Vec<u64> = picked.collect();
+    picked.sort_unstable();
+    for table in 0..fleet.tables.len() {
         for function in [Function::Count, Function::Sum] {
-            let question = aggregate(load, table, Sources::All, function, false);
-            check(&oracle, dialect, &mut client, &question, &mut verdict, true);
+            let question = aggregate(oracle, table, Sources::All, function, false);
+            check(oracle, dialect, &mut client, &question, &mut verdict, true);
             for some in picked.chunks(SOURCES_PER_QUESTION) {
                 let sources = Sources::These(some.to_vec());
-                let question = aggregate(load, table, sources, function, true);
-                check(&oracle, dialect, &mut client, &question, &mut verdict, false);
+                let question = aggregate(oracle, table, sources, function, true);
+                check(oracle, dialect, &mut client, &question, &mut verdict, false);
             }
         }
         for source in picked.iter().take(SOURCES_IN_FULL) {
-            let mut question =
-                aggregate(load, table, Sources::These(vec![*source]), Function::Count, true);
-            let steps = STEPS_IN_FULL as i64 * load.fleet.shape.interval_ms;
+            let source = Sources::These(vec![*source]);
+            let mut question = aggregate(oracle, table, source, Function::Count, true);
+            let steps = STEPS_IN_FULL as i64 * fleet.shape.interval_ms;
             question.from_ms = question.from_ms.max(question.to_ms - steps);
             question.ask = Ask::Samples { descending: false, above: None };
-            check(&oracle, dialect, &mut client, &question, &mut verdict, false);
+            check(oracle, dialect, &mut client, &question, &mut verdict, false);
         }
     }
     verdict
@@ -130,19 +137,19 @@ fn is_whole(load: &Load<'_>, outcome: &Outcome) -> bool {
 }
 
 fn aggregate(
-    load: &Load<'_>,
+    oracle: &Oracle<'_>,
     table: usize,
     sources: Sources,
     function: Function,
     per_series: bool,
 ) -> Question {
-    let fields = load.fleet.tables.get(table).map_or(0, |table| table.fields.len());
+    let fields = oracle.fleet.tables.get(table).map_or(0, |table| table.fields.len());
     Question {
         table,
         fields: (0..fields).collect(),
         sources,
-        from_ms: load.fleet.time_ms(load.steps.start),
-        to_ms: load.fleet.time_ms(load.steps.end),
+        from_ms: oracle.fleet.time_ms(oracle.first_step),
+        to_ms: oracle.fleet.time_ms(oracle.end_step),
         ask: Ask::Aggregate { function, per_series, bucket_ms: None },
     }
 }
@@ -185,14 +192,13 @@ fn check_bounds(
     verdict: &mut Verdict,
 ) {
     for table in 0..load.fleet.tables.len() {
-        let mut question = aggregate(load, table, Sources::All, Function::Count, false);
-        // Late rows may carry any time of the load.
-        question.from_ms = load.fleet.time_ms(0);
+        let (bounds, end_step) = bounds(load, outcome, table);
+        let oracle = Oracle { end_step, ..load.oracle() };
+        let question = aggregate(&oracle, table, Sources::All, Function::Count, false);
         let Some(requests) = dialect.requests(load.fleet, &question) else {
             verdict.not_asked += 1;
             continue;
         };
-        let bounds = bounds(load, outcome, table);
         thread::sleep(Duration::from_secs(1));
         let checked = dialect.ask(load.fleet, client, &question, &requests).and_then(|answer| {
             bounds.iter().enumerate().try_for_each(|(field, bound)| within(&answer, field, *bound))
@@ -210,16 +216,19 @@ fn within(answer: &Answer, field: usize, (acked, sent): (u64, u64)) -> Result<()
     }
 }
 
-/// Per field of `table`: samples that were acknowledged, and that were sent.
-fn bounds(load: &Load<'_>, outcome: &Outcome, table: usize) -> Vec<(u64, u64)> {
+/// Per field of `table`: samples that were acknowledged, and that were sent. Beside them the step
+/// after the last that was sent.
+fn bounds(load: &Load<'_>, outcome: &Outcome, table: usize) -> (Vec<(u64, u64)>, u64) {
     let fields = load.fleet.tables.get(table).map_or(0, |table| table.fields.len());
     let mut bounds = vec![(0, 0); fields];
+    let mut end_step = load.steps.start;
     for (at, sent) in outcome.connections.iter().enumerate() {
         let mut feed = load.feed(at as u64);
         feed.truncate(sent.requests);
         for request in 0..sent.requests {
             let failed = sent.failed.binary_search(&request).is_ok();
             feed.request(|row| {
+                end_step = end_step.max(row.step + 1);
                 if row.table != table || row.again {
                     return;
                 }
@@ -231,5 +240,5 @@ fn bounds(load: &Load<'_>, outcome: &Outcome, table: usize) -> Vec<(u64, u64)> {
             });
         }
     }
-    bounds
+    (bounds, end_step)
 }

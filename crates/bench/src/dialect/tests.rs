@@ -34,7 +34,7 @@ fn influxql_is_asked_in_its_own_words() {
         .unwrap();
     assert_eq!(
         plain(&requests[0].path),
-        "/query?db=bench&epoch=ms&q=SELECT max(\"usage_user\") AS f0 FROM \"cpu\" WHERE \
+        "/query?db=default&epoch=ms&q=SELECT max(\"usage_user\") AS f0 FROM \"cpu\" WHERE \
          time >= 1767225600000ms AND time < 1767225720000ms AND \
          (\"hostname\" = 'host_3' OR \"hostname\" = 'host_5') \
          GROUP BY time(60000ms), \"hostname\" fill(none)"

@@ -1,0 +1,145 @@
+//! CPU scaling (TickTockDB's report on one to four vCPU): 200 clients, each with one device of ten
+//! sensors, twenty rows a request, nine writes to one read, back to back. Streams without replies
+//! and acknowledged HTTP stand in tables of their own.
+
+use std::io;
+
+use super::{Cell, Run, small_box, thousands, write_cells, write_table};
+use crate::profile::Profile;
+use crate::query::KindResult;
+use crate::report::{Plot, Table};
+use crate::site::Style;
+
+const CLIENTS: u64 = 200;
+const CORES_MAX: usize = 4;
+
+pub(super) fn run(run: &mut Run) -> io::Result<()> {
+    let sites = run.plan.sites.clone();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let repetitions = run.pick(1, 3);
+    for (style, heading, reads_per_write) in [
+        (Style::Lines, "Acknowledged HTTP, nine writes to one read", 1.0 / 9.0),
+        (Style::Stream, "Streams without replies, writes only", 0.0),
+    ] {
+        let columns = ["cores", "server", "ratio to one core", "slowest / fastest client"];
+        let mut table = write_table(heading, &columns);
+        let mut latencies = Table::new(
+            &format!("{heading}: latency in ms"),
+            &[
+                "server, cores, operation",
+                "mean",
+                "p50",
+                "p75",
+                "p90",
+                "p95",
+                "p99",
+                "p99.9",
+                "checked / wrong",
+            ],
+        );
+        let mut plot = Plot::lines(&format!("{heading}: scaling"), "cores", "values/s");
+        let mut notes = Vec::new();
+        for site in &sites {
+            let mut line = Vec::new();
+            for count in 1..=cores.min(CORES_MAX) {
+                let bound = site.bind_to_cores(count);
+                if bound.is_err() && count < cores.min(CORES_MAX) {
+                    continue;
+                }
+                let mut best: Option<crate::result::LoadResult> = None;
+                for _ in 0..repetitions {
+                    let fleet = run.fleet(Profile::Iotdb, CLIENTS, 10);
+                    let cell = Cell {
+                        style,
+                        connections: CLIENTS,
+                        batch: 20,
+                        block: 20,
+                        steps: 0..u64::MAX,
+                        limit: Some(run.seconds(5.0, 30.0)),
+                        reads_per_write,
+                        ..Cell::default()
+                    };
+                    let Some(result) = run.load(site, &fleet, &cell)? else { break };
+                    let better = |best: &crate::result::LoadResult| {
+                        best.write.points_per_s < result.write.points_per_s
+                    };
+                    if best.as_ref().is_none_or(better) {
+                        best = Some(result);
+                    }
+                }
+                let Some(result) = best else { break };
+                let rate = result.write.points_per_s;
+                let one = line.first().map_or(rate, |(_, rate)| *rate);
+                line.push((count as f64, rate));
+                let (slowest, fastest) = result.write.connection_points;
+                let mut cells = vec![
+                    count.to_string(),
+                    site.name.clone(),
+                    format!("{:.2}", rate / one),
+                    format!("{:.2}", slowest as f64 / (fastest as f64).max(1.0)),
+                ];
+                cells.extend(write_cells(&result));
+                table.row(cells);
+                operations(&format!("{}, {count}", site.name), &result, &mut latencies);
+                if let Err(why) = bound {
+                    notes.push((format!("{}: cores not limited: {why}", site.name), None));
+                }
+                notes.push((format!("{}, {count} cores", site.name), Some(result)));
+            }
+            if line.len() > 1 {
+                plot.line(&site.name, line);
+            }
+        }
+        small_box::all_cores(&sites);
+        if style == Style::Stream {
+            references(&mut table);
+        }
+        let section = run.report.section(heading);
+        section.say(format!("{CLIENTS} connections, one device each, 200 values a request; best of {repetitions} run(s) per cell. The client shares the machine's cores with the server, so its share of the CPU bounds what the last core can add."));
+        for (what, result) in &notes {
+            match result {
+                Some(result) => Run::faults(section, what, result),
+                None => section.say(what.clone()),
+            }
+        }
+        section.tables.push(table);
+        section.tables.push(latencies);
+        if plot.lines.iter().any(|line| line.points.len() > 1) {
+            section.plots.push(plot);
+        }
+    }
+    Ok(())
+}
+
+/// Rows of the latency table: the write and each kind of read.
+fn operations(name: &str, result: &crate::result::LoadResult, table: &mut Table) {
+    let mut row = |operation: String, p: &crate::latency::Percentiles, checked: String| {
+        let mut cells = vec![format!("{name}, {operation}")];
+        let values = [p.mean_ms, p.p50_ms, p.p75_ms, p.p90_ms, p.p95_ms, p.p99_ms, p.p999_ms];
+        cells.extend(values.iter().map(|ms| format!("{ms:.2}")));
+        cells.push(checked);
+        table.row(cells);
+    };
+    let verdict = result.verification.as_ref();
+    let checked = verdict.map_or("-".into(), |v| format!("{} / {}", v.values, v.wrong));
+    row("write".into(), &result.write.service_time, checked);
+    let name_of = |read: &KindResult| {
+        let name = serde_json::to_value(read.kind).unwrap_or_default();
+        name.as_str().unwrap_or_default().to_owned()
+    };
+    for read in result.reads.iter().filter(|read| read.asked > 0) {
+        row(name_of(read), &read.service_time, format!("{} / {}", read.judged, read.wrong));
+    }
+}
+
+/// The document's throughput.
+fn references(table: &mut Table) {
+    let rows = [(1, 2_623_767.0), (2, 3_262_576.0), (3, 4_890_237.0), (4, 6_202_833.0)];
+    for (cores, rate) in rows {
+        let ratio = format!("{:.2}", rate / 2_623_767.0);
+        let (cores, rate) = (cores.to_string(), thousands(rate));
+        let mut cells = vec![cores.as_str(), "TickTockDB 0.4.0-beta", &ratio, "-", &rate];
+        cells.extend(["-"; 8]);
+        table.reference("seed 001, Ryzen 5600H", &cells);
+    }
+}

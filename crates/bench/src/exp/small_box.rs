@@ -1,0 +1,94 @@
+//! A small box (TickTockDB's report on a Raspberry Pi Zero W against InfluxDB): one core, 512 MB,
+//! one to nine clients that each own a device with ten sensors, ten rows a request; first only
+//! writing, then half reading; and with half of the rows late, which the original's configuration
+//! claims but does not switch on.
+
+use std::io;
+
+use super::{Cell, Run, thousands, write_cells, write_table};
+use crate::disorder::Disorder;
+use crate::profile::Profile;
+use crate::report::Plot;
+use crate::site::Site;
+
+const CLIENTS: [u64; 5] = [1, 3, 5, 7, 9];
+
+/// Variants: heading, reads per write, share of late rows.
+const VARIANTS: [(&str, f64, f64); 3] = [
+    ("Write only", 0.0, 0.0),
+    ("Half writes, half reads", 1.0, 0.0),
+    ("Write only, half of the rows late", 0.0, 0.5),
+];
+
+pub(super) fn run(run: &mut Run) -> io::Result<()> {
+    let sites = run.plan.sites.clone();
+    let limits: Vec<String> = sites.iter().map(one_core).collect();
+    for (at, (heading, reads_per_write, late)) in VARIANTS.into_iter().enumerate() {
+        let mut table = write_table(heading, &["clients", "server", "reads/s"]);
+        let mut bars = Plot::bars(&format!("{heading}: values per second"), "values/s");
+        let mut notes = Vec::new();
+        for site in &sites {
+            let mut rates = Vec::new();
+            for clients in CLIENTS {
+                let fleet = run.fleet(Profile::Iotdb, clients, 10);
+                let disorder = Disorder { late, late_steps_max: 1000, ..Disorder::default() };
+                let cell = Cell {
+                    connections: clients,
+                    batch: 10,
+                    block: 10,
+                    steps: 0..u64::MAX,
+                    disorder,
+                    limit: Some(run.seconds(3.0, 60.0)),
+                    reads_per_write,
+                    verify: Some(9),
+                    ..Cell::default()
+                };
+                let Some(result) = run.load(site, &fleet, &cell)? else { continue };
+                let reads: f64 = result.reads.iter().map(|read| read.per_second).sum();
+                let mut cells = vec![clients.to_string(), site.name.clone(), thousands(reads)];
+                cells.extend(write_cells(&result));
+                table.row(cells);
+                rates.push((clients.to_string(), result.write.points_per_s));
+                notes.push((format!("{}, {clients} clients", site.name), result));
+            }
+            bars.bar(&site.name, rates);
+        }
+        let reference = |rate, mean| {
+            ["5", "TickTockDB 0.3.8", "-", rate, "-", mean, "-", "-", "-", "-", "-", "-"]
+        };
+        match at {
+            0 => table.reference("seed 002, ARMv6 1 GHz", &reference("58 000", "< 1")),
+            1 => table.reference("seed 002, ARMv6 1 GHz", &reference("22 000", "-")),
+            _ => {}
+        }
+        let section = run.report.section(heading);
+        if at == 0 {
+            section.say("A core of this machine is not that hardware: compare servers, not with the reference rows.");
+            limits.iter().for_each(|limit| section.say(limit.clone()));
+        }
+        for (what, result) in &notes {
+            Run::faults(section, what, result);
+        }
+        section.tables.push(table);
+        section.plots.push(bars);
+    }
+    all_cores(&sites);
+    Ok(())
+}
+
+/// Binds a server to one core; says in words what came of it.
+fn one_core(site: &Site) -> String {
+    match site.bind_to_cores(1) {
+        Ok(()) => format!("{}: bound to one core; memory not limited by this tool.", site.name),
+        Err(why) => format!("{}: limit of one core not applied: {why}.", site.name),
+    }
+}
+
+/// Gives servers their cores back, as far as they were taken.
+pub(super) fn all_cores(sites: &[Site]) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for site in sites {
+        // Where binding failed before it fails again, and the report already says so.
+        let _ = site.bind_to_cores(cores);
+    }
+}

@@ -1,0 +1,145 @@
+//! Verification of everything: each door that takes data, each disorder of delivery and each kind
+//! of question, on data small enough to check every answer.
+
+use std::io;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::{Cell, Run};
+use crate::catalogue::Kind;
+use crate::disorder::{Delay, Disorder, Shuffle};
+use crate::oracle::Oracle;
+use crate::pace::Pace;
+use crate::profile::Profile;
+use crate::query::Stream;
+use crate::report::Table;
+use crate::site::Style;
+
+const STYLES: [(Style, &str); 4] = [
+    (Style::Lines, "lines over HTTP"),
+    (Style::Stream, "lines over TCP"),
+    (Style::Put, "telnet put"),
+    (Style::Json, "OpenTSDB JSON"),
+];
+
+const SOURCES: u64 = 12;
+const STEPS: u64 = 400;
+
+pub(super) fn run(run: &mut Run) -> io::Result<()> {
+    let sites = run.plan.sites.clone();
+    let columns =
+        ["server, door, data, disorder", "values sent", "values checked", "wrong", "errors"];
+    let mut loads = Table::new("Everything asked back", &columns);
+    let columns = ["server, door, kind", "asked", "judged", "wrong", "errors", "p50 ms", "p99 ms"];
+    let mut questions = Table::new("Kinds of questions", &columns);
+    let mut faults = Vec::new();
+    for site in &sites {
+        for (style, door) in STYLES {
+            let Some(target) = site.kind.target(style) else { continue };
+            for (profile, disorder, what) in cases() {
+                let fleet = run.fleet(profile, SOURCES, profile.fields().min(60));
+                if disorder.shuffle == Shuffle::Series && !fleet.separable() {
+                    continue;
+                }
+                let cell = Cell {
+                    style,
+                    connections: 3,
+                    batch: 97,
+                    steps: 0..STEPS,
+                    disorder,
+                    verify: Some(SOURCES),
+                    settle: false,
+                    ..Cell::default()
+                };
+                let Some(result) = run.load(site, &fleet, &cell)? else { continue };
+                let verdict = result.verification.clone().unwrap_or_default();
+                loads.row(vec![
+                    format!("{}, {door}, {profile:?}, {what}", site.name),
+                    result.write.points_sent.to_string(),
+                    verdict.values.to_string(),
+                    verdict.wrong.to_string(),
+                    result.write.errors.values().sum::<u64>().to_string(),
+                ]);
+                let name = format!("{}, {door}, {profile:?}, {what}", site.name);
+                let tidy_cpu = profile == Profile::TsbsCpu && disorder.shuffle == Shuffle::None;
+                if let (true, Some(dialect)) = (tidy_cpu, target.dialect_at(&site.query_address)) {
+                    let oracle = Oracle {
+                        fleet: &fleet,
+                        disorder,
+                        first_source: 0,
+                        end_source: SOURCES,
+                        first_step: 0,
+                        end_step: STEPS,
+                    };
+                    for kind in Kind::value_variants() {
+                        let stream = Stream {
+                            oracle,
+                            dialect,
+                            address: site.query_address.clone(),
+                            kind: *kind,
+                            other: None,
+                            connections: 2,
+                            count: run.pick(6, 100),
+                            limit: Duration::from_secs(10),
+                            pace: Pace::Closed { think_ms: 0 },
+                            judged: run.pick(6, 100),
+                        };
+                        let asked = stream.run(&site.watched)?;
+                        run.report.right &= asked.is_right();
+                        questions.row(row(&name, *kind, &asked));
+                        let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
+                        faults.extend(wrong.map(|wrong| format!("{name}, {kind:?}: {wrong}")));
+                    }
+                }
+                let wrong = verdict.described.iter().chain(result.write.errors.keys());
+                faults.extend(wrong.map(|wrong| format!("{name}: {wrong}")));
+            }
+        }
+    }
+    let section = run.report.section("Verification");
+    section.say(format!(
+        "{SOURCES} sources, {STEPS} steps, three connections, 97 lines a request. Counts and sums \
+         of every series and all samples of some are compared with the generator; late, repeated \
+         and missing rows are known to it. A kind that a language cannot ask shows n/a."
+    ));
+    faults.into_iter().take(30).for_each(|fault| section.say(fault));
+    section.tables.push(loads);
+    section.tables.push(questions);
+    Ok(())
+}
+
+/// (data, disorder, its name)
+fn cases() -> Vec<(Profile, Disorder, &'static str)> {
+    let tidy = Disorder::default();
+    let late = Disorder { late: 0.5, late_steps_max: 60, ..tidy };
+    let poisson = Disorder { delay: Delay::Poisson, late_steps_max: 300, ..late };
+    let torn = Disorder { repeated: 0.1, gaps: 0.1, missing_fields: 0.2, ..tidy };
+    let all = Disorder { shuffle: Shuffle::Sources, repeated: 0.1, gaps: 0.1, ..late };
+    vec![
+        (Profile::TsbsCpu, tidy, "tidy"),
+        (Profile::TsbsCpu, late, "half late"),
+        (Profile::TsbsCpu, all, "late, repeated, gaps, shuffled"),
+        (Profile::TsbsCpu, Disorder { shuffle: Shuffle::Series, ..tidy }, "series shuffled"),
+        (Profile::TsbsDevops, tidy, "tidy"),
+        (Profile::TsbsIot, torn, "repeated, gaps, missing fields"),
+        (Profile::Iotdb, poisson, "half late, Poisson"),
+        (Profile::Wind, tidy, "tidy"),
+        (Profile::Churn, torn, "repeated, gaps, missing fields"),
+        (Profile::Sparse, late, "half late"),
+    ]
+}
+
+fn row(name: &str, kind: Kind, asked: &crate::query::KindResult) -> Vec<String> {
+    let kind = kind.to_possible_value().map_or(String::new(), |kind| kind.get_name().to_owned());
+    let mut cells = vec![format!("{name}, {kind}")];
+    if !asked.supported {
+        cells.extend(["n/a"; 6].map(str::to_owned));
+        return cells;
+    }
+    let errors: u64 = asked.errors.values().sum();
+    cells.extend([asked.asked, asked.judged, asked.wrong, errors].map(|count| count.to_string()));
+    let time = &asked.service_time;
+    cells.extend([time.p50_ms, time.p99_ms].map(|ms| format!("{ms:.2}")));
+    cells
+}

@@ -1,0 +1,112 @@
+//! Reads between writes: a connection that writes also asks, in a fixed proportion, about what it
+//! has itself written and seen acknowledged. Such answers can be judged exactly although data are
+//! still flowing.
+
+use serde::Serialize;
+
+use crate::catalogue::Kind;
+use crate::dialect::Dialect;
+use crate::feed::Feed;
+use crate::http::Client;
+use crate::load::Load;
+use crate::oracle::Oracle;
+use crate::query::{Asked, Kept, KindResult};
+use crate::random::{Draws, Purpose};
+
+/// Answers that each connection keeps for judging, per kind.
+const JUDGED_PER_KIND: usize = 2;
+
+/// What a writing connection asks.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Reads {
+    pub(crate) dialect: Dialect,
+    pub(crate) address: String,
+    /// Asked in turns.
+    pub(crate) kinds: Vec<Kind>,
+    /// Questions per write request.
+    pub(crate) per_write: f64,
+}
+
+/// The reads of one connection.
+pub(crate) struct Reader<'a> {
+    load: &'a Load<'a>,
+    reads: &'a Reads,
+    connection: u64,
+    client: Client,
+    credit: f64,
+    number: u64,
+    asked: Vec<Asked>,
+}
+
+impl<'a> Reader<'a> {
+    /// The reader of a connection, if its load reads at all.
+    pub(crate) fn of(load: &'a Load<'a>, connection: u64) -> Option<Reader<'a>> {
+        let reads = load.reads.as_ref().filter(|reads| !reads.kinds.is_empty())?;
+        Some(Reader {
+            load,
+            reads,
+            connection,
+            client: Client::new(&reads.address),
+            credit: 0.0,
+            number: 0,
+            asked: reads.kinds.iter().map(|_| Asked::new()).collect(),
+        })
+    }
+
+    /// Called after an acknowledged write: asks when it is time to.
+    pub(crate) fn after_write(&mut self, feed: &Feed<'_>) {
+        self.credit += self.reads.per_write;
+        let end_step = feed.complete_step();
+        let share = self.load.share(self.connection);
+        while self.credit >= 1.0 && end_step > share.steps.start {
+            self.credit -= 1.0;
+            let turn = (self.number % self.reads.kinds.len() as u64) as usize;
+            self.number += 1;
+            let oracle = Oracle {
+                first_source: share.sources.start,
+                end_source: share.sources.end,
+                end_step,
+                ..self.load.oracle()
+            };
+            let seed = self.load.fleet.shape.seed;
+            let lane = 1 << 40 | self.connection;
+            let mut draws = Draws::at(seed, Purpose::Questions, lane, self.number);
+            let (Some(kind), Some(asked)) = (self.reads.kinds.get(turn), self.asked.get_mut(turn))
+            else {
+                return;
+            };
+            let question = kind.question(&oracle, &mut draws);
+            let keep = asked.kept.len() < JUDGED_PER_KIND && self.load.disorder.is_tidy();
+            let moving = self.load.block;
+            asked.ask(&oracle, self.reads.dialect, &mut self.client, question, None, keep, moving);
+        }
+        // Questions that could not be asked yet do not pile up.
+        self.credit = self.credit.min(1.0);
+    }
+
+    /// What was asked, per kind.
+    pub(crate) fn finish(self) -> Vec<Asked> {
+        self.asked
+    }
+}
+
+/// Adds up and judges the reads of all connections.
+pub(crate) fn results(load: &Load<'_>, outcome: &mut crate::load::Outcome) -> Vec<KindResult> {
+    let Some(reads) = &load.reads else { return Vec::new() };
+    let mut results = Vec::new();
+    for (at, kind) in reads.kinds.iter().enumerate() {
+        let mut asked: Vec<Asked> = Vec::new();
+        for connection in &mut outcome.connections {
+            if let Some(place) = connection.reads.get_mut(at) {
+                asked.push(std::mem::replace(place, Asked::new()));
+            }
+        }
+        let mut result = KindResult::of(*kind, &asked, outcome.wall, None);
+        result.supported = result.asked > 0 || reads.per_write == 0.0;
+        let kept = asked.iter().flat_map(|asked| &asked.kept);
+        let oracle = load.oracle();
+        kept.for_each(|kept: &Kept| result.judge(&oracle, reads.dialect, kept));
+        results.push(result);
+    }
+    results
+}

@@ -1,0 +1,299 @@
+//! Reports: tables, plots and words, held as data and written as JSON, CSV, Markdown and one HTML
+//! page that needs nothing else. It knows no experiment.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+mod compare;
+mod html;
+mod svg;
+
+pub(crate) use compare::compare;
+
+/// Version of report.json; grows with any change that is not an addition.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that an experiment found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) schema_version: u32,
+    pub(crate) tool_version: String,
+    pub(crate) title: String,
+    /// The command that made the report.
+    pub(crate) command: String,
+    pub(crate) machine: Vec<(String, String)>,
+    pub(crate) sections: Vec<Section>,
+    /// Whether everything was accepted and every checked answer was right.
+    pub(crate) right: bool,
+}
+
+/// A heading with what belongs under it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Section {
+    pub(crate) heading: String,
+    pub(crate) words: Vec<String>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) plots: Vec<Plot>,
+}
+
+/// A table; the first column names the row.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<TableRow>,
+}
+
+/// One row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TableRow {
+    pub(crate) cells: Vec<String>,
+    /// Where a reference figure comes from; such rows were not measured here.
+    pub(crate) source: Option<String>,
+}
+
+/// A picture.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    pub(crate) x: String,
+    pub(crate) y: String,
+    pub(crate) shape: Shape,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// How the numbers of a plot are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Shape {
+    /// Connected points.
+    Lines,
+    /// One bar per named point, grouped by x.
+    Bars,
+}
+
+/// One line or one colour of bars.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    /// (x, y); for bars x is the number of the label.
+    pub(crate) points: Vec<(f64, f64)>,
+    /// Names of the x values, for bars.
+    pub(crate) labels: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(title: &str) -> Report {
+        let words = std::env::args().collect::<Vec<_>>();
+        let command = words.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+        Report {
+            schema_version: SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            title: title.to_owned(),
+            command: format!("foliot bench {command}"),
+            machine: machine(),
+            sections: Vec::new(),
+            right: true,
+        }
+    }
+
+    /// Starts a section.
+    pub(crate) fn section(&mut self, heading: &str) -> &mut Section {
+        self.sections.push(Section { heading: heading.to_owned(), ..Section::default() });
+        let last = self.sections.len() - 1;
+        // Just pushed, so it is there.
+        #[allow(clippy::indexing_slicing, reason = "the element was pushed one line above")]
+        &mut self.sections[last]
+    }
+
+    /// Writes report.json, report.md, report.html and a CSV file per table into `dir`.
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir_all(dir)?;
+        fs::write(dir.join("report.json"), serde_json::to_string_pretty(self)? + "\n")?;
+        fs::write(dir.join("report.md"), self.markdown())?;
+        fs::write(dir.join("report.html"), html::page(self))?;
+        let tables = self.sections.iter().flat_map(|section| &section.tables);
+        for table in tables {
+            let name: String = table.name.chars().map(file_letter).collect();
+            fs::write(dir.join(format!("{}.csv", name.trim_matches('-'))), table.csv())?;
+        }
+        Ok(())
+    }
+
+    /// The report as Markdown, without its plots.
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "# {}\n\n    {}\n", self.title, self.command);
+        for (name, value) in &self.machine {
+            let _ = writeln!(out, "- {name}: {value}");
+        }
+        for section in &self.sections {
+            let _ = writeln!(out, "\n## {}", section.heading);
+            for words in &section.words {
+                let _ = writeln!(out, "\n{words}");
+            }
+            for table in &section.tables {
+                let _ = writeln!(out, "\n{}", table.markdown());
+            }
+        }
+        out
+    }
+}
+
+fn file_letter(letter: char) -> char {
+    if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' }
+}
+
+impl Section {
+    pub(crate) fn say(&mut self, words: impl Into<String>) {
+        self.words.push(words.into());
+    }
+}
+
+impl Table {
+    pub(crate) fn new(name: &str, columns: &[&str]) -> Table {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        Table { name: name.to_owned(), columns, rows: Vec::new() }
+    }
+
+    /// Adds a measured row.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(TableRow { cells, source: None });
+    }
+
+    /// Adds a row of reference figures, measured elsewhere by others.
+    pub(crate) fn reference(&mut self, source: &str, cells: &[&str]) {
+        let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
+        self.rows.push(TableRow { cells, source: Some(source.to_owned()) });
+    }
+
+    fn markdown(&self) -> String {
+        let mut out = format!("**{}**\n\n", self.name);
+        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+        out += &line(self.columns.iter().map(String::as_str).collect());
+        out += &line(self.columns.iter().map(|_| "---").collect());
+        for row in &self.rows {
+            let source = row.source.as_ref().map(|source| format!(" *({source})*"));
+            let cells = row.cells.iter().map(|cell| cell.replace('|', "\\|"));
+            let mut cells: Vec<String> = cells.collect();
+            if let (Some(first), Some(source)) = (cells.first_mut(), source) {
+                first.push_str(&source);
+            }
+            out += &line(cells.iter().map(String::as_str).collect());
+        }
+        out
+    }
+
+    /// RFC 4180.
+    fn csv(&self) -> String {
+        let quote = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
+        let line = |cells: &[String], source: &str| {
+            let cells: Vec<String> = cells.iter().map(quote).collect();
+            format!("{},{}\r\n", cells.join(","), source)
+        };
+        let mut out = line(&self.columns, "source");
+        for row in &self.rows {
+            out += &line(&row.cells, row.source.as_deref().unwrap_or("measured"));
+        }
+        out
+    }
+}
+
+impl Plot {
+    pub(crate) fn lines(title: &str, x: &str, y: &str) -> Plot {
+        let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
+        Plot { title, x, y, shape: Shape::Lines, lines: Vec::new() }
+    }
+
+    pub(crate) fn bars(title: &str, y: &str) -> Plot {
+        let (title, y) = (title.to_owned(), y.to_owned());
+        Plot { title, x: String::new(), y, shape: Shape::Bars, lines: Vec::new() }
+    }
+
+    pub(crate) fn line(&mut self, name: &str, points: Vec<(f64, f64)>) {
+        self.lines.push(Line { name: name.to_owned(), points, labels: Vec::new() });
+    }
+
+    pub(crate) fn bar(&mut self, name: &str, bars: Vec<(String, f64)>) {
+        let (labels, values): (Vec<String>, Vec<f64>) = bars.into_iter().unzip();
+        let points = values.into_iter().enumerate().map(|(at, y)| (at as f64, y)).collect();
+        self.lines.push(Line { name: name.to_owned(), points, labels });
+    }
+}
+
+/// What the figures depend on besides the servers.
+fn machine() -> Vec<(String, String)> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let after = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?.split_once(':')?.1;
+        Some(line.trim().to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut machine = vec![("cores".to_owned(), cores.to_string())];
+    machine.extend(after(&cpuinfo, "model name").map(|model| ("processor".to_owned(), model)));
+    machine
+        .extend(after(&read("/proc/meminfo"), "MemTotal").map(|size| ("memory".to_owned(), size)));
+    let kernel = read("/proc/sys/kernel/osrelease");
+    if !kernel.is_empty() {
+        machine.push(("kernel".to_owned(), kernel.trim().to_owned()));
+    }
+    let shared = "client and server share these cores unless the words below say otherwise";
+    machine.push(("note".to_owned(), shared.to_owned()));
+    machine
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn sample() -> Report {
+        let mut report = Report::new("Sample <report> & more");
+        let section = report.section("Writes");
+        section.say("Words with < and &.");
+        let mut table = Table::new("table a", &["clients", "values/s"]);
+        table.row(vec!["1".into(), "100 \"fast\"".into()]);
+        table.reference("seed 001", &["1", "90"]);
+        section.tables.push(table);
+        let mut plot = Plot::lines("rate", "s", "values/s");
+        plot.line("foliot", vec![(0.0, 0.0), (1.0, 1000.0), (2.0, 4000.0)]);
+        section.plots.push(plot);
+        let mut plot = Plot::bars("bars", "ms");
+        plot.bar("foliot", vec![("p50".into(), 1.0), ("p99".into(), 12.5)]);
+        section.plots.push(plot);
+        report
+    }
+
+    #[test]
+    fn the_page_stands_alone() {
+        let page = html::page(&sample());
+        for forbidden in ["http://", "https://", "src=", "@import", "url(", "<link"] {
+            let rest = page.replace("http://www.w3.org/2000/svg", "");
+            assert!(!rest.contains(forbidden), "{forbidden}");
+        }
+        assert!(page.contains("Sample &lt;report&gt; &amp; more"));
+        assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+        assert!(page.matches("<svg").count() >= 2);
+    }
+
+    #[test]
+    fn csv_quotes_and_names_its_sources() {
+        let report = sample();
+        assert_eq!(
+            report.sections[0].tables[0].csv(),
+            "\"clients\",\"values/s\",source\r\n\"1\",\"100 \"\"fast\"\"\",measured\r\n\
+             \"1\",\"90\",seed 001\r\n"
+        );
+    }
+
+    #[test]
+    fn reports_survive_their_json() {
+        let report = sample();
+        let text = serde_json::to_string(&report).unwrap();
+        let again: Report = serde_json::from_str(&text).unwrap();
+        assert_eq!(again.markdown(), report.markdown());
+    }
+}

@@ -1,0 +1,126 @@
+//! The report as one HTML page: style, tables and plots inside, nothing to fetch, readable in
+//! light and dark and on paper.
+
+use std::fmt::Write as _;
+
+use super::svg::{colour, svg};
+use super::{Plot, Report, Section, Table};
+
+const STYLE: &str = "\
+:root{--ink:#1c2330;--soft:#5b6576;--faint:#e4e8ee;--page:#fbfcfd;--card:#fff;--good:#1a7f4b;\
+--bad:#c0362c;--c0:#1f6feb;--c1:#e8590c;--c2:#2b8a3e;--c3:#9c36b5;--c4:#c2255c;--c5:#0b7285;\
+--c6:#a67c00;--c7:#495057}\
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--soft:#9aa4b5;--faint:#2c333f;\
+--page:#14181f;--card:#1b212a;--good:#4cc38a;--bad:#ff7a70;--c0:#6ea8fe;--c1:#ff9a5c;--c2:#69db7c;\
+--c3:#da77f2;--c4:#f783ac;--c5:#66d9e8;--c6:#ffd43b;--c7:#ced4da}}\
+*{box-sizing:border-box}\
+body{margin:0;background:var(--page);color:var(--ink);font:15px/1.55 system-ui,sans-serif}\
+main{max-width:1040px;margin:0 auto;padding:40px 20px 80px}\
+h1{font-size:30px;line-height:1.2;margin:0 0 8px;letter-spacing:-.01em}\
+h2{font-size:20px;margin:44px 0 10px}\
+p{margin:8px 0;max-width:76ch}\
+code{display:block;background:var(--card);border:1px solid var(--faint);border-radius:8px;\
+padding:10px 14px;overflow-x:auto;font:13px/1.5 ui-monospace,monospace;white-space:pre}\
+.badge{display:inline-block;border-radius:99px;padding:2px 12px;font-weight:600;color:#fff;\
+background:var(--good)}.badge.bad{background:var(--bad)}\
+.facts{color:var(--soft);font-size:13px}\
+figure{margin:20px 0;background:var(--card);border:1px solid var(--faint);border-radius:12px;\
+padding:14px 16px;overflow-x:auto;break-inside:avoid}\
+figcaption{font-weight:600;margin-bottom:8px}\
+table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}\
+th,td{padding:6px 10px;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
+th{color:var(--soft);font-weight:600;border-bottom-width:2px}\
+th:first-child,td:first-child{text-align:left}\
+tr.reference td{color:var(--soft);font-style:italic}\
+.source{font-size:11px}\
+.legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft)}\
+.key{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px}\
+svg{width:100%;height:auto;display:block}\
+.grid{stroke:var(--faint)}.tick,.axis,.value{fill:var(--soft);font-size:11px}\
+.value{font-size:10px}.line{fill:none;stroke-width:2;stroke-linejoin:round}\
+@media print{body{background:#fff}figure{border-color:#ccc}}";
+
+/// The whole page.
+pub(super) fn page(report: &Report) -> String {
+    let mut out = String::from(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">",
+    );
+    let _ = write!(out, "<title>{}</title><style>{STYLE}", escaped(&report.title));
+    for at in 0..8 {
+        let _ = write!(
+            out,
+            ".line.c{at}{{stroke:var(--c{at})}}.dot.c{at},.bar.c{at}{{fill:var(--c{at})}}\
+             .key.c{at}{{background:var(--c{at})}}"
+        );
+    }
+    let (class, verdict) = match report.right {
+        true => ("badge", "every checked answer was right"),
+        false => ("badge bad", "something was refused or wrong: see below"),
+    };
+    let _ = write!(
+        out,
+        "</style></head><body><main><h1>{}</h1><p><span class=\"{class}\">{verdict}</span></p>\
+         <code>{}</code><p class=\"facts\">",
+        escaped(&report.title),
+        escaped(&report.command)
+    );
+    let facts = report.machine.iter().map(|(name, value)| format!("{name}: {value}"));
+    let facts: Vec<String> = facts.collect();
+    let _ =
+        write!(out, "{}<br>bench {}</p>", escaped(&facts.join(" \u{b7} ")), report.tool_version);
+    for section in &report.sections {
+        write_section(section, &mut out);
+    }
+    out.push_str("</main></body></html>\n");
+    out
+}
+
+fn write_section(section: &Section, out: &mut String) {
+    let _ = write!(out, "<h2>{}</h2>", escaped(&section.heading));
+    for words in &section.words {
+        let _ = write!(out, "<p>{}</p>", escaped(words));
+    }
+    section.tables.iter().for_each(|table| write_table(table, out));
+    section.plots.iter().for_each(|plot| write_plot(plot, out));
+}
+
+fn write_table(table: &Table, out: &mut String) {
+    let _ = write!(out, "<figure><figcaption>{}</figcaption><table><tr>", escaped(&table.name));
+    for column in &table.columns {
+        let _ = write!(out, "<th>{}</th>", escaped(column));
+    }
+    out.push_str("</tr>");
+    for row in &table.rows {
+        let class = if row.source.is_some() { " class=\"reference\"" } else { "" };
+        let _ = write!(out, "<tr{class}>");
+        for (at, cell) in row.cells.iter().enumerate() {
+            let _ = write!(out, "<td>{}", escaped(cell));
+            if let (0, Some(source)) = (at, &row.source) {
+                let _ = write!(out, " <span class=\"source\">({})</span>", escaped(source));
+            }
+            out.push_str("</td>");
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</table></figure>");
+}
+
+fn write_plot(plot: &Plot, out: &mut String) {
+    let _ = write!(
+        out,
+        "<figure><figcaption>{}</figcaption>{}<div class=\"legend\">",
+        escaped(&plot.title),
+        svg(plot)
+    );
+    for (at, line) in plot.lines.iter().enumerate() {
+        let name = escaped(&line.name);
+        let _ = write!(out, "<span><span class=\"key {}\"></span>{name}</span>", colour(at));
+    }
+    out.push_str("</div></figure>");
+}
+
+/// Text that cannot be mistaken for markup.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

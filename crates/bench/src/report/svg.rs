@@ -1,0 +1,210 @@
+//! Plots as SVG: axes with round numbers, a legend, a tooltip on every point. Colours come from
+//! the page's style, so that light and dark follow the reader.
+
+use std::fmt::Write as _;
+
+use super::html::escaped;
+use super::{Plot, Shape};
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 16.0;
+const BOTTOM: f64 = 44.0;
+
+/// Colours that the style sheet knows.
+const COLOURS: usize = 8;
+
+/// The plot without its title and legend.
+pub(super) fn svg(plot: &Plot) -> String {
+    let points = || plot.lines.iter().flat_map(|line| &line.points);
+    let x_max = points().map(|point| point.0).fold(0.0, f64::max);
+    let y_max = points().map(|point| point.1).fold(0.0, f64::max);
+    let y_axis = ticks(y_max);
+    let y_top = y_axis.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
+    let frame = Frame { x_max, y_top, bars: plot.shape == Shape::Bars };
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         role=\"img\" aria-label=\"{}\">",
+        escaped(&plot.title)
+    );
+    for tick in &y_axis {
+        let y = frame.y(*tick);
+        let _ = write!(
+            out,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+             <text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            WIDTH - RIGHT,
+            LEFT - 8.0,
+            y + 4.0,
+            short(*tick)
+        );
+    }
+    match plot.shape {
+        Shape::Lines => lines(plot, &frame, &mut out),
+        Shape::Bars => bars(plot, &frame, &mut out),
+    }
+    let _ = write!(
+        out,
+        "<text class=\"axis\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>\
+         <text class=\"axis\" transform=\"translate(14 {:.0}) rotate(-90)\" \
+         text-anchor=\"middle\">{}</text></svg>",
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        HEIGHT - 6.0,
+        escaped(&plot.x),
+        (TOP + HEIGHT - BOTTOM) / 2.0,
+        escaped(&plot.y)
+    );
+    out
+}
+
+/// Class of the colour of line number `at`.
+pub(super) fn colour(at: usize) -> String {
+    format!("c{}", at % COLOURS)
+}
+
+/// Where numbers come to lie.
+struct Frame {
+    x_max: f64,
+    y_top: f64,
+    bars: bool,
+}
+
+impl Frame {
+    fn x(&self, x: f64) -> f64 {
+        let width = WIDTH - LEFT - RIGHT;
+        match self.bars {
+            true => LEFT + width * (x + 0.5) / (self.x_max + 1.0),
+            false => LEFT + width * x / self.x_max.max(f64::MIN_POSITIVE),
+        }
+    }
+
+    fn y(&self, y: f64) -> f64 {
+        TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - y / self.y_top)
+    }
+}
+
+fn lines(plot: &Plot, frame: &Frame, out: &mut String) {
+    for tick in ticks(frame.x_max) {
+        if tick <= frame.x_max * 1.0001 {
+            let (x, y) = (frame.x(tick), HEIGHT - BOTTOM + 18.0);
+            let text = short(tick);
+            let _ = write!(
+                out,
+                "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>"
+            );
+        }
+    }
+    for (at, line) in plot.lines.iter().enumerate() {
+        let mut path = String::new();
+        for (place, (x, y)) in line.points.iter().enumerate() {
+            let letter = if place == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{letter}{:.1} {:.1}", frame.x(*x), frame.y(*y));
+        }
+        let class = colour(at);
+        let _ = write!(out, "<path class=\"line {class}\" d=\"{path}\"/>");
+        let radius = if line.points.len() > 60 { 1.5 } else { 3.0 };
+        for (x, y) in &line.points {
+            let _ = write!(
+                out,
+                "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\">\
+                 <title>{}: {} at {}</title></circle>",
+                frame.x(*x),
+                frame.y(*y),
+                escaped(&line.name),
+                short(*y),
+                short(*x)
+            );
+        }
+    }
+}
+
+fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
+    let slot = (WIDTH - LEFT - RIGHT) / (frame.x_max + 1.0);
+    let width = (slot * 0.8 / plot.lines.len().max(1) as f64).min(64.0);
+    let group = width * plot.lines.len() as f64;
+    for (at, line) in plot.lines.iter().enumerate() {
+        for ((x, y), label) in line.points.iter().zip(&line.labels) {
+            let left = frame.x(*x) - group / 2.0 + width * at as f64;
+            let top = frame.y(*y);
+            let _ = write!(
+                out,
+                "<rect class=\"bar {}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" \
+                 height=\"{:.1}\" rx=\"2\"><title>{}, {}: {}</title></rect>\
+                 <text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                colour(at),
+                width * 0.92,
+                (HEIGHT - BOTTOM - top).max(0.5),
+                escaped(&line.name),
+                escaped(label),
+                short(*y),
+                left + width / 2.0,
+                top - 4.0,
+                short(*y)
+            );
+            if at == 0 {
+                let _ = write!(
+                    out,
+                    "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    frame.x(*x),
+                    HEIGHT - BOTTOM + 18.0,
+                    escaped(label)
+                );
+            }
+        }
+    }
+}
+
+/// Round numbers from 0 to at least `max`.
+fn ticks(max: f64) -> Vec<f64> {
+    if max <= 0.0 || !max.is_finite() {
+        return vec![0.0, 1.0];
+    }
+    let rough = max / 5.0;
+    let magnitude = 10f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
+    let step = steps.iter().map(|step| step * magnitude).find(|step| *step >= rough);
+    let step = step.unwrap_or(10.0 * magnitude);
+    let count = (max / step).ceil() as usize;
+    (0..=count).map(|at| at as f64 * step).collect()
+}
+
+/// A number in few letters.
+fn short(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        size if size >= 1e9 => (value / 1e9, "G"),
+        size if size >= 1e6 => (value / 1e6, "M"),
+        size if size >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let digits = match scaled.abs() {
+        size if size >= 100.0 || size.fract() == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    let text = format!("{scaled:.digits$}");
+    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_round_and_reach_the_top() {
+        assert_eq!(ticks(9.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(1.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        for max in [0.003, 1.7, 42.0, 123_456.0, 9e9] {
+            let ticks = ticks(max);
+            assert!(*ticks.last().unwrap() >= max && ticks.len() <= 7, "{max}: {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let texts: Vec<String> = [0.0, 0.25, 1.5, 999.0, 12_500.0, 2e6, 3.25e9].map(short).into();
+        assert_eq!(texts, ["0", "0.25", "1.5", "999", "12.5k", "2M", "3.25G"]);
+    }
+}

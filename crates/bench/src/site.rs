@@ -1,0 +1,161 @@
+//! Sites: running servers that an experiment is pointed at, as `KIND://HOST:PORT?key=value`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::server::Watched;
+use crate::target::Target;
+
+/// A server kind with all its doors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SiteKind {
+    Foliot,
+    Victoriametrics,
+    Influx,
+    Opentsdb,
+    Ticktock,
+    Questdb,
+}
+
+/// How data go in, whatever the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Influx lines over HTTP
+    Lines,
+    /// Influx lines over a plain stream
+    Stream,
+    /// Telnet puts
+    Put,
+    /// OpenTSDB's JSON
+    Json,
+}
+
+/// A running server.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) kind: SiteKind,
+    pub(crate) name: String,
+    address: String,
+    stream_address: String,
+    put_address: String,
+    pub(crate) query_address: String,
+    pub(crate) watched: Watched,
+}
+
+impl SiteKind {
+    const ALL: [(&'static str, SiteKind); 6] = [
+        ("foliot", SiteKind::Foliot),
+        ("victoriametrics", SiteKind::Victoriametrics),
+        ("influx", SiteKind::Influx),
+        ("opentsdb", SiteKind::Opentsdb),
+        ("ticktock", SiteKind::Ticktock),
+        ("questdb", SiteKind::Questdb),
+    ];
+
+    /// The target behind a style; none where the server has no such door.
+    pub(crate) fn target(self, style: Style) -> Option<Target> {
+        match (self, style) {
+            (SiteKind::Foliot, Style::Lines) => Some(Target::FoliotInflux),
+            (SiteKind::Foliot, Style::Stream) => Some(Target::FoliotTcp),
+            (SiteKind::Foliot, Style::Put) => Some(Target::FoliotPut),
+            (SiteKind::Foliot, Style::Json) => Some(Target::FoliotJson),
+            (SiteKind::Victoriametrics, Style::Lines) => Some(Target::Victoriametrics),
+            (SiteKind::Victoriametrics, Style::Put) => Some(Target::VictoriametricsPut),
+            (SiteKind::Influx, Style::Lines) => Some(Target::Influx),
+            (SiteKind::Opentsdb, Style::Json) => Some(Target::Opentsdb),
+            (SiteKind::Opentsdb, Style::Put) => Some(Target::OpentsdbPut),
+            (SiteKind::Ticktock, Style::Lines) => Some(Target::Ticktock),
+            (SiteKind::Ticktock, Style::Stream) => Some(Target::TicktockTcp),
+            (SiteKind::Ticktock, Style::Put) => Some(Target::TicktockPut),
+            (SiteKind::Questdb, Style::Lines) => Some(Target::Questdb),
+            _ => None,
+        }
+    }
+
+    /// Whether the adapter has never met its real server.
+    pub(crate) fn is_untested(self) -> bool {
+        matches!(self, SiteKind::Opentsdb | SiteKind::Ticktock | SiteKind::Questdb)
+    }
+}
+
+impl Site {
+    /// Reads `KIND://HOST:PORT?pid=N&data=DIR&query=HOST:PORT&put=HOST:PORT&stream=HOST:PORT`.
+    pub(crate) fn parse(text: &str) -> Result<Site, String> {
+        let (kind, rest) = text.split_once("://").ok_or_else(|| {
+            format!("{text}: a server is written foliot://127.0.0.1:4242 or victoriametrics://…")
+        })?;
+        let known = SiteKind::ALL.iter().find(|(name, _)| *name == kind);
+        let (_, known) = known.ok_or_else(|| {
+            let names: Vec<&str> = SiteKind::ALL.iter().map(|(name, _)| *name).collect();
+            format!("{kind} is no known server; known are {}", names.join(", "))
+        })?;
+        let (address, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let address = address.trim_end_matches('/').to_owned();
+        let mut site = Site {
+            kind: *known,
+            name: kind.to_owned(),
+            stream_address: address.clone(),
+            put_address: address.clone(),
+            query_address: address.clone(),
+            address,
+            watched: Watched::default(),
+        };
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            match key {
+                "pid" => {
+                    let pid = value.parse().map_err(|_| format!("{value} is no process id"))?;
+                    site.watched.pid = Some(pid);
+                }
+                "data" => site.watched.data_dir = Some(PathBuf::from(value)),
+                "query" => site.query_address = value.to_owned(),
+                "put" => site.put_address = value.to_owned(),
+                "stream" => site.stream_address = value.to_owned(),
+                "name" => site.name = value.to_owned(),
+                _ => return Err(format!("{key}: unknown; use pid, data, query, put or stream")),
+            }
+        }
+        Ok(site)
+    }
+
+    /// HOST:PORT of the door of a style.
+    pub(crate) fn address(&self, style: Style) -> String {
+        match style {
+            Style::Lines | Style::Json => self.address.clone(),
+            Style::Stream => self.stream_address.clone(),
+            Style::Put => self.put_address.clone(),
+        }
+    }
+
+    /// Binds the server to the first `count` cores; the error says why not.
+    pub(crate) fn bind_to_cores(&self, count: usize) -> Result<(), String> {
+        let pid = self.watched.pid.ok_or("no process id was given")?;
+        let cores = format!("0-{}", count.saturating_sub(1));
+        let output = Command::new("taskset")
+            .args(["-a", "-c", "-p", &cores, &pid.to_string()])
+            .output()
+            .map_err(|error| format!("taskset: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_are_read_with_their_options() {
+        let site = Site::parse("victoriametrics://127.0.0.1:8428?pid=7&put=127.0.0.1:4242&data=/x");
+        let site = site.unwrap();
+        assert_eq!(site.kind, SiteKind::Victoriametrics);
+        assert_eq!(site.address(Style::Put), "127.0.0.1:4242");
+        assert_eq!(site.address(Style::Lines), "127.0.0.1:8428");
+        assert_eq!(site.watched.pid, Some(7));
+        assert!(Site::parse("mysql://127.0.0.1:1").unwrap_err().contains("known are foliot"));
+        assert!(Site::parse("127.0.0.1:1").is_err());
+        assert!(Site::parse("foliot://a:1?colour=red").is_err());
+    }
+}
