@@ -273,3 +273,24 @@ fn bad_requests_never_end_the_server() {
     }
     assert_eq!(server.get("/-/ready").status, 200);
 }
+
+#[test]
+fn a_stalled_body_is_given_up_and_its_memory_is_shared_fairly() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-pending-body-bytes", "256KiB"]);
+    let mut slow = BufReader::new(server.connect());
+    let head = "POST /write?db=d HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+    slow.get_mut().write_all(head.as_bytes()).unwrap();
+    slow.get_mut().write_all(&b"m v=1 1\n".repeat(16 << 10)).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    // The memory for bodies is taken: another large one waits for 2 s and is told to come back.
+    let began = Instant::now();
+    let body = b"m v=1 1\n".repeat(32 << 10);
+    let refused = server.request("POST", "/write?db=d", &[], &body);
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert!(!refused.header("retry-after").is_empty());
+    assert!(began.elapsed() < Duration::from_secs(5));
+    // The slow one is given up after ten seconds of silence.
+    assert_eq!(read_response(&mut slow).unwrap().status, 408);
+    assert_eq!(server.request("POST", "/write?db=d", &[], &body[..100_000 & !7]).status, 204);
+}

@@ -11,7 +11,7 @@ mod setting;
 
 pub use layers::{Layers, Origin};
 pub use reference::reference;
-pub use setting::{ByteSize, Listen, Setting};
+pub use setting::{ByteSize, Listen, Memory, Setting};
 
 use crate::Ack;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -95,6 +95,9 @@ settings! {
     wal_sync_interval: Duration = Duration::from_secs(1), "wal.sync_interval", "wal-sync-interval";
     /// How long a restart may take to read the log again; the log is kept short enough for that.
     wal_replay_target: Duration = Duration::from_secs(20), "wal.replay_target", "wal-replay-target";
+    /// Memory that the whole process should get by with, or `auto` for all that the machine or its
+    /// container has. The settings of head, cache, queries and bodies are cut to shares of it.
+    limits_memory_bytes: Memory = Memory(None), "limits.memory_bytes", "limits-memory-bytes";
     /// Memory that recent samples may take before they are written out as a part.
     head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
     /// Memory for pages of files that queries read again.
@@ -184,6 +187,32 @@ impl Config {
             return Err("agent.interval must be at least 1s".to_owned());
         }
         Ok(())
+    }
+}
+
+impl Config {
+    /// The same settings cut to fit `available_bytes` of memory, or what `limits.memory_bytes` says.
+    /// Together the shares leave half of the memory to the registry and to everything else.
+    pub fn fit(mut self, available_bytes: Option<u64>) -> Self {
+        let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else { return self };
+        // The head may grow to four times its setting while the disk cannot keep up.
+        let shares = [
+            ("head.bytes", &mut self.head_bytes, memory / 32),
+            ("cache.bytes", &mut self.cache_bytes, memory / 16),
+            ("limits.pending_body_bytes", &mut self.limits_pending_body_bytes, memory / 8),
+            (
+                "limits.query_memory_bytes",
+                &mut self.limits_query_memory_bytes,
+                memory / 4 / self.limits_queries.max(1),
+            ),
+        ];
+        for (key, value, share) in shares {
+            if value.0 > share {
+                log::info!("{key} is cut to {} MiB to fit the memory", share >> 20);
+                value.0 = share;
+            }
+        }
+        self
     }
 }
 

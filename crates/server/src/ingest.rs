@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Requests larger than this are worked on where other tasks need not wait for it: decoding them
 /// takes longer than a task should hold its thread.
-const HEAVY_BYTES: usize = 64 << 10;
+const HEAVY_BYTES: usize = 1 << 20;
 
 /// Runs `work` over a request of `bytes` bytes without holding up other tasks.
 pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
@@ -87,7 +87,8 @@ fn write(
 pub(crate) fn log_failure(shared: &Shared, way: Way, error: &dyn std::fmt::Display) {
     if let Some(silent) = shared.failures_log.admit() {
         log::error!(
-            "rows by {way:?} were not stored: {error} ({silent} more such reports kept silent)"
+            "rows by {} were not stored: {error} ({silent} more reports kept silent)",
+            way.name()
         );
     }
 }
@@ -98,9 +99,10 @@ pub(crate) fn log_rejects(shared: &Shared, way: Way, rejects: &[Reject]) {
     if let Some(silent) = shared.rejects_log.admit() {
         let reason: String = first.reason.chars().take(200).collect();
         log::warn!(
-            "{} rows by {way:?} refused, the first in line {}: {reason} \
+            "{} rows by {} refused, the first in line {}: {reason} \
              ({silent} more reports kept silent)",
             rejects.len(),
+            way.name(),
             first.line
         );
     }

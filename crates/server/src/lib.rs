@@ -15,6 +15,7 @@ mod ingest;
 mod lines;
 mod listen;
 pub mod logging;
+pub mod machine;
 mod metrics;
 mod query;
 mod replies;

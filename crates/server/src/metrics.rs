@@ -49,6 +49,13 @@ pub(crate) enum Way {
     Host,
 }
 
+impl Way {
+    /// Its name, as in the label `protocol`.
+    pub(crate) fn name(self) -> &'static str {
+        WAYS.get(self as usize).map_or("", |(_, name)| name)
+    }
+}
+
 const WAYS: [(Way, &str); 6] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),

@@ -13,12 +13,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
-/// Most pieces of reusable memory that lie around of each kind.
-const SPARES_MAX: usize = 64;
-
-/// Reusable memory beyond this is given back rather than kept: one giant request should not cost
-/// its memory for ever.
-const SPARE_BYTES_MAX: usize = 4 << 20;
+/// Reusable memory that lies around, of each kind: enough for dozens of usual requests, little
+/// against what one giant request would leave.
+const SPARE_BYTES_MAX: usize = 32 << 20;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -119,20 +116,32 @@ impl Shared {
     }
 }
 
-/// Memory that was used and can be used again.
+/// Memory that was used and can be used again, within a bound: requests that come at once need many
+/// pieces, and what they leave should not be held for ever.
 #[derive(Debug, Default)]
-pub(crate) struct Spares<T>(Mutex<Vec<T>>);
+pub(crate) struct Spares<T>(Mutex<Pile<T>>);
+
+/// Pieces with what each weighs, and what they weigh together.
+#[derive(Debug, Default)]
+struct Pile<T> {
+    pieces: Vec<(T, usize)>,
+    bytes: usize,
+}
 
 impl<T: Default> Spares<T> {
     /// A piece of memory, used or new.
     pub(crate) fn take(&self) -> T {
-        self.0.lock().pop().unwrap_or_default()
+        let mut pile = self.0.lock();
+        let Some((piece, bytes)) = pile.pieces.pop() else { return T::default() };
+        pile.bytes -= bytes;
+        piece
     }
 
-    fn keep(&self, piece: T) {
-        let mut spares = self.0.lock();
-        if spares.len() < SPARES_MAX {
-            spares.push(piece);
+    fn keep(&self, piece: T, bytes: usize) {
+        let mut pile = self.0.lock();
+        if pile.bytes + bytes <= SPARE_BYTES_MAX {
+            pile.bytes += bytes;
+            pile.pieces.push((piece, bytes));
         }
     }
 }
@@ -140,9 +149,10 @@ impl<T: Default> Spares<T> {
 impl Spares<Vec<u8>> {
     /// Gives a buffer back.
     pub(crate) fn give(&self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SPARE_BYTES_MAX {
-            buffer.clear();
-            self.keep(buffer);
+        buffer.clear();
+        let bytes = buffer.capacity();
+        if bytes > 0 {
+            self.keep(buffer, bytes);
         }
     }
 }
@@ -150,9 +160,28 @@ impl Spares<Vec<u8>> {
 impl Spares<Decoding> {
     /// Gives a batch's memory back; `request_bytes` says how large a request it was used for.
     pub(crate) fn give(&self, decoding: Decoding, request_bytes: usize) {
-        // Rows and cells take about as much memory as the text they came from.
-        if request_bytes <= SPARE_BYTES_MAX {
-            self.keep(decoding);
+        // Rows and cells of the shortest lines take about three times the text they came from.
+        self.keep(decoding, 4096 + 3 * request_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spares_are_reused_within_a_bound() {
+        let spares: Spares<Vec<u8>> = Spares::default();
+        assert_eq!(spares.take().capacity(), 0);
+        spares.give(Vec::with_capacity(1000));
+        assert!(spares.take().capacity() >= 1000);
+        assert_eq!(spares.take().capacity(), 0, "it was taken");
+        for _ in 0..10 {
+            spares.give(Vec::with_capacity(SPARE_BYTES_MAX / 4));
         }
+        assert_eq!(spares.0.lock().pieces.len(), 4);
+        assert!(spares.0.lock().bytes <= SPARE_BYTES_MAX);
+        spares.take();
+        assert_eq!(spares.0.lock().pieces.len(), 3);
     }
 }

@@ -28,6 +28,23 @@ impl ByteSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen(pub Option<SocketAddr>);
 
+/// A number of bytes, or whatever there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory(pub Option<u64>);
+
+impl Setting for Memory {
+    const KIND: &'static str = "bytes, or `auto`";
+    fn read(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "auto" => Ok(Self(None)),
+            text => ByteSize::read(text).map(|size| Self(Some(size.0))),
+        }
+    }
+    fn show(&self) -> String {
+        self.0.map_or_else(|| "auto".to_owned(), |bytes| ByteSize(bytes).show())
+    }
+}
+
 const BYTE_UNITS: [(&str, u64); 8] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),

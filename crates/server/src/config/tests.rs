@@ -116,3 +116,21 @@ fn the_committed_reference_is_current() {
         "docs/config.md is old: run `cargo run -p foliot -- config docs > docs/config.md`"
     );
 }
+
+#[test]
+fn a_small_machine_gets_small_shares() {
+    let config = Config::default().fit(Some(512 << 20));
+    let shares = [
+        4 * config.head_bytes.0,
+        config.cache_bytes.0,
+        config.limits_pending_body_bytes.0,
+        config.limits_query_memory_bytes.0 * config.limits_queries,
+    ];
+    assert!(shares.iter().all(|share| *share >= 32 << 20), "{shares:?}");
+    assert!(shares.iter().sum::<u64>() <= 300 << 20, "{shares:?}");
+    assert_eq!(Config::default().fit(Some(64 << 30)), Config::default());
+    assert_eq!(Config::default().fit(None), Config::default());
+    let limits_memory_bytes = Memory::read("512MiB").unwrap();
+    let config = Config { limits_memory_bytes, ..Config::default() };
+    assert_eq!(config.fit(Some(64 << 30)).head_bytes, ByteSize(16 << 20));
+}

@@ -159,6 +159,16 @@ mod tests {
     }
 
     #[test]
+    fn every_route_is_documented() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/server.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        for route in ROUTES {
+            let is_named = text.contains(&format!("`{}`", route.path));
+            assert!(is_named, "{} is missing in docs/server.md", route.path);
+        }
+    }
+
+    #[test]
     fn whatever_changes_the_store_is_not_reached_by_get() {
         for route in ROUTES.iter().filter(|route| route.right == Right::Write) {
             assert_eq!(route.methods, ["POST"], "{}", route.path);
