@@ -26,7 +26,9 @@ test-foreign:    ## foreign clients and servers against ours; installs what it n
 deny:            ## licences, advisories and sources of all dependencies
 	tools/deny
 
-bench:           ## speed and size of each room's hot loops, next to what they must reach
+bench:           ## the gates of docs/performance.md, then each room's hot loops
+	$(CARGO) build --release --locked -p foliot
+	tools/gates
 	tools/bench
 
 sim:             ## crash the store a hundred thousand times, from a random seed

@@ -71,6 +71,13 @@ struct Queue {
     is_closing: bool,
 }
 
+impl Queue {
+    /// Whether there is something to write; while the disk is full what was taken before is.
+    fn has_work(&self) -> bool {
+        !self.bytes.is_empty() || matches!(self.failure, Some(Failure::NoSpace))
+    }
+}
+
 /// The writer's own things.
 struct Io {
     file: Option<Box<dyn AppendFile>>,
@@ -209,6 +216,10 @@ impl Wal {
 
     /// Fails if nothing is accepted at present.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        let is_full = matches!(self.shared.queue.lock().failure, Some(Failure::NoSpace));
+        if is_full && !self.has_writer {
+            self.shared.step();
+        }
         match &self.shared.queue.lock().failure {
             Some(failure) => Err(self.shared.error(failure)),
             None => Ok(()),
@@ -276,7 +287,7 @@ impl Shared {
         loop {
             {
                 let mut queue = self.queue.lock();
-                while !queue.is_closing && queue.bytes.is_empty() && !self.is_sync_due() {
+                while !queue.is_closing && !queue.has_work() && !self.is_sync_due() {
                     let is_clean = self.durable_lsn.load(Ordering::Acquire)
                         == self.written_lsn.load(Ordering::Acquire);
                     match is_clean {
