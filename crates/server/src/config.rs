@@ -191,8 +191,8 @@ impl Config {
 }
 
 impl Config {
-    /// The same settings cut to fit `available_bytes` of memory, or what `limits.memory_bytes` says.
-    /// Together the shares leave half of the memory to the registry and to everything else.
+    /// The same settings cut to fit `available_bytes` of memory, or what `limits.memory_bytes`
+    /// says. Together the shares leave half of the memory to the registry and to everything else.
     pub fn fit(mut self, available_bytes: Option<u64>) -> Self {
         let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else { return self };
         // The head may grow to four times its setting while the disk cannot keep up.
