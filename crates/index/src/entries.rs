@@ -78,8 +78,8 @@ impl Entries {
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let pages: usize = self.pages.iter().map(Vec::capacity).sum();
-        pages + self.groups.memory_bytes()
+        let first = self.pages.first().map_or(0, Vec::capacity);
+        first + self.pages.len().saturating_sub(1) * PAGE_BYTES + self.groups.memory_bytes()
     }
 
     /// A group lies in one page: what stands of the open one moves along to the new page.

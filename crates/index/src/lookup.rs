@@ -105,6 +105,8 @@ pub(crate) struct Lookup {
     /// Spellings remembered of each source, up to 255.
     spellings: Pages<u8>,
     entries: u64,
+    /// Slots of all shards.
+    slots: usize,
 }
 
 /// The two halves: which shard, and the tag inside.
@@ -121,6 +123,7 @@ impl Lookup {
             lists: Vec::new(),
             spellings: Pages::default(),
             entries: 0,
+            slots: 0,
         }
     }
 
@@ -175,16 +178,17 @@ impl Lookup {
             Some(list) => keep_list(&mut self.lists, list).map(|at| at | IS_LIST),
         };
         if let (Some(shard), Some(code)) = (self.shards.get_mut(index), code) {
+            let before = shard.slots.len();
             shard.insert(tag, code);
+            self.slots += shard.slots.len() - before;
             self.entries += 1;
         }
     }
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let slots: usize = self.shards.iter().map(|shard| shard.slots.len()).sum();
         let lists: usize = self.lists.iter().map(Vec::capacity).sum();
-        slots * size_of::<Slot>()
+        self.slots * size_of::<Slot>()
             + self.shards.len() * size_of::<Shard>()
             + lists * 4
             + self.spellings.memory_bytes()

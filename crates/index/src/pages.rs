@@ -55,6 +55,7 @@ impl<T: Copy> Pages<T> {
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.pages.iter().map(|page| page.capacity() * size_of::<T>()).sum()
+        let first = self.pages.first().map_or(0, Vec::capacity);
+        (first + self.pages.len().saturating_sub(1) * PAGE_ITEMS) * size_of::<T>()
     }
 }

@@ -122,8 +122,12 @@ impl Postings {
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let pages: usize = self.blocks.pages.iter().map(Vec::capacity).sum();
-        pages + self.heads.memory_bytes() + self.chains.memory_bytes()
+        let pages = &self.blocks.pages;
+        let first = pages.first().map_or(0, Vec::capacity);
+        first
+            + pages.len().saturating_sub(1) * PAGE_BYTES
+            + self.heads.memory_bytes()
+            + self.chains.memory_bytes()
     }
 
     /// Whether there is room for a chunk of registrations.

@@ -19,6 +19,8 @@ pub(crate) struct Series {
     sealed: Vec<Chunk>,
     open: Vec<[u32; 2]>,
     lists: Lists,
+    /// Bytes of all sealed chunks.
+    sealed_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,10 @@ impl Series {
         self.open.push([source, column]);
         if self.open.len() == CHUNK_ITEMS {
             let chunk = self.seal();
+            self.sealed_bytes += match &chunk {
+                Chunk::Plain(items) => size_of_val(&**items),
+                Chunk::Runs(runs) => size_of_val(&**runs),
+            };
             self.sealed.push(chunk);
             self.open.clear();
         }
@@ -87,13 +93,8 @@ impl Series {
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let chunk = |chunk: &Chunk| match chunk {
-            Chunk::Plain(items) => items.len() * size_of::<[u32; 2]>(),
-            Chunk::Runs(runs) => runs.len() * size_of::<Run>(),
-        };
-        let chunks: usize = self.sealed.iter().map(chunk).sum();
         let lists = self.lists.items * 4 + self.lists.lists.capacity() * 16;
-        chunks
+        self.sealed_bytes
             + self.sealed.capacity() * size_of::<Chunk>()
             + self.open.capacity() * size_of::<[u32; 2]>()
             + lists

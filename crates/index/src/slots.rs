@@ -24,6 +24,8 @@ struct Shard {
 #[derive(Debug)]
 pub(crate) struct Slots {
     shards: Vec<Shard>,
+    /// Buckets of all shards.
+    buckets: usize,
 }
 
 fn mark_of(hash: u64) -> u64 {
@@ -43,7 +45,7 @@ impl Slots {
     /// An empty table of `shards` shards, a power of two up to 256.
     pub(crate) fn new(shards: usize) -> Self {
         debug_assert!(shards.is_power_of_two() && shards <= 256);
-        Self { shards: (0..shards).map(|_| Shard::default()).collect() }
+        Self { shards: (0..shards).map(|_| Shard::default()).collect(), buckets: 0 }
     }
 
     fn shard_of(&self, hash: u64) -> usize {
@@ -79,7 +81,9 @@ impl Slots {
         let index = self.shard_of(hash);
         let Some(shard) = self.shards.get_mut(index) else { return };
         if (shard.used + 1) * LOAD_MAX.1 > shard.marks.len() * BUCKET_SLOTS * LOAD_MAX.0 {
+            let before = shard.marks.len();
             shard.grow(hash_of);
+            self.buckets += shard.marks.len() - before;
         }
         shard.put(hash, id);
     }
@@ -93,8 +97,7 @@ impl Slots {
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let buckets: usize = self.shards.iter().map(|shard| shard.marks.len()).sum();
-        buckets * BUCKET_SLOTS * 5 + self.shards.len() * size_of::<Shard>()
+        self.buckets * BUCKET_SLOTS * 5 + self.shards.len() * size_of::<Shard>()
     }
 }
 
