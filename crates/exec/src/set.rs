@@ -117,6 +117,7 @@ impl<'q> Set<'q> {
         let groups = group(aggregate, &mut input, &mut Symbols::new(source), meter)?;
         let has_merges = groups.iter().any(|group| group.len() > 1);
         let stamps = if has_merges { input.stamps()? } else { None };
+        charge.add(stamps.as_ref().map_or(0, |stamps| size_of_val(stamps.as_slice())))?;
         let input = Box::new(input);
         Ok(Self::Groups { aggregate, input, groups, stamps, _charge: charge })
     }
@@ -179,10 +180,10 @@ impl<'q> Set<'q> {
                         let single = Single::new(aggregate, open(member)?, meter)?;
                         Ok(Stream::Single(Box::new(single)))
                     }
-                    (members, Some(stamps)) => {
+                    (members, Some(stamps)) if slots::pays(stamps.len(), members.len()) => {
                         slots::fold(aggregate, stamps, members, &open, meter, threads)
                     }
-                    (members, None) => {
+                    (members, _) => {
                         let members: Result<Vec<_>, _> =
                             members.iter().map(|&member| open(member)).collect();
                         let merge = Merge::new(aggregate, members?, meter)?;

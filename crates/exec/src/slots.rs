@@ -22,8 +22,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Most slots: beyond it (a day of seconds) a group of few series is better merged.
-const SLOTS_MAX: u64 = 86_400;
+/// Most slots: two years of minutes, some 80 MB of folds.
+const SLOTS_MAX: u64 = 1 << 20;
+
+/// Slots that are worth setting up for any group: some hundred microseconds.
+const SLOTS_ANY: usize = 1 << 13;
+
+/// Series of a group that is worth any number of slots. Smaller groups of series that may be much
+/// shorter than the range are merged, which takes some 50 KB per series.
+const GROUP_ANY: usize = 32;
 
 /// Series that are folded one after the other before their slots are joined with those before them.
 /// Sums of groups up to this size are those of a plain loop in series order.
@@ -38,6 +45,11 @@ pub(crate) fn stamps(grid: &Grid, range: &TimeRange) -> Option<Vec<i64>> {
         |window: &TimeRange| grid.after(window).filter(|window| range.contains(window.start_ns));
     let windows = std::iter::successors(grid.first_in(range), after);
     Some(windows.map(|window| window.start_ns).take(SLOTS_MAX as usize + 1).collect())
+}
+
+/// Whether slots are the better way to fold a group of so many series.
+pub(crate) fn pays(stamps: usize, series: usize) -> bool {
+    stamps <= SLOTS_ANY || series >= GROUP_ANY
 }
 
 /// Folds a group of series over `stamps`. `open` opens the members; up to `threads` work on them.

@@ -370,3 +370,80 @@ fn threads_do_not_change_results() {
     let rack_0: Vec<Points> = model.into_iter().step_by(7).collect();
     assert!(same(&one[2].1, &model_aggregate(&rack_0, Fold::UpperMedian, Gap::Linear)));
 }
+
+/// Any plan of two levels of operators above the series, with parameters from sane to absurd.
+fn any_plan() -> impl Strategy<Value = Series> {
+    let read = || {
+        prop_oneof![
+            Just(whole()),
+            Just(TimeRange::ALL),
+            Just(range(200, 100)),
+            Just(range(50, 300))
+        ]
+    };
+    let leaf = read().prop_map(select).boxed();
+    leaf.prop_recursive(3, 8, 1, move |input| {
+        let windows = prop_oneof![
+            (1i64..90).prop_map(seconds),
+            Just(Windows::Whole(whole())),
+            Just(Windows::Buckets { width_ns: i64::MAX, origin_ns: i64::MIN }),
+            (1u32..9).prop_map(|count| Windows::Calendar {
+                count,
+                unit: foliot_plan::Calendar::Minute,
+                zone: "Europe/London".into(),
+            }),
+            (1i64..60, 0i64..90).prop_map(|(step, span)| Windows::Sliding {
+                start_ns: H * SECOND,
+                step_ns: step * SECOND,
+                span_ns: span * SECOND,
+                offset_ns: 0,
+                edges: foliot_plan::Edges::LeftOpen,
+            }),
+        ];
+        let fill = prop::sample::select(vec![Fill::None, Fill::Nan, Fill::Previous, Fill::Linear]);
+        let grouping = prop::sample::select(vec![
+            Grouping::All,
+            Grouping::Each,
+            Grouping::By { names: vec!["h".into()], drops_absent: false },
+            Grouping::Without(vec!["h".into()]),
+        ]);
+        let reset = prop::sample::select(vec![
+            Reset::Gauge,
+            Reset::Drop,
+            Reset::Wrap { max: i64::MAX, reset_above: 1.0 },
+        ]);
+        let picks = vec![foliot_plan::Pick::First, foliot_plan::Pick::Last];
+        let pick = prop::sample::select(picks);
+        prop_oneof![
+            // Fills stay inside a range that ends, or they are as good as endless.
+            (input.clone(), windows, fold(), fill).prop_map(|(input, windows, fold, fill)| {
+                window(windows, fold, fill, whole(), input)
+            }),
+            (input.clone(), reset).prop_map(|(input, reset)| rate(reset, input)),
+            (input.clone(), read()).prop_map(|(input, range)| clip(range, input)),
+            (input.clone(), pick)
+                .prop_map(|(input, pick)| { Series::Pick { input: Box::new(input), pick } }),
+            (input, fold(), gap(), grouping)
+                .prop_map(|(input, fold, gap, grouping)| aggregate(fold, gap, grouping, input)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_plan_panics_and_time_goes_forward(
+        series in prop::collection::vec(points(), 0..5), plan in any_plan(),
+    ) {
+        let limits = Limits { threads: 2, samples: 10_000_000, ..Limits::default() };
+        match answer_with(&stored(&series), std::slice::from_ref(&plan), limits) {
+            Ok((answers, _)) => {
+                for (_, points) in answers {
+                    prop_assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0), "{points:?}");
+                }
+            }
+            Err(error) => prop_assert!(matches!(error, Error::Plan(_)), "{error}"),
+        }
+    }
+}
