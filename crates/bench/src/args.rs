@@ -44,7 +44,8 @@ pub(crate) struct DataArgs {
     #[arg(long, value_enum, default_value = "tsbs-cpu")]
     pub(crate) profile: Profile,
     /// Number of sources (hosts, devices, turbines)
-    #[arg(long, visible_aliases = ["hosts", "devices"], default_value = "4000", value_parser = number)]
+    #[arg(long, visible_aliases = ["hosts", "devices"], default_value = "4000",
+          value_parser = number)]
     pub(crate) sources: u64,
     /// Fields of a source, where the profile leaves the choice
     #[arg(long)]

@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     RangeDescending,
     /// R3: samples of one field above a bound, one source, 12 h
     RangeAbove,
-    /// A1: the mean of one field of one source over ten minutes
+    /// A1: count, sum, minimum, maximum or mean of one field of one source over ten minutes
     Aggregate,
     /// G1: the maximum of one field of one source per minute over an hour
     Downsample,
@@ -90,10 +90,10 @@ impl Kind {
         };
         let (from_ms, to_ms) = self.window(oracle, draws);
         let fields = (first..(first + fields).min(count)).collect();
-        Question { table, fields, sources, from_ms, to_ms, ask: self.ask() }
+        Question { table, fields, sources, from_ms, to_ms, ask: self.ask(draws) }
     }
 
-    fn ask(self) -> Ask {
+    fn ask(self, draws: &mut Draws) -> Ask {
         let per_minute = |per_series| Ask::Aggregate {
             function: Function::Max,
             per_series,
@@ -111,7 +111,9 @@ impl Kind {
                 Ask::Samples { descending: false, above: Some(90) }
             }
             Kind::Aggregate => {
-                Ask::Aggregate { function: Function::Mean, per_series: true, bucket_ms: None }
+                let any = draws.below(Function::ALL.len() as u64) as usize;
+                let function = Function::ALL.get(any).copied().unwrap_or(Function::Mean);
+                Ask::Aggregate { function, per_series: true, bucket_ms: None }
             }
             Kind::Downsample => per_minute(true),
             Kind::Last | Kind::Lastpoint => Ask::Last,

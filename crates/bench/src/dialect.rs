@@ -91,7 +91,7 @@ impl Dialect {
     /// Whether several measurements are answered one by one.
     fn asks_in_parts(self, fleet: &Fleet, question: &Question) -> bool {
         let tables = fleet.tables.get(question.table);
-        let several = tables.is_some_and(|t| measurements(t, &question.sources).len() > 1);
+        let several = tables.is_some_and(|t| measurements(fleet, t, &question.sources).len() > 1);
         several && !matches!(self, Dialect::PromQl | Dialect::PromQlDotted)
     }
 
@@ -174,12 +174,12 @@ pub(crate) fn send(client: &mut Client, request: &Request) -> Result<Reply, Stri
 }
 
 /// Measurement names of the sources in question, where a table is spread over several.
-fn measurements(table: &Table, sources: &Sources) -> Vec<String> {
+fn measurements(fleet: &Fleet, table: &Table, sources: &Sources) -> Vec<String> {
     if table.groups == 0 {
         return vec![table.name.to_owned()];
     }
     let mut groups: Vec<u64> = match sources {
-        Sources::All => (0..table.groups).collect(),
+        Sources::All => (0..table.groups.min(fleet.shape.sources)).collect(),
         Sources::These(sources) => sources.iter().map(|source| source % table.groups).collect(),
     };
     groups.sort_unstable();

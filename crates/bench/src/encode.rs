@@ -134,81 +134,104 @@ impl<'a> Encoder<'a> {
         let cells = heads.unwrap_or_default().iter().zip(row.values.iter().copied());
         let cells = cells.filter(|(_, value)| is_present(*value));
         let grouped = self.fleet.tables.get(row.table).filter(|table| table.groups > 0);
-        let name = |out: &mut Vec<u8>| {
-            if let Some(table) = grouped {
-                out.extend_from_slice(table.name.as_bytes());
-                push_integer((row.source % table.groups) as i64, out);
-            }
-        };
+        let group = grouped.map(|table| (table.name, row.source % table.groups));
+        let parts = Parts { time: &self.time, labels, group };
+        if self.format == Format::Lines {
+            return (1, parts.line(cells, out));
+        }
         let mut values = 0;
-        match self.format {
-            Format::Lines => {
-                name(out);
-                out.extend_from_slice(labels);
-                let fields_at = out.len();
-                for (head, value) in cells {
-                    head.text.push(out);
-                    push_value(head.kind, value, out);
-                    if head.kind == Kind::Integer {
-                        out.push(b'i');
-                    }
-                    values += 1;
-                }
-                // The first field follows the labels after a blank instead of a comma.
-                if let Some(comma) = out.get_mut(fields_at) {
-                    *comma = b' ';
-                }
-                out.push(b' ');
-                self.time.push(out);
-                out.push(b'\n');
-                return (1, values);
+        for (head, value) in cells {
+            match self.format {
+                Format::Lines | Format::Puts => parts.put(head, value, out),
+                Format::Json => parts.object(head, value, out),
+                Format::Prometheus => parts.sample(head, value, out),
             }
-            Format::Puts => {
-                for (head, value) in cells {
-                    if grouped.is_some() {
-                        out.extend_from_slice(b"put ");
-                        name(out);
-                    }
-                    head.text.push(out);
-                    if grouped.is_some() {
-                        out.push(b' ');
-                    }
-                    self.time.push(out);
-                    out.push(b' ');
-                    push_value(head.kind, value, out);
-                    out.extend_from_slice(labels);
-                    values += 1;
-                }
-            }
-            Format::Json => {
-                for (head, value) in cells {
-                    if grouped.is_some() {
-                        out.extend_from_slice(b"{\"metric\":\"");
-                        name(out);
-                    }
-                    head.text.push(out);
-                    out.extend_from_slice(b"\",\"timestamp\":");
-                    self.time.push(out);
-                    out.extend_from_slice(b",\"value\":");
-                    push_value(head.kind, value, out);
-                    out.extend_from_slice(labels);
-                    values += 1;
-                }
-            }
-            Format::Prometheus => {
-                for (head, value) in cells {
-                    name(out);
-                    head.text.push(out);
-                    out.extend_from_slice(labels);
-                    push_value(head.kind, value, out);
-                    out.push(b' ');
-                    self.time.push(out);
-                    out.push(b'\n');
-                    values += 1;
-                }
-            }
+            values += 1;
         }
         (values, values)
+    }
+}
+
+/// What the values of a row share.
+struct Parts<'a> {
+    time: &'a Time,
+    labels: &'a [u8],
+    /// Name and number of the measurement, where the label text does not hold it.
+    group: Option<(&'static str, u64)>,
+}
+
+impl Parts<'_> {
+    #[inline]
+    fn measurement(&self, out: &mut Vec<u8>) {
+        if let Some((name, number)) = self.group {
+            out.extend_from_slice(name.as_bytes());
+            push_integer(number as i64, out);
+        }
+    }
+
+    #[inline]
+    fn line<'h>(&self, cells: impl Iterator<Item = (&'h Head, i64)>, out: &mut Vec<u8>) -> u64 {
+        self.measurement(out);
+        out.extend_from_slice(self.labels);
+        let fields_at = out.len();
+        let mut values = 0;
+        for (head, value) in cells {
+            head.text.push(out);
+            push_value(head.kind, value, out);
+            if head.kind == Kind::Integer {
+                out.push(b'i');
+            }
+            values += 1;
+        }
+        // The first field follows the labels after a blank instead of a comma.
+        if let Some(comma) = out.get_mut(fields_at) {
+            *comma = b' ';
+        }
+        out.push(b' ');
+        self.time.push(out);
+        out.push(b'\n');
+        values
+    }
+
+    #[inline]
+    fn put(&self, head: &Head, value: i64, out: &mut Vec<u8>) {
+        if self.group.is_some() {
+            out.extend_from_slice(b"put ");
+            self.measurement(out);
+        }
+        head.text.push(out);
+        if self.group.is_some() {
+            out.push(b' ');
+        }
+        self.time.push(out);
+        out.push(b' ');
+        push_value(head.kind, value, out);
+        out.extend_from_slice(self.labels);
+    }
+
+    #[inline]
+    fn object(&self, head: &Head, value: i64, out: &mut Vec<u8>) {
+        if self.group.is_some() {
+            out.extend_from_slice(b"{\"metric\":\"");
+            self.measurement(out);
+        }
+        head.text.push(out);
+        out.extend_from_slice(b"\",\"timestamp\":");
+        self.time.push(out);
+        out.extend_from_slice(b",\"value\":");
+        push_value(head.kind, value, out);
+        out.extend_from_slice(self.labels);
+    }
+
+    #[inline]
+    fn sample(&self, head: &Head, value: i64, out: &mut Vec<u8>) {
+        self.measurement(out);
+        head.text.push(out);
+        out.extend_from_slice(self.labels);
+        push_value(head.kind, value, out);
+        out.push(b' ');
+        self.time.push(out);
+        out.push(b'\n');
     }
 }
 
@@ -239,11 +262,11 @@ impl Labels {
 /// Writes labels with what stands around them in each format.
 fn render_labels(fleet: &Fleet, format: Format, table: usize, labels: &[Label], out: &mut Vec<u8>) {
     out.clear();
-    let (open, before, between, after, close): (&[u8], &[u8], &[u8], &[u8], &[u8]) = match format {
-        Format::Lines => (b"", b",", b"=", b"", b""),
-        Format::Puts => (b"", b" ", b"=", b"", b"\n"),
-        Format::Json => (b",\"tags\":{", b"\"", b"\":\"", b"\",", b"}},"),
-        Format::Prometheus => (b"", b"", b"=\"", b"\",", b"} "),
+    let [open, before, between, after, close]: [&[u8]; 5] = match format {
+        Format::Lines => [b"", b",", b"=", b"", b""],
+        Format::Puts => [b"", b" ", b"=", b"", b"\n"],
+        Format::Json => [b",\"tags\":{", b"\"", b"\":\"", b"\",", b"}},"],
+        Format::Prometheus => [b"", b"", b"=\"", b"\",", b"} "],
     };
     let table = fleet.tables.get(table).filter(|table| table.groups == 0);
     if let (Format::Lines, Some(table)) = (format, table) {

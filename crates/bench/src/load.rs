@@ -236,14 +236,8 @@ impl Load<'_> {
             }
             ready = Instant::now();
         }
-        match sender.finish() {
-            Ok(0) => {}
-            Ok(lines) => {
-                *sent.errors.entry("error lines on the stream".into()).or_default() += lines;
-                shared.errors.fetch_add(lines, Ordering::Relaxed);
-            }
-            Err(error) => sent.fail(error.to_string()),
-        }
+        let complaints = sent.close(sender);
+        shared.errors.fetch_add(complaints, Ordering::Relaxed);
         sent.cpu_ns = thread_cpu_ns() - cpu_ns;
         sent.reads = reader.map(Reader::finish).unwrap_or_default();
         sent
@@ -275,6 +269,21 @@ impl Sent {
             lateness: Latency::new(),
             cpu_ns: 0,
             reads: Vec::new(),
+        }
+    }
+
+    /// Closes the connection; returns the complaints that came back on it.
+    fn close(&mut self, sender: Sender) -> u64 {
+        match sender.finish() {
+            Ok(0) => 0,
+            Ok(lines) => {
+                *self.errors.entry("error lines on the stream".into()).or_default() += lines;
+                lines
+            }
+            Err(error) => {
+                self.fail(error.to_string());
+                1
+            }
         }
     }
 

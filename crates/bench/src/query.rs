@@ -310,7 +310,8 @@ impl KindResult {
         let time = &self.service_time;
         let cpu = self.server_cpu_ms_per_question.map_or("-".into(), |cpu| format!("{cpu:.2}"));
         let mut line = format!(
-            "{name:<24} {:>6} asked {:>8.1}/s  mean {:>8.2} p50 {:>8.2} p99 {:>8.2} max {:>8.2} ms  \
+            "{name:<24} {:>6} asked {:>8.1}/s  mean {:>8.2} p50 {:>8.2} p99 {:>8.2} max {:>8.2} \
+             ms  \
              server {cpu:>8} ms  {} judged, {} wrong",
             self.asked,
             self.per_second,

@@ -51,6 +51,9 @@ pub(crate) enum Function {
 }
 
 impl Function {
+    pub(crate) const ALL: [Function; 5] =
+        [Function::Count, Function::Sum, Function::Min, Function::Max, Function::Mean];
+
     /// Its name in InfluxQL; the other dialects derive theirs.
     pub(crate) fn name(self) -> &'static str {
         match self {

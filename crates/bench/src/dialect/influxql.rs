@@ -30,7 +30,7 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
     };
     let columns = question.fields.iter().zip(&fields);
     let columns: Vec<String> = columns.map(|(at, name)| column(function, *at, name)).collect();
-    let tables: Vec<String> = measurements(table, &question.sources)
+    let tables: Vec<String> = measurements(fleet, table, &question.sources)
         .into_iter()
         .map(|name| format!("\"{name}\""))
         .collect();

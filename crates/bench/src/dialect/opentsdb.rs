@@ -17,7 +17,7 @@ pub(super) fn requests(
     let mut queries = Vec::new();
     let source = table.source_label;
     let wanted = names(fleet, question).map_or("*".to_owned(), |names| names.join("|"));
-    for measurement in measurements(table, &question.sources) {
+    for measurement in measurements(fleet, table, &question.sources) {
         for field in &question.fields {
             let field = &table.fields.get(*field)?.name;
             let mut query = json!({ "aggregator": aggregator });

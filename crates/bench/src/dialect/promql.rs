@@ -10,7 +10,7 @@ use crate::question::{Answer, Ask, Function, Question};
 
 pub(super) fn requests(fleet: &Fleet, question: &Question, dot: &str) -> Option<Vec<Request>> {
     let table = fleet.tables.get(question.table)?;
-    let metrics = measurements(table, &question.sources);
+    let metrics = measurements(fleet, table, &question.sources);
     let mut requests = Vec::new();
     for field in question.fields.iter().copied() {
         let name = &table.fields.get(field)?.name;

@@ -16,7 +16,7 @@ pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request
 fn text(fleet: &Fleet, question: &Question) -> Option<String> {
     let table = fleet.tables.get(question.table)?;
     // One table per measurement: a question over several would be a union.
-    let [measurement] = measurements(table, &question.sources).try_into().ok()?;
+    let [measurement] = measurements(fleet, table, &question.sources).try_into().ok()?;
     let source = table.source_label;
     let mut conditions = Vec::new();
     if question.ask != Ask::Last {

@@ -7,7 +7,8 @@ use std::io;
 
 use super::{Cell, Run, mib, resource_plots, thousands, write_cells, write_table};
 use crate::profile::Profile;
-use crate::report::{Plot, Table};
+use crate::report::{Plot, Table, TableRow};
+use crate::result::LoadResult;
 
 /// (hosts, interval in ms, steps of three days)
 const SIZES: [(u64, i64, u64); 3] =
@@ -15,6 +16,9 @@ const SIZES: [(u64, i64, u64); 3] =
 
 /// Hosts and steps of the short form.
 const SHORT_SIZES: [(u64, i64, u64); 2] = [(4_000, 60_000, 240), (40_000, 600_000, 12)];
+
+const SHORTENED: &str = "Shortened: fewer steps (and in the short form fewer hosts) than the \
+    document's three days; the reference rows are the document's.";
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sizes = run.pick(SHORT_SIZES.to_vec(), SIZES.to_vec());
@@ -47,16 +51,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 cells.extend(write_cells(&result));
                 table.row(cells);
                 rates.push((phase.to_owned(), result.write.points_per_s));
-                if let Some(server) = &result.server {
-                    let (after, before) = (&server.settled, &server.before);
-                    io.row(vec![
-                        format!("{}, {phase}", site.name),
-                        format!("{:.1}", mib(after.written_bytes - before.written_bytes)),
-                        thousands((after.write_calls - before.write_calls) as f64),
-                        thousands((after.read_calls - before.read_calls) as f64),
-                        format!("{:.2}", server.written_bytes_per_point),
-                    ]);
-                }
+                io.rows.extend(disk_row(&format!("{}, {phase}", site.name), &result));
                 notes.push((format!("{}, {phase}", site.name), result.clone()));
                 results.push((format!("{} {phase}", site.name), result));
             }
@@ -77,7 +72,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
             interval_ms / 1000
         ));
         if run.plan.short || run.plan.scale_down > 1.0 {
-            section.say("Shortened: fewer steps (and in the short form fewer hosts) than the document's three days; the reference rows are the document's.");
+            section.say(SHORTENED);
         }
         for (what, result) in &notes {
             Run::faults(section, what, result);
@@ -88,6 +83,20 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
         section.plots.extend(plots);
     }
     Ok(())
+}
+
+/// What a load cost the disk.
+fn disk_row(name: &str, result: &LoadResult) -> Option<TableRow> {
+    let server = result.server.as_ref()?;
+    let (after, before) = (&server.settled, &server.before);
+    let cells = vec![
+        name.to_owned(),
+        format!("{:.1}", mib(after.written_bytes - before.written_bytes)),
+        thousands((after.write_calls - before.write_calls) as f64),
+        thousands((after.read_calls - before.read_calls) as f64),
+        format!("{:.2}", server.written_bytes_per_point),
+    ];
+    Some(TableRow { cells, source: None })
 }
 
 /// The document's figures: 16 vCPU, 60 GB, server apart from the client.

@@ -63,7 +63,10 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
         }
         let section = run.report.section(heading);
         if at == 0 {
-            section.say("A core of this machine is not that hardware: compare servers, not with the reference rows.");
+            section.say(
+                "A core of this machine is not that hardware: compare servers with each other, \
+                 not with the reference rows.",
+            );
             limits.iter().for_each(|limit| section.say(limit.clone()));
         }
         for (what, result) in &notes {

@@ -8,13 +8,15 @@ use clap::ValueEnum;
 
 use super::{Cell, Run};
 use crate::catalogue::Kind;
+use crate::dialect::Dialect;
 use crate::disorder::{Delay, Disorder, Shuffle};
+use crate::fleet::Fleet;
 use crate::oracle::Oracle;
 use crate::pace::Pace;
 use crate::profile::Profile;
 use crate::query::Stream;
 use crate::report::Table;
-use crate::site::Style;
+use crate::site::{Site, Style};
 
 const STYLES: [(Style, &str); 4] = [
     (Style::Lines, "lines over HTTP"),
@@ -64,33 +66,8 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 let name = format!("{}, {door}, {profile:?}, {what}", site.name);
                 let tidy_cpu = profile == Profile::TsbsCpu && disorder.shuffle == Shuffle::None;
                 if let (true, Some(dialect)) = (tidy_cpu, target.dialect_at(&site.query_address)) {
-                    let oracle = Oracle {
-                        fleet: &fleet,
-                        disorder,
-                        first_source: 0,
-                        end_source: SOURCES,
-                        first_step: 0,
-                        end_step: STEPS,
-                    };
-                    for kind in Kind::value_variants() {
-                        let stream = Stream {
-                            oracle,
-                            dialect,
-                            address: site.query_address.clone(),
-                            kind: *kind,
-                            other: None,
-                            connections: 2,
-                            count: run.pick(6, 100),
-                            limit: Duration::from_secs(10),
-                            pace: Pace::Closed { think_ms: 0 },
-                            judged: run.pick(6, 100),
-                        };
-                        let asked = stream.run(&site.watched)?;
-                        run.report.right &= asked.is_right();
-                        questions.row(row(&name, *kind, &asked));
-                        let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
-                        faults.extend(wrong.map(|wrong| format!("{name}, {kind:?}: {wrong}")));
-                    }
+                    let asking = Asking { site, dialect, fleet: &fleet, disorder, name: &name };
+                    faults.extend(asking.run(run, &mut questions)?);
                 }
                 let wrong = verdict.described.iter().chain(result.write.errors.keys());
                 faults.extend(wrong.map(|wrong| format!("{name}: {wrong}")));
@@ -107,6 +84,50 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     section.tables.push(loads);
     section.tables.push(questions);
     Ok(())
+}
+
+/// Data at a site, ready to be asked about.
+struct Asking<'a> {
+    site: &'a Site,
+    dialect: Dialect,
+    fleet: &'a Fleet,
+    disorder: Disorder,
+    name: &'a str,
+}
+
+impl Asking<'_> {
+    /// Asks every kind; returns what went wrong.
+    fn run(&self, run: &mut Run, table: &mut Table) -> io::Result<Vec<String>> {
+        let oracle = Oracle {
+            fleet: self.fleet,
+            disorder: self.disorder,
+            first_source: 0,
+            end_source: SOURCES,
+            first_step: 0,
+            end_step: STEPS,
+        };
+        let mut faults = Vec::new();
+        for kind in Kind::value_variants() {
+            let stream = Stream {
+                oracle,
+                dialect: self.dialect,
+                address: self.site.query_address.clone(),
+                kind: *kind,
+                other: None,
+                connections: 2,
+                count: run.pick(6, 100),
+                limit: Duration::from_secs(10),
+                pace: Pace::Closed { think_ms: 0 },
+                judged: run.pick(6, 100),
+            };
+            let asked = stream.run(&self.site.watched)?;
+            run.report.right &= asked.is_right();
+            table.row(row(self.name, *kind, &asked));
+            let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
+            faults.extend(wrong.map(|wrong| format!("{}, {kind:?}: {wrong}", self.name)));
+        }
+        Ok(faults)
+    }
 }
 
 /// (data, disorder, its name)

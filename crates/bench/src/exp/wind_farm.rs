@@ -159,7 +159,10 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         plot.line(&loaded.site.name, line);
     }
     let section = run.report.section(heading);
-    section.say("Open loop: each turbine is due every seven seconds at its own phase; latency counts from there.");
+    section.say(
+        "Open loop: each turbine is due every seven seconds at its own phase; latency counts \
+         from there.",
+    );
     faults.iter().for_each(|(what, result)| Run::faults(section, what, result));
     section.tables.push(table);
     section.tables.extend(reference::append(stressed));
@@ -228,7 +231,10 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         plot.line(&loaded.site.name, line);
     }
     let section = run.report.section(heading);
-    section.say("Nine questions in ten are one sensor of one turbine over an hour, the tenth the hourly mean of one sensor for every turbine of a farm over a day.");
+    section.say(
+        "Nine questions in ten are one sensor of one turbine over an hour, the tenth the hourly \
+         mean of one sensor for every turbine of a farm over a day.",
+    );
     faults.into_iter().take(10).for_each(|fault| section.say(fault));
     section.tables.push(table);
     section.tables.extend(reference::query(stressed));
