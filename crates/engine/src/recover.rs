@@ -46,6 +46,8 @@ pub(crate) fn open(
         Some(manifest) => manifest,
         None => create(&*disk, dir)?,
     };
+    // The process that put it in place may have died before that was durable.
+    disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
     remove_leftovers(&*disk, dir, &manifest)?;
 
     let mut damages = Vec::new();
@@ -160,7 +162,7 @@ fn open_parts(
         let path = filenames::part(dir, entry.number);
         match Part::open(disk, &path, entry.number, manifest.store_id, cache.clone()) {
             Ok(part) => parts.push(Arc::new(part)),
-            Err(error @ Error::TooNew { .. }) => return Err(error),
+            Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
                 let lost = format!("{error}; its {} samples are set aside", entry.samples);
                 damages.push(lost);
@@ -183,6 +185,18 @@ fn open_parts(
     }
     parts.sort_by_key(|part| part.header.number);
     Ok(parts)
+}
+
+/// Whether an error says that a file is not what it should be. A disk that cannot be read just now
+/// says nothing about the file: then the store does not start, and nothing is set aside.
+fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Corrupt { .. } => true,
+        Error::Io { source, .. } => {
+            matches!(source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof)
+        }
+        _ => false,
+    }
 }
 
 fn replay(
