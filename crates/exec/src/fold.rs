@@ -1,6 +1,6 @@
-//! Folds: many values into one. [`Acc`] folds floats that arrive one by one or in runs, for a window
-//! of one series as well as for one instant of many; [`fold_integers`] is the integer arithmetic of
-//! OpenTSDB for one instant.
+//! Folds: many values into one. [`Acc`] folds floats that arrive one by one or in runs, for a
+//! window of one series as well as for one instant of many; [`fold_integers`] is the integer
+//! arithmetic of OpenTSDB for one instant.
 
 mod sum;
 
@@ -100,8 +100,8 @@ impl Acc {
         self.count += 1;
     }
 
-    /// Whether the fold can take the summary of a block in place of its values, with a result that is
-    /// the same but for rounding in the last digits of a sum.
+    /// Whether the fold can take the summary of a block in place of its values, with a result that
+    /// is the same but for rounding in the last digits of a sum.
     pub(crate) fn takes(fold: Fold, summary: &Summary) -> bool {
         let is_known = match fold {
             Fold::Sum | Fold::Mean | Fold::Min | Fold::Max => true,
@@ -227,9 +227,9 @@ impl Acc {
 /// Longest run that [`fold_short`] takes: those whose sum is a plain loop.
 pub(crate) const SHORT_RUN: usize = sum::SEQUENTIAL as usize;
 
-/// What [`Acc`] makes of a short run that is all there is, without the state in between: windows of a
-/// few samples are most of the work of most queries. Nothing where that takes more than one pass, or
-/// where a value is NaN.
+/// What [`Acc`] makes of a short run that is all there is, without the state in between: windows of
+/// a few samples are most of the work of most queries. Nothing where that takes more than one pass,
+/// or where a value is NaN.
 #[inline]
 pub(crate) fn fold_short(fold: Fold, run: &[f64]) -> Option<f64> {
     debug_assert!(run.len() <= SHORT_RUN, "longer sums are not plain loops");
@@ -269,8 +269,8 @@ pub(crate) fn keeps_single(fold: Fold) -> bool {
     }
 }
 
-/// Folds integers in 64-bit arithmetic that wraps around and truncates toward zero; nothing of none.
-/// The order of `values` may change.
+/// Folds integers in 64-bit arithmetic that wraps around and truncates toward zero; nothing of
+/// none. The order of `values` may change.
 pub(crate) fn fold_integers(fold: Fold, values: &mut [i64]) -> Option<i64> {
     let (&first, &last) = (values.first()?, values.last()?);
     let sum = |values: &[i64]| values.iter().fold(0i64, |a, &v| a.wrapping_add(v));

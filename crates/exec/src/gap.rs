@@ -7,8 +7,8 @@ use foliot_plan::Gap;
 /// A sample of a series under way.
 pub(crate) type Point = (i64, Number);
 
-/// What a series contributes to float arithmetic at `time_ns`, between its samples `now` and `next`;
-/// nothing if the gap rule says so.
+/// What a series contributes to float arithmetic at `time_ns`, between its samples `now` and
+/// `next`; nothing if the gap rule says so.
 pub(crate) fn float_at(now: Point, next: Option<Point>, time_ns: i64, gap: Gap) -> Option<f64> {
     if now.0 == time_ns {
         return Some(now.1.to_f64());

@@ -1,10 +1,10 @@
 //! Carries out plans over snapshots: parallel, in runs of values, bounded.
 //!
 //! A plan is laid over the snapshot as sets of series (`set`, `group`); each series is a chain of
-//! operators that hand each other chunks of at most 1024 samples (`stream`, and a file per operator);
-//! results go out as frames of at most 4096 samples, in order, while the query runs (`run`). Every
-//! buffer is charged to the query's budget before it is allocated, and limits, deadline and
-//! cancellation are looked at once per chunk (`limits`).
+//! operators that hand each other chunks of at most 1024 samples (`stream`, and a file per
+//! operator); results go out as frames of at most 4096 samples, in order, while the query runs
+//! (`run`). Every buffer is charged to the query's budget before it is allocated, and limits,
+//! deadline and cancellation are looked at once per chunk (`limits`).
 //!
 //! ```text
 //! plan -> set -> group -> [ stream: scan -> window -> rate -> .. ] -> merge or slots -> frame
@@ -73,12 +73,14 @@ pub struct Query<'a> {
 }
 
 /// Answers the questions of a request in order, each series by series in the order that
-/// [`foliot_plan::Aggregate`] gives, or else in the order in which series were first seen. `on_frame`
-/// is called on the caller's thread and says whether it wants more; while it blocks, the query waits.
+/// [`foliot_plan::Aggregate`] gives, or else in the order in which series were first seen.
+/// `on_frame` is called on the caller's thread and says whether it wants more; while it blocks, the
+/// query waits.
 ///
 /// # Errors
-/// When a limit is met or the query is cancelled, when the plan has a parameter that makes no sense,
-/// and when the store cannot be read. Frames already handed out are then not the whole answer.
+/// When a limit is met or the query is cancelled, when the plan has a parameter that makes no
+/// sense, and when the store cannot be read. Frames already handed out are then not the whole
+/// answer.
 pub fn run(
     query: &Query<'_>,
     questions: &[Series],

@@ -1,16 +1,16 @@
 //! What one query may take, and the meter that holds it to that.
 //!
-//! Memory is charged before it is allocated; samples, deadline and cancellation are checked once per
-//! block of at most [`CHUNK_SAMPLES`] samples, so that a query stops within microseconds of being
-//! told to, whatever it is doing.
+//! Memory is charged before it is allocated; samples, deadline and cancellation are checked once
+//! per block of at most [`CHUNK_SAMPLES`] samples, so that a query stops within microseconds of
+//! being told to, whatever it is doing.
 
 use crate::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Samples that operators hand each other at a time: what a block of a part holds, so that a decoded
-/// block stays in the first-level cache (16 KiB of times and values) while it is folded.
+/// Samples that operators hand each other at a time: what a block of a part holds, so that a
+/// decoded block stays in the first-level cache (16 KiB of times and values) while it is folded.
 pub(crate) const CHUNK_SAMPLES: usize = 1024;
 
 /// What one chunk of numbers weighs.

@@ -1,8 +1,8 @@
 //! Running: plans to frames, in order, on as many threads as pay.
 //!
 //! 1. Plans are laid over the snapshot: how many series there will be, and in which order.
-//! 2. The first series are answered on the caller's thread. That is all for small queries, and tells
-//!    how much work the rest is.
+//! 2. The first series are answered on the caller's thread. That is all for small queries, and
+//!    tells how much work the rest is.
 //! 3. If it is much, threads take runs of series in order and put frames into a [`Lane`] per run;
 //!    the caller's thread hands them on, lane by lane. Threads are at most [`LANES_AHEAD`] lanes
 //!    ahead, and a lane holds [`LANE_FRAMES`] frames, so a slow reader stops the work.

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a scan holds beside the chunk it hands out, by estimate: the places of its blocks, a copy of
-/// what the head has of the series, one encoded block.
+/// What a scan holds beside the chunk it hands out, by estimate: the places of its blocks, a copy
+/// of what the head has of the series, one encoded block.
 const SCAN_BYTES: usize = 8 << 10;
 
 /// A snapshot, or series in memory that stand for one in tests.
@@ -178,8 +178,8 @@ impl Stored<'_> {
         meter.check(0)
     }
 
-    /// Puts the last sample into `out`; false if there is none. Blocks before the last one are passed
-    /// over as far as nothing overlaps them.
+    /// Puts the last sample into `out`; false if there is none. Blocks before the last one are
+    /// passed over as far as nothing overlaps them.
     pub(crate) fn last(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
         let Some(mut scan) = self.scan.take() else { return Ok(false) };
         let mut passed = None;

@@ -103,7 +103,8 @@ proptest! {
 
     #[test]
     fn runs_can_be_cut_anywhere(
-        values in prop::collection::vec(value(), 1..300), cuts in prop::collection::vec(0usize..300, 0..6),
+        values in prop::collection::vec(value(), 1..300),
+        cuts in prop::collection::vec(0usize..300, 0..6),
     ) {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(values.len())).collect();
         cuts.extend([0, values.len()]);
