@@ -242,6 +242,31 @@ fn influx_writes_answer_as_its_versions_do() {
 }
 
 #[test]
+fn large_writes_are_stored_in_slices_without_showing_it() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let line = |number: usize| match number {
+        250_000 => "slice,h=a v=oops\n".to_owned(),
+        // A string with a newline in it must not be cut in two.
+        _ if number % 7 == 0 => format!("slice,h=a v={number}i,s=\"two\nlines\" {number}\n"),
+        _ => format!("slice,h=a v={number}i,s=\"one line\" {number}\n"),
+    };
+    let body: String = (1..=300_000).map(line).collect();
+    assert!(body.len() > 10 << 20);
+    let before = server.resident_bytes();
+    let answer = server.post("/write?db=default&precision=s", &body);
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("unable to parse 'slice,h=a v=oops'"), "{}", answer.text());
+    assert!(answer.text().contains("partial write") && answer.text().contains("dropped=0"));
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"influx_http\"}"), 299_999.0);
+    assert!(server.metric("foliot_batches_total{protocol=\"influx_http\"}") >= 3.0);
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 150 << 20, "{grown} bytes for a body of {}", body.len());
+    let answer = server.get("/api/query?start=1&end=400000&m=sum:0all-count:slice.v");
+    assert!(answer.text().contains(":299999.0"), "{}", answer.text());
+}
+
+#[test]
 fn bad_requests_never_end_the_server() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

@@ -178,15 +178,9 @@ fn perform(shared: &Shared, job: Job, cancel: Cancel, sender: mpsc::Sender<Messa
     let Some(store) = shared.store() else { return };
     let began = Instant::now();
     let _running = Running::new(&shared.metrics, began);
-    let config = &shared.config;
-    let limits = Limits {
-        memory_bytes: config.limits_query_memory_bytes.0,
-        samples: config.limits_query_samples,
-        seconds: config.limits_query_seconds,
-        ..Limits::default()
-    };
+    let limits = shared.query_limits;
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
-    let deadline = began + config.limits_query_seconds;
+    let deadline = began + limits.seconds;
     let out = Out { bytes: Vec::new(), packer, has_sent: false, sender, deadline };
     let snapshot = store.snapshot();
     let mut work = Work { snapshot: &snapshot, limits, cancel: cancel.clone(), out };

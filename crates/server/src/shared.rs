@@ -5,6 +5,7 @@ use crate::http::Budget;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Metrics};
 use crate::store::Store;
+use foliot_exec::Limits;
 use foliot_model::BatchBuffers;
 use foliot_proto_influx::Decoder;
 use foliot_proto_opentsdb::BuildInfo;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     is_stopping: watch::Sender<bool>,
     pub(crate) began: Instant,
     pub(crate) body_budget: Budget,
+    /// What one query may take. Made once: finding the number of processors costs system calls.
+    pub(crate) query_limits: Limits,
     pub(crate) query_slots: Arc<Semaphore>,
     /// Queries that may wait for a slot.
     pub(crate) query_queue: Arc<Semaphore>,
@@ -61,6 +64,12 @@ impl Shared {
             is_stopping: watch::Sender::new(false),
             began: Instant::now(),
             body_budget: Budget::new(config.limits_pending_body_bytes.0),
+            query_limits: Limits {
+                memory_bytes: config.limits_query_memory_bytes.0,
+                samples: config.limits_query_samples,
+                seconds: config.limits_query_seconds,
+                ..Limits::default()
+            },
             query_slots: Arc::new(Semaphore::new(queries)),
             query_queue: Arc::new(Semaphore::new(queries)),
             bytes: Spares::default(),
