@@ -55,6 +55,46 @@ impl Tally {
     }
 }
 
+/// What can be done with an open store.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Write,
+    ChangeCatalog,
+    CreateNamespace,
+    Flush,
+    Look,
+    Probe,
+    Wait,
+    BelieveProgress,
+    Advance,
+}
+
+/// How often what is done in an average round.
+const ACTIONS: [(Action, usize); 9] = [
+    (Action::Write, 48),
+    (Action::ChangeCatalog, 8),
+    (Action::CreateNamespace, 4),
+    (Action::Flush, 10),
+    (Action::Look, 4),
+    (Action::Probe, 10),
+    (Action::Wait, 6),
+    (Action::BelieveProgress, 5),
+    (Action::Advance, 5),
+];
+
+/// Each round does some things far more often than others, or not at all: that reaches states which
+/// the average never sees (A. Groce et al., "Swarm Testing", ISSTA 2012).
+fn draw_weights(random: &mut Random) -> Vec<(Action, usize)> {
+    let mut weights = ACTIONS.to_vec();
+    for (action, weight) in &mut weights {
+        *weight *= match action {
+            Action::Write => *random.pick(&[1, 2, 4]),
+            _ => *random.pick(&[0, 1, 4, 16]),
+        };
+    }
+    weights
+}
+
 /// How the store reaches the machine: as it is, or through something that misbehaves, to prove that
 /// this is noticed.
 pub(crate) type Mount = fn(&SimDisk) -> Arc<dyn Disk>;
@@ -83,6 +123,7 @@ pub(crate) fn play(
     };
     let mut round = Round {
         clock_ns: disk.now_ns(),
+        weights: draw_weights(&mut random),
         random,
         disk,
         mount,
@@ -96,7 +137,7 @@ pub(crate) fn play(
         tally: Tally { rounds: 1, ..Tally::default() },
         trace,
     };
-    for _ in 0..round.random.skewed(1, 8) {
+    for _ in 0..round.random.skewed(1, 10) {
         round.live(false)?;
     }
     round.live(true)?;
@@ -105,6 +146,7 @@ pub(crate) fn play(
 
 struct Round<'t> {
     random: Random,
+    weights: Vec<(Action, usize)>,
     disk: SimDisk,
     mount: Mount,
     config: Config,
@@ -197,19 +239,25 @@ impl Round<'_> {
     }
 
     fn act(&mut self, engine: &Engine) -> Result<(), String> {
-        match self.random.below(100) {
-            0..48 => self.write(engine),
-            48..56 => self.change_catalog(engine),
-            56..60 => self.create_namespace(engine),
-            60..70 => self.flush(engine),
-            70..74 => self.look(engine, Loss::None),
-            74..84 => self.probe(engine),
-            84..90 => self.wait(engine),
-            90..95 => {
+        let mut draw = self.random.below(self.weights.iter().map(|(_, weight)| weight).sum());
+        let drawn = self.weights.iter().find(|(_, weight)| {
+            let is_here = draw < *weight;
+            draw = draw.saturating_sub(*weight);
+            is_here
+        });
+        match drawn.map_or(Action::Write, |(action, _)| *action) {
+            Action::Write => self.write(engine),
+            Action::ChangeCatalog => self.change_catalog(engine),
+            Action::CreateNamespace => self.create_namespace(engine),
+            Action::Flush => self.flush(engine),
+            Action::Look => self.look(engine, Loss::None),
+            Action::Probe => self.probe(engine),
+            Action::Wait => self.wait(engine),
+            Action::BelieveProgress => {
                 self.believe_progress(engine);
                 Ok(())
             }
-            _ => {
+            Action::Advance => {
                 let ns = self.random.skewed(1, 40_000_000_000) as u64;
                 self.disk.advance(ns);
                 self.clock_ns = self.disk.now_ns();
