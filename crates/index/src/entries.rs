@@ -1,8 +1,8 @@
 //! Entries: byte strings numbered in the order in which they were added.
 //!
 //! They lie end to end in pages of bytes, each after its length; the position of every eighth is
-//! kept (a group), the others are found by walking. That costs one and a half bytes per entry beside
-//! the entry's own. Who wants to find an entry by its bytes brings a table.
+//! kept (a group), the others are found by walking. That costs one and a half bytes per entry
+//! beside the entry's own. Who wants to find an entry by its bytes brings a table.
 
 use crate::limits::{ENTRY_BYTES_MAX, IDS_MAX};
 use crate::pages::Pages;

@@ -1,8 +1,8 @@
 //! Labels to series ids: the registry, and its bytes for wal and checkpoint files.
 //!
 //! A series is (namespace, measurement, field, labels). The registry gives each a dense id (sid) at
-//! first sight, finds it again from the hash of a row's raw bytes, selects series by their names and
-//! labels, and spells ids out. Ids belong to an epoch and are never reused in it.
+//! first sight, finds it again from the hash of a row's raw bytes, selects series by their names
+//! and labels, and spells ids out. Ids belong to an epoch and are never reused in it.
 //!
 //! What this room is not: it holds no samples, knows no protocol, and opens no file by itself; the
 //! engine puts its records into the wal and its checkpoints into files of the `segment` format.
@@ -27,6 +27,7 @@ mod select;
 mod series;
 mod slots;
 mod sources;
+mod stage;
 
 pub use error::Error;
 pub use identity::{Description, Identity};

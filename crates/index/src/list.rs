@@ -19,8 +19,8 @@ pub enum Listed {
     LabelValues(Option<String>),
 }
 
-/// The names that `what` asks for, of the series that `selector` wants, each once and in byte order:
-/// those that begin with `prefix`, without the first `offset` ones, at most `limit`.
+/// The names that `what` asks for, of the series that `selector` wants, each once and in byte
+/// order: those that begin with `prefix`, without the first `offset` ones, at most `limit`.
 pub(crate) fn list(
     names: &Names,
     what: &Listed,

@@ -3,8 +3,9 @@
 //! A list of one id, which is what a host name has, lies in its owner's head. Longer lists are
 //! chains of blocks in shared pages, each twice as long as the one before, which begin with the
 //! position of the next one. Ids are differences in groups of three bits, low ones first, each in a
-//! nibble whose top bit says whether more follow. A difference is never zero, so neither is a nibble:
-//! a zero one ends a block. Most labels have few values, and half a byte per source is then enough.
+//! nibble whose top bit says whether more follow. A difference is never zero, so neither is a
+//! nibble: a zero one ends a block. Most labels have few values, and half a byte per source is then
+//! enough.
 
 use crate::pages::Pages;
 

@@ -7,8 +7,8 @@
 //! 3. `03 namespace first count (name value)*count` pairs, zigzag differences to the one before
 //! 4. `04 namespace first count (measurement field)*count` columns, likewise
 //! 5. `05 namespace first count (pairs difference*pairs)*count` sources
-//! 6. `06 first_series first_source sources columns difference*columns` series: so many sources in a
-//!    row have one series in each of these columns; series count up source by source
+//! 6. `06 first_series first_source sources columns difference*columns` series: so many sources in
+//!    a row have one series in each of these columns; series count up source by source
 //! 7. `07 first_series count class` retention class
 //!
 //! Every record says the number of the first thing it registers. Reading skips what is registered

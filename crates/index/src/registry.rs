@@ -11,9 +11,10 @@ use crate::list::{self, Listed};
 use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, SymbolKind};
 use crate::record::{self, Triples};
-use crate::register::{self, Chunk, Overlay, Stage};
+use crate::register::{self, Chunk};
 use crate::segment::SegmentReader;
 use crate::select;
+use crate::stage::{Overlay, Stage};
 use foliot_model::{Batch, Reject, Selector};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::hash::{BuildHasher, RandomState};
@@ -123,9 +124,9 @@ impl Registry {
     ///
     /// Calls `found` with the index and the series of each row that has some; the others are in
     /// `rejects`, neighbours are kept. At most `admit` series are created; a row that needs more is
-    /// rejected whole. `publish` is called once per chunk of rows with the records of everything new,
-    /// in the order of their numbers, before anybody can see any of it; readers are not kept waiting
-    /// meanwhile.
+    /// rejected whole. `publish` is called once per chunk of rows with the records of everything
+    /// new, in the order of their numbers, before anybody can see any of it; readers are not kept
+    /// waiting meanwhile.
     ///
     /// # Errors
     /// What `publish` returned. Then nothing of that chunk was registered; chunks before it were.
@@ -224,7 +225,8 @@ impl Registry {
     }
 
     /// Like [`Registry::checkpoint`], slice by slice of a few hundred KiB, each of which can be
-    /// replayed after the ones before it. Registration goes on meanwhile; what it adds is not in it.
+    /// replayed after the ones before it. Registration goes on meanwhile; what it adds is not in
+    /// it.
     ///
     /// # Errors
     /// What `each` returned.

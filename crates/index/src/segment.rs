@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Integers are little-endian, checksums CRC-32. The header's and the footer's checksum cover what
-//! stands before them there; an extent's covers its length and its records; `chain` covers the first
-//! eight bytes of every extent in order, so none can be lost, doubled or moved unseen. A reader
-//! refuses versions and flags that it does not know. docs/format/index.md draws this.
+//! stands before them there; an extent's covers its length and its records; `chain` covers the
+//! first eight bytes of every extent in order, so none can be lost, doubled or moved unseen. A
+//! reader refuses versions and flags that it does not know. docs/format/index.md draws this.
 
 use crate::Error;
 use foliot_codec::{checksum, checksum_append};
@@ -24,8 +24,8 @@ const EXTENT_HEADER_BYTES: usize = 8;
 const FOOTER_BYTES: usize = 24;
 const FOOTER_MARK: u32 = u32::MAX;
 
-/// Longest extent in bytes. Checkpoints write a few hundred KiB; this bounds what a reader allocates
-/// for a damaged length.
+/// Longest extent in bytes. Checkpoints write a few hundred KiB; this bounds what a reader
+/// allocates for a damaged length.
 pub const EXTENT_BYTES_MAX: usize = 16 << 20;
 
 /// Writes a checkpoint file, extent by extent.

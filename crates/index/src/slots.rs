@@ -1,11 +1,12 @@
 //! Hash tables of ids: five bytes per slot, keys live elsewhere.
 //!
-//! A slot is a mark (eight bits of the hash, 0 for empty) and an id; eight of them are a bucket whose
-//! marks are compared at once, as one word. Who owns the table compares the key of an id whose mark
-//! fits, and hashes it again when the table grows. The table is split into shards that grow alone,
-//! so that no growth stops the world, and grows by a half rather than by two, so that little memory
-//! lies idle. Open addressing with buckets (D. E. Knuth, The Art of Computer Programming, volume 3,
-//! section 6.4); bytes are sought in words as in H. S. Warren, Hacker's Delight, section 6-1.
+//! A slot is a mark (eight bits of the hash, 0 for empty) and an id; eight of them are a bucket
+//! whose marks are compared at once, as one word. Who owns the table compares the key of an id
+//! whose mark fits, and hashes it again when the table grows. The table is split into shards that
+//! grow alone, so that no growth stops the world, and grows by a half rather than by two, so that
+//! little memory lies idle. Open addressing with buckets (D. E. Knuth, The Art of Computer
+//! Programming, volume 3, section 6.4); bytes are sought in words as in H. S. Warren, Hacker's
+//! Delight, section 6-1.
 
 /// A shard grows when more than this part of it is used: 7/8.
 const LOAD_MAX: (usize, usize) = (7, 8);

@@ -1,4 +1,4 @@
-//! The registry against a naive one: a map from canonical names to ids, and selection by definition.
+//! The registry against a naive one: a map from canonical names to ids, selection by definition.
 
 #![allow(
     clippy::unwrap_used,
@@ -176,7 +176,8 @@ fn test(texts: Vec<&'static str>) -> impl Strategy<Value = Test> {
         4 => vec(texts(), 0..3).prop_map(|l| Test::AnyOf(l.into_iter().map(Into::into).collect())),
         1 => vec(texts(), 1..3)
             .prop_map(|l| Test::AnyOfLower(l.into_iter().map(str::to_lowercase).collect())),
-        1 => texts().prop_map(|t| Test::wildcard(&format!("{}*", &t[..t.len().min(2)]), true).unwrap()),
+        1 => texts().prop_map(|t| format!("{}*", &t[..t.len().min(2)]))
+            .prop_map(|pattern| Test::wildcard(&pattern, true).unwrap()),
         2 => select(vec!["^web", "5$", "^(eu|EU)$", "", "u", "^$", "^cpu"])
             .prop_map(|expression| Test::regex(expression).unwrap()),
     ]

@@ -1,0 +1,346 @@
+//! Staging: what a chunk of rows adds, numbered as the names will number it, before anybody sees
+//! it.
+
+use crate::dictionary::Dictionary;
+use crate::names::{Key, Names, SymbolKind};
+use crate::recent::Recent;
+use crate::record::{self, Triples};
+use crate::sources;
+use foliot_model::KeyParts;
+use std::ops::Range;
+
+/// What the records of a chunk mostly need.
+const RECORDS_BYTES: usize = 16 << 10;
+
+/// What a chunk adds: dictionaries that continue those of the names.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    symbols: [Dictionary; 4],
+    pairs: Dictionary,
+    sources: Dictionary,
+    columns: Dictionary,
+    /// Source and column, four bytes each.
+    series: Dictionary,
+}
+
+impl Overlay {
+    pub(crate) fn new(seed: u64) -> Self {
+        let dictionary = || Dictionary::new(seed, 1);
+        Self {
+            symbols: [dictionary(), dictionary(), dictionary(), dictionary()],
+            pairs: dictionary(),
+            sources: dictionary(),
+            columns: dictionary(),
+            series: dictionary(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.symbols.iter_mut().for_each(Dictionary::clear);
+        self.pairs.clear();
+        self.sources.clear();
+        self.columns.clear();
+        self.series.clear();
+    }
+
+    /// Number of staged series.
+    pub(crate) fn series_len(&self) -> u32 {
+        self.series.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        let rest = [&self.pairs, &self.sources, &self.columns, &self.series];
+        self.symbols.iter().chain(rest).all(|dictionary| dictionary.len() == 0)
+    }
+
+    /// Writes what was staged on top of `names` as records.
+    pub(crate) fn records(&self, names: &Names, epoch: u32) -> Vec<u8> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut out = Vec::with_capacity(RECORDS_BYTES);
+        record::put_epoch(&mut out, epoch);
+        for (kind, symbols) in SymbolKind::ALL.into_iter().zip(&self.symbols) {
+            let base = names.symbols(kind).len();
+            record::put_symbols(&mut out, kind, symbols, 0..symbols.len(), base);
+        }
+        let (pairs, columns) = (self.pairs.entries(), self.columns.entries());
+        let base = names.pairs().entries().len();
+        record::put_triples(&mut out, Triples::Pairs, pairs, 0..pairs.len(), base);
+        let base = names.columns().len();
+        record::put_triples(&mut out, Triples::Columns, columns, 0..columns.len(), base);
+        let (sources, base) = (self.sources.entries(), names.sources().entries().len());
+        record::put_sources(&mut out, sources, 0..sources.len(), base);
+        let series = (0..self.series.len()).filter_map(|index| {
+            let (source, column) = self.series.get(index)?.split_first_chunk::<4>()?;
+            let column = column.first_chunk::<4>()?;
+            Some((u32::from_le_bytes(*source), u32::from_le_bytes(*column)))
+        });
+        record::put_series(&mut out, names.series_len(), series);
+        out
+    }
+}
+
+/// Resolves by name against the names and, when there is one, an overlay. Each function returns
+/// nothing when the thing is unknown and `create` is false.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    names: &'a Names,
+    overlay: Option<&'a mut Overlay>,
+    create: bool,
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn new(names: &'a Names, overlay: Option<&'a mut Overlay>) -> Self {
+        Self { names, overlay, create: false }
+    }
+
+    pub(crate) fn creating(names: &'a Names, overlay: &'a mut Overlay) -> Self {
+        Self { names, overlay: Some(overlay), create: true }
+    }
+
+    /// The number of `key` in a dictionary or in what is staged on top of it.
+    fn entry(
+        &mut self,
+        known: &Dictionary,
+        staged: impl FnOnce(&mut Overlay) -> &mut Dictionary,
+        key: &[u8],
+    ) -> Option<u32> {
+        match known.find(key) {
+            None => self.staged(known.len(), staged, key),
+            found => found,
+        }
+    }
+
+    /// The number of `key` in a staged dictionary that continues one of `base` entries.
+    fn staged(
+        &mut self,
+        base: u32,
+        staged: impl FnOnce(&mut Overlay) -> &mut Dictionary,
+        key: &[u8],
+    ) -> Option<u32> {
+        let staged = staged(self.overlay.as_deref_mut()?);
+        let hash = staged.hash(key);
+        let index = match staged.find_hashed(hash, key) {
+            None if self.create => staged.push_hashed(hash, key),
+            found => found,
+        };
+        index.map(|index| base + index)
+    }
+
+    pub(crate) fn symbol(&mut self, kind: SymbolKind, name: &[u8]) -> Option<u32> {
+        let known = self.names.symbols(kind);
+        self.entry(
+            known,
+            |overlay| {
+                let [measurements, fields, label_names, label_values] = &mut overlay.symbols;
+                match kind {
+                    SymbolKind::Measurement => measurements,
+                    SymbolKind::Field => fields,
+                    SymbolKind::LabelName => label_names,
+                    SymbolKind::LabelValue => label_values,
+                }
+            },
+            name,
+        )
+    }
+
+    fn source(&mut self, namespace: u32, parts: &KeyParts, memo: &mut Memo) -> Option<u32> {
+        memo.pairs.clear();
+        for (index, (name, value)) in parts.labels().enumerate() {
+            let name = match memo.label_names.get(index) {
+                // The labels of neighbouring rows mostly have the same names.
+                Some((bytes, id)) if bytes == name => *id,
+                _ => {
+                    let id = self.symbol(SymbolKind::LabelName, name)?;
+                    memo.label_names.truncate(index);
+                    memo.label_names.push((name.to_vec(), id));
+                    id
+                }
+            };
+            let pair = match memo.recent_pairs.get(name, value) {
+                Some(pair) => pair,
+                None => {
+                    let pair = self.pair(namespace, name, value)?;
+                    memo.recent_pairs.put(name, value, pair);
+                    pair
+                }
+            };
+            memo.pairs.push(pair);
+        }
+        memo.pairs.sort_unstable();
+        memo.key.clear();
+        sources::put_key(&mut memo.key, namespace, &memo.pairs);
+        match self.names.sources().find(&memo.pairs, &memo.key) {
+            None => {
+                let base = self.names.sources().entries().len();
+                self.staged(base, |overlay| &mut overlay.sources, &memo.key)
+            }
+            found => found,
+        }
+    }
+
+    fn pair(&mut self, namespace: u32, name: u32, value: &[u8]) -> Option<u32> {
+        let value = self.symbol(SymbolKind::LabelValue, value)?;
+        let triple = [namespace, name, value];
+        match self.names.pairs().find(triple) {
+            None => {
+                let base = self.names.pairs().entries().len();
+                self.staged(base, |overlay| &mut overlay.pairs, &Key::of(&triple))
+            }
+            found => found,
+        }
+    }
+
+    /// The columns of a row, left in the memo. Neighbouring rows mostly have the same ones.
+    fn columns(
+        &mut self,
+        namespace: u32,
+        measurement: &[u8],
+        fields: &Fields,
+        which: &Range<usize>,
+        memo: &mut Memo,
+    ) -> Option<()> {
+        let measurement = self.measurement(measurement, memo)?;
+        if memo.columns_of.as_ref() == Some(&(measurement, which.clone())) {
+            return Some(());
+        }
+        memo.columns_of = None;
+        memo.columns.clear();
+        for index in which.clone() {
+            let column = self.column(namespace, measurement, fields.get(index), memo)?;
+            memo.columns.push(column);
+        }
+        memo.columns_of = Some((measurement, which.clone()));
+        Some(())
+    }
+
+    fn measurement(&mut self, name: &[u8], memo: &mut Memo) -> Option<u32> {
+        if let Some((last, id)) = &memo.measurement
+            && last == name
+        {
+            return Some(*id);
+        }
+        let id = self.symbol(SymbolKind::Measurement, name)?;
+        memo.measurement = Some((name.to_vec(), id));
+        Some(id)
+    }
+
+    fn column(
+        &mut self,
+        namespace: u32,
+        measurement: u32,
+        field: &[u8],
+        memo: &mut Memo,
+    ) -> Option<u32> {
+        if let Some(column) = memo.recent_columns.get(measurement, field) {
+            return Some(column);
+        }
+        let symbol = self.symbol(SymbolKind::Field, field)?;
+        let key = Key::of(&[namespace, measurement, symbol]);
+        let column = self.entry(self.names.columns(), |overlay| &mut overlay.columns, &key)?;
+        memo.recent_columns.put(measurement, field, column);
+        Some(column)
+    }
+
+    fn series(&mut self, source: u32, column: u32) -> Option<u32> {
+        if let Some(sid) = self.names.find_series(source, column) {
+            return Some(sid);
+        }
+        let mut key = [0; 8];
+        let (head, tail) = key.split_at_mut(4);
+        head.copy_from_slice(&source.to_le_bytes());
+        tail.copy_from_slice(&column.to_le_bytes());
+        self.staged(self.names.series_len(), |overlay| &mut overlay.series, &key)
+    }
+
+    /// Source and series of a row; the series are appended to `sids`.
+    pub(crate) fn row(
+        &mut self,
+        namespace: u32,
+        row: &Prepared,
+        fields: &Fields,
+        memo: &mut Memo,
+        sids: &mut Vec<u32>,
+    ) -> Option<u32> {
+        let source = self.source(namespace, &row.parts, memo)?;
+        self.columns(namespace, row.parts.measurement(), fields, &row.fields, memo)?;
+        let start = sids.len();
+        for index in 0..memo.columns.len() {
+            let column = memo.columns.get(index).copied()?;
+            match self.series(source, column) {
+                Some(sid) => sids.push(sid),
+                None => {
+                    sids.truncate(start);
+                    return None;
+                }
+            }
+        }
+        Some(source)
+    }
+
+    /// How many series of a row do not exist yet.
+    pub(crate) fn missing(
+        &mut self,
+        namespace: u32,
+        row: &Prepared,
+        fields: &Fields,
+        memo: &mut Memo,
+    ) -> u64 {
+        let all = row.fields.len() as u64;
+        let Some(source) = self.source(namespace, &row.parts, memo) else { return all };
+        let Some(measurement) = self.measurement(row.parts.measurement(), memo) else {
+            return all;
+        };
+        let mut is_known = |index| {
+            let column = self.column(namespace, measurement, fields.get(index), memo)?;
+            self.series(source, column)
+        };
+        row.fields.clone().filter(|&index| is_known(index).is_none()).count() as u64
+    }
+}
+
+/// What neighbouring rows share. The numbers in it are final: those of staged things too, since
+/// what was staged is either applied under them or the whole registration ends.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    label_names: Vec<(Vec<u8>, u32)>,
+    recent_pairs: Recent,
+    recent_columns: Recent,
+    measurement: Option<(Vec<u8>, u32)>,
+    pairs: Vec<u32>,
+    key: Vec<u8>,
+    columns: Vec<u32>,
+    pub(crate) columns_of: Option<(u32, Range<usize>)>,
+}
+
+/// Plain field names, end to end.
+#[derive(Debug, Default)]
+pub(crate) struct Fields {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
+}
+
+impl Fields {
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
+        let start = match index {
+            0 => 0,
+            _ => self.ends.get(index - 1).copied().unwrap_or_default(),
+        };
+        let end = self.ends.get(index).copied().unwrap_or_default();
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
+/// A row whose key and fields are parsed.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// Index in the batch.
+    pub(crate) row: u32,
+    pub(crate) parts: KeyParts,
+    /// Its field names among those of the chunk.
+    pub(crate) fields: Range<usize>,
+    /// Series of the row in the chunk's list, once found.
+    pub(crate) sids: Range<usize>,
+    pub(crate) source: u32,
+}
