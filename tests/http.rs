@@ -248,7 +248,9 @@ fn large_writes_are_stored_in_slices_without_showing_it() {
     let line = |number: usize| match number {
         250_000 => "slice,h=a v=oops\n".to_owned(),
         // A string with a newline in it must not be cut in two.
-        _ if number % 7 == 0 => format!("slice,h=a v={number}i,s=\"two\nlines\" {number}\n"),
+        _ if number.is_multiple_of(7) => {
+            format!("slice,h=a v={number}i,s=\"two\nlines\" {number}\n")
+        }
         _ => format!("slice,h=a v={number}i,s=\"one line\" {number}\n"),
     };
     let body: String = (1..=300_000).map(line).collect();

@@ -1,7 +1,8 @@
 //! Starts the real binary and speaks to it over sockets.
 //!
-//! Each test target uses its own part of this, so what one leaves unused is no dead code.
-#![allow(dead_code, reason = "see above")]
+//! Each test target uses its own part of this, so what one leaves unused is no dead code. What it
+//! prints is for whoever reads the output of a failing test.
+#![allow(clippy::print_stdout, dead_code, reason = "see above")]
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
