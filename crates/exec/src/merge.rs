@@ -7,8 +7,10 @@
 //! whose times fall on shared windows are folded without all this, see [`crate::slots`].
 
 mod single;
+mod strip;
 
 pub(crate) use single::Single;
+use strip::Strip;
 
 use crate::Error;
 use crate::fold::{Acc, fold_integers, fold_of_floats};
@@ -28,6 +30,7 @@ const CHECK_CONTRIBUTIONS: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Merge<'q> {
     fold: Fold,
+    float_fold: Fold,
     gap: Gap,
     arithmetic: Arithmetic,
     is_primed: bool,
@@ -48,6 +51,7 @@ pub(crate) struct Merge<'q> {
     acc: Acc,
     float_values: Vec<f64>,
     integer_values: Vec<i64>,
+    strip: Strip,
     charge: Charge<'q>,
 }
 
@@ -69,10 +73,12 @@ impl<'q> Merge<'q> {
         let mut charge = meter.open();
         let per_member = size_of::<Cursor<'_>>() + 2 * size_of::<Option<Point>>() + 32;
         charge.resize(members.len() * per_member)?;
+        let float_fold = fold_of_floats(aggregate.fold, aggregate.arithmetic);
         let cursor =
             |stream| Cursor { stream, chunk: Samples::default(), at: 0, charge: meter.open() };
         Ok(Self {
             fold: aggregate.fold,
+            float_fold,
             gap: aggregate.gap,
             arithmetic: aggregate.arithmetic,
             is_primed: false,
@@ -83,9 +89,10 @@ impl<'q> Merge<'q> {
             next_ns: Vec::new(),
             heap: BinaryHeap::new(),
             reached: Vec::new(),
-            acc: Acc::new(fold_of_floats(aggregate.fold, aggregate.arithmetic)),
+            acc: Acc::new(float_fold),
             float_values: Vec::new(),
             integer_values: Vec::new(),
+            strip: Strip::default(),
             charge,
         })
     }
@@ -100,6 +107,9 @@ impl<'q> Merge<'q> {
         }
         let mut contributions = 0;
         while out.len() < CHUNK_SAMPLES {
+            let before = out.len();
+            self.strip(CHUNK_SAMPLES - before, out)?;
+            contributions += (out.len() - before) * self.cursors.len();
             let Some(time_ns) = self.step(meter)? else { break };
             if let Some(value) = self.fold_at(time_ns) {
                 out.push(time_ns, value);
@@ -225,7 +235,7 @@ impl<'q> Merge<'q> {
         if is_integer {
             return fold_integers(self.fold, &mut self.integer_values).map(Value::Integer);
         }
-        self.acc.reset(fold_of_floats(self.fold, self.arithmetic));
+        self.acc.reset(self.float_fold);
         self.acc.push(&self.float_values);
         self.acc.finish().map(Value::Float)
     }

@@ -371,6 +371,41 @@ fn threads_do_not_change_results() {
     assert!(same(&one[2].1, &model_aggregate(&rack_0, Fold::UpperMedian, Gap::Linear)));
 }
 
+/// Series that mostly have samples at the same times, as strips need them: some begin late, end
+/// early, miss one, or change kind.
+fn scraped() -> impl Strategy<Value = Vec<Points>> {
+    let one = (0i64..30, 170i64..210, 0i64..200, 0..4, prop::collection::vec(value(), 200));
+    prop::collection::vec(one, 2..6).prop_map(|all| {
+        let series = |(begin, end, hole, kind, values): (i64, i64, i64, i32, Vec<V>)| {
+            let begin = if begin < 20 { 0 } else { begin };
+            let cast = |t: i64, value| match (kind, value) {
+                (0 | 1, F(value)) => I(value as i64),
+                (2, I(value)) => F(value as f64),
+                (3, I(value)) if t > 100 => F(value as f64 + 0.5),
+                (3, F(value)) if t <= 100 => I(value as i64),
+                _ => value,
+            };
+            let times = (begin..end.min(200)).filter(|&t| hole < 100 || t != hole);
+            times.zip(values).map(|(t, value)| (2 * t, cast(t, value))).collect()
+        };
+        all.into_iter().map(series).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn aggregates_of_scraped_series_agree_with_the_model(
+        series in scraped(), fold in fold(), gap in gap(),
+    ) {
+        prop_assume!(makes_sense(fold, gap));
+        let plan = aggregate(fold, gap, Grouping::All, select(whole()));
+        let (actual, expected) = (points_of(&series, &plan), model_aggregate(&series, fold, gap));
+        prop_assert!(same(&actual, &expected), "{actual:?} is not {expected:?}");
+    }
+}
+
 /// Any plan of two levels of operators above the series, with parameters from sane to absurd.
 fn any_plan() -> impl Strategy<Value = Series> {
     let read = || {
