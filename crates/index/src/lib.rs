@@ -5,7 +5,7 @@
 //! and labels, and spells ids out. Ids belong to an epoch and are never reused in it.
 //!
 //! What this room is not: it holds no samples, knows no protocol, and opens no file by itself; the
-//! engine puts its records into the wal and its checkpoints into files of the `segment` format.
+//! engine puts its records into the wal and its checkpoints into paged files.
 
 mod dictionary;
 mod entries;
@@ -22,7 +22,6 @@ mod recent;
 mod record;
 mod register;
 mod registry;
-mod segment;
 mod select;
 mod series;
 mod slots;
@@ -36,4 +35,3 @@ pub use list::Listed;
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver};
-pub use segment::{EXTENT_BYTES_MAX, SegmentReader, SegmentWriter};

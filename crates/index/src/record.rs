@@ -188,7 +188,7 @@ pub(crate) fn apply(names: &mut Names, epoch: u32, records: &[u8]) -> Result<(),
         let offset = records.len() - rest.len();
         rest = body;
         apply_one(names, epoch, tag, &mut rest, &mut numbers)
-            .map_err(|reason| Error::Record { offset, reason: reason.into_owned() })?;
+            .map_err(|reason| Error { offset, reason: reason.into_owned() })?;
     }
     Ok(())
 }

@@ -12,7 +12,6 @@ use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
-use crate::segment::SegmentReader;
 use crate::select;
 use crate::stage::{Overlay, Stage};
 use foliot_model::{Batch, Reject, Selector};
@@ -245,18 +244,6 @@ impl Registry {
             each(&slice)?;
         }
         Ok(target)
-    }
-
-    /// Reads a checkpoint file. After an error the registry holds a part of it: drop it.
-    ///
-    /// # Errors
-    /// When the file is damaged or its records cannot be replayed.
-    pub fn load(&self, reader: &mut SegmentReader) -> Result<(), Error> {
-        let mut records = Vec::new();
-        while reader.next(&mut records)? {
-            self.replay(&records)?;
-        }
-        Ok(())
     }
 
     /// How far registration is.

@@ -257,7 +257,7 @@ fn replay_refuses_gaps_other_epochs_and_contradictions() {
     write_all(&registry, 0, &[Line::new("b,h=2", &["x"])]);
     let second = registry.checkpoint(&middle).0;
     let reason = |registry: &Registry, records: &[u8]| match registry.replay(records) {
-        Err(Error::Record { reason, .. }) => reason,
+        Err(Error { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
     assert!(reason(&Registry::new(0), &second).contains("gap"));
@@ -323,4 +323,28 @@ fn runs_are_consecutive_when_everything_of_a_row_is_new() {
         let sids = resolver.sids(Run::Consecutive(0), 3);
         assert_eq!((sids.len(), sids.list(), sids.get(2), sids.get(3)), (3, None, Some(2), None));
     });
+}
+
+/// The bytes of format version 1, for ever.
+#[test]
+fn the_format_is_pinned() {
+    let registry = Registry::new(5);
+    write_all(
+        &registry,
+        0,
+        &[Line::new("cpu,h=a", &["x", "y"]), Line::new("cpu,h=b", &["x", "y"])],
+    );
+    let (records, _) = registry.checkpoint(&Mark::default());
+    let expected: &[u8] = &[
+        1, 5, // epoch 5
+        2, 0, 1, 1, 3, b'c', b'p', b'u', // measurement 1
+        2, 1, 1, 2, 1, b'x', 1, b'y', // fields 1 and 2
+        2, 2, 1, 1, 1, b'h', // label name 1
+        2, 3, 1, 2, 1, b'a', 1, b'b', // label values 1 and 2
+        3, 0, 0, 2, 2, 2, 0, 2, // pairs 0 and 1: (1, 1), (1, 2)
+        4, 0, 0, 2, 2, 2, 0, 2, // columns 0 and 1: (1, 1), (1, 2)
+        5, 0, 0, 2, 1, 0, 1, 1, // sources 0 and 1, of one pair each
+        6, 0, 0, 2, 2, 0, 2, // series 0 to 3: two sources, columns 0 and 1
+    ];
+    assert_eq!(records, expected);
 }
