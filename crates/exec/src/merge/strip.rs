@@ -1,6 +1,6 @@
-//! Strips: instants at which every series of a group has a sample, as where all hosts are scraped at
-//! once. No gap rule applies there: values are laid out instant by instant, each series being read
-//! in one go, and folded as plain runs.
+//! Strips: instants at which every series of a group has a sample, as where all hosts are scraped
+//! at once. No gap rule applies there: values are laid out instant by instant, each series being
+//! read in one go, and folded as plain runs.
 
 use super::{Merge, is_float, time_of};
 use crate::Error;
