@@ -2,10 +2,10 @@
 
 use crate::{AppendFile, DirLock, Disk, ReadFile};
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -36,7 +36,8 @@ impl Default for RealDisk {
 impl Disk for RealDisk {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !here(dir).is_dir()).collect();
-        fs::create_dir_all(here(dir))?;
+        // For the owner alone: the store keeps secrets, and what is measured is nobody else's.
+        DirBuilder::new().recursive(true).mode(0o700).create(here(dir))?;
         missing.iter().rev().filter_map(|dir| dir.parent()).try_for_each(sync_dir)
     }
 

@@ -243,6 +243,17 @@ fn clocks_space_and_randomness_make_sense() {
 }
 
 #[test]
+fn a_new_directory_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = std::env::temp_dir().join(format!("foliot-disk-mode-{}", std::process::id()));
+    RealDisk::new().create_dir_all(&dir.join("below")).unwrap();
+    for dir in [&dir, &dir.join("below")] {
+        assert_eq!(std::fs::metadata(dir).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
 fn the_real_half_takes_plain_relative_names() {
     let disk = RealDisk::new();
     assert!(!disk.list(Path::new("")).unwrap().is_empty());
