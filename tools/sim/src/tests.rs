@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Enough for some thousand crashes.
-const ROUNDS: u64 = 1000;
+const ROUNDS: u64 = 500;
 
 #[test]
 fn nothing_acknowledged_is_lost() {
     let plan = Plan { seed: 1, rounds: ROUNDS, threads: 2, failures: 3, trace: false };
     let (tally, failures) = plan.run();
     assert_eq!(failures, 0, "see the seeds above");
-    assert!(tally.power_cuts > 2000 && tally.kills > 500 && tally.closes > 500, "{tally:?}");
-    assert!(tally.faults > 500 && tally.flushes > 1000, "{tally:?}");
+    assert!(tally.power_cuts > 1000 && tally.kills > 400 && tally.closes > 400, "{tally:?}");
+    assert!(tally.faults > 500 && tally.flushes > 800, "{tally:?}");
     assert!(tally.acknowledged > tally.events / 10, "{tally:?}");
 }
 
