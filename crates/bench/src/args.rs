@@ -27,7 +27,8 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Ask questions about data that a load with the same arguments wrote, and check the answers
     Query(Box<QueryArgs>),
-    /// Run a published experiment and write its report
+    /// Run a published experiment and write its report; wants a fresh server, because data that an
+    /// earlier experiment left behind would be counted
     Exp(Box<ExpArgs>),
     /// Show a report.json, or compare several
     Report(ReportArgs),

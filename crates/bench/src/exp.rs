@@ -35,6 +35,9 @@ const EPOCH_MS: i64 = 315_532_800_000;
 /// A client that writes ten thousand rows a second at steps of five seconds fills it in a minute.
 const SPAN_MS: i64 = 200 * 86_400_000;
 
+/// Keeps the short loads of different experiments apart on one server.
+const OFFSET_MS: i64 = 30 * 86_400_000;
+
 /// A published experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Name {
@@ -144,7 +147,7 @@ impl Run {
             seed: self.plan.seed,
             sources,
             fields,
-            start_ms: EPOCH_MS + self.loads * SPAN_MS,
+            start_ms: EPOCH_MS + self.loads * SPAN_MS + self.plan.name as i64 * OFFSET_MS,
             interval_ms: profile.interval_ms(),
         })
     }

@@ -11,6 +11,7 @@ use crate::http::Client;
 use crate::load::Load;
 use crate::oracle::Oracle;
 use crate::query::{Asked, Kept, KindResult};
+use crate::question::{Ask, Question};
 use crate::random::{Draws, Purpose};
 
 /// Answers that each connection keeps for judging, per kind.
@@ -75,7 +76,10 @@ impl<'a> Reader<'a> {
             else {
                 return;
             };
-            let question = kind.question(&oracle, &mut draws);
+            let mut question = kind.question(&oracle, &mut draws);
+            if !settle_window(&mut question, load_end(&oracle)) {
+                continue;
+            }
             let keep = asked.kept.len() < JUDGED_PER_KIND && self.load.disorder.is_tidy();
             let moving = self.load.block;
             asked.ask(&oracle, self.reads.dialect, &mut self.client, question, None, keep, moving);
@@ -88,6 +92,21 @@ impl<'a> Reader<'a> {
     pub(crate) fn finish(self) -> Vec<Asked> {
         self.asked
     }
+}
+
+/// The time before which everything is known.
+fn load_end(oracle: &Oracle<'_>) -> i64 {
+    oracle.fleet.time_ms(oracle.end_step)
+}
+
+/// Ends a window before data that may or may not be there, at a full bucket; false when nothing
+/// is left of it.
+fn settle_window(question: &mut Question, end_ms: i64) -> bool {
+    question.to_ms = question.to_ms.min(end_ms);
+    if let Ask::Aggregate { bucket_ms: Some(bucket), .. } = question.ask {
+        question.to_ms -= question.to_ms.rem_euclid(bucket);
+    }
+    question.from_ms < question.to_ms
 }
 
 /// Adds up and judges the reads of all connections.

@@ -348,3 +348,26 @@ fn a_server_that_is_gone_is_an_error_not_a_hang() {
     assert_eq!(result.write.points_acked, 0);
     assert!(!result.is_right());
 }
+
+#[test]
+fn the_exit_code_tells_right_from_wrong_from_impossible() {
+    let code = |words: &str| {
+        let words = std::iter::once("foliot bench").chain(words.split(' '));
+        format!("{:?}", crate::main(words.map(Into::into)))
+    };
+    let expected = |code: u8| format!("{:?}", std::process::ExitCode::from(code));
+    let load = "load --quiet --target null --hosts 10 --steps 3 --json";
+    let file = std::env::temp_dir().join(format!("foliot-bench-{}.json", std::process::id()));
+    assert_eq!(code(&format!("{load} {}", file.display())), expected(0));
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["schema_version"], 1);
+    assert_eq!(result["write"]["points_acked"], 300);
+    let closed = "load --quiet --target influx --url 127.0.0.1:1 --hosts 1 --steps 1";
+    assert_eq!(code(closed), expected(2));
+    let refused = "load --quiet --target foliot-influx --url 127.0.0.1:1 --hosts 1 --steps 1";
+    assert_eq!(code(refused), expected(1));
+    assert_eq!(code("load --target unheard-of"), expected(2));
+    assert_eq!(code("report /nonexistent/report.json"), expected(2));
+}

@@ -100,6 +100,7 @@ fn screen(
         pace: Pace::Phased { interval_ms: INTERVAL_MS },
         reads_per_write: 1.0 / 9.0,
         verify: Some(20),
+        settle: false,
         ..Cell::default()
     };
     // A server that falls behind by a whole screen has failed; no need to wait for it to end.

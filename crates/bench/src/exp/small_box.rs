@@ -41,6 +41,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                     limit: Some(run.seconds(3.0, 60.0)),
                     reads_per_write,
                     verify: Some(9),
+                    settle: false,
                     ..Cell::default()
                 };
                 let Some(result) = run.load(site, &fleet, &cell)? else { continue };

@@ -129,6 +129,7 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
                 pace: Pace::Phased { interval_ms: INTERVAL_MS },
                 limit: Some(Duration::from_millis(3 * rounds * INTERVAL_MS)),
                 verify: Some(5),
+                settle: false,
                 ..Cell::default()
             };
             let seconds = (rounds * INTERVAL_MS) as f64 / 1000.0;
@@ -207,6 +208,7 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
                         pace: Pace::Phased { interval_ms: INTERVAL_MS },
                         limit: Some(time),
                         verify: None,
+                        settle: false,
                         ..Cell::default()
                     };
                     together(run, loaded, &fleet, &cell, Some(&stream))?.1
