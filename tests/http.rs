@@ -269,6 +269,35 @@ fn large_writes_are_stored_in_slices_without_showing_it() {
 }
 
 #[test]
+fn a_flood_of_bad_points_costs_little() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let before = server.resident_bytes();
+    let body = gzip(format!("[{}{{}}]", "{},".repeat(5_000_000)).as_bytes());
+    assert!(body.len() < 100_000);
+    let answer = server.request("POST", "/api/put", &[("Content-Encoding", "gzip")], &body);
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("More than 100000 of the first"), "{}", answer.text());
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 200 << 20, "{grown} bytes");
+    // Large bodies of good points are whole, and a bad one is told by its place.
+    let points = (0..40_000).map(|number| match number {
+        30_000 => {
+            "{\"metric\":\"m\",\"timestamp\":1,\"value\":\"x\",\"tags\":{\"n\":\"30000\"}}".into()
+        }
+        number => point(1_700_000_000 + number),
+    });
+    let body = format!("[{}]", points.collect::<Vec<_>>().join(","));
+    assert!(body.len() > 2 << 20);
+    let answer = server.post("/api/put?details", &body);
+    assert_eq!(answer.status, 400);
+    let text = answer.text();
+    assert!(text.starts_with("{\"success\":39999,\"failed\":1,"), "{:.200}", text);
+    assert!(text.contains("\"n\":\"30000\""), "{:.500}", text);
+    assert_eq!(server.samples("sum:m").len(), 39_999);
+}
+
+#[test]
 fn bad_requests_never_end_the_server() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

@@ -1,6 +1,7 @@
 //! OpenTSDB's HTTP API: dispatch, and writes. Questions are in [`ask`].
 
 mod ask;
+mod slices;
 
 use super::{Call, Reply, ack, body, status_of, status_of_wait, store};
 use crate::ingest;
@@ -15,8 +16,12 @@ use foliot_proto_opentsdb::{
     dropcaches_json, filters_json, put_answer, put_timeout, serializers_json, status_json,
 };
 use hyper::StatusCode;
+use slices::Slices;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Most bad points of one request. Who sends more has not sent points at all.
+const REJECTS_MAX: usize = 100_000;
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     let json = |text: String| Ok(Reply::json(StatusCode::OK, text));
@@ -81,20 +86,45 @@ fn store_points(
     flags: &PutFlags,
     text: &[u8],
 ) -> Result<Put, Reply> {
+    let mut rejects: Vec<Reject> = Vec::new();
+    let mut points = 0;
+    let mut commit = None;
+    for slice in Slices::new(text) {
+        let mut refused = Vec::new();
+        let (count, stored) = store_slice(shared, store, &slice, &mut refused)?;
+        // Points are counted over the whole body.
+        refused.iter_mut().for_each(|reject| reject.line += points);
+        rejects.append(&mut refused);
+        points += count;
+        commit = stored.or(commit);
+        if rejects.len() > REJECTS_MAX {
+            let text = format!("More than {REJECTS_MAX} of the first {points} points had errors");
+            return Err(refuse_with(StatusCode::BAD_REQUEST, text));
+        }
+    }
+    Ok(Put { answer: put_answer(text, flags, points, &rejects), points, commit })
+}
+
+/// Stores one piece of a body; returns the number of its points.
+fn store_slice(
+    shared: &Shared,
+    store: &Store,
+    slice: &[u8],
+    rejects: &mut Vec<Reject>,
+) -> Result<(u32, Option<Commit>), Reply> {
     let mut decoding = shared.batches.take();
     let secret = store.engine().key_secret();
-    let mut batch = Batch::new(text, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
-    let mut rejects: Vec<Reject> = Vec::new();
-    let outcome = decode_json(&mut batch, &options(shared), &mut rejects);
+    let mut batch = Batch::new(slice, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+    let outcome = decode_json(&mut batch, &options(shared), rejects);
     let stored = match &outcome {
-        Ok(_) => ingest::append(shared, store, Way::Put, &batch, &mut rejects, Duration::ZERO),
+        Ok(_) => ingest::append(shared, store, Way::Put, &batch, rejects, Duration::ZERO),
         Err(_) => Ok(None),
     };
     decoding.buffers = batch.into_buffers();
-    shared.batches.give(decoding, text.len());
+    shared.batches.give(decoding, slice.len());
     let points = outcome.map_err(|error| refuse(&error))?;
     let commit = stored.map_err(|error| refuse_with(status_of(&error), error.to_string()))?;
-    Ok(Put { answer: put_answer(text, flags, points, &rejects), points, commit })
+    Ok((points, commit))
 }
 
 /// Waits until a put is safe, or for as long as its client wants to wait.
