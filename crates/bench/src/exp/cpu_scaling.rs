@@ -14,65 +14,46 @@ use crate::site::{Site, Style};
 const CLIENTS: u64 = 200;
 const CORES_MAX: usize = 4;
 
+const LATENCY_COLUMNS: [&str; 9] = [
+    "server, cores, operation",
+    "mean",
+    "p50",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "p99.9",
+    "checked / wrong",
+];
+
+/// What one way of writing found.
+struct Found {
+    table: Table,
+    latencies: Table,
+    plot: Plot,
+    /// Words, or the result whose faults are to be described.
+    notes: Vec<(String, Option<LoadResult>)>,
+}
+
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for (style, heading, reads_per_write) in [
         (Style::Lines, "Acknowledged HTTP, nine writes to one read", 1.0 / 9.0),
         (Style::Stream, "Streams without replies, writes only", 0.0),
     ] {
         let columns = ["cores", "server", "ratio to one core", "slowest / fastest client"];
-        let mut table = write_table(heading, &columns);
-        let mut latencies = Table::new(
-            &format!("{heading}: latency in ms"),
-            &[
-                "server, cores, operation",
-                "mean",
-                "p50",
-                "p75",
-                "p90",
-                "p95",
-                "p99",
-                "p99.9",
-                "checked / wrong",
-            ],
-        );
-        let mut plot = Plot::lines(&format!("{heading}: scaling"), "cores", "values/s");
-        let mut notes = Vec::new();
+        let mut found = Found {
+            table: write_table(heading, &columns),
+            latencies: Table::new(&format!("{heading}: latency in ms"), &LATENCY_COLUMNS),
+            plot: Plot::lines(&format!("{heading}: scaling"), "cores", "values/s"),
+            notes: Vec::new(),
+        };
         for site in &sites {
-            let mut line = Vec::new();
-            for count in 1..=cores.min(CORES_MAX) {
-                let bound = site.bind_to_cores(count);
-                if bound.is_err() && count < cores.min(CORES_MAX) {
-                    continue;
-                }
-                let best = best(run, site, style, reads_per_write)?;
-                let Some(result) = best else { break };
-                let rate = result.write.points_per_s;
-                let one = line.first().map_or(rate, |(_, rate)| *rate);
-                line.push((count as f64, rate));
-                let (slowest, fastest) = result.write.connection_points;
-                let mut cells = vec![
-                    count.to_string(),
-                    site.name.clone(),
-                    format!("{:.2}", rate / one),
-                    format!("{:.2}", slowest as f64 / (fastest as f64).max(1.0)),
-                ];
-                cells.extend(write_cells(&result));
-                table.row(cells);
-                operations(&format!("{}, {count}", site.name), &result, &mut latencies);
-                if let Err(why) = bound {
-                    notes.push((format!("{}: cores not limited: {why}", site.name), None));
-                }
-                notes.push((format!("{}, {count} cores", site.name), Some(result)));
-            }
-            if line.len() > 1 {
-                plot.line(&site.name, line);
-            }
+            run_site(run, site, style, reads_per_write, &mut found)?;
         }
         small_box::all_cores(&sites);
         if style == Style::Stream {
-            references(&mut table);
+            references(&mut found.table);
         }
         let section = run.report.section(heading);
         section.say(format!(
@@ -80,17 +61,54 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
              repetitions. The client shares the machine's cores with the server, so its share of \
              the CPU bounds what the last core can add."
         ));
-        for (what, result) in &notes {
+        for (what, result) in &found.notes {
             match result {
                 Some(result) => Run::faults(section, what, result),
                 None => section.say(what.clone()),
             }
         }
-        section.tables.push(table);
-        section.tables.push(latencies);
-        if plot.lines.iter().any(|line| line.points.len() > 1) {
-            section.plots.push(plot);
+        section.tables.extend([found.table, found.latencies]);
+        section.plots.extend([found.plot].into_iter().filter(|plot| !plot.lines.is_empty()));
+    }
+    Ok(())
+}
+
+/// One server, bound to one core, then to two, as far as there are any.
+fn run_site(
+    run: &mut Run,
+    site: &Site,
+    style: Style,
+    reads_per_write: f64,
+    found: &mut Found,
+) -> io::Result<()> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(CORES_MAX);
+    let mut line = Vec::new();
+    for count in 1..=cores {
+        let bound = site.bind_to_cores(count);
+        if bound.is_err() && count < cores {
+            continue;
         }
+        let Some(result) = best(run, site, style, reads_per_write)? else { return Ok(()) };
+        let rate = result.write.points_per_s;
+        let one = line.first().map_or(rate, |(_, rate)| *rate);
+        line.push((count as f64, rate));
+        let (slowest, fastest) = result.write.connection_points;
+        let mut cells = vec![
+            count.to_string(),
+            site.name.clone(),
+            format!("{:.2}", rate / one),
+            format!("{:.2}", slowest as f64 / (fastest as f64).max(1.0)),
+        ];
+        cells.extend(write_cells(&result));
+        found.table.row(cells);
+        operations(&format!("{}, {count}", site.name), &result, &mut found.latencies);
+        if let Err(why) = bound {
+            found.notes.push((format!("{}: cores not limited: {why}", site.name), None));
+        }
+        found.notes.push((format!("{}, {count} cores", site.name), Some(result)));
+    }
+    if line.len() > 1 {
+        found.plot.line(&site.name, line);
     }
     Ok(())
 }

@@ -216,16 +216,7 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
             };
             let Some(asked) = asked else { continue };
             run.report.right &= asked.is_right();
-            let cpu = asked.server_cpu_ms_per_question;
-            table.row(vec![
-                clients.to_string(),
-                loaded.site.name.clone(),
-                format!("{:.1}", asked.per_second),
-                format!("{:.2}", asked.service_time.mean_ms),
-                format!("{:.2}", asked.service_time.p99_ms),
-                cpu.map_or("-".into(), |cpu| format!("{cpu:.2}")),
-                format!("{} / {}", asked.judged, asked.wrong),
-            ]);
+            table.row(query_row(*clients, &loaded.site.name, &asked));
             line.push((*clients as f64, asked.per_second));
             let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
             faults.extend(wrong.map(|wrong| format!("{}: {wrong}", loaded.site.name)));
@@ -242,6 +233,19 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
     section.tables.extend(reference::query(stressed));
     section.plots.push(plot);
     Ok(())
+}
+
+fn query_row(clients: u64, name: &str, asked: &KindResult) -> Vec<String> {
+    let cpu = asked.server_cpu_ms_per_question;
+    vec![
+        clients.to_string(),
+        name.to_owned(),
+        format!("{:.1}", asked.per_second),
+        format!("{:.2}", asked.service_time.mean_ms),
+        format!("{:.2}", asked.service_time.p99_ms),
+        cpu.map_or("-".into(), |cpu| format!("{cpu:.2}")),
+        format!("{} / {}", asked.judged, asked.wrong),
+    ]
 }
 
 /// The talk's questions about what stage 1 loaded.
