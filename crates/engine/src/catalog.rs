@@ -4,8 +4,8 @@
 //! frame; a flush writes the whole table to a file.
 //!
 //! ```text
-//! change      1 put, 0 delete u8 | kind length varint, kind | key length varint, key | bytes length varint, bytes
-//! file        a paged file: magic u32 | version u16 | 0 u16 | store id u64 | changes u64 | change...
+//! change   1 put, 0 delete u8 | kind | key | bytes, each a length varint and so many bytes
+//! file     paged: magic u32 | version u16 | 0 u16 | store id u64 | changes u64 | change...
 //! ```
 
 use crate::cache::Cache;

@@ -3,7 +3,7 @@
 //! ```text
 //! write    batch -> resolve (index) -> append (wal) -> apply (head) -> commit      write.rs
 //! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
-//! read     snapshot: parts + frozen + head -> scan, series by series               snapshot.rs, scan.rs
+//! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
 //! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
 //! ```
 //!

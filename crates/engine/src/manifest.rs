@@ -6,11 +6,12 @@
 //! it does not name are leftovers of a stop and are removed.
 //!
 //! ```text
-//! magic u32 | version u16 | feature flags u16 | crc32 u32 of what follows | len u32 of what follows
-//! store id u64 | key secret u64 | epoch u32 | next namespace u32 | next file number u64 | wal start lsn u64
-//! index files u32 | (number u64)... | catalog file number u64, 0 for none
-//! parts u32 | (number u64 | namespace u32 | class u32 | epoch u32 | 0 u32
-//!              | first time i64 | last time i64 | samples u64 | bytes u64)...
+//! magic u32 | version u16 | features u16 | crc32 u32 of what follows | len u32 of what follows
+//! store id u64 | key secret u64 | epoch u32 | next namespace u32 | next file number u64
+//! | wal start lsn u64 | index files u32 | (number u64)...
+//! | catalog file number u64, 0 for none
+//! | parts u32 | (number u64 | namespace u32 | class u32 | epoch u32 | 0 u32
+//!                | first time i64 | last time i64 | samples u64 | bytes u64)...
 //! ```
 
 use crate::error::Error;

@@ -10,7 +10,8 @@
 //!   t = 1  step changes by i16    t = 3  time i64 LE in nanoseconds, unit byte
 //!   v = 0..8  zigzag delta of that many bytes, kind and scale unchanged
 //!   v = 9     kind-scale, then the value as for a first sample
-//! value           bits as LEB128 zigzag; raw floats 8 bytes LE; text and histograms LEB128 length, bytes
+//! value           bits as LEB128 zigzag; raw floats 8 bytes LE; text and histograms: length as
+//!                 LEB128, bytes
 //! ```
 //!
 //! Times are counted in units (ns, us, ms or s): the coarsest one that all times so far allow.

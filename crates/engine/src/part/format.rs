@@ -3,19 +3,19 @@
 //! A part is a paged file (`paged.rs`); what follows are its logical bytes.
 //!
 //! ```text
-//! header      magic u32 | version u16 | feature flags u16 | store id u64 | file number u64
+//! header      magic u32 | version u16 | features u16 | store id u64 | file number u64
 //!             | namespace u32 | retention class u32 | epoch u32 | 0 u32
 //! sections    encoded times and values of blocks; index pages stand among them
 //! index page  entries of series, ascending by id within and across pages
 //!   entry     sid: varint, plain for the first entry of a page, else minus the one before
 //!             | blocks varint | block...
-//!   block     count varint | first time, zigzag varint: nanoseconds, for the second and later block of a series
-//!             minus the last time of the one before | last - first time varint
-//!             | times offset, zigzag varint against the end of the section before | times length varint
-//!             | values offset, likewise | values length varint | summary (block.md)
-//! directory   one entry per index page: first sid u32 | bytes of the page u32 | its position u64
-//! footer      directory position u64 | index pages u32 | 0 u32 | series u64 | blocks u64 | samples u64
-//!             | first time i64 | last time i64 | magic u32 | 0 u32
+//!   block     count varint | first time zigzag, minus the last time of the entry's block before
+//!             | last - first time varint
+//!             | times: offset zigzag, against the end of the section before; length varint
+//!             | values: likewise | summary (block.md)
+//! directory   one entry per index page: first sid u32 | bytes of the page u32 | position u64
+//! footer      directory position u64 | index pages u32 | 0 u32 | series u64 | blocks u64
+//!             | samples u64 | first time i64 | last time i64 | magic u32 | 0 u32
 //! ```
 //!
 //! Series of one source usually share their times: a section that would repeat the one before is
