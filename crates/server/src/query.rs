@@ -20,6 +20,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// How long a query waits for a slot.
@@ -259,9 +260,15 @@ impl Out {
 
     /// Waits for the reader, but not beyond the query's deadline.
     fn send(&self, message: Message) -> Result<(), Failure> {
+        let failure = |text| Failure::new(StatusCode::SERVICE_UNAVAILABLE, text);
+        // Most answers find room at once; setting up a wait costs as much as a small query.
+        let message = match self.sender.try_send(message) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => return Err(failure("the client has left")),
+            Err(TrySendError::Full(message)) => message,
+        };
         let left = self.deadline.saturating_duration_since(Instant::now());
         let sending = async { tokio::time::timeout(left, self.sender.send(message)).await };
-        let failure = |text| Failure::new(StatusCode::SERVICE_UNAVAILABLE, text);
         match Handle::current().block_on(sending) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(failure("the client has left")),
