@@ -54,7 +54,7 @@ pub(crate) fn list(
         }
         Listed::LabelNames => {
             let ids = match is_everything(selector) {
-                true => names.pairs_of_label.symbols(selector.namespace).to_vec(),
+                true => living_labels(names, selector.namespace),
                 false => pairs(names, selector).map(|[_, name, _]| name).collect(),
             };
             window.symbols(names, SymbolKind::LabelName, ids)
@@ -86,11 +86,12 @@ fn columns(names: &Names, selector: &Selector) -> Vec<u32> {
     let namespace = selector.namespace;
     if is_everything(selector) {
         let measurements = groups.symbols(namespace).iter();
-        return measurements.flat_map(|&id| groups.members(namespace, id)).collect();
+        let columns = measurements.flat_map(|&id| groups.members(namespace, id));
+        return columns.filter(|&column| names.is_column_alive(column)).collect();
     }
     if has_all_sources(selector) {
         let mut columns = select::columns(names, namespace, &selector.names);
-        columns.retain(|&column| names.series_of_column.count(column) > 0);
+        columns.retain(|&column| names.is_column_alive(column));
         return columns;
     }
     let mut seen = Bitmap::default();
@@ -133,7 +134,19 @@ fn values(names: &Names, selector: &Selector, name: Option<u32>) -> Vec<u32> {
         Some(name) => of_label(name).collect(),
         None => all.iter().flat_map(of_label).collect(),
     };
-    pairs.into_iter().filter_map(|pair| names.pair(pair)).map(|[_, _, value]| value).collect()
+    let living = pairs.into_iter().filter(|&pair| names.is_pair_alive(pair));
+    living.filter_map(|pair| names.pair(pair)).map(|[_, _, value]| value).collect()
+}
+
+/// The label names of a namespace that some living series has.
+fn living_labels(names: &Names, namespace: u32) -> Vec<u32> {
+    let groups = &names.pairs_of_label;
+    let mut labels = groups.symbols(namespace).to_vec();
+    if !names.forgotten.sids().is_empty() {
+        let is_alive = |pair| names.is_pair_alive(pair);
+        labels.retain(|&label| groups.members(namespace, label).any(is_alive));
+    }
+    labels
 }
 
 struct Window<'a> {

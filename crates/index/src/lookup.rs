@@ -185,6 +185,33 @@ impl Lookup {
         }
     }
 
+    /// Forgets the spellings of rows for whose first series `is_gone` says so. All slots are looked
+    /// at: series are dropped rarely, and found by hash all the time.
+    pub(crate) fn forget(&mut self, mut is_gone: impl FnMut(u32) -> Option<u32>) {
+        let Self { shards, lists, spellings, entries, slots } = self;
+        for shard in shards.iter_mut().filter(|shard| shard.used > 0) {
+            let before = (shard.slots.len(), shard.used);
+            let first_of = |code: u32| match code & IS_LIST {
+                0 => Some(code),
+                _ => {
+                    let at = (code ^ IS_LIST) as usize;
+                    lists.get(at / LIST_PAGE_IDS)?.get(at % LIST_PAGE_IDS).copied()
+                }
+            };
+            shard.retain(|code| match first_of(code).and_then(&mut is_gone) {
+                None => true,
+                Some(source) => {
+                    if let Some(count) = spellings.get_mut(source) {
+                        *count = 0;
+                    }
+                    false
+                }
+            });
+            *slots = *slots + shard.slots.len() - before.0;
+            *entries -= u64::from(before.1 - shard.used);
+        }
+    }
+
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let lists: usize = self.lists.iter().map(Vec::capacity).sum();
@@ -241,6 +268,22 @@ impl Shard {
             }
         }
         self.put(tag, code);
+    }
+
+    /// Keeps the entries of which `keeps` says so.
+    fn retain(&mut self, mut keeps: impl FnMut(u32) -> bool) {
+        let kept: Vec<Slot> = {
+            let used = self.slots.iter().filter(|slot| slot.code != EMPTY);
+            used.filter(|slot| keeps(slot.code)).copied().collect()
+        };
+        if kept.len() == self.used as usize {
+            return;
+        }
+        self.slots.fill(FREE);
+        self.used = 0;
+        for Slot { tag: [low, high], code } in kept {
+            self.put(u64::from(high) << 32 | u64::from(low), code);
+        }
     }
 
     fn put(&mut self, tag: u64, code: u32) {

@@ -9,6 +9,7 @@
 //! are written (`record.rs`).
 
 use crate::dictionary::Dictionary;
+use crate::forgotten::Forgotten;
 use crate::limits::IDS_MAX;
 use crate::pages::Pages;
 use crate::pairs::Pairs;
@@ -73,6 +74,7 @@ pub(crate) struct Names {
     pub(crate) columns_of_measurement: Groups,
     classes: BTreeMap<u32, (u32, u32)>,
     class_log: Vec<[u32; 3]>,
+    pub(crate) forgotten: Forgotten,
     /// Memory for the key of a source under construction.
     key: Vec<u8>,
     seed: u64,
@@ -112,6 +114,7 @@ impl Names {
             columns_of_measurement: Groups::new(seed),
             classes: BTreeMap::new(),
             class_log: Vec::new(),
+            forgotten: Forgotten::default(),
             key: Vec::new(),
             seed,
         }
@@ -186,13 +189,14 @@ impl Names {
         let first = self.first_series.get(source).filter(|first| *first != NONE)?;
         let walk = self.series.walk(first).take(WALK_MAX as usize);
         for (sid, (_, c)) in (first..).zip(walk.take_while(|(s, _)| *s == source)) {
-            if c == column {
+            if c == column && !self.is_forgotten(sid) {
                 return Some(sid);
             }
         }
         let wanted = Some((source, column));
         let hash = series_hash(self.seed, source, column);
-        self.series_slots.find(hash, |sid| self.series.get(sid) == wanted)
+        let is_it = |sid| self.series.get(sid) == wanted && !self.is_forgotten(sid);
+        self.series_slots.find(hash, is_it)
     }
 
     /// Source and column of the series from `sid` on.
@@ -304,9 +308,11 @@ impl Names {
         if sid >= IDS_MAX {
             return Err(Refusal::Full);
         }
-        if self.find_series(source, column).is_some() {
+        let is_forgotten = self.is_forgotten(sid);
+        if !is_forgotten && self.find_series(source, column).is_some() {
             return Err(Refusal::Known);
         }
+        let count_before = if is_forgotten { self.count_series(source) } else { 0 };
         let first = self.first_series.get_mut(source).ok_or(Refusal::Dangling)?;
         if *first == NONE {
             *first = sid;
@@ -317,7 +323,7 @@ impl Names {
         let is_walked = between < WALK_MAX as usize
             && self.series.walk(first).take(between).all(|(s, _)| s == source);
         self.series.push(source, column);
-        if !is_walked {
+        if !is_walked && !is_forgotten {
             let (seed, series) = (self.seed, &self.series);
             let hash_of = |sid| match series.get(sid) {
                 Some((source, column)) => series_hash(seed, source, column),
@@ -329,6 +335,10 @@ impl Names {
             *count = count.saturating_add(1);
         }
         self.series_of_column.add(column, sid);
+        self.note_series(source);
+        if is_forgotten {
+            self.note_forgotten(source, column, count_before + 1);
+        }
         Ok(sid)
     }
 

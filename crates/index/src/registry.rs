@@ -13,9 +13,11 @@ use crate::names::{Names, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
 use crate::select;
+use crate::sid_set::SidSet;
 use crate::stage::{Overlay, Stage};
 use foliot_model::{Batch, Reject, Selector};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -52,8 +54,10 @@ pub struct Mark {
 /// How much is registered, and what it costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Series.
+    /// Series, forgotten ones included.
     pub series: u64,
+    /// Series that were forgotten.
+    pub forgotten: u64,
     /// Sources.
     pub sources: u64,
     /// Columns: measurement and field of a namespace.
@@ -201,6 +205,26 @@ impl Registry {
         Ok(self.names.write().set_class(first, count, class).is_ok())
     }
 
+    /// Forgets series: they are not selected and listed any more, and the next row of their name
+    /// makes a new series. Their numbers are not given out again. Series that are not registered
+    /// yet are forgotten from the start, so this may be told before registrations are read.
+    ///
+    /// Nothing is published: who drops series makes that durable. The caller sees to it that nobody
+    /// resolves rows meanwhile.
+    pub fn forget(&self, sids: &SidSet) {
+        let _one_at_a_time = self.registrar.lock();
+        let mut names = self.names.write();
+        names.forget(sids);
+        let of_forgotten: HashSet<u32> =
+            sids.iter().filter_map(|sid| names.series(sid)).map(|(source, _)| source).collect();
+        if !of_forgotten.is_empty() {
+            self.lookup.write().forget(|first| {
+                let (source, _) = names.series(first)?;
+                of_forgotten.contains(&source).then_some(source)
+            });
+        }
+    }
+
     /// Reads records of this epoch, in the order in which they were published or checkpointed. What
     /// is registered already is skipped, so overlapping stretches may be read.
     ///
@@ -322,6 +346,7 @@ impl Registry {
         let symbols = SymbolKind::ALL.map(|kind| u64::from(names.symbols(kind).len() - 1));
         Counts {
             series: names.series_len().into(),
+            forgotten: names.forgotten.sids().len(),
             sources: names.sources().entries().len().into(),
             columns: names.columns().len().into(),
             symbols: symbols.iter().sum(),

@@ -79,10 +79,12 @@ pub(crate) fn select(names: &Names, selector: &Selector) -> Vec<u32> {
     if sources.is_void || columns.as_ref().is_some_and(Vec::is_empty) {
         return Vec::new();
     }
-    match &selector.only {
+    let mut sids = match &selector.only {
         Some(only) => select_only(names, &sources, columns.as_deref(), only),
         None => join(names, &sources, columns),
-    }
+    };
+    names.forgotten.sids().take_from(&mut sids);
+    sids
 }
 
 fn select_only(
