@@ -3,6 +3,7 @@
 use crate::columns::Columns;
 use crate::head::stream::Reader;
 use crate::limits::{BLOCK_SAMPLES_MAX, WINDOW_NS};
+use crate::part::BlockRef;
 use foliot_codec::{
     BlockValues, Decoded as DecodedValues, Each, Scratch, Summary, decode_times, decode_values,
     encode_times, encode_values,
@@ -29,6 +30,12 @@ impl Block {
 
     pub(crate) fn values(&self) -> &[u8] {
         self.bytes.get(self.times_len as usize..).unwrap_or_default()
+    }
+
+    pub(crate) fn lend(&self) -> BlockRef<'_> {
+        let Self { range, count, summary, .. } = self;
+        let (times, values) = (self.times(), self.values());
+        BlockRef { range: *range, count: *count, times, values, summary }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

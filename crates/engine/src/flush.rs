@@ -131,6 +131,11 @@ impl Store {
         self.wal.forget(cut_lsn)
     }
 
+    /// Opens a part for reading.
+    pub(crate) fn open_part(&self, entry: PartEntry) -> Result<Part, Error> {
+        Part::open(&self.handles, &self.dir, entry, self.store_id, &self.cache)
+    }
+
     fn flush_parts(&self, view: &View, manifest: &mut Manifest) -> Result<Vec<Arc<Part>>, Error> {
         let mut parts = Parts { store: self, manifest, open: BTreeMap::new() };
         let mut gatherer = Gatherer::default();
@@ -192,7 +197,7 @@ impl Parts<'_> {
             let Some(first) = blocks.first() else { continue };
             let key = (series.namespace, series.class, window(first));
             let writer = self.writer(key)?;
-            writer.push(sid, blocks.iter().map(|block| &**block))?;
+            blocks.iter().try_for_each(|block| writer.push(sid, block.lend()))?;
         }
         Ok(())
     }
@@ -220,21 +225,20 @@ impl Parts<'_> {
         let Self { store, manifest, open } = self;
         for ((namespace, class, _), (number, writer)) in open {
             let written = writer.finish()?;
-            let epoch = store.registry.epoch();
-            let (range, samples, bytes) = (written.range, written.samples, written.bytes);
-            manifest.parts.push(PartEntry {
+            let entry = PartEntry {
                 number,
+                rank: number,
                 namespace,
                 class,
-                epoch,
-                range,
-                samples,
-                bytes,
-            });
-            let path = filenames::part(&store.dir, number);
-            let part =
-                Part::open(&*store.disk, &path, number, store.store_id, store.cache.clone())?;
-            parts.push(Arc::new(part));
+                epoch: store.registry.epoch(),
+                level: 0,
+                range: written.range,
+                samples: written.samples,
+                bytes: written.bytes,
+                written_ns: store.disk.now_ns(),
+            };
+            manifest.parts.push(entry);
+            parts.push(Arc::new(store.open_part(entry)?));
         }
         Ok(parts)
     }

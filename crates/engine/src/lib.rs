@@ -20,6 +20,7 @@ mod config;
 mod error;
 mod filenames;
 mod flush;
+mod handles;
 mod head;
 mod index_file;
 mod limits;

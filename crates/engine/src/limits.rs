@@ -32,3 +32,14 @@ pub(crate) const INDEX_PAGE_BYTES: usize = 4096;
 /// Rows registered under one hold of the registry's lock is the registry's affair; this bounds how
 /// many index files recovery has to read before they are written anew as one.
 pub(crate) const INDEX_SEGMENTS_MAX: usize = 16;
+
+/// Blocks in one entry of an index page; a series with more has several entries. It bounds what a
+/// reader decodes to find one block, and what a writer holds of one series.
+pub(crate) const ENTRY_BLOCKS_MAX: u32 = 128;
+
+/// Encoded times that a writer remembers, in bytes, to point back to them: those of some hundred
+/// sources that report irregularly.
+pub(crate) const TIMES_REMEMBERED_BYTES: usize = 64 << 10;
+
+/// Files of parts kept open. Below the usual limit of 1024 descriptors with room for connections.
+pub(crate) const OPEN_FILES_MAX: usize = 256;

@@ -10,8 +10,8 @@
 //! store id u64 | key secret u64 | epoch u32 | next namespace u32 | next file number u64
 //! | wal start lsn u64 | index files u32 | (number u64)...
 //! | catalog file number u64, 0 for none
-//! | parts u32 | (number u64 | namespace u32 | class u32 | epoch u32 | 0 u32
-//!                | first time i64 | last time i64 | samples u64 | bytes u64)...
+//! | parts u32 | (number u64 | rank u64 | namespace u32 | class u32 | epoch u32 | level u8 | 0 0 0
+//!                | first time i64 | last time i64 | samples u64 | bytes u64 | written i64)...
 //! ```
 
 use crate::error::Error;
@@ -32,15 +32,21 @@ const LEN_MAX: u64 = 1 << 30;
 /// A part as the manifest knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartEntry {
-    /// Number of the file. Of two parts that hold the same instant of a series, the one with the
-    /// higher number was written later and wins.
+    /// Number of the file.
     pub(crate) number: u64,
+    /// Of two parts that hold the same instant of a series, the one of the higher rank wins. That
+    /// of a flushed part is its number, that of a merged one the highest of what was merged.
+    pub(crate) rank: u64,
     pub(crate) namespace: u32,
     pub(crate) class: u32,
     pub(crate) epoch: u32,
+    /// How often its samples were merged: 0 for a flushed part.
+    pub(crate) level: u8,
     pub(crate) range: TimeRange,
     pub(crate) samples: u64,
     pub(crate) bytes: u64,
+    /// When its youngest samples were flushed, by the wall clock, in nanoseconds.
+    pub(crate) written_ns: i64,
 }
 
 /// What belongs to the store.
@@ -125,14 +131,16 @@ impl Manifest {
         out.extend_from_slice(&(self.parts.len() as u32).to_le_bytes());
         for part in &self.parts {
             out.extend_from_slice(&part.number.to_le_bytes());
+            out.extend_from_slice(&part.rank.to_le_bytes());
             out.extend_from_slice(&part.namespace.to_le_bytes());
             out.extend_from_slice(&part.class.to_le_bytes());
             out.extend_from_slice(&part.epoch.to_le_bytes());
-            out.extend_from_slice(&[0; 4]);
+            out.extend_from_slice(&[part.level, 0, 0, 0]);
             out.extend_from_slice(&part.range.start_ns.to_le_bytes());
             out.extend_from_slice(&part.range.end_ns.to_le_bytes());
             out.extend_from_slice(&part.samples.to_le_bytes());
             out.extend_from_slice(&part.bytes.to_le_bytes());
+            out.extend_from_slice(&part.written_ns.to_le_bytes());
         }
         out
     }
@@ -154,20 +162,24 @@ impl Manifest {
         manifest.catalog_file = u64::from_le_bytes(take(rest)?);
         for _ in 0..u32::from_le_bytes(take(rest)?) {
             let number = u64::from_le_bytes(take(rest)?);
+            let rank = u64::from_le_bytes(take(rest)?);
             let namespace = u32::from_le_bytes(take(rest)?);
             let class = u32::from_le_bytes(take(rest)?);
             let epoch = u32::from_le_bytes(take(rest)?);
-            let _reserved: [u8; 4] = take(rest)?;
+            let [level, _, _, _] = take(rest)?;
             let start_ns = i64::from_le_bytes(take(rest)?);
             let end_ns = i64::from_le_bytes(take(rest)?);
             manifest.parts.push(PartEntry {
                 number,
+                rank,
                 namespace,
                 class,
                 epoch,
+                level,
                 range: TimeRange::new(start_ns, end_ns),
                 samples: u64::from_le_bytes(take(rest)?),
                 bytes: u64::from_le_bytes(take(rest)?),
+                written_ns: i64::from_le_bytes(take(rest)?),
             });
         }
         rest.is_empty().then_some(manifest)
@@ -182,12 +194,15 @@ mod tests {
     fn sample() -> Manifest {
         let part = |number| PartEntry {
             number,
+            rank: 12,
             namespace: 1,
             class: 2,
             epoch: 3,
+            level: 2,
             range: TimeRange::new(-5, 5),
             samples: 10,
             bytes: 11,
+            written_ns: 13,
         };
         Manifest {
             store_id: 1,

@@ -14,6 +14,7 @@
 
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::handles::Handles;
 use crate::limits::FILE_PAGE_BYTES;
 use foliot_codec::{checksum, checksum_append};
 use foliot_disk::{AppendFile, Disk, ReadFile};
@@ -73,8 +74,8 @@ impl PagedWriter {
         self.out.extend_from_slice(&crc.to_le_bytes());
         self.buffer.clear();
         self.page += 1;
-        // A quarter of a megabyte at a time: few calls, little memory.
-        if self.out.len() >= 8 * FILE_PAGE_BYTES {
+        // Few calls, and little memory: a flush may write hundreds of files at once.
+        if self.out.len() >= 2 * FILE_PAGE_BYTES {
             self.flush()?;
         }
         Ok(())
@@ -97,9 +98,17 @@ impl PagedWriter {
     }
 }
 
+/// Where the stored bytes are read from.
+enum File {
+    /// A file that stays open.
+    Open(Arc<dyn ReadFile>),
+    /// One that is opened when it is needed.
+    Kept(Arc<Handles>),
+}
+
 /// Reads logical bytes at positions, page by page through the cache.
 pub(crate) struct PagedReader {
-    file: Arc<dyn ReadFile>,
+    file: File,
     path: PathBuf,
     number: u64,
     len: u64,
@@ -107,6 +116,7 @@ pub(crate) struct PagedReader {
 }
 
 impl PagedReader {
+    /// Opens a file that stays open as long as its reader.
     pub(crate) fn open(
         disk: &dyn Disk,
         path: &Path,
@@ -114,13 +124,20 @@ impl PagedReader {
         cache: Arc<Cache>,
     ) -> Result<Self, Error> {
         let file = disk.open(path).map_err(Error::io("open", path))?;
-        let whole = file.len() / STORED_PAGE_BYTES;
-        let rest = file.len() % STORED_PAGE_BYTES;
-        if rest > 0 && rest <= CRC_LEN as u64 {
-            return Err(Error::corrupt(path, file.len(), "ends within a checksum"));
-        }
-        let len = whole * FILE_PAGE_BYTES as u64 + rest.saturating_sub(CRC_LEN as u64);
-        Ok(Self { file, path: path.to_owned(), number, len, cache })
+        let len = logical_len(file.len(), path)?;
+        Ok(Self { file: File::Open(file), path: path.to_owned(), number, len, cache })
+    }
+
+    /// Opens a file that is closed and opened again as it is used.
+    pub(crate) fn open_kept(
+        handles: Arc<Handles>,
+        path: &Path,
+        number: u64,
+        cache: Arc<Cache>,
+    ) -> Result<Self, Error> {
+        let file = handles.get(number, path).map_err(Error::io("open", path))?;
+        let len = logical_len(file.len(), path)?;
+        Ok(Self { file: File::Kept(handles), path: path.to_owned(), number, len, cache })
     }
 
     /// Number of logical bytes.
@@ -160,19 +177,40 @@ impl PagedReader {
         if let Some(bytes) = self.cache.get(self.number, page) {
             return Ok(bytes);
         }
+        let bytes = self.load(page)?;
+        self.cache.put(self.number, page, bytes.clone());
+        Ok(bytes)
+    }
+
+    /// The bytes of a page, past the cache.
+    fn load(&self, page: u64) -> Result<Arc<[u8]>, Error> {
         let start = page * FILE_PAGE_BYTES as u64;
         let len = (self.len - start).min(FILE_PAGE_BYTES as u64) as usize;
         let mut stored = vec![0; len + CRC_LEN];
         let offset = page * STORED_PAGE_BYTES;
-        self.file.read_at(&mut stored, offset).map_err(Error::io("read", &self.path))?;
+        match &self.file {
+            File::Open(file) => file.read_at(&mut stored, offset),
+            File::Kept(handles) => handles
+                .get(self.number, &self.path)
+                .and_then(|file| file.read_at(&mut stored, offset)),
+        }
+        .map_err(Error::io("read", &self.path))?;
         let crc = stored.split_off(len);
         let crc = crc.first_chunk::<CRC_LEN>().map_or(0, |crc| u32::from_le_bytes(*crc));
         if page_checksum(self.number, page, &stored) != crc {
             let reason = format!("checksum of page {page} does not fit its bytes");
             return Err(Error::corrupt(&self.path, offset, reason));
         }
-        let bytes: Arc<[u8]> = stored.into();
-        self.cache.put(self.number, page, bytes.clone());
-        Ok(bytes)
+        Ok(stored.into())
     }
+}
+
+/// Logical bytes of a file of `stored_len` bytes.
+fn logical_len(stored_len: u64, path: &Path) -> Result<u64, Error> {
+    let whole = stored_len / STORED_PAGE_BYTES;
+    let rest = stored_len % STORED_PAGE_BYTES;
+    if rest > 0 && rest <= CRC_LEN as u64 {
+        return Err(Error::corrupt(path, stored_len, "ends within a checksum"));
+    }
+    Ok(whole * FILE_PAGE_BYTES as u64 + rest.saturating_sub(CRC_LEN as u64))
 }

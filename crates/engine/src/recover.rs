@@ -15,6 +15,7 @@ use crate::catalog::Catalog;
 use crate::config::Config;
 use crate::error::Error;
 use crate::filenames::{self, Named};
+use crate::handles::Handles;
 use crate::head::Head;
 use crate::manifest::Manifest;
 use crate::part::Part;
@@ -63,7 +64,8 @@ pub(crate) fn open(
         catalog.read(&*disk, &path, manifest.catalog_file, manifest.store_id)?;
     }
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
-    let parts = open_parts(&*disk, dir, &mut manifest, &cache, &mut damages)?;
+    let handles = Arc::new(Handles::new(disk.clone()));
+    let parts = open_parts(&handles, dir, &mut manifest, &cache, &mut damages)?;
 
     let head = Arc::new(Head::new());
     let counters = Counters::default();
@@ -84,6 +86,7 @@ pub(crate) fn open(
         wal,
         catalog,
         cache,
+        handles,
         view: RwLock::new(Arc::new(View { parts, frozen: Arc::default() })),
         next_file: AtomicU64::new(manifest.next_file),
         store_id: manifest.store_id,
@@ -150,17 +153,17 @@ fn remove_leftovers(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<
 /// Opens the parts that the manifest names. A damaged one costs what is in it, not the start: it is
 /// moved to the quarantine and taken off the manifest.
 fn open_parts(
-    disk: &dyn Disk,
+    handles: &Arc<Handles>,
     dir: &Path,
     manifest: &mut Manifest,
     cache: &Arc<Cache>,
     damages: &mut Vec<String>,
 ) -> Result<Vec<Arc<Part>>, Error> {
+    let disk = &*handles.disk;
     let mut parts = Vec::new();
     let mut damaged = Vec::new();
     for entry in &manifest.parts {
-        let path = filenames::part(dir, entry.number);
-        match Part::open(disk, &path, entry.number, manifest.store_id, cache.clone()) {
+        match Part::open(handles, dir, *entry, manifest.store_id, cache) {
             Ok(part) => parts.push(Arc::new(part)),
             Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
@@ -183,7 +186,7 @@ fn open_parts(
             }
         }
     }
-    parts.sort_by_key(|part| part.header.number);
+    parts.sort_by_key(|part| part.entry.rank);
     Ok(parts)
 }
 

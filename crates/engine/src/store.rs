@@ -5,6 +5,7 @@ use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
+use crate::handles::Handles;
 use crate::head::Head;
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
@@ -35,6 +36,7 @@ pub(crate) struct Store {
     pub(crate) wal: Wal,
     pub(crate) catalog: Catalog,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) handles: Arc<Handles>,
     pub(crate) view: RwLock<Arc<View>>,
     /// The manifest and what it is behind of; held for as long as a flush takes.
     pub(crate) files: Mutex<Files>,

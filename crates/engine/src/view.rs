@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// An immutable state of the store's files, swapped whole when a flush ends.
 #[derive(Default)]
 pub(crate) struct View {
-    /// Parts by number, oldest first.
+    /// Parts by rank: what was written later comes later.
     pub(crate) parts: Vec<Arc<Part>>,
     /// What the flush after this view takes out of the head.
     pub(crate) frozen: Arc<Frozen>,

@@ -6,20 +6,20 @@
 //! header      magic u32 | version u16 | features u16 | store id u64 | file number u64
 //!             | namespace u32 | retention class u32 | epoch u32 | 0 u32
 //! sections    encoded times and values of blocks; index pages stand among them
-//! index page  entries of series, ascending by id within and across pages
+//! index page  base u64 | entries of series, ascending by id within and across pages
 //!   entry     sid: varint, plain for the first entry of a page, else minus the one before
-//!             | blocks varint | block...
+//!             | length of what follows varint | blocks varint | block...
 //!   block     count varint | first time zigzag, minus the last time of the entry's block before
 //!             | last - first time varint
-//!             | times: offset zigzag, against the end of the section before; length varint
-//!             | values: likewise | summary (block.md)
+//!             | times: offset zigzag; length varint | values: likewise | summary (block.md)
 //! directory   one entry per index page: first sid u32 | bytes of the page u32 | position u64
 //! footer      directory position u64 | index pages u32 | 0 u32 | series u64 | blocks u64
 //!             | samples u64 | first time i64 | last time i64 | magic u32 | 0 u32
 //! ```
 //!
-//! Series of one source usually share their times: a section that would repeat the one before is
-//! not written again, its offset points back.
+//! Each entry's offsets begin at the page's base, so that a reader passes over entries unread.
+//! Series of one source usually share their times: a section that was written already is not
+//! written again, the offset points back. A series with many blocks has several entries.
 
 /// First bytes of header and last of footer.
 pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"Fprt");

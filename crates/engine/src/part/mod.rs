@@ -5,4 +5,4 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::{BlockPlace, Part};
-pub(crate) use writer::PartWriter;
+pub(crate) use writer::{BlockRef, PartWriter};

@@ -4,11 +4,13 @@ use super::format::{DIRECTORY_ENTRY_LEN, FOOTER_LEN, Footer, HEADER_LEN, Header,
 use crate::block::Decoder;
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::filenames;
+use crate::handles::Handles;
 use crate::limits::BLOCK_SAMPLES_MAX;
+use crate::manifest::PartEntry;
 use crate::paged::PagedReader;
 use foliot_codec::Summary;
 use foliot_codec::varint::{get_i64, get_u64};
-use foliot_disk::Disk;
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +24,8 @@ struct IndexPage {
 /// An open part. In memory: 16 bytes per hundred blocks.
 pub(crate) struct Part {
     paged: PagedReader,
-    pub(crate) header: Header,
+    /// What the manifest says of it.
+    pub(crate) entry: PartEntry,
     pub(crate) footer: Footer,
     directory: Vec<IndexPage>,
 }
@@ -41,13 +44,15 @@ pub(crate) struct BlockPlace {
 impl Part {
     /// Opens a part and checks what it says of itself.
     pub(crate) fn open(
-        disk: &dyn Disk,
-        path: &Path,
-        number: u64,
+        handles: &Arc<Handles>,
+        dir: &Path,
+        entry: PartEntry,
         store_id: u64,
-        cache: Arc<Cache>,
+        cache: &Arc<Cache>,
     ) -> Result<Self, Error> {
-        let paged = PagedReader::open(disk, path, number, cache)?;
+        let number = entry.number;
+        let path = &filenames::part(dir, number);
+        let paged = PagedReader::open_kept(handles.clone(), path, number, cache.clone())?;
         if paged.len() < (HEADER_LEN + FOOTER_LEN) as u64 {
             return Err(paged.corrupt(0, "too short for a part"));
         }
@@ -58,7 +63,9 @@ impl Part {
         if version > VERSION {
             return Err(Error::TooNew { path: path.to_owned(), version, known: VERSION });
         }
-        if header.number != number || header.store_id != store_id {
+        let is_of = |header: &Header| (header.number, header.store_id) == (number, store_id);
+        let kind = |header: &Header| (header.namespace, header.class, header.epoch);
+        if !is_of(&header) || kind(&header) != (entry.namespace, entry.class, entry.epoch) {
             return Err(paged.corrupt(0, "belongs to another store or another place"));
         }
         let footer_at = paged.len() - FOOTER_LEN as u64;
@@ -66,7 +73,7 @@ impl Part {
         paged.read(footer_at, FOOTER_LEN, &mut bytes)?;
         let footer = Footer::decode(&bytes).ok_or_else(|| paged.corrupt(footer_at, "no footer"))?;
         let directory = Self::read_directory(&paged, &footer, footer_at)?;
-        Ok(Self { paged, header, footer, directory })
+        Ok(Self { paged, entry, footer, directory })
     }
 
     fn read_directory(
@@ -102,22 +109,23 @@ impl Part {
         if !self.footer.range.overlaps(&range) {
             return Ok(());
         }
-        let after = self.directory.partition_point(|page| page.first_sid <= sid);
-        let Some(page) = after.checked_sub(1).and_then(|index| self.directory.get(index)) else {
-            return Ok(());
-        };
-        buffer.clear();
-        self.paged.read(page.at, page.len as usize, buffer)?;
-        let mut entries = Entries { rest: buffer, sid: None, section_end: HEADER_LEN as u64 };
-        while let Some(found) = entries
-            .next(sid, range, out)
-            .ok_or_else(|| self.paged.corrupt(page.at, "index page cannot be read"))?
-        {
-            if found >= sid {
+        // The entries of a series may begin in the page before the first one that begins with it.
+        let first = self.directory.partition_point(|page| page.first_sid < sid).saturating_sub(1);
+        let pages = self.directory.get(first..).unwrap_or_default();
+        for page in pages.iter().take_while(|page| page.first_sid <= sid) {
+            self.read_page(page, buffer)?;
+            let is_over = find_in(buffer, sid, range, out)
+                .ok_or_else(|| self.paged.corrupt(page.at, "index page cannot be read"))?;
+            if is_over {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn read_page(&self, page: &IndexPage, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        buffer.clear();
+        self.paged.read(page.at, page.len as usize, buffer)
     }
 
     /// Appends the block's samples in `range` to `out`.
@@ -146,22 +154,41 @@ impl Part {
     }
 }
 
-/// Walks the entries of an index page.
-struct Entries<'p> {
-    rest: &'p [u8],
-    sid: Option<u32>,
-    section_end: u64,
+/// Adds the blocks of `wanted` in `range` from an index page; whether the page ends what there is
+/// of it. Nothing for bytes that cannot be read.
+fn find_in(page: &[u8], wanted: u32, range: TimeRange, out: &mut Vec<BlockPlace>) -> Option<bool> {
+    let mut entries = Entries::new(page)?;
+    while let Some(mut entry) = entries.next()? {
+        if entry.sid > wanted {
+            return Some(true);
+        }
+        if entry.sid < wanted {
+            continue;
+        }
+        while let Some(place) = entry.next()? {
+            if place.range.overlaps(&range) {
+                out.push(place);
+            }
+        }
+    }
+    Some(false)
 }
 
-impl Entries<'_> {
-    /// Reads one entry; its blocks in `range` are kept in `out` if it is that of `wanted`. The
-    /// outer nothing means bytes that cannot be read, the inner one the page's end.
-    fn next(
-        &mut self,
-        wanted: u32,
-        range: TimeRange,
-        out: &mut Vec<BlockPlace>,
-    ) -> Option<Option<u32>> {
+/// Walks the entries of an index page. Here and below the outer nothing means bytes that cannot be
+/// read, the inner one the end.
+struct Entries<'p> {
+    rest: &'p [u8],
+    base: u64,
+    sid: Option<u32>,
+}
+
+impl<'p> Entries<'p> {
+    fn new(mut page: &'p [u8]) -> Option<Self> {
+        let base = u64::from_le_bytes(take(&mut page)?);
+        Some(Self { rest: page, base, sid: None })
+    }
+
+    fn next(&mut self) -> Option<Option<Entry<'p>>> {
         if self.rest.is_empty() {
             return Some(None);
         }
@@ -171,35 +198,48 @@ impl Entries<'_> {
             Some(before) => before.checked_add(delta)?,
         };
         self.sid = Some(sid);
-        let blocks = get_u64(&mut self.rest).ok()?;
-        let mut end_ns = 0;
-        for _ in 0..blocks {
-            let place = self.block(end_ns)?;
-            end_ns = place.range.end_ns;
-            if sid == wanted && place.range.overlaps(&range) {
-                out.push(place);
-            }
-        }
-        Some(Some(sid))
+        let len = usize::try_from(get_u64(&mut self.rest).ok()?).ok()?;
+        let (mut rest, after) = self.rest.split_at_checked(len)?;
+        self.rest = after;
+        let left = get_u64(&mut rest).ok()?;
+        Some(Some(Entry { sid, rest, left, end_ns: 0, at: self.base }))
     }
+}
 
-    fn block(&mut self, end_ns_before: i64) -> Option<BlockPlace> {
+/// Walks the blocks of an entry.
+struct Entry<'p> {
+    sid: u32,
+    rest: &'p [u8],
+    left: u64,
+    end_ns: i64,
+    at: u64,
+}
+
+impl Entry<'_> {
+    fn next(&mut self) -> Option<Option<BlockPlace>> {
+        if self.left == 0 {
+            return self.rest.is_empty().then_some(None);
+        }
+        self.left -= 1;
         let count = u16::try_from(get_u64(&mut self.rest).ok()?).ok()?;
         if count == 0 || count as usize > BLOCK_SAMPLES_MAX {
             return None;
         }
-        let start_ns = end_ns_before.wrapping_add(get_i64(&mut self.rest).ok()?);
-        let end_ns = start_ns.wrapping_add(get_u64(&mut self.rest).ok()? as i64);
+        let start_ns = self.end_ns.wrapping_add(get_i64(&mut self.rest).ok()?);
+        self.end_ns = start_ns.wrapping_add(get_u64(&mut self.rest).ok()? as i64);
         let times = self.place()?;
+        if times.0 == self.at {
+            self.at = self.at.wrapping_add(u64::from(times.1));
+        }
         let values = self.place()?;
+        self.at = values.0.wrapping_add(u64::from(values.1));
         let summary = Summary::decode(&mut self.rest).ok()?;
-        Some(BlockPlace { range: TimeRange::new(start_ns, end_ns), count, times, values, summary })
+        let range = TimeRange::new(start_ns, self.end_ns);
+        Some(Some(BlockPlace { range, count, times, values, summary }))
     }
 
     fn place(&mut self) -> Option<(u64, u32)> {
-        let at = self.section_end.wrapping_add(get_i64(&mut self.rest).ok()? as u64);
-        let len = u32::try_from(get_u64(&mut self.rest).ok()?).ok()?;
-        self.section_end = at.wrapping_add(u64::from(len));
-        Some((at, len))
+        let at = self.at.wrapping_add(get_i64(&mut self.rest).ok()? as u64);
+        Some((at, u32::try_from(get_u64(&mut self.rest).ok()?).ok()?))
     }
 }

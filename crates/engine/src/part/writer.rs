@@ -1,13 +1,14 @@
 //! Writing a part: series ascending by id, blocks of a series ascending in time.
 
 use super::format::{FOOTER_LEN, Footer, HEADER_LEN, Header};
-use crate::block::Block;
 use crate::error::Error;
-use crate::limits::INDEX_PAGE_BYTES;
+use crate::limits::{ENTRY_BLOCKS_MAX, INDEX_PAGE_BYTES, TIMES_REMEMBERED_BYTES};
 use crate::paged::PagedWriter;
+use foliot_codec::Summary;
 use foliot_codec::varint::{put_i64, put_u64};
 use foliot_disk::Disk;
 use foliot_model::TimeRange;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Where a section lies.
@@ -17,22 +18,67 @@ struct Section {
     len: u32,
 }
 
-/// A part under construction. Memory: one index page, and 16 bytes for each one closed.
+/// A block as it goes into a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockRef<'b> {
+    pub(crate) range: TimeRange,
+    pub(crate) count: u16,
+    pub(crate) times: &'b [u8],
+    pub(crate) values: &'b [u8],
+    pub(crate) summary: &'b Summary,
+}
+
+/// A part under construction. Memory: one index page and one entry, 16 bytes for each page closed,
+/// and the times remembered.
 pub(crate) struct PartWriter {
     paged: PagedWriter,
-    /// Entries of the open index page.
+    /// The open index page, without its base.
     page: Vec<u8>,
+    page_base: u64,
     page_first_sid: u32,
     directory: Vec<u8>,
     index_pages: u32,
+    /// Blocks of the open entry.
+    entry: Vec<u8>,
+    entry_sid: u32,
+    entry_blocks: u32,
+    /// Last time of the block before in the entry, and where its values ended.
+    entry_end_ns: i64,
+    entry_at: u64,
+    /// The id of the entry before in the page.
     sid_before: u32,
-    section_end: u64,
-    times_before: Vec<u8>,
-    times_section: Section,
+    times: Times,
     series: u64,
     blocks: u64,
     samples: u64,
     range: TimeRange,
+}
+
+/// Times written before, to be pointed back to.
+#[derive(Default)]
+struct Times {
+    last: Vec<u8>,
+    last_section: Section,
+    known: HashMap<Box<[u8]>, Section>,
+    bytes: usize,
+}
+
+impl Times {
+    fn find(&self, times: &[u8]) -> Option<Section> {
+        match times == self.last {
+            true => Some(self.last_section),
+            false => self.known.get(times).copied(),
+        }
+    }
+
+    fn remember(&mut self, times: &[u8], section: Section) {
+        if self.bytes + times.len() > TIMES_REMEMBERED_BYTES {
+            self.known.clear();
+            self.bytes = 0;
+        }
+        self.bytes += times.len();
+        self.known.insert(times.into(), section);
+    }
 }
 
 /// A part that was written.
@@ -50,13 +96,17 @@ impl PartWriter {
         Ok(Self {
             paged,
             page: Vec::with_capacity(INDEX_PAGE_BYTES + 1024),
+            page_base: HEADER_LEN as u64,
             page_first_sid: 0,
             directory: Vec::new(),
             index_pages: 0,
+            entry: Vec::new(),
+            entry_sid: 0,
+            entry_blocks: 0,
+            entry_end_ns: 0,
+            entry_at: 0,
             sid_before: 0,
-            section_end: HEADER_LEN as u64,
-            times_before: Vec::new(),
-            times_section: Section::default(),
+            times: Times::default(),
             series: 0,
             blocks: 0,
             samples: 0,
@@ -64,57 +114,59 @@ impl PartWriter {
         })
     }
 
-    /// Adds a series. Ids ascend from call to call, times from block to block.
-    pub(crate) fn push<'b>(
-        &mut self,
-        sid: u32,
-        blocks: impl ExactSizeIterator<Item = &'b Block>,
-    ) -> Result<(), Error> {
-        if blocks.len() == 0 {
-            return Ok(());
+    /// Adds a block of series `sid`. Ids ascend from call to call, and times while the id stays.
+    pub(crate) fn push(&mut self, sid: u32, block: BlockRef<'_>) -> Result<(), Error> {
+        let is_same = self.entry_blocks > 0 && self.entry_sid == sid;
+        if !is_same || self.entry_blocks == ENTRY_BLOCKS_MAX {
+            debug_assert!(self.entry_blocks == 0 || sid >= self.entry_sid, "ids ascend");
+            self.end_entry()?;
+            self.entry_sid = sid;
+            self.entry_end_ns = 0;
+            self.entry_at = self.page_base;
+            self.series += u64::from(!is_same);
         }
-        debug_assert!(self.series == 0 || sid > self.sid_before, "ids ascend");
-        match self.page.is_empty() {
-            true => {
-                self.page_first_sid = sid;
-                put_u64(&mut self.page, u64::from(sid));
-            }
-            false => put_u64(&mut self.page, u64::from(sid - self.sid_before)),
-        }
-        self.sid_before = sid;
-        put_u64(&mut self.page, blocks.len() as u64);
-        let mut end_ns = 0;
-        for block in blocks {
-            self.push_block(block, end_ns)?;
-            end_ns = block.range.end_ns;
-        }
-        self.series += 1;
-        if self.page.len() >= INDEX_PAGE_BYTES {
-            self.end_page()?;
-        }
-        Ok(())
+        self.push_block(block)
     }
 
-    fn push_block(&mut self, block: &Block, end_ns_before: i64) -> Result<(), Error> {
+    fn push_block(&mut self, block: BlockRef<'_>) -> Result<(), Error> {
         let TimeRange { start_ns, end_ns } = block.range;
-        put_u64(&mut self.page, u64::from(block.count));
-        put_i64(&mut self.page, start_ns.wrapping_sub(end_ns_before));
-        put_u64(&mut self.page, end_ns.wrapping_sub(start_ns) as u64);
-        if block.times() != self.times_before || self.times_before.is_empty() {
-            self.times_section = self.put_section(block.times())?;
-            self.times_before.clear();
-            self.times_before.extend_from_slice(block.times());
-        }
-        let times = self.times_section;
+        debug_assert!(self.entry_blocks == 0 || start_ns > self.entry_end_ns, "times ascend");
+        put_u64(&mut self.entry, u64::from(block.count));
+        put_i64(&mut self.entry, start_ns.wrapping_sub(self.entry_end_ns));
+        put_u64(&mut self.entry, end_ns.wrapping_sub(start_ns) as u64);
+        let times = self.put_times(block.times)?;
         self.put_place(times);
-        let values = self.put_section(block.values())?;
+        if times.at == self.entry_at {
+            self.entry_at += u64::from(times.len);
+        }
+        let values = self.put_section(block.values)?;
         self.put_place(values);
-        block.summary.encode(&mut self.page);
+        self.entry_at = values.at + u64::from(values.len);
+        block.summary.encode(&mut self.entry);
+        self.entry_end_ns = end_ns;
+        self.entry_blocks += 1;
         self.blocks += 1;
         self.samples += u64::from(block.count);
         self.range.start_ns = self.range.start_ns.min(start_ns);
         self.range.end_ns = self.range.end_ns.max(end_ns);
         Ok(())
+    }
+
+    fn put_times(&mut self, times: &[u8]) -> Result<Section, Error> {
+        let section = match self.times.find(times) {
+            Some(section) => section,
+            None => {
+                let section = self.put_section(times)?;
+                self.times.remember(times, section);
+                section
+            }
+        };
+        if times != self.times.last {
+            self.times.last.clear();
+            self.times.last.extend_from_slice(times);
+            self.times.last_section = section;
+        }
+        Ok(section)
     }
 
     fn put_section(&mut self, bytes: &[u8]) -> Result<Section, Error> {
@@ -124,9 +176,33 @@ impl PartWriter {
     }
 
     fn put_place(&mut self, section: Section) {
-        put_i64(&mut self.page, section.at.wrapping_sub(self.section_end) as i64);
-        put_u64(&mut self.page, u64::from(section.len));
-        self.section_end = section.at + u64::from(section.len);
+        put_i64(&mut self.entry, section.at.wrapping_sub(self.entry_at) as i64);
+        put_u64(&mut self.entry, u64::from(section.len));
+    }
+
+    fn end_entry(&mut self) -> Result<(), Error> {
+        if self.entry_blocks == 0 {
+            return Ok(());
+        }
+        match self.page.is_empty() {
+            true => {
+                self.page_first_sid = self.entry_sid;
+                put_u64(&mut self.page, u64::from(self.entry_sid));
+            }
+            false => put_u64(&mut self.page, u64::from(self.entry_sid - self.sid_before)),
+        }
+        self.sid_before = self.entry_sid;
+        let mut blocks = Vec::with_capacity(4);
+        put_u64(&mut blocks, u64::from(self.entry_blocks));
+        put_u64(&mut self.page, (blocks.len() + self.entry.len()) as u64);
+        self.page.extend_from_slice(&blocks);
+        self.page.extend_from_slice(&self.entry);
+        self.entry.clear();
+        self.entry_blocks = 0;
+        match self.page.len() >= INDEX_PAGE_BYTES {
+            true => self.end_page(),
+            false => Ok(()),
+        }
     }
 
     fn end_page(&mut self) -> Result<(), Error> {
@@ -134,19 +210,22 @@ impl PartWriter {
             return Ok(());
         }
         let at = self.paged.position();
+        let base = self.page_base.to_le_bytes();
+        let len = (base.len() + self.page.len()) as u32;
         self.directory.extend_from_slice(&self.page_first_sid.to_le_bytes());
-        self.directory.extend_from_slice(&(self.page.len() as u32).to_le_bytes());
+        self.directory.extend_from_slice(&len.to_le_bytes());
         self.directory.extend_from_slice(&at.to_le_bytes());
         self.index_pages += 1;
+        self.paged.write(&base)?;
         self.paged.write(&self.page)?;
         self.page.clear();
-        // A page is read by itself: its offsets count from the first section again.
-        self.section_end = HEADER_LEN as u64;
+        self.page_base = self.paged.position();
         Ok(())
     }
 
     /// Ends the part and syncs it.
     pub(crate) fn finish(mut self) -> Result<Written, Error> {
+        self.end_entry()?;
         self.end_page()?;
         let directory_at = self.paged.position();
         self.paged.write(&self.directory)?;
