@@ -11,7 +11,7 @@ use crate::head::{self, Head};
 use crate::scan::Scan;
 use crate::store::Store;
 use crate::view::View;
-use foliot_index::{Description, Identity, Listed, Registry, SymbolKind};
+use foliot_index::{Identity, Listed, Registry, SymbolKind};
 use foliot_model::{Samples, Selector, TimeRange};
 use std::sync::Arc;
 
@@ -32,27 +32,39 @@ impl Snapshot {
         }
     }
 
-    /// The series that `selector` wants, ascending.
-    pub fn select(&self, selector: &Selector) -> Vec<u32> {
-        self.registry.select(selector)
+    /// The series that `selector` wants and that may have samples in `range`, ascending.
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn select(&self, selector: &Selector, _range: TimeRange) -> Result<Vec<u32>, Error> {
+        Ok(self.registry.select(selector))
     }
 
     /// What a series is called.
-    pub fn identity(&self, sid: u32) -> Option<Identity> {
-        self.registry.identity(sid)
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn identity(&self, sid: u32) -> Result<Option<Identity>, Error> {
+        Ok(self.registry.identity(sid))
     }
 
     /// What many series are called; strings that they have in common are shared.
-    pub fn identities(&self, sids: &[u32], each: &mut dyn FnMut(u32, Identity)) {
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn identities(
+        &self,
+        sids: &[u32],
+        each: &mut dyn FnMut(u32, Identity),
+    ) -> Result<(), Error> {
         self.registry.identities(sids, each);
-    }
-
-    /// A series by numbers.
-    pub fn describe(&self, sid: u32) -> Option<Description> {
-        self.registry.describe(sid)
+        Ok(())
     }
 
     /// Names in use, distinct and in byte order; see [`Registry::list`].
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
     pub fn list(
         &self,
         what: &Listed,
@@ -60,18 +72,24 @@ impl Snapshot {
         prefix: &str,
         offset: usize,
         limit: usize,
-    ) -> Vec<String> {
-        self.registry.list(what, selector, prefix, offset, limit)
+    ) -> Result<Vec<String>, Error> {
+        Ok(self.registry.list(what, selector, prefix, offset, limit))
     }
 
     /// The number of a symbol.
-    pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Option<u32> {
-        self.registry.symbol_id(kind, name)
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Result<Option<u32>, Error> {
+        Ok(self.registry.symbol_id(kind, name))
     }
 
     /// The name of a symbol.
-    pub fn symbol_name(&self, kind: SymbolKind, id: u32) -> Option<Arc<str>> {
-        self.registry.symbol_name(kind, id)
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn symbol_name(&self, kind: SymbolKind, id: u32) -> Result<Option<Arc<str>>, Error> {
+        Ok(self.registry.symbol_name(kind, id))
     }
 
     /// Reads the samples of a series in `range`.

@@ -78,8 +78,8 @@ fn examine(disk: &SimDisk) -> (usize, bool) {
     let mut reported = !engine.damages().is_empty();
     let snapshot = engine.snapshot();
     let mut found = 0;
-    for sid in snapshot.select(&selector(0, "m")) {
-        let identity = snapshot.identity(sid).unwrap();
+    for sid in snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap() {
+        let identity = snapshot.identity(sid).unwrap().unwrap();
         let host: i64 = identity.labels.get("host").unwrap()[1..].parse().unwrap();
         let Ok(mut scan) = snapshot.scan(sid, TimeRange::ALL) else {
             reported = true;

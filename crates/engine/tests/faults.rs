@@ -41,7 +41,7 @@ fn put(engine: &Engine, step: i64) -> Result<(), Error> {
 
 fn times(engine: &Engine) -> Vec<i64> {
     let snapshot = engine.snapshot();
-    let sids = snapshot.select(&selector(0, "m"));
+    let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
     let seconds = |(time_ns, _)| time_ns / 1_000_000_000;
     sids.iter().flat_map(|&sid| read(&snapshot, sid, TimeRange::ALL)).map(seconds).collect()
 }

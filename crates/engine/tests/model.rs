@@ -116,8 +116,8 @@ fn check(engine: &Engine, oracle: &Oracle, range: TimeRange) {
     let mut found = 0;
     for namespace in 0..2 {
         for measurement in ["m", "n"] {
-            for sid in snapshot.select(&selector(namespace, measurement)) {
-                let identity = snapshot.identity(sid).unwrap();
+            for sid in snapshot.select(&selector(namespace, measurement), range).unwrap() {
+                let identity = snapshot.identity(sid).unwrap().unwrap();
                 let mut key = identity.measurement.to_string();
                 for label in &identity.labels {
                     key.push_str(&format!(" {}={}", label.name, label.value));

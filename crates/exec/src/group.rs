@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(crate) fn group(
     aggregate: &Aggregate,
     input: &mut Set<'_>,
-    symbols: &mut Symbols<'_>,
+    mut symbols: Symbols<'_>,
     meter: &Meter,
 ) -> Result<Vec<Vec<u32>>, Error> {
     let is_ordered = matches!(aggregate.fold, Fold::First | Fold::Last | Fold::Difference);
@@ -28,13 +28,14 @@ pub(crate) fn group(
         let mut names = names(&aggregate.grouping);
         names.sort_by_cached_key(|name| symbols.label_name(name));
         input.names(&mut |index, name| {
-            let of_group = group_key(&aggregate.grouping, &names, &name.labels, symbols);
+            let of_group = group_key(&aggregate.grouping, &names, &name.labels, &mut symbols);
             let is_each = aggregate.grouping == Grouping::Each;
             let of_series =
-                if is_each || is_ordered { series_key(name, symbols) } else { Vec::new() };
+                if is_each || is_ordered { series_key(name, &mut symbols) } else { Vec::new() };
             keyed.extend(of_group.map(|group| (Key { group, series: of_series }, index)));
         })?;
     }
+    symbols.end()?;
     meter.check(0)?;
     keyed.sort_unstable();
     if aggregate.grouping == Grouping::Each {

@@ -3,6 +3,7 @@
 use crate::limits::Meter;
 use crate::{Error, Query};
 use foliot_engine::{Identity, Listed};
+use foliot_model::TimeRange;
 use foliot_plan::{Listing, What};
 
 /// What a series' name weighs while series are sorted, by estimate: ten labels.
@@ -33,14 +34,14 @@ pub(crate) fn list(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedIte
         What::Series => return list_series(query, listing),
     };
     let Listing { selector, prefix, offset, limit, .. } = listing;
-    let names = query.snapshot.list(&listed, selector, prefix, *offset, *limit);
+    let names = query.snapshot.list(&listed, selector, prefix, *offset, *limit)?;
     Ok(names.into_iter().map(ListedItem::Name).collect())
 }
 
 /// Series by measurement, field and labels. The prefix is one of the measurement.
 fn list_series(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, Error> {
     let meter = Meter::new(query.limits, query.cancel.clone());
-    let sids = query.snapshot.select(&listing.selector);
+    let sids = query.snapshot.select(&listing.selector, TimeRange::ALL)?;
     let mut charge = meter.open();
     charge.resize(sids.len() * NAME_BYTES)?;
     let mut series: Vec<(u32, Identity)> = Vec::with_capacity(sids.len());
@@ -48,7 +49,7 @@ fn list_series(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, 
         if identity.measurement.starts_with(&listing.prefix) {
             series.push((id, identity));
         }
-    });
+    })?;
     meter.check(0)?;
     series.sort_unstable_by(|(a_id, a), (b_id, b)| {
         let names = a.measurement.cmp(&b.measurement).then_with(|| a.field.cmp(&b.field));

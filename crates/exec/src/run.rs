@@ -107,7 +107,10 @@ fn answer<'q>(
     let (mut chunk, mut samples) = (Samples::default(), Samples::default());
     let mut head: Option<Arc<SeriesHead>> = None;
     while stream.next(meter, &mut chunk)? {
-        let head = head.get_or_insert_with(|| head_of(set, question, &stream).unwrap_or_default());
+        let head = match &head {
+            Some(head) => head,
+            None => head.insert(head_of(set, question, &stream)?.unwrap_or_default()),
+        };
         let is_full = samples.len() + chunk.len().max(CHUNK_SAMPLES) > FRAME_SAMPLES
             || samples.bytes_len() > FRAME_BYTES;
         if is_full {
@@ -124,16 +127,25 @@ fn answer<'q>(
             samples.append(&chunk, 0..chunk.len());
         }
     }
-    let empty = || head_of(set, question, &stream).filter(|_| set.keeps_empty());
-    match head.or_else(empty) {
+    if head.is_none() && set.keeps_empty() {
+        head = head_of(set, question, &stream)?;
+    }
+    match head {
         Some(head) => Ok(on_frame(Frame { head, samples, is_last: true })),
         None => Ok(ControlFlow::Continue(())),
     }
 }
 
 /// What a series is called; nothing if there is none.
-fn head_of(set: &Set<'_>, question: usize, stream: &Stream<'_>) -> Option<Arc<SeriesHead>> {
+fn head_of(
+    set: &Set<'_>,
+    question: usize,
+    stream: &Stream<'_>,
+) -> Result<Option<Arc<SeriesHead>>, Error> {
     let mut members = Vec::new();
     stream.members(&mut members);
-    (!members.is_empty()).then(|| Arc::new(set.head(question, members)))
+    match members.is_empty() {
+        true => Ok(None),
+        false => set.head(question, members).map(|head| Some(Arc::new(head))),
+    }
 }

@@ -79,7 +79,7 @@ impl<'q> Set<'q> {
         };
         match plan {
             Series::Select { selector, range } => {
-                let sids = source.select(selector);
+                let sids = source.select(selector, *range)?;
                 let mut charge = meter.open();
                 charge.resize(size_of_val(sids.as_slice()))?;
                 Ok(Self::Stored(Leaf {
@@ -114,7 +114,7 @@ impl<'q> Set<'q> {
         const SERIES_BYTES: usize = 64;
         let mut charge = meter.open();
         charge.resize(input.len() * SERIES_BYTES)?;
-        let groups = group(aggregate, &mut input, &mut Symbols::new(source), meter)?;
+        let groups = group(aggregate, &mut input, Symbols::new(source), meter)?;
         let has_merges = groups.iter().any(|group| group.len() > 1);
         let stamps = if has_merges { input.stamps()? } else { None };
         charge.add(stamps.as_ref().map_or(0, |stamps| size_of_val(stamps.as_slice())))?;
@@ -221,15 +221,15 @@ impl<'q> Set<'q> {
     }
 
     /// The head of a series with the given members.
-    pub(crate) fn head(&self, question: usize, mut members: Vec<u32>) -> SeriesHead {
+    pub(crate) fn head(&self, question: usize, mut members: Vec<u32>) -> Result<SeriesHead, Error> {
         members.sort_unstable();
         members.dedup();
         let mut head = None;
-        self.leaf().identities(&members, &mut |name| heads::join(&mut head, name));
+        self.leaf().identities(&members, &mut |name| heads::join(&mut head, name))?;
         if !self.wants_members() {
             members.clear();
         }
-        SeriesHead { question, members, ..head.unwrap_or_default() }
+        Ok(SeriesHead { question, members, ..head.unwrap_or_default() })
     }
 
     /// A stored series is always its own member.
@@ -269,7 +269,7 @@ impl Leaf<'_> {
                 if keeps {
                     names.push(name);
                 }
-            });
+            })?;
             self.names = names;
             return Ok(());
         }
@@ -278,7 +278,7 @@ impl Leaf<'_> {
     }
 
     /// Names some series.
-    fn identities(&self, members: &[u32], each: &mut dyn FnMut(&Identity)) {
+    fn identities(&self, members: &[u32], each: &mut dyn FnMut(&Identity)) -> Result<(), Error> {
         if self.names.len() < self.sids.len() {
             return self.source.identities(members, &mut |_, name| each(&name));
         }
@@ -286,5 +286,6 @@ impl Leaf<'_> {
             let at = self.sids.binary_search(member).ok();
             at.and_then(|at| self.names.get(at)).into_iter().for_each(&mut *each);
         }
+        Ok(())
     }
 }

@@ -28,12 +28,12 @@ impl fmt::Debug for Source<'_> {
 }
 
 impl<'q> Source<'q> {
-    /// Ids of the series that a selector wants, ascending.
-    pub(crate) fn select(self, selector: &Selector) -> Vec<u32> {
+    /// Ids of the series that a selector wants and that may have samples in `range`, ascending.
+    pub(crate) fn select(self, selector: &Selector, range: TimeRange) -> Result<Vec<u32>, Error> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.select(selector),
+            Self::Snapshot(snapshot) => Ok(snapshot.select(selector, range)?),
             #[cfg(test)]
-            Self::Given(series) => (0..series.len() as u32).collect(),
+            Self::Given(series) => Ok((0..series.len() as u32).collect()),
         }
     }
 
@@ -79,19 +79,24 @@ impl<'q> Source<'q> {
     }
 
     /// What series are called, in the order of `sids`.
-    pub(crate) fn identities(self, sids: &[u32], each: &mut dyn FnMut(u32, Identity)) {
+    pub(crate) fn identities(
+        self,
+        sids: &[u32],
+        each: &mut dyn FnMut(u32, Identity),
+    ) -> Result<(), Error> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.identities(sids, each),
+            Self::Snapshot(snapshot) => Ok(snapshot.identities(sids, each)?),
             #[cfg(test)]
             Self::Given(series) => {
                 sids.iter().for_each(|&sid| each(sid, series[sid as usize].0.clone()));
+                Ok(())
             }
         }
     }
 
-    fn symbol(self, kind: SymbolKind, name: &str) -> Option<u32> {
+    fn symbol(self, kind: SymbolKind, name: &str) -> Result<Option<u32>, Error> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.symbol_id(kind, name),
+            Self::Snapshot(snapshot) => Ok(snapshot.symbol_id(kind, name)?),
             #[cfg(test)]
             Self::Given(series) => {
                 let mut seen: Vec<&str> = Vec::new();
@@ -103,7 +108,7 @@ impl<'q> Source<'q> {
                         _ => seen.push(&identity.measurement),
                     }
                 }
-                seen.iter().position(|&other| other == name).map(|at| at as u32 + 1)
+                Ok(seen.iter().position(|&other| other == name).map(|at| at as u32 + 1))
             }
         }
     }
@@ -226,37 +231,52 @@ pub(crate) struct Symbols<'q> {
     measurements: HashMap<Arc<str>, u32>,
     label_names: HashMap<Arc<str>, u32>,
     label_values: HashMap<Arc<str>, u32>,
+    failed: Result<(), Error>,
 }
 
 impl<'q> Symbols<'q> {
     pub(crate) fn new(source: Source<'q>) -> Self {
         let empty = HashMap::new;
-        Self { source, measurements: empty(), label_names: empty(), label_values: empty() }
+        let (measurements, label_names, label_values) = (empty(), empty(), empty());
+        Self { source, measurements, label_names, label_values, failed: Ok(()) }
+    }
+
+    /// The error that a number was asked for in vain with, if there was one.
+    pub(crate) fn end(self) -> Result<(), Error> {
+        self.failed
     }
 
     pub(crate) fn measurement(&mut self, name: &Arc<str>) -> u32 {
-        number(&mut self.measurements, self.source, SymbolKind::Measurement, name)
+        self.number(SymbolKind::Measurement, name)
     }
 
     pub(crate) fn label_name(&mut self, name: &Arc<str>) -> u32 {
-        number(&mut self.label_names, self.source, SymbolKind::LabelName, name)
+        self.number(SymbolKind::LabelName, name)
     }
 
     pub(crate) fn label_value(&mut self, value: &Arc<str>) -> u32 {
-        number(&mut self.label_values, self.source, SymbolKind::LabelValue, value)
+        self.number(SymbolKind::LabelValue, value)
     }
-}
 
-fn number(
-    known: &mut HashMap<Arc<str>, u32>,
-    source: Source<'_>,
-    kind: SymbolKind,
-    name: &Arc<str>,
-) -> u32 {
-    if let Some(&number) = known.get(name) {
-        return number;
+    fn number(&mut self, kind: SymbolKind, name: &Arc<str>) -> u32 {
+        let known = match kind {
+            SymbolKind::LabelName => &mut self.label_names,
+            SymbolKind::LabelValue => &mut self.label_values,
+            _ => &mut self.measurements,
+        };
+        if let Some(&number) = known.get(name) {
+            return number;
+        }
+        match self.source.symbol(kind, name) {
+            Ok(number) => {
+                let number = number.unwrap_or(u32::MAX);
+                known.insert(Arc::clone(name), number);
+                number
+            }
+            Err(error) => {
+                self.failed = Err(error);
+                u32::MAX
+            }
+        }
     }
-    let number = source.symbol(kind, name).unwrap_or(u32::MAX);
-    known.insert(Arc::clone(name), number);
-    number
 }

@@ -45,7 +45,7 @@ pub(crate) fn all(engine: &Engine, names: &Names) -> Result<State, Failure> {
         }
         let snapshot = engine.snapshot();
         let mut seen = BTreeSet::new();
-        for sid in snapshot.select(&everything(id)) {
+        for sid in snapshot.select(&everything(id), TimeRange::ALL)? {
             let number = series_number(&snapshot, names, slot, sid)?;
             if !seen.insert(number) {
                 return contradiction(format!("series {sid} has the name of another one"));
@@ -78,8 +78,8 @@ pub(crate) fn some(
     let found = NAMESPACES.iter().position(|known| *known == (&*database, &*policy));
     let slot = found.unwrap_or_default();
     let snapshot = engine.snapshot();
-    let sids = snapshot.select(&everything(id));
-    if let Err(text) = select_agrees(&snapshot, &sids, id, random) {
+    let sids = snapshot.select(&everything(id), TimeRange::ALL)?;
+    if let Err(text) = select_agrees(&snapshot, &sids, id, random)? {
         return Ok(Err(text));
     }
     for _ in 0..4.min(sids.len()) {
@@ -118,12 +118,18 @@ fn select_agrees(
     sids: &[u32],
     namespace: u32,
     random: &mut Random,
-) -> Result<(), String> {
+) -> Result<Result<(), String>, Failure> {
     let host = format!("h{}", random.below(10));
     let test = match random.below(3) {
         0 => Test::equal(host),
-        1 => Test::regex(&format!("^{host}")).map_err(|error| error.to_string())?,
-        _ => Test::wildcard("h*1", false).map_err(|error| error.to_string())?,
+        1 => match Test::regex(&format!("^{host}")) {
+            Ok(test) => test,
+            Err(error) => return Ok(Err(error.to_string())),
+        },
+        _ => match Test::wildcard("h*1", false) {
+            Ok(test) => test,
+            Err(error) => return Ok(Err(error.to_string())),
+        },
     };
     let matcher = Matcher {
         name: "host".to_owned(),
@@ -131,17 +137,20 @@ fn select_agrees(
         negated: random.percent(40),
         accepts_absent: random.percent(40),
     };
-    let by_hand = |sid: &&u32| {
-        let identity = snapshot.identity(**sid);
-        identity.is_some_and(|i| matcher.matches(i.labels.get("host").map(|value| &**value)))
-    };
-    let wanted: Vec<u32> = sids.iter().filter(by_hand).copied().collect();
-    let selector = Selector { matchers: vec![matcher.clone()], ..everything(namespace) };
-    let found = snapshot.select(&selector);
-    if found == wanted {
-        return Ok(());
+    let mut wanted = Vec::new();
+    for &sid in sids {
+        let identity = snapshot.identity(sid)?;
+        let host = identity.as_ref().and_then(|i| i.labels.get("host"));
+        if matcher.matches(host.map(|value| &**value)) {
+            wanted.push(sid);
+        }
     }
-    Err(format!("{matcher:?} selects {found:?}, by hand {wanted:?}"))
+    let selector = Selector { matchers: vec![matcher.clone()], ..everything(namespace) };
+    let found = snapshot.select(&selector, TimeRange::ALL)?;
+    if found == wanted {
+        return Ok(Ok(()));
+    }
+    Ok(Err(format!("{matcher:?} selects {found:?}, by hand {wanted:?}")))
 }
 
 fn everything(namespace: u32) -> Selector {
@@ -160,7 +169,7 @@ fn series_number(
     slot: usize,
     sid: u32,
 ) -> Result<u32, Failure> {
-    let Some(identity) = snapshot.identity(sid) else {
+    let Some(identity) = snapshot.identity(sid)? else {
         return contradiction(format!("series {sid} is selected and has no identity"));
     };
     let label = |label: &foliot_model::Label| (label.name.to_string(), label.value.to_string());

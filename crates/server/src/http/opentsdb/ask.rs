@@ -5,10 +5,10 @@ use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Work};
 use crate::shared::Shared;
-use foliot_engine::{Listed, Snapshot, SymbolKind};
+use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
 use foliot_exec::Ran;
 use foliot_model::{
-    DEFAULT_FIELD, DEFAULT_NAMESPACE, Matcher, NANOS_PER_MILLI, Name, Selector, Test,
+    DEFAULT_FIELD, DEFAULT_NAMESPACE, Matcher, NANOS_PER_MILLI, Name, Selector, Test, TimeRange,
 };
 use foliot_plan::What;
 use foliot_proto_opentsdb::{
@@ -70,7 +70,7 @@ fn run_json(request: &Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
     let began = Instant::now();
     let snapshot = work.snapshot;
     let plans = plans(request, snapshot)?;
-    let mut encoder = Encoder::new(request, Box::new(|sid| tsuid_of(snapshot, sid)));
+    let mut encoder = Encoder::new(request, Box::new(|sid| tsuid_of(snapshot, sid).ok().flatten()));
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
@@ -96,70 +96,89 @@ fn failure(error: HttpError) -> Failure {
 /// The query's plans, once all names it needs were found.
 fn plans(request: &Request, snapshot: &Snapshot) -> Result<Vec<foliot_plan::Series>, Failure> {
     for name in request.required_names() {
-        if !exists(snapshot, &name) {
+        if !exists(snapshot, &name).map_err(foliot_exec::Error::from)? {
             return Err(failure(name.error()));
         }
     }
-    Ok(request.plans(DEFAULT_NAMESPACE, &mut |tsuid| resolve(snapshot, tsuid)))
+    let mut failed = Ok(());
+    let plans = request.plans(DEFAULT_NAMESPACE, &mut |tsuid| {
+        let found = resolve(snapshot, tsuid);
+        found.unwrap_or_else(|error| {
+            failed = Err(foliot_exec::Error::from(error));
+            Vec::new()
+        })
+    });
+    failed?;
+    Ok(plans)
 }
 
-fn exists(snapshot: &Snapshot, name: &RequiredName<'_>) -> bool {
-    match name {
+fn exists(snapshot: &Snapshot, name: &RequiredName<'_>) -> Result<bool, Error> {
+    Ok(match name {
         RequiredName::Metric(metric) => {
             let selector = Request::metric_selector(DEFAULT_NAMESPACE, metric);
-            !snapshot.list(&Listed::Measurements, &selector, "", 0, 1).is_empty()
+            !snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?.is_empty()
         }
-        RequiredName::TagKey(name) => snapshot.symbol_id(SymbolKind::LabelName, name).is_some(),
+        RequiredName::TagKey(name) => snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some(),
         RequiredName::TagValue(value) => {
-            snapshot.symbol_id(SymbolKind::LabelValue, value).is_some()
+            snapshot.symbol_id(SymbolKind::LabelValue, value)?.is_some()
         }
-    }
+    })
 }
 
 /// The stored series of a TSUID.
-fn resolve(snapshot: &Snapshot, tsuid: &Tsuid) -> Vec<u32> {
-    selector_of(snapshot, tsuid).map_or_else(Vec::new, |selector| snapshot.select(&selector))
+fn resolve(snapshot: &Snapshot, tsuid: &Tsuid) -> Result<Vec<u32>, Error> {
+    match selector_of(snapshot, tsuid)? {
+        Some(selector) => snapshot.select(&selector, TimeRange::ALL),
+        None => Ok(Vec::new()),
+    }
 }
 
-fn selector_of(snapshot: &Snapshot, tsuid: &Tsuid) -> Option<Selector> {
-    let measurement = snapshot.symbol_name(SymbolKind::Measurement, tsuid.measurement)?;
-    let field = match tsuid.field {
-        None => DEFAULT_FIELD.into(),
-        Some(id) => snapshot.symbol_name(SymbolKind::Field, id)?,
+/// Nothing when a number in the TSUID was never given out.
+fn selector_of(snapshot: &Snapshot, tsuid: &Tsuid) -> Result<Option<Selector>, Error> {
+    let name_of = |kind, id| snapshot.symbol_name(kind, id);
+    let Some(measurement) = name_of(SymbolKind::Measurement, tsuid.measurement)? else {
+        return Ok(None);
     };
+    let field = match tsuid.field {
+        None => Some(DEFAULT_FIELD.into()),
+        Some(id) => name_of(SymbolKind::Field, id)?,
+    };
+    let Some(field) = field else { return Ok(None) };
     let mut matchers = Vec::new();
     let mut labels = Vec::new();
     for &(name, value) in &tsuid.tags {
-        let name = snapshot.symbol_name(SymbolKind::LabelName, name)?.to_string();
-        let value = snapshot.symbol_name(SymbolKind::LabelValue, value)?;
+        let name = name_of(SymbolKind::LabelName, name)?;
+        let value = name_of(SymbolKind::LabelValue, value)?;
+        let (Some(name), Some(value)) = (name, value) else { return Ok(None) };
+        let name = name.to_string();
         labels.push(name.clone());
         let test = Test::equal(&*value);
         matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
     }
     let name = Name { measurement: Test::equal(&*measurement), field: Test::equal(&*field) };
-    Some(Selector {
+    Ok(Some(Selector {
         namespace: DEFAULT_NAMESPACE,
         names: vec![name],
         matchers,
         exact_labels: Some(labels),
         only: None,
-    })
+    }))
 }
 
 /// The TSUID of a stored series.
-fn tsuid_of(snapshot: &Snapshot, sid: u32) -> Option<Tsuid> {
-    let identity = snapshot.identity(sid)?;
+fn tsuid_of(snapshot: &Snapshot, sid: u32) -> Result<Option<Tsuid>, Error> {
+    let Some(identity) = snapshot.identity(sid)? else { return Ok(None) };
     let measurement = snapshot.symbol_id(SymbolKind::Measurement, &identity.measurement)?;
     let field = match &*identity.field {
         DEFAULT_FIELD => None,
-        name => Some(snapshot.symbol_id(SymbolKind::Field, name)?),
+        name => snapshot.symbol_id(SymbolKind::Field, name)?,
     };
-    let pair = |label: &foliot_model::Label| {
+    let mut tags = Vec::with_capacity(identity.labels.len());
+    for label in &identity.labels {
         let name = snapshot.symbol_id(SymbolKind::LabelName, &label.name)?;
-        Some((name, snapshot.symbol_id(SymbolKind::LabelValue, &label.value)?))
-    };
-    let tags = identity.labels.iter().map(pair).collect::<Option<Vec<_>>>()?;
-    Some(Tsuid { measurement, field, tags })
+        tags.extend(name.zip(snapshot.symbol_id(SymbolKind::LabelValue, &label.value)?));
+    }
+    Ok(measurement.map(|measurement| Tsuid { measurement, field, tags }))
 }
 
 /// `/api/suggest`.
@@ -189,6 +208,8 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         let (prefix, offset) = (listing.prefix.as_str(), listing.offset);
         store.snapshot().list(&what, &listing.selector, prefix, offset, listing.limit)
     });
+    let names =
+        names.map_err(|error| refuse_with(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     let names = names.iter().map(String::as_str);
     Ok(Reply::json(StatusCode::OK, suggest.answer(names)))
 }
