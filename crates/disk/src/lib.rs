@@ -62,6 +62,11 @@ pub trait Disk: Send + Sync + 'static {
     /// Renames a file, replacing the target: a power cut leaves the old names or the new one.
     /// Durable after `sync_dir` of the target's directory and, when it differs, of the source's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name, which must be free. The two share their bytes for good, so only
+    /// files that nobody appends to any more are linked. `ErrorKind::CrossesDevices`,
+    /// `Unsupported` or `PermissionDenied` where the file system cannot: then copy. Durable after
+    /// `sync_dir` of the new name's directory.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes names created, renamed and removed in `dir` durable. After an error each of them may

@@ -241,6 +241,18 @@ impl Disk for SimDisk {
         })
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change(Operation::Name, |machine| {
+            machine.need_parent(to)?;
+            if machine.is_dir(to) || machine.names.get(to).is_some() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            let content = Arc::clone(machine.names.get(from).ok_or_else(not_found)?);
+            machine.names.put(to, content);
+            Ok(())
+        })
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let missing = |machine: &mut Machine| match machine.names.remove(path) {
             true => Ok(()),

@@ -86,8 +86,10 @@ fn names_are_listed_renamed_replaced_and_removed() {
         assert_eq!(read(disk, &dir.join("b")), b"4");
         assert!(disk.exists(&dir.join("b")) && disk.exists(&dir.join("sub")) && disk.exists(dir));
         assert!(!disk.exists(&dir.join("a")) && !disk.exists(&dir.join("sub/c")));
+        disk.link(&dir.join("b"), &dir.join("sub/second")).unwrap();
         disk.remove(&dir.join("b")).unwrap();
         assert_eq!(names(disk, dir), ["sub"]);
+        assert_eq!(read(disk, &dir.join("sub/second")), b"4");
     });
 }
 
@@ -98,6 +100,7 @@ fn errors_have_the_kinds_callers_tell_apart() {
         assert_eq!(kind_of(disk.open(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.remove(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.rename(&missing, &dir.join("b"))), ErrorKind::NotFound);
+        assert_eq!(kind_of(disk.link(&missing, &dir.join("b"))), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.truncate(&missing, 0)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.sync_file(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.list(&missing)), ErrorKind::NotFound);
@@ -107,6 +110,7 @@ fn errors_have_the_kinds_callers_tell_apart() {
         assert_eq!(kind_of(disk.create(&missing.join("a"))), ErrorKind::NotFound);
         write(disk, &dir.join("a"), b"123");
         assert_eq!(kind_of(disk.truncate(&dir.join("a"), 4)), ErrorKind::InvalidInput);
+        assert_eq!(kind_of(disk.link(&dir.join("a"), &dir.join("a"))), ErrorKind::AlreadyExists);
         assert!(disk.create_dir_all(&dir.join("a/b")).is_err());
     });
 }
@@ -350,6 +354,16 @@ fn a_rename_between_directories_needs_both_synced() {
     let either = BTreeSet::from([files(&[]), files(&[("a", b"x")])]);
     assert_eq!((fates(&["d"]), fates(&["e"])), (either.clone(), either));
     assert_eq!(fates(&["e", "d"]), BTreeSet::from([files(&[])]));
+}
+
+#[test]
+fn an_unsynced_link_may_be_missing() {
+    let fates = outcomes(|disk| {
+        write_durably(disk, Path::new("d/a"), b"x");
+        disk.link(Path::new("d/a"), Path::new("d/b")).unwrap();
+    });
+    let expected = [files(&[("a", b"x")]), files(&[("a", b"x"), ("b", b"x")])];
+    assert_eq!(fates, BTreeSet::from(expected));
 }
 
 #[test]

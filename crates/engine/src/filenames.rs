@@ -32,14 +32,35 @@ pub(crate) fn catalog(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("catalog-{number:010}.cat"))
 }
 
+/// The path of a file whose name was read or is named by the manifest.
+pub(crate) fn path(dir: &Path, named: Named) -> PathBuf {
+    match named {
+        Named::Wal(lsn) => wal(dir, lsn),
+        Named::Part(number) => part(dir, number),
+        Named::Index(number) => index(dir, number),
+        Named::Catalog(number) => catalog(dir, number),
+        Named::ManifestNew => dir.join(MANIFEST_NEW),
+    }
+}
+
 /// What a name on disk says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Named {
     Wal(u64),
     Part(u64),
     Index(u64),
     Catalog(u64),
     ManifestNew,
+}
+
+impl Named {
+    /// The number of a paged file, which its checksums cover.
+    pub(crate) fn number(self) -> Option<u64> {
+        match self {
+            Self::Part(number) | Self::Index(number) | Self::Catalog(number) => Some(number),
+            Self::Wal(_) | Self::ManifestNew => None,
+        }
+    }
 }
 
 /// Reads a name; nothing for names that the store does not give.
@@ -65,7 +86,11 @@ mod tests {
     #[test]
     fn names_are_read_back() {
         let dir = Path::new("");
-        let read = |path: PathBuf| parse(path.to_str().unwrap());
+        let read = |path: PathBuf| {
+            let named = parse(path.to_str().unwrap());
+            assert_eq!(named.map(|named| super::path(dir, named)), Some(path));
+            named
+        };
         assert_eq!(read(wal(dir, 0xabc)), Some(Named::Wal(0xabc)));
         assert_eq!(read(part(dir, 7)), Some(Named::Part(7)));
         assert_eq!(read(index(dir, 8)), Some(Named::Index(8)));

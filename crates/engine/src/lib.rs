@@ -12,6 +12,7 @@
 //! an acknowledgement waits for the [`Commit`].
 
 mod admission;
+mod backup;
 mod block;
 mod cache;
 mod catalog;
@@ -36,6 +37,7 @@ mod view;
 mod wal;
 mod write;
 
+pub use backup::{BackedUp, backup, is_store};
 pub use config::{Ack, Commit, Config, Progress};
 pub use error::Error;
 pub use foliot_codec::Summary;

@@ -43,3 +43,7 @@ pub(crate) const TIMES_REMEMBERED_BYTES: usize = 64 << 10;
 
 /// Files of parts kept open. Below the usual limit of 1024 descriptors with room for connections.
 pub(crate) const OPEN_FILES_MAX: usize = 256;
+
+/// How often a backup begins again when the manifest was replaced under it. Flushes and merges are
+/// seconds apart, opening the files takes milliseconds.
+pub(crate) const BACKUP_TRIES: usize = 20;

@@ -15,7 +15,7 @@
 //! ```
 
 use crate::error::Error;
-use crate::filenames::{MANIFEST, MANIFEST_NEW};
+use crate::filenames::{MANIFEST, MANIFEST_NEW, Named};
 use crate::part::format::take;
 use foliot_codec::checksum;
 use foliot_disk::Disk;
@@ -64,6 +64,14 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// All files that it names; the manifest itself and the wal are not among them.
+    pub(crate) fn files(&self) -> Vec<Named> {
+        let parts = self.parts.iter().map(|part| Named::Part(part.number));
+        let index_files = self.index_files.iter().map(|&number| Named::Index(number));
+        let catalog = (self.catalog_file != 0).then_some(Named::Catalog(self.catalog_file));
+        parts.chain(index_files).chain(catalog).collect()
+    }
+
     /// Reads the manifest of `dir`; nothing if there is none.
     pub(crate) fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<Self>, Error> {
         let path = dir.join(MANIFEST);

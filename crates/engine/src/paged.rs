@@ -24,6 +24,61 @@ use std::sync::Arc;
 const CRC_LEN: usize = 4;
 const STORED_PAGE_BYTES: u64 = (FILE_PAGE_BYTES + CRC_LEN) as u64;
 
+/// Calls `each` with the stored bytes of every page of a file, checksum included, after checking
+/// it.
+///
+/// # Errors
+/// When a page cannot be read or does not fit its checksum, or `each` fails.
+pub(crate) fn for_each_page(
+    file: &dyn ReadFile,
+    path: &Path,
+    number: u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut stored = Vec::new();
+    for page in 0..file.len().div_ceil(STORED_PAGE_BYTES) {
+        let offset = page * STORED_PAGE_BYTES;
+        stored.resize((file.len() - offset).min(STORED_PAGE_BYTES) as usize, 0);
+        file.read_at(&mut stored, offset).map_err(Error::io("read", path))?;
+        if checked(&stored, number, page).is_none() {
+            return Err(Error::corrupt(path, offset, misfit(page)));
+        }
+        each(&stored)?;
+    }
+    Ok(())
+}
+
+/// Whether two files have the same pages, judged by length and the checksum of every page.
+///
+/// # Errors
+/// When a file cannot be read.
+pub(crate) fn are_same_pages(one: &dyn ReadFile, other: &dyn ReadFile) -> std::io::Result<bool> {
+    if one.len() != other.len() {
+        return Ok(false);
+    }
+    for page in 0..one.len().div_ceil(STORED_PAGE_BYTES) {
+        let end = ((page + 1) * STORED_PAGE_BYTES).min(one.len());
+        let at = end.saturating_sub(CRC_LEN as u64);
+        let (mut a, mut b) = ([0; CRC_LEN], [0; CRC_LEN]);
+        one.read_at(&mut a, at)?;
+        other.read_at(&mut b, at)?;
+        if a != b {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The logical bytes of a stored page, if its checksum fits.
+fn checked(stored: &[u8], file_number: u64, page: u64) -> Option<&[u8]> {
+    let (bytes, crc) = stored.split_last_chunk::<CRC_LEN>()?;
+    (page_checksum(file_number, page, bytes) == u32::from_le_bytes(*crc)).then_some(bytes)
+}
+
+fn misfit(page: u64) -> String {
+    format!("checksum of page {page} does not fit its bytes")
+}
+
 fn page_checksum(file_number: u64, page: u64, bytes: &[u8]) -> u32 {
     let mut place = [0; 16];
     let (file_at, page_at) = place.split_at_mut(8);
@@ -195,12 +250,10 @@ impl PagedReader {
                 .and_then(|file| file.read_at(&mut stored, offset)),
         }
         .map_err(Error::io("read", &self.path))?;
-        let crc = stored.split_off(len);
-        let crc = crc.first_chunk::<CRC_LEN>().map_or(0, |crc| u32::from_le_bytes(*crc));
-        if page_checksum(self.number, page, &stored) != crc {
-            let reason = format!("checksum of page {page} does not fit its bytes");
-            return Err(Error::corrupt(&self.path, offset, reason));
+        if checked(&stored, self.number, page).is_none() {
+            return Err(Error::corrupt(&self.path, offset, misfit(page)));
         }
+        stored.truncate(len);
         Ok(stored.into())
     }
 }

@@ -30,6 +30,7 @@ use foliot_disk::{DirLock, Disk};
 use foliot_index::Registry;
 use foliot_model::KeySecret;
 use parking_lot::{Condvar, Mutex, RwLock};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -134,16 +135,11 @@ fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
 }
 
 fn remove_leftovers(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), Error> {
+    let files: BTreeSet<Named> = manifest.files().into_iter().collect();
     for name in disk.list(dir).map_err(Error::io("list", dir))? {
-        let is_leftover = match filenames::parse(&name) {
-            Some(Named::Part(number)) => manifest.parts.iter().all(|part| part.number != number),
-            Some(Named::Index(number)) => !manifest.index_files.contains(&number),
-            Some(Named::Catalog(number)) => manifest.catalog_file != number,
-            Some(Named::ManifestNew) => true,
-            Some(Named::Wal(_)) | None => false,
-        };
-        if is_leftover {
-            let path = dir.join(&name);
+        let named = filenames::parse(&name).filter(|named| !matches!(named, Named::Wal(_)));
+        if let Some(leftover) = named.filter(|named| !files.contains(named)) {
+            let path = filenames::path(dir, leftover);
             disk.remove(&path).map_err(Error::io("remove", &path))?;
         }
     }

@@ -1,0 +1,165 @@
+//! Backups: a copy taken at any moment is a store that holds what had been acknowledged.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code says what must hold by unwrapping"
+)]
+
+mod support;
+
+use foliot_disk::{Disk, FaultKind, SimDisk};
+use foliot_engine::{Ack, Config, Engine, backup, is_store};
+use foliot_model::TimeRange;
+use std::path::Path;
+use std::sync::Arc;
+use support::{Line, Owned, read, selector, write};
+
+const DIR: &str = "store";
+
+fn open(disk: &SimDisk, dir: &str) -> Engine {
+    let config = Config { background: false, ..Config::default() };
+    Engine::open(Arc::new(disk.clone()), Path::new(dir), config).unwrap()
+}
+
+fn put(engine: &Engine, from: i64, to: i64) {
+    let lines: Vec<_> = (from..to)
+        .flat_map(|step| (0..3).map(move |host| (step, host)))
+        .map(|(step, host)| Line {
+            key: format!("m host=h{host}"),
+            time_ns: step * 1_000_000_000,
+            fields: vec![("a".to_owned(), Owned::Integer(step * 3 + host))],
+        })
+        .collect();
+    let (commit, rejects) = write(engine, 0, &lines);
+    assert!(rejects.is_empty());
+    engine.wait(commit.unwrap(), Ack::Os).unwrap();
+}
+
+/// Steps that a store holds, after checking every value and that all series agree.
+fn steps(disk: &SimDisk, dir: &str) -> usize {
+    let engine = open(disk, dir);
+    assert_eq!(engine.damages(), [""; 0]);
+    let snapshot = engine.snapshot();
+    let sids = snapshot.select(&selector(0, "m"));
+    let counts: Vec<_> = sids
+        .iter()
+        .map(|&sid| {
+            let identity = snapshot.identity(sid).unwrap();
+            let host: i64 = identity.labels.get("host").unwrap()[1..].parse().unwrap();
+            let samples = read(&snapshot, sid, TimeRange::ALL);
+            for (step, (time_ns, value)) in samples.iter().enumerate() {
+                assert_eq!(*time_ns, step as i64 * 1_000_000_000);
+                assert_eq!(*value, Owned::Integer(step as i64 * 3 + host));
+            }
+            samples.len()
+        })
+        .collect();
+    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+    counts[0]
+}
+
+#[test]
+fn an_open_store_is_copied_as_it_was_acknowledged() {
+    let disk = SimDisk::new(1);
+    let engine = open(&disk, DIR);
+    put(&engine, 0, 100);
+    engine.flush().unwrap();
+    put(&engine, 100, 150);
+    let first = backup(&disk, Path::new(DIR), Path::new("b/1"), None).unwrap();
+    assert!(first.files_copied >= 3 && first.files_shared == 0, "{first:?}");
+    put(&engine, 150, 200);
+    engine.flush().unwrap();
+    put(&engine, 200, 210);
+    let earlier = Some(Path::new("b/1"));
+    let second = backup(&disk, Path::new(DIR), Path::new("b/2"), earlier).unwrap();
+    assert!(second.files_shared >= 2, "the first part and index file are shared: {second:?}");
+    // What happens to the store afterwards does not touch its copies.
+    put(&engine, 210, 250);
+    engine.flush().unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    assert_eq!(steps(&disk, "b/1"), 150);
+    assert_eq!(steps(&disk, "b/2"), 210);
+    // A restore is a copy in the other direction.
+    backup(&disk, Path::new("b/1"), Path::new("restored"), None).unwrap();
+    assert_eq!(steps(&disk, "restored"), 150);
+    let engine = open(&disk, "restored");
+    put(&engine, 150, 160);
+    engine.flush().unwrap();
+    drop(engine);
+    assert_eq!(steps(&disk, "restored"), 160);
+    assert_eq!(steps(&disk, DIR), 250);
+}
+
+#[test]
+fn what_a_restored_store_wrote_under_known_names_is_not_mistaken() {
+    let disk = SimDisk::new(2);
+    let engine = open(&disk, DIR);
+    put(&engine, 0, 10);
+    engine.flush().unwrap();
+    backup(&disk, Path::new(DIR), Path::new("b/1"), None).unwrap();
+    backup(&disk, Path::new("b/1"), Path::new("fork"), None).unwrap();
+    put(&engine, 10, 20);
+    engine.flush().unwrap();
+    drop(engine);
+    backup(&disk, Path::new(DIR), Path::new("b/2"), Some(Path::new("b/1"))).unwrap();
+    // The fork gives the same numbers to other parts.
+    let fork = open(&disk, "fork");
+    put(&fork, 10, 40);
+    fork.flush().unwrap();
+    drop(fork);
+    backup(&disk, Path::new("fork"), Path::new("b/3"), Some(Path::new("b/2"))).unwrap();
+    assert_eq!(steps(&disk, "b/3"), 40);
+    assert_eq!(steps(&disk, "b/2"), 20);
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let disk = SimDisk::new(3);
+    let message = |from: &str, to: &str| {
+        backup(&disk, Path::new(from), Path::new(to), None).unwrap_err().to_string()
+    };
+    disk.create_dir_all(Path::new("empty")).unwrap();
+    assert_eq!(message("empty", "b"), "there is no store in empty");
+    let engine = open(&disk, DIR);
+    put(&engine, 0, 10);
+    engine.flush().unwrap();
+    backup(&disk, Path::new(DIR), Path::new("b"), None).unwrap();
+    assert!(message(DIR, "b").starts_with("b is not empty, it holds "));
+    // A damaged part is not copied as if it were sound.
+    let names = disk.list(Path::new(DIR)).unwrap();
+    let part = names.iter().find(|name| name.starts_with("part-")).unwrap();
+    let path = Path::new(DIR).join(part);
+    let file = disk.open(&path).unwrap();
+    let mut bytes = vec![0; file.len() as usize];
+    file.read_at(&mut bytes, 0).unwrap();
+    bytes[50] ^= 1;
+    disk.create(&path).unwrap().append(&bytes).unwrap();
+    let message = message(DIR, "c");
+    assert!(message.contains(part) && message.contains("checksum of page 0"), "{message}");
+    assert!(!is_store(&disk, Path::new("c")), "a copy that failed is no store");
+}
+
+#[test]
+fn an_interrupted_copy_is_no_store_or_a_whole_one() {
+    let mut whole = 0;
+    for after in 1..60 {
+        let disk = SimDisk::new(after);
+        let engine = open(&disk, DIR);
+        put(&engine, 0, 30);
+        engine.flush().unwrap();
+        put(&engine, 30, 40);
+        engine.close().unwrap();
+        drop(engine);
+        disk.fail_after(after, FaultKind::Crash);
+        let _ = backup(&disk, Path::new(DIR), Path::new("b/1"), None);
+        let disk = disk.crash();
+        if is_store(&disk, Path::new("b/1")) {
+            assert_eq!(steps(&disk, "b/1"), 40, "crash after {after}");
+            whole += 1;
+        }
+        assert_eq!(steps(&disk, DIR), 40, "crash after {after}");
+    }
+    assert!(whole > 0 && whole < 59, "{whole} of 59 copies ended");
+}
