@@ -111,7 +111,11 @@ fn pin(disk: &dyn Disk, dir: &Path) -> Result<Pinned, Error> {
 }
 
 /// Opens what the manifest names and the wal; nothing if something is no longer there.
-fn open_all(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Option<Vec<Source>>, Error> {
+fn open_all(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Option<Vec<Source>>, Error> {
     let mut wal = segment::list(disk, dir)?;
     let start = wal.partition_point(|&base| base <= manifest.wal_start_lsn).saturating_sub(1);
     wal.drain(..start);

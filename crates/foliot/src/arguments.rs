@@ -7,6 +7,11 @@ use foliot_server::config::{KEYS, Layers};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// The key of the setting that says where the store is.
+const DATA_DIR: &str = "data_dir";
+/// The one positional argument of commands that have one.
+const PATH: &str = "path";
+
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -22,6 +27,10 @@ pub(crate) enum Command {
     ConfigCheck(Layers),
     /// Print the reference of all settings.
     ConfigDocs,
+    /// Copy a store to a new directory under another one.
+    Backup { data_dir: PathBuf, into: PathBuf },
+    /// Copy a backup to a data directory.
+    Restore { from: PathBuf, data_dir: PathBuf },
     /// Run the benchmark, whose own arguments these are.
     Bench(Vec<OsString>),
 }
@@ -43,6 +52,12 @@ pub(crate) fn read() -> Result<Command, String> {
             Ok(Command::Bench(own.cloned().collect()))
         }
         Some(("serve", matches)) => layers(matches).map(Command::Serve),
+        Some(("backup", matches)) => {
+            Ok(Command::Backup { data_dir: data_dir(matches)?, into: path(matches) })
+        }
+        Some(("restore", matches)) => {
+            Ok(Command::Restore { from: path(matches), data_dir: data_dir(matches)? })
+        }
         Some(("config", matches)) => match matches.subcommand() {
             Some(("show", matches)) => layers(matches).map(Command::ConfigShow),
             Some(("check", matches)) => layers(matches).map(Command::ConfigCheck),
@@ -70,6 +85,16 @@ fn command_line() -> Clap {
         .arg_required_else_help(true)
         .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
         .subcommand(config)
+        .subcommand(on_data_dir(
+            "backup",
+            "Copies a store, running or not, into a new directory under DIR",
+            "DIR",
+        ))
+        .subcommand(on_data_dir(
+            "restore",
+            "Copies a backup to a data directory that is missing or empty",
+            "BACKUP",
+        ))
         .subcommand(bench())
         .subcommand(Clap::new("version").about("Prints the version"))
 }
@@ -87,12 +112,34 @@ fn bench() -> Clap {
         .arg(arguments)
 }
 
-/// Adds a flag for every setting.
-fn with_settings(command: Clap) -> Clap {
-    let config = Arg::new("config")
+/// A command on a data directory and another path.
+fn on_data_dir(name: &'static str, about: &'static str, path: &'static str) -> Clap {
+    let data_dir = KEYS.iter().find(|key| key.name == DATA_DIR).map(|key| {
+        Arg::new(key.name).long(key.flag).value_name("DIR").help("The store's directory")
+    });
+    let path =
+        Arg::new(PATH).value_name(path).required(true).value_parser(clap::value_parser!(PathBuf));
+    Clap::new(name).about(about).arg(config_file()).args(data_dir).arg(path)
+}
+
+fn path(matches: &ArgMatches) -> PathBuf {
+    matches.get_one::<PathBuf>(PATH).cloned().unwrap_or_default()
+}
+
+/// Where the store is, as `serve` would find it.
+fn data_dir(matches: &ArgMatches) -> Result<PathBuf, String> {
+    Ok(layers(matches)?.config().data_dir.clone())
+}
+
+fn config_file() -> Arg {
+    Arg::new("config")
         .long("config")
         .value_name("FILE")
-        .help("TOML file of settings [env: FOLIOT_CONFIG]");
+        .help("TOML file of settings [env: FOLIOT_CONFIG]")
+}
+
+/// Adds a flag for every setting.
+fn with_settings(command: Clap) -> Clap {
     let set = Arg::new("set")
         .long("set")
         .value_name("KEY=VALUE")
@@ -111,7 +158,7 @@ fn with_settings(command: Clap) -> Clap {
             false => arg.value_name("VALUE"),
         }
     });
-    command.arg(config).arg(set).args(flags)
+    command.arg(config_file()).arg(set).args(flags)
 }
 
 /// All layers, from the weakest to the strongest.
@@ -126,11 +173,13 @@ fn layers(matches: &ArgMatches) -> Result<Layers, String> {
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     layers.add_environment(variables)?;
-    for pair in matches.get_many::<String>("set").into_iter().flatten() {
+    // Commands have only those flags that matter to them.
+    let pairs = matches.try_get_many::<String>("set").unwrap_or_default();
+    for pair in pairs.into_iter().flatten() {
         layers.add_pair(pair)?;
     }
     for key in KEYS {
-        if let Some(value) = matches.get_one::<String>(key.name) {
+        if let Ok(Some(value)) = matches.try_get_one::<String>(key.name) {
             layers.add_flag(key, value)?;
         }
     }

@@ -1,6 +1,7 @@
 //! The foliot binary: parse, compose, run, stop in reverse.
 
 mod arguments;
+mod offline;
 mod welcome;
 
 use arguments::Command;
@@ -42,6 +43,8 @@ fn run() -> Result<ExitCode, String> {
             let line = |(key, value, origin)| format!("{key:32} = {value:24} # {origin}\n");
             print(&layers.show().map(line).collect::<String>())
         }
+        Command::Backup { data_dir, into } => print(&offline::back_up(&data_dir, &into)?),
+        Command::Restore { from, data_dir } => print(&offline::restore(&from, &data_dir)?),
         Command::Serve(layers) => serve(layers.config()),
     }
     .map(|()| ExitCode::SUCCESS)
