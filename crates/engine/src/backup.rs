@@ -2,11 +2,10 @@
 //!
 //! Everything a store is made of is either immutable once named (parts, index files, catalog) or
 //! only ever appended to (the wal), and the manifest is replaced whole. So a copy needs no help
-//! from a process that has the store open: it reads the manifest, opens everything it names and the
-//! wal from where the manifest says it begins to matter, and copies what it opened. What was
-//! acknowledged at `os` or `durable` before the copy began is in it. A file whose name goes away
-//! meanwhile stays readable through the open handle; a name that went away before it could be
-//! opened means that the manifest was replaced, and the copy begins again.
+//! from a process that has the store open: it reads the manifest, copies what it names, and last
+//! the wal from where the manifest says it begins to matter. What was acknowledged at `os` or
+//! `durable` before the copy began is in it. A file that has gone meanwhile means that the manifest
+//! was replaced: it is read again, and what is new in it is copied.
 //!
 //! A restore is the same copy in the other direction.
 
@@ -17,9 +16,9 @@ use crate::manifest::Manifest;
 use crate::paged;
 use crate::wal::segment;
 use foliot_disk::{Disk, ReadFile};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 const COPY_BYTES: usize = 1 << 20;
 
@@ -54,120 +53,148 @@ pub fn backup(
     to: &Path,
     earlier: Option<&Path>,
 ) -> Result<BackedUp, Error> {
-    let pinned = pin(disk, from)?;
+    let mut manifest = read_manifest(disk, from)?;
     disk.create_dir_all(to).map_err(Error::io("create", to))?;
     if let Some(name) = disk.list(to).map_err(Error::io("list", to))?.first() {
         let place = to.display();
         return Err(Error::Invalid(format!("{place} is not empty, it holds {name}; name another")));
     }
-    let mut done = BackedUp::default();
-    for source in &pinned.files {
-        let target = filenames::path(to, source.named);
-        let same = earlier.map(|dir| filenames::path(dir, source.named));
-        match same.filter(|same| source.shares(disk, same, &target)) {
-            Some(_) => {
-                done.files_shared += 1;
-                done.bytes_shared += source.file.len();
-            }
-            None => {
-                done.files_copied += 1;
-                done.bytes_copied += source.copy(disk, &target)?;
-            }
-        }
-    }
-    // The manifest must not outlive the names of what it names.
-    disk.sync_dir(to).map_err(Error::io("sync", to))?;
-    pinned.manifest.write(disk, to)?;
-    Ok(done)
-}
-
-/// A store held still.
-struct Pinned {
-    manifest: Manifest,
-    files: Vec<Source>,
-}
-
-/// An open file of a store.
-struct Source {
-    named: Named,
-    path: PathBuf,
-    file: Arc<dyn ReadFile>,
-}
-
-/// Opens everything that belongs to a store.
-fn pin(disk: &dyn Disk, dir: &Path) -> Result<Pinned, Error> {
+    let mut copy = Copy { disk, from, to, earlier, there: BTreeMap::new() };
     for _ in 0..BACKUP_TRIES {
-        let Some(manifest) = Manifest::read(disk, dir)? else {
-            return Err(Error::Invalid(format!("there is no store in {}", dir.display())));
-        };
-        if let Some(files) = open_all(disk, dir, &manifest)? {
-            return Ok(Pinned { manifest, files });
+        if copy.follow(&manifest)? {
+            copy.remove_unnamed(&manifest)?;
+            // The manifest must not outlive the names of what it names.
+            disk.sync_dir(to).map_err(Error::io("sync", to))?;
+            manifest.write(disk, to)?;
+            return Ok(copy.done());
         }
+        manifest = read_manifest(disk, from)?;
     }
-    let place = dir.display();
+    let place = from.display();
     Err(Error::Invalid(format!(
         "{place} names files that are not there; run `foliot check --data-dir {place}`"
     )))
 }
 
-/// Opens what the manifest names and the wal; nothing if something is no longer there.
-fn open_all(
-    disk: &dyn Disk,
-    dir: &Path,
-    manifest: &Manifest,
-) -> Result<Option<Vec<Source>>, Error> {
-    let mut wal = segment::list(disk, dir)?;
-    let start = wal.partition_point(|&base| base <= manifest.wal_start_lsn).saturating_sub(1);
-    wal.drain(..start);
-    if wal.first().is_some_and(|&base| base > manifest.wal_start_lsn) {
-        return Ok(None);
-    }
-    let mut files = Vec::new();
-    for named in manifest.files().into_iter().chain(wal.into_iter().map(Named::Wal)) {
-        let path = filenames::path(dir, named);
-        match disk.open(&path) {
-            Ok(file) => files.push(Source { named, path, file }),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io("open", &path)(error)),
-        }
-    }
-    Ok(Some(files))
+fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
+    let none = || Error::Invalid(format!("there is no store in {}", dir.display()));
+    Manifest::read(disk, dir)?.ok_or_else(none)
 }
 
-impl Source {
-    /// Gives the same file of an earlier backup a second name; false where there is none such, or
-    /// the file system cannot.
-    fn shares(&self, disk: &dyn Disk, same: &Path, target: &Path) -> bool {
-        if self.named.number().is_none() {
-            return false;
+/// A copy under way.
+struct Copy<'c> {
+    disk: &'c dyn Disk,
+    from: &'c Path,
+    to: &'c Path,
+    earlier: Option<&'c Path>,
+    /// What the copy holds.
+    there: BTreeMap<Named, Copied>,
+}
+
+/// A file of the copy.
+#[derive(Clone, Copy)]
+struct Copied {
+    bytes: u64,
+    is_shared: bool,
+}
+
+impl Copy<'_> {
+    /// Copies what the manifest names and is not there yet, then the wal; false if something has
+    /// gone, so that the manifest must have been replaced.
+    fn follow(&mut self, manifest: &Manifest) -> Result<bool, Error> {
+        for named in manifest.files() {
+            if !self.there.contains_key(&named) && !self.take(named)? {
+                return Ok(false);
+            }
         }
-        let Ok(earlier) = disk.open(same) else { return false };
-        let is_same = paged::are_same_pages(&*self.file, &*earlier).unwrap_or(false);
-        is_same && disk.link(same, target).is_ok()
+        let mut wal = segment::list(self.disk, self.from)?;
+        let start = wal.partition_point(|&base| base <= manifest.wal_start_lsn).saturating_sub(1);
+        wal.drain(..start);
+        if wal.first().is_some_and(|&base| base > manifest.wal_start_lsn) {
+            return Ok(false);
+        }
+        for base in wal {
+            // It may have grown since an earlier round copied it.
+            if !self.take(Named::Wal(base))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    /// Copies the file and syncs the copy; says how many bytes it has.
-    fn copy(&self, disk: &dyn Disk, target: &Path) -> Result<u64, Error> {
-        let mut out = disk.create(target).map_err(Error::io("create", target))?;
-        let mut append = |bytes: &[u8]| out.append(bytes).map_err(Error::io("write", target));
-        match self.named.number() {
-            Some(number) => {
-                paged::for_each_page(&*self.file, &self.path, number, &mut append)?;
-            }
+    /// Shares or copies one file; false if it has gone.
+    fn take(&mut self, named: Named) -> Result<bool, Error> {
+        let path = filenames::path(self.from, named);
+        let file = match self.disk.open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        let is_shared = self.share(named, &*file);
+        let bytes = match is_shared {
+            true => file.len(),
+            false => self.copy(named, &path, &*file)?,
+        };
+        self.there.insert(named, Copied { bytes, is_shared });
+        Ok(true)
+    }
+
+    /// Gives the same file of an earlier backup a second name; false where there is none such, or
+    /// the file system cannot.
+    fn share(&self, named: Named, file: &dyn ReadFile) -> bool {
+        let (Some(_), Some(earlier)) = (named.number(), self.earlier) else { return false };
+        let same = filenames::path(earlier, named);
+        let Ok(twin) = self.disk.open(&same) else { return false };
+        paged::are_same_pages(file, &*twin).unwrap_or(false)
+            && self.disk.link(&same, &filenames::path(self.to, named)).is_ok()
+    }
+
+    /// Copies a file and syncs the copy; says how many bytes it has.
+    fn copy(&self, named: Named, path: &Path, file: &dyn ReadFile) -> Result<u64, Error> {
+        let target = filenames::path(self.to, named);
+        let mut out = self.disk.create(&target).map_err(Error::io("create", &target))?;
+        let mut append = |bytes: &[u8]| out.append(bytes).map_err(Error::io("write", &target));
+        match named.number() {
+            Some(number) => paged::for_each_page(file, path, number, &mut append)?,
             // A stretch of the wal has its checksums frame by frame, and the newest may end within
             // one: whoever opens the copy reads up to there, as after a power cut.
             None => {
                 let mut buffer = Vec::new();
                 let mut at = 0;
-                while at < self.file.len() {
-                    buffer.resize((self.file.len() - at).min(COPY_BYTES as u64) as usize, 0);
-                    self.file.read_at(&mut buffer, at).map_err(Error::io("read", &self.path))?;
+                while at < file.len() {
+                    buffer.resize((file.len() - at).min(COPY_BYTES as u64) as usize, 0);
+                    file.read_at(&mut buffer, at).map_err(Error::io("read", path))?;
                     append(&buffer)?;
                     at += buffer.len() as u64;
                 }
             }
         }
-        out.sync().map_err(Error::io("sync", target))?;
+        out.sync().map_err(Error::io("sync", &target))?;
         Ok(out.len())
+    }
+
+    /// Removes what earlier rounds copied and the last manifest does not need.
+    fn remove_unnamed(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        let files: BTreeSet<Named> = manifest.files().into_iter().collect();
+        let is_needed = |named: &Named| matches!(named, Named::Wal(_)) || files.contains(named);
+        for named in self.there.keys().filter(|named| !is_needed(named)) {
+            let path = filenames::path(self.to, *named);
+            self.disk.remove(&path).map_err(Error::io("remove", &path))?;
+        }
+        self.there.retain(|named, _| is_needed(named));
+        Ok(())
+    }
+
+    fn done(&self) -> BackedUp {
+        let mut done = BackedUp::default();
+        for copied in self.there.values() {
+            let (files, bytes) = match copied.is_shared {
+                true => (&mut done.files_shared, &mut done.bytes_shared),
+                false => (&mut done.files_copied, &mut done.bytes_copied),
+            };
+            *files += 1;
+            *bytes += copied.bytes;
+        }
+        done
     }
 }
