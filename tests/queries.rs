@@ -81,7 +81,8 @@ fn limits_are_named_in_the_answer() {
 #[test]
 fn a_client_that_leaves_cancels_its_query() {
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &["--limits-queries", "1"]);
+    let server =
+        Server::start(dir.path(), &["--limits-queries", "1", "--limits-query-wait", "100ms"]);
     fill(&server, 2000, 200);
     // The answer is much larger than what fits between server and client, and is never read.
     let folds = ["avg", "sum", "min", "max", "count", "first", "last", "dev"];

@@ -64,6 +64,11 @@ impl Session {
         Settings { precision, now_ns, first_line: self.line, is_partial: !self.is_finished }
     }
 
+    /// Drops everything that was not read.
+    pub fn discard(&mut self) {
+        self.bytes.clear();
+    }
+
     /// Drops what was read. A line that has grown too long without an end is refused; what follows
     /// its next newline is read again, so that a stray quote does not cost the whole stream.
     pub fn advance(&mut self, decoded: Decoded, rejects: &mut Vec<Reject>) {

@@ -14,6 +14,7 @@ pub use reference::reference;
 pub use setting::{ByteSize, Listen, Memory, Setting};
 
 use crate::Ack;
+use crate::databases::DatabaseName;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,6 +85,11 @@ settings! {
     listen_udp: bool = false, "listen.udp", "listen-udp";
     /// Address of a second HTTP listener on InfluxDB's port (8086), or `off`.
     listen_influx: Listen = Listen(None), "listen.influx", "listen-influx";
+    /// Database, or `database/policy`, of everything that names none: telnet, UDP and line
+    /// connections, and HTTP requests without `db` or the header `X-Foliot-Database`.
+    listen_database: DatabaseName =
+        DatabaseName { database: "default".to_owned(), policy: None },
+        "listen.database", "listen-database";
     /// Allows listeners on addresses that other machines can reach. There are no users and no
     /// passwords yet: whoever reaches the port can read and write everything.
     listen_insecure: bool = false, "listen.insecure", "insecure";
@@ -122,8 +128,12 @@ settings! {
         "limits.pending_body_bytes", "limits-pending-body-bytes";
     /// Connections open at once; further ones are closed at once.
     limits_connections: u64 = 8192, "limits.connections", "limits-connections";
-    /// Queries that run at once; as many again wait for up to 2 s, further ones are refused.
+    /// Queries that run at once; others wait for their turn.
     limits_queries: u64 = 8, "limits.queries", "limits-queries";
+    /// Queries that may wait for their turn; further ones are refused.
+    limits_queries_waiting: u64 = 1000, "limits.queries_waiting", "limits-queries-waiting";
+    /// How long a query waits for its turn before it is refused.
+    limits_query_wait: Duration = Duration::from_secs(30), "limits.query_wait", "limits-query-wait";
     /// Memory that one query may take.
     limits_query_memory_bytes: ByteSize = ByteSize(256 << 20),
         "limits.query_memory_bytes", "limits-query-memory-bytes";

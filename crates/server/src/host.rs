@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
 use foliot_agent::{Host, Number, Sample, put_line};
-use foliot_model::{Batch, DEFAULT_NAMESPACE};
+use foliot_model::Batch;
 use foliot_proto_opentsdb::{KEY_SYNTAX, decode_lines};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,10 +43,12 @@ fn collect(shared: &Shared, store: &Store, host: &mut Host) {
         let sample = Sample { metric: &metric, tags: figure.labels, value };
         put_line(&mut lines, &sample, now, &name);
     });
+    // The reason is the store's, which says it itself; the next round tries again.
+    let Ok(namespace) = store.default_namespace() else { return };
     let mut decoding = shared.batches.take();
     let mut rejects = Vec::new();
     let secret = store.engine().key_secret();
-    let mut batch = Batch::new(&lines, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+    let mut batch = Batch::new(&lines, namespace, &KEY_SYNTAX, secret, decoding.buffers);
     decode_lines(&mut batch, &options(shared), &mut rejects);
     // Errors are counted and logged where they happen; the next round tries again.
     let _ = ingest::append(shared, store, Way::Host, &batch, &mut rejects, Duration::ZERO);

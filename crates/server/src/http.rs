@@ -10,10 +10,13 @@ mod routes;
 pub(crate) use body::Budget;
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
+use crate::databases::{DatabaseName, Missing};
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
 use foliot_engine::{Ack, Error};
+use foliot_model::NamespaceId;
+use foliot_proto_opentsdb::Params;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::server::conn::http1;
@@ -147,6 +150,43 @@ fn store(shared: &Shared) -> Result<&Store, Reply> {
         let text = "the store is being opened; see /-/ready";
         Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1)
     })
+}
+
+/// The namespace that a request names with `db` and `rp`, or with a header, or the default one. One
+/// that is to be written to is created if that is allowed.
+fn namespace(
+    shared: &Shared,
+    store: &Store,
+    query: &str,
+    headers: &HeaderMap,
+    right: Right,
+) -> Result<NamespaceId, Missing> {
+    let params = Params::parse(query);
+    let given = |name| params.get(name).filter(|value| !value.is_empty());
+    let header = headers.get("x-foliot-database").and_then(|value| value.to_str().ok());
+    let named = match given("db") {
+        Some(database) => {
+            let policy = given("rp").map(str::to_owned);
+            Some(DatabaseName { database: database.to_owned(), policy })
+        }
+        None => header.and_then(|text| DatabaseName::parse(text.trim())),
+    };
+    let Some(DatabaseName { database, policy }) = named else { return store.default_namespace() };
+    let (databases, policy) = (store.databases(), policy.as_deref());
+    match right {
+        Right::Write => {
+            let creates = shared.config.influx_auto_create_database;
+            databases.find_or_create(store.engine(), &database, policy, creates)
+        }
+        _ => databases.find(&database, policy),
+    }
+}
+
+fn status_of_missing(missing: &Missing) -> StatusCode {
+    match missing {
+        Missing::Database(_) | Missing::Policy(_) => StatusCode::NOT_FOUND,
+        Missing::Store(error) => status_of(error),
+    }
 }
 
 /// The level of acknowledgement that a request asks for.

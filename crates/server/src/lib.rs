@@ -9,6 +9,7 @@
 //! engine does). It is the only place where tasks wait for sockets; no thread waits for a client.
 
 pub mod config;
+mod databases;
 mod host;
 mod http;
 mod ingest;
@@ -28,6 +29,7 @@ mod telnet;
 mod udp;
 
 pub use config::Config;
+pub use databases::DatabaseName;
 pub use foliot_engine::Ack;
 pub use foliot_proto_opentsdb::BuildInfo;
 pub use server::{Listener, Server, Stop};

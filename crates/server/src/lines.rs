@@ -1,4 +1,4 @@
-//! Plain connections that carry Influx lines: into the default namespace, times in nanoseconds,
+//! Plain connections that carry Influx lines: into `listen.database`, times in nanoseconds,
 //! milliseconds or seconds as their size tells. Bad lines are answered with a line of words.
 
 use crate::ingest::{self, PATIENCE};
@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::{DRAIN_READS_MAX, READ_BYTES};
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
+use foliot_model::{Batch, Reject};
 use foliot_proto_influx::{LINE_SYNTAX, Precision, Session};
 use std::io;
 use tokio::io::Interest;
@@ -106,13 +106,19 @@ impl Connection<'_> {
     }
 
     fn take_lines(&mut self) {
+        let namespace = match self.store.default_namespace() {
+            Ok(namespace) => namespace,
+            Err(missing) => {
+                self.session.discard();
+                return self.reply(&format!("storage error: {missing}\n"));
+            }
+        };
         let mut decoding = self.shared.batches.take();
         let mut rejects: Vec<Reject> = Vec::new();
         let settings = self.session.settings(Precision::Auto, now_ns());
         let bytes = self.session.bytes();
         let secret = self.store.engine().key_secret();
-        let mut batch =
-            Batch::new(bytes, DEFAULT_NAMESPACE, &LINE_SYNTAX, secret, decoding.buffers);
+        let mut batch = Batch::new(bytes, namespace, &LINE_SYNTAX, secret, decoding.buffers);
         let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
         let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
         self.shared.metrics.way(Way::InfluxLines).count_unworded(unworded);

@@ -1,6 +1,6 @@
 //! Queries: slots, a thread each while they run, and answers that stream out as they are made.
 //!
-//! 1. A query takes a slot, or waits a little for one, or is refused.
+//! 1. A query takes a slot, or waits for one, in order and within bounds, or is refused.
 //! 2. It runs on a thread of its own (`exec` adds helpers), encoding frames as they come.
 //! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work;
 //!    its time counts against the query's deadline.
@@ -18,13 +18,10 @@ use hyper::StatusCode;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-
-/// How long a query waits for a slot.
-const QUEUE_SECONDS_MAX: Duration = Duration::from_secs(2);
 
 /// Bytes of an answer that are sent at once. An answer that fits is sent with its length.
 const PIECE_BYTES: usize = 64 << 10;
@@ -161,14 +158,15 @@ async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
     let refuse = || {
         shared.metrics.queries_refused.add(1);
         let text = format!(
-            "{} queries are running already (limits.queries); try again",
+            "{} queries are running (limits.queries) and others wait already \
+             (limits.queries_waiting, limits.query_wait); try again later",
             shared.config.limits_queries
         );
         Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
     };
     let _place = shared.query_queue.try_acquire().map_err(|_| refuse())?;
     let waiting = shared.query_slots.clone().acquire_owned();
-    match tokio::time::timeout(QUEUE_SECONDS_MAX, waiting).await {
+    match tokio::time::timeout(shared.config.limits_query_wait, waiting).await {
         Ok(Ok(slot)) => Ok(slot),
         _ => Err(refuse()),
     }

@@ -107,7 +107,7 @@ impl Server {
 
     /// Begins to serve: the store has recovered.
     pub fn open(&self, engine: Arc<Engine>) {
-        self.shared.open(Store::new(engine));
+        self.shared.open(Store::new(engine, &self.shared.config));
     }
 
     /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile. After

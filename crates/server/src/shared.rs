@@ -54,8 +54,10 @@ pub(crate) struct Decoding {
 
 impl Shared {
     pub(crate) fn new(config: Config, build: BuildInfo) -> Self {
-        let queries = usize::try_from(config.limits_queries).unwrap_or(usize::MAX);
-        let queries = queries.min(Semaphore::MAX_PERMITS);
+        let slots = |count: u64| {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)))
+        };
         Self {
             build,
             metrics: Metrics::default(),
@@ -70,8 +72,8 @@ impl Shared {
                 seconds: config.limits_query_seconds,
                 ..Limits::default()
             },
-            query_slots: Arc::new(Semaphore::new(queries)),
-            query_queue: Arc::new(Semaphore::new(queries)),
+            query_slots: slots(config.limits_queries),
+            query_queue: slots(config.limits_queries_waiting),
             bytes: Spares::default(),
             batches: Spares::default(),
             rejects_log: Repeats::default(),

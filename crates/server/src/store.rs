@@ -1,7 +1,10 @@
 //! The store as tasks see it: writing never waits for the disk, and waiting holds no thread.
 
+use crate::config::Config;
+use crate::databases::{DatabaseName, Databases, Missing};
 use crate::metrics::{Figure, Kind, one};
 use foliot_engine::{Ack, Commit, Engine, Error, Snapshot};
+use foliot_model::NamespaceId;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +14,11 @@ use tokio::sync::watch;
 /// then it is better to be told.
 const ACK_SECONDS_MAX: Duration = Duration::from_secs(30);
 
-/// The engine, and a bell that rings when its wal has come further.
+/// The engine, the names of its namespaces, and a bell that rings when its wal has come further.
 pub(crate) struct Store {
     engine: Arc<Engine>,
+    databases: Databases,
+    default_database: DatabaseName,
     progress: watch::Receiver<u64>,
 }
 
@@ -46,14 +51,26 @@ impl fmt::Display for NotSafe {
 }
 
 impl Store {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, config: &Config) -> Self {
         let (bell, progress) = watch::channel(0);
         engine.on_progress(Box::new(move || bell.send_modify(|rings| *rings += 1)));
-        Self { engine, progress }
+        let databases = Databases::new(&engine);
+        Self { engine, databases, default_database: config.listen_database.clone(), progress }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Databases and retention policies by name.
+    pub(crate) fn databases(&self) -> &Databases {
+        &self.databases
+    }
+
+    /// The namespace of whatever names no database: `listen.database`.
+    pub(crate) fn default_namespace(&self) -> Result<NamespaceId, Missing> {
+        let DatabaseName { database, policy } = &self.default_database;
+        self.databases.find_or_create(&self.engine, database, policy.as_deref(), true)
     }
 
     /// Shows the store's figures.

@@ -9,7 +9,7 @@ use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
+use foliot_model::{Batch, Reject};
 use foliot_proto_opentsdb::{Command, KEY_SYNTAX, Options, Session, stat_line, telnet_reply};
 use std::io;
 use tokio::io::Interest;
@@ -137,11 +137,18 @@ impl Connection<'_> {
     fn take_lines(&mut self, bytes: &[u8]) -> usize {
         let mut consumed = 0;
         let mut rejects: Vec<Reject> = Vec::new();
+        let namespace = match self.store.default_namespace() {
+            Ok(namespace) => namespace,
+            Err(missing) => {
+                let text = format!("put: storage error: {missing}\n");
+                self.reply(|out| out.extend_from_slice(text.as_bytes()));
+                return bytes.len();
+            }
+        };
         while let Some(rest) = bytes.get(consumed..).filter(|rest| !rest.is_empty()) {
             let mut decoding = self.shared.batches.take();
             let secret = self.store.engine().key_secret();
-            let mut batch =
-                Batch::new(rest, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+            let mut batch = Batch::new(rest, namespace, &KEY_SYNTAX, secret, decoding.buffers);
             let step = self.session.decode(&mut batch, &mut rejects);
             let (shared, store) = (self.shared, self.store);
             let outcome =

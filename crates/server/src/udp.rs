@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, DEFAULT_NAMESPACE};
+use foliot_model::Batch;
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_datagram};
 use std::io;
 use std::sync::Arc;
@@ -55,10 +55,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
 }
 
 fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Option<Commit> {
+    let namespace = store.default_namespace().ok()?;
     let mut decoding = shared.batches.take();
     let mut rejects = Vec::new();
     let secret = store.engine().key_secret();
-    let mut batch = Batch::new(bytes, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+    let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
     decode_datagram(&mut batch, options, &mut rejects);
     // Errors are counted and logged where they happen; there is nobody to answer.
     let commit = ingest::append(shared, store, Way::Udp, &batch, &mut rejects, Duration::ZERO)

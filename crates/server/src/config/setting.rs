@@ -1,6 +1,7 @@
 //! Kinds of settings: how text becomes a value and back.
 
 use crate::Ack;
+use crate::databases::DatabaseName;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -178,6 +179,17 @@ impl Setting for Listen {
     }
     fn show(&self) -> String {
         self.0.map_or_else(|| "off".to_owned(), |address| address.to_string())
+    }
+}
+
+impl Setting for DatabaseName {
+    const KIND: &'static str = "`database` or `database/policy`";
+    fn read(text: &str) -> Result<Self, String> {
+        Self::parse(text.trim())
+            .ok_or_else(|| format!("'{text}' names no database: use database or database/policy"))
+    }
+    fn show(&self) -> String {
+        self.to_string()
     }
 }
 

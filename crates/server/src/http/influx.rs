@@ -1,7 +1,7 @@
 //! Writes of line protocol, as InfluxDB 1, 2 and 3 and TickTock take them.
 
-use super::routes::{Route, Target};
-use super::{Call, Reply, ack, body, status_of, status_of_wait, store};
+use super::routes::{Right, Route, Target};
+use super::{Call, Reply, ack, body, status_of, status_of_missing, status_of_wait, store};
 use crate::ingest;
 use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
@@ -13,9 +13,6 @@ use foliot_proto_influx::{Decoded, LINE_SYNTAX, Settings, WriteApi, WriteRequest
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use std::time::Duration;
-
-/// The retention policy of a database when none is named.
-const DEFAULT_POLICY: &str = "autogen";
 
 /// Lines of a request that become one batch: large enough that batches cost nothing, small enough
 /// that their memory does not show.
@@ -52,8 +49,20 @@ async fn write_lines(shared: &Shared, api: WriteApi, call: Call) -> Result<Optio
     if request.no_sync && level == Ack::Durable {
         level = Ack::Os;
     }
+    let (database, policy) = (&request.database, request.policy.as_deref());
+    let named = match api {
+        WriteApi::TickTock => {
+            super::namespace(shared, store, &call.query, &call.headers, Right::Write)
+        }
+        _ => store.databases().find_or_create(
+            store.engine(),
+            database,
+            policy,
+            shared.config.influx_auto_create_database,
+        ),
+    };
     let namespace =
-        namespace(shared, store, &request).map_err(|(status, message)| refuse(status, &message))?;
+        named.map_err(|missing| refuse(status_of_missing(&missing), &missing.to_string()))?;
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     if !request.accepts_partial && text.bytes.len() > ATOMIC_BYTES_MAX {
         let message = format!(
@@ -171,31 +180,6 @@ fn store_slice(
     stored.refused.extend(rejects.into_iter().take(room(&stored.refused)));
     stored.dropped.extend(dropped.into_iter().take(room(&stored.dropped)));
     Ok(decoded.bytes)
-}
-
-/// The namespace of a request's database and policy, created if that is allowed.
-fn namespace(
-    shared: &Shared,
-    store: &Store,
-    request: &WriteRequest,
-) -> Result<NamespaceId, (StatusCode, String)> {
-    let policy = request.policy.as_deref().unwrap_or(DEFAULT_POLICY);
-    let engine = store.engine();
-    if let Some(namespace) = engine.namespace(&request.database, policy) {
-        return Ok(namespace);
-    }
-    // A policy is made on purpose; only a whole database comes into being by being written to.
-    let has_database = engine.namespace(&request.database, DEFAULT_POLICY).is_some();
-    if request.policy.is_some() && has_database && policy != DEFAULT_POLICY {
-        let text = format!("retention policy not found: {policy:?}");
-        return Err((StatusCode::NOT_FOUND, text));
-    }
-    if !shared.config.influx_auto_create_database {
-        let text = format!("database not found: {:?}", request.database);
-        return Err((StatusCode::NOT_FOUND, text));
-    }
-    tokio::task::block_in_place(|| engine.create_namespace(&request.database, policy))
-        .map_err(|error| (status_of(&error), error.to_string()))
 }
 
 fn dress(answer: Answer) -> Reply {

@@ -3,14 +3,17 @@
 mod ask;
 mod slices;
 
-use super::{Call, Reply, ack, body, status_of, status_of_wait, store};
+use super::routes::Right;
+use super::{
+    Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
+};
 use crate::ingest;
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, DEFAULT_NAMESPACE, Reject};
+use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
     Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, aggregators_json, decode_json,
     dropcaches_json, filters_json, put_answer, put_timeout, serializers_json, status_json,
@@ -56,6 +59,17 @@ fn refuse_with(status: StatusCode, message: impl Into<String>) -> Reply {
     refuse(&HttpError::new(status.as_u16(), message))
 }
 
+/// The namespace that a request names, or the default one.
+fn namespace_of(
+    shared: &Shared,
+    store: &Store,
+    call: &Call,
+    right: Right,
+) -> Result<NamespaceId, Reply> {
+    namespace(shared, store, &call.query, &call.headers, right)
+        .map_err(|missing| refuse_with(status_of_missing(&missing), missing.to_string()))
+}
+
 /// `POST /api/put`.
 async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
@@ -63,8 +77,9 @@ async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let flags = PutFlags::parse(&params).map_err(|error| refuse(&error))?;
     let level = ack(shared, &call.headers)
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
+    let namespace = namespace_of(shared, store, &call, Right::Write)?;
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
-    let decode = || store_points(shared, store, &flags, &text.bytes);
+    let decode = || store_points(shared, store, namespace, &flags, &text.bytes);
     let Put { answer, points, commit } = ingest::heavy(text.bytes.len(), decode)?;
     shared.bytes.give(text.into_bytes());
     match commit {
@@ -83,6 +98,7 @@ struct Put {
 fn store_points(
     shared: &Shared,
     store: &Store,
+    namespace: NamespaceId,
     flags: &PutFlags,
     text: &[u8],
 ) -> Result<Put, Reply> {
@@ -91,7 +107,7 @@ fn store_points(
     let mut commit = None;
     for slice in Slices::new(text) {
         let mut refused = Vec::new();
-        let (count, stored) = store_slice(shared, store, &slice, &mut refused)?;
+        let (count, stored) = store_slice(shared, store, namespace, &slice, &mut refused)?;
         // Points are counted over the whole body.
         refused.iter_mut().for_each(|reject| reject.line += points);
         rejects.append(&mut refused);
@@ -109,12 +125,13 @@ fn store_points(
 fn store_slice(
     shared: &Shared,
     store: &Store,
+    namespace: NamespaceId,
     slice: &[u8],
     rejects: &mut Vec<Reject>,
 ) -> Result<(u32, Option<Commit>), Reply> {
     let mut decoding = shared.batches.take();
     let secret = store.engine().key_secret();
-    let mut batch = Batch::new(slice, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, decoding.buffers);
+    let mut batch = Batch::new(slice, namespace, &KEY_SYNTAX, secret, decoding.buffers);
     let outcome = decode_json(&mut batch, &options(shared), rejects);
     let stored = match &outcome {
         Ok(_) => ingest::append(shared, store, Way::Put, &batch, rejects, Duration::ZERO),

@@ -1,6 +1,7 @@
 //! Questions to OpenTSDB's HTTP API: `/api/query`, `/q`, `/api/suggest`.
 
-use super::{Call, refuse, refuse_with, store};
+use super::{Call, namespace_of, refuse, refuse_with, store};
+use crate::http::routes::Right;
 use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Work};
@@ -8,7 +9,7 @@ use crate::shared::Shared;
 use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
 use foliot_exec::Ran;
 use foliot_model::{
-    DEFAULT_FIELD, DEFAULT_NAMESPACE, Matcher, NANOS_PER_MILLI, Name, Selector, Test, TimeRange,
+    DEFAULT_FIELD, Matcher, NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange,
 };
 use foliot_plan::What;
 use foliot_proto_opentsdb::{
@@ -27,7 +28,7 @@ pub(super) async fn query(
     endpoint: Endpoint,
     call: Call,
 ) -> Result<Reply, Reply> {
-    store(shared)?;
+    let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
     let gzip = accepts_gzip(&call.headers);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
@@ -46,8 +47,8 @@ pub(super) async fn query(
     let request = parsed.map_err(|error| refuse(&error))?;
     let kind = if is_graph { PLAIN } else { reply::JSON };
     let job: Job = Box::new(move |work| match is_graph {
-        true => run_lines(&request, work),
-        false => run_json(&request, work),
+        true => run_lines(&request, namespace, work),
+        false => run_json(&request, namespace, work),
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
 }
@@ -66,10 +67,14 @@ fn check_size(bytes: usize) -> Result<(), Reply> {
     }
 }
 
-fn run_json(request: &Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
+fn run_json(
+    request: &Request,
+    namespace: NamespaceId,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
     let began = Instant::now();
     let snapshot = work.snapshot;
-    let plans = plans(request, snapshot)?;
+    let plans = plans(request, namespace, snapshot)?;
     let mut encoder = Encoder::new(request, Box::new(|sid| tsuid_of(snapshot, sid).ok().flatten()));
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
     let summary = [
@@ -82,8 +87,12 @@ fn run_json(request: &Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
     Ok(ran)
 }
 
-fn run_lines(request: &Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
-    let plans = plans(request, work.snapshot)?;
+fn run_lines(
+    request: &Request,
+    namespace: NamespaceId,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let plans = plans(request, namespace, work.snapshot)?;
     let encoder = LineEncoder::new(request);
     work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))
 }
@@ -94,15 +103,19 @@ fn failure(error: HttpError) -> Failure {
 }
 
 /// The query's plans, once all names it needs were found.
-fn plans(request: &Request, snapshot: &Snapshot) -> Result<Vec<foliot_plan::Series>, Failure> {
+fn plans(
+    request: &Request,
+    namespace: NamespaceId,
+    snapshot: &Snapshot,
+) -> Result<Vec<foliot_plan::Series>, Failure> {
     for name in request.required_names() {
-        if !exists(snapshot, &name).map_err(foliot_exec::Error::from)? {
+        if !exists(snapshot, namespace, &name).map_err(foliot_exec::Error::from)? {
             return Err(failure(name.error()));
         }
     }
     let mut failed = Ok(());
-    let plans = request.plans(DEFAULT_NAMESPACE, &mut |tsuid| {
-        let found = resolve(snapshot, tsuid);
+    let plans = request.plans(namespace, &mut |tsuid| {
+        let found = resolve(snapshot, namespace, tsuid);
         found.unwrap_or_else(|error| {
             failed = Err(foliot_exec::Error::from(error));
             Vec::new()
@@ -112,10 +125,14 @@ fn plans(request: &Request, snapshot: &Snapshot) -> Result<Vec<foliot_plan::Seri
     Ok(plans)
 }
 
-fn exists(snapshot: &Snapshot, name: &RequiredName<'_>) -> Result<bool, Error> {
+fn exists(
+    snapshot: &Snapshot,
+    namespace: NamespaceId,
+    name: &RequiredName<'_>,
+) -> Result<bool, Error> {
     Ok(match name {
         RequiredName::Metric(metric) => {
-            let selector = Request::metric_selector(DEFAULT_NAMESPACE, metric);
+            let selector = Request::metric_selector(namespace, metric);
             !snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?.is_empty()
         }
         RequiredName::TagKey(name) => snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some(),
@@ -126,15 +143,19 @@ fn exists(snapshot: &Snapshot, name: &RequiredName<'_>) -> Result<bool, Error> {
 }
 
 /// The stored series of a TSUID.
-fn resolve(snapshot: &Snapshot, tsuid: &Tsuid) -> Result<Vec<u32>, Error> {
-    match selector_of(snapshot, tsuid)? {
+fn resolve(snapshot: &Snapshot, namespace: NamespaceId, tsuid: &Tsuid) -> Result<Vec<u32>, Error> {
+    match selector_of(snapshot, namespace, tsuid)? {
         Some(selector) => snapshot.select(&selector, TimeRange::ALL),
         None => Ok(Vec::new()),
     }
 }
 
 /// Nothing when a number in the TSUID was never given out.
-fn selector_of(snapshot: &Snapshot, tsuid: &Tsuid) -> Result<Option<Selector>, Error> {
+fn selector_of(
+    snapshot: &Snapshot,
+    namespace: NamespaceId,
+    tsuid: &Tsuid,
+) -> Result<Option<Selector>, Error> {
     let name_of = |kind, id| snapshot.symbol_name(kind, id);
     let Some(measurement) = name_of(SymbolKind::Measurement, tsuid.measurement)? else {
         return Ok(None);
@@ -157,7 +178,7 @@ fn selector_of(snapshot: &Snapshot, tsuid: &Tsuid) -> Result<Option<Selector>, E
     }
     let name = Name { measurement: Test::equal(&*measurement), field: Test::equal(&*field) };
     Ok(Some(Selector {
-        namespace: DEFAULT_NAMESPACE,
+        namespace,
         names: vec![name],
         matchers,
         exact_labels: Some(labels),
@@ -184,6 +205,7 @@ fn tsuid_of(snapshot: &Snapshot, sid: u32) -> Result<Option<Tsuid>, Error> {
 /// `/api/suggest`.
 pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
+    let namespace = namespace_of(shared, store, &call, Right::Read)?;
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
     let request = HttpRequest {
@@ -193,7 +215,7 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         body: &text.bytes,
     };
     let suggest = Suggest::parse(&request).map_err(|error| refuse(&error))?;
-    let listing = suggest.listing(DEFAULT_NAMESPACE);
+    let listing = suggest.listing(namespace);
     let what = match &listing.what {
         What::Metrics => Listed::Metrics,
         What::Measurements => Listed::Measurements,

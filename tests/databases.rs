@@ -1,0 +1,73 @@
+//! Databases for every protocol: one door writes, another asks back, and names lead to one place.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server};
+
+/// What `/api/query` has of `metric` in the database that `suffix` and `headers` name.
+fn sum(server: &Server, metric: &str, suffix: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    let path = format!("/api/query?start=1&m=sum:{metric}{suffix}");
+    let response = server.request("GET", &path, headers, b"");
+    (response.status, response.text())
+}
+
+#[test]
+fn every_door_is_pointed_at_a_database_by_the_same_names() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-database", "field/raw"]);
+    let put = |path: &str, headers: &[(&str, &str)], value: u32| {
+        let body =
+            format!(r#"{{"metric":"m","timestamp":1000,"value":{value},"tags":{{"h":"a"}}}}"#);
+        assert_eq!(server.request("POST", path, headers, body.as_bytes()).status, 204);
+    };
+    put("/api/put?db=one", &[], 1);
+    put("/api/put?db=one&rp=autogen", &[("X-Foliot-Database", "other")], 1);
+    put("/api/put", &[("X-Foliot-Database", "two/week")], 2);
+    put("/api/put", &[], 3);
+    assert_eq!(server.post("/write?db=two&rp=week", "m,h=b value=20 1000000000000").status, 204);
+    assert_eq!(server.post("/api/v2/write?bucket=one", "m,h=b value=10 1000000000000").status, 204);
+    assert_eq!(server.talk(b"put m 1000 30 h=b\n"), "");
+    assert_eq!(server.talk(b"m,h=c value=300 1000\n"), "");
+    for (suffix, headers, expected) in [
+        ("&db=one", &[][..], "\"1000\":11"),
+        ("&db=two&rp=week", &[], "\"1000\":22"),
+        ("", &[("X-Foliot-Database", "two/week")], "\"1000\":22"),
+        ("", &[], "\"1000\":333"),
+        ("", &[("X-Foliot-Database", "field/raw")], "\"1000\":333"),
+    ] {
+        let (status, body) = sum(&server, "m", suffix, headers);
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains(expected), "{suffix}: {body}");
+    }
+    for (suffix, expected) in [
+        ("&db=three", "database not found: \\\"three\\\""),
+        ("&db=two&rp=day", "retention policy not found: day"),
+    ] {
+        let (status, body) = sum(&server, "m", suffix, &[]);
+        assert_eq!(status, 404);
+        assert!(body.contains(expected), "{body}");
+    }
+    let refused = server.post("/write?db=two&rp=day", "m value=1");
+    assert_eq!(
+        (refused.status, refused.text().as_str()),
+        (404, "{\"error\":\"retention policy not found: day\"}\n")
+    );
+    server.stop();
+
+    let server = Server::start(dir.path(), &["--set", "influx.auto_create_database=false"]);
+    assert!(sum(&server, "m", "&db=two&rp=week", &[]).1.contains("\"1000\":22"));
+    let refused = server.post("/write?db=three", "m value=1");
+    assert_eq!(
+        (refused.status, refused.text().as_str()),
+        (404, "{\"error\":\"database not found: \\\"three\\\"\"}\n")
+    );
+    server.stop();
+}
