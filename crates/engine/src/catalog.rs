@@ -5,13 +5,14 @@
 //!
 //! ```text
 //! change   1 put, 0 delete u8 | kind | key | bytes, each a length varint and so many bytes
-//! file     paged: magic u32 | version u16 | 0 u16 | store id u64 | changes u64 | change...
+//! file     paged: preamble | store id u64 | changes u64 | change...
 //! ```
 
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
+use crate::preamble::Preamble;
 use foliot_codec::varint::{get_u64, put_u64};
 use foliot_disk::Disk;
 use parking_lot::RwLock;
@@ -19,8 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-const MAGIC: u32 = u32::from_le_bytes(*b"Fcat");
-pub(crate) const VERSION: u16 = 1;
+const PREAMBLE: Preamble = Preamble { magic: *b"Fcat", version: 1, what: "a catalog file" };
 
 type Table = BTreeMap<(String, String), Vec<u8>>;
 
@@ -96,9 +96,7 @@ impl Catalog {
     ) -> Result<(), Error> {
         let mut paged = PagedWriter::create(disk, path, number)?;
         let table = self.table.read().clone();
-        paged.write(&MAGIC.to_le_bytes())?;
-        paged.write(&VERSION.to_le_bytes())?;
-        paged.write(&[0; 2])?;
+        paged.write(&PREAMBLE.bytes())?;
         paged.write(&store_id.to_le_bytes())?;
         paged.write(&(table.len() as u64).to_le_bytes())?;
         for ((kind, key), bytes) in &table {
@@ -119,15 +117,7 @@ impl Catalog {
         let mut bytes = Vec::new();
         paged.read(0, paged.len() as usize, &mut bytes)?;
         let rest = &mut &*bytes;
-        let magic = take(rest).map(u32::from_le_bytes);
-        let version = take(rest).map_or(0, u16::from_le_bytes);
-        if magic != Some(MAGIC) {
-            return Err(paged.corrupt(0, "not a catalog file"));
-        }
-        if version > VERSION {
-            return Err(Error::TooNew { path: path.to_owned(), version, known: VERSION });
-        }
-        let _reserved: Option<[u8; 2]> = take(rest);
+        PREAMBLE.take(rest, path)?;
         if take(rest).map(u64::from_le_bytes) != Some(store_id) {
             return Err(paged.corrupt(8, "belongs to another store"));
         }

@@ -34,6 +34,13 @@ pub enum Error {
         /// The newest version this build reads.
         known: u16,
     },
+    /// A file uses features that this build does not know.
+    UnknownFeatures {
+        /// The file.
+        path: PathBuf,
+        /// Feature flags that are not known.
+        unknown: u16,
+    },
     /// Another process holds the data directory.
     Locked(PathBuf),
     /// A write or sync of the wal failed earlier: nothing more is acknowledged until a restart.
@@ -71,6 +78,12 @@ impl fmt::Display for Error {
             Self::TooNew { path, version, known } => write!(
                 f,
                 "{} has format version {version}, this build reads up to {known}; \
+                 start the version of Foliot that wrote it, or a later one",
+                path.display()
+            ),
+            Self::UnknownFeatures { path, unknown } => write!(
+                f,
+                "{} uses features that this build does not know (flags {unknown:#06x}); \
                  start the version of Foliot that wrote it, or a later one",
                 path.display()
             ),

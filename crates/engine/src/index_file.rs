@@ -1,7 +1,7 @@
 //! Index files: registrations since the flush before, as the registry's records.
 //!
 //! ```text
-//! a paged file: magic u32 | version u16 | feature flags u16 | store id u64 | epoch u32 | 0 u32
+//! a paged file: preamble | store id u64 | epoch u32 | 0 u32
 //!               | (length u32 | records)... | 0 u32
 //! ```
 
@@ -9,14 +9,13 @@ use crate::cache::Cache;
 use crate::error::Error;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
+use crate::preamble::Preamble;
 use foliot_disk::Disk;
 use foliot_index::{Mark, Registry};
 use std::path::Path;
 use std::sync::Arc;
 
-const MAGIC: u32 = u32::from_le_bytes(*b"Fidx");
-/// The newest version this build reads, and the one it writes.
-pub(crate) const VERSION: u16 = 1;
+const PREAMBLE: Preamble = Preamble { magic: *b"Fidx", version: 1, what: "an index file" };
 const HEADER_LEN: usize = 24;
 /// No slice of records is longer: a length above is damage.
 const SLICE_BYTES_MAX: u32 = 1 << 28;
@@ -31,9 +30,7 @@ pub(crate) fn write(
     from: &Mark,
 ) -> Result<Mark, Error> {
     let mut paged = PagedWriter::create(disk, path, number)?;
-    paged.write(&MAGIC.to_le_bytes())?;
-    paged.write(&VERSION.to_le_bytes())?;
-    paged.write(&[0; 2])?;
+    paged.write(&PREAMBLE.bytes())?;
     paged.write(&store_id.to_le_bytes())?;
     paged.write(&registry.epoch().to_le_bytes())?;
     paged.write(&[0; 4])?;
@@ -63,15 +60,7 @@ pub(crate) fn read(
     };
     fetch(at, HEADER_LEN, &mut bytes)?;
     let rest = &mut &*bytes;
-    let magic = take(rest).map(u32::from_le_bytes);
-    let version = take(rest).map_or(0, u16::from_le_bytes);
-    if magic != Some(MAGIC) {
-        return Err(paged.corrupt(0, "not an index file"));
-    }
-    if version > VERSION {
-        return Err(Error::TooNew { path: path.to_owned(), version, known: VERSION });
-    }
-    let _features: Option<[u8; 2]> = take(rest);
+    PREAMBLE.take(rest, path)?;
     if take(rest).map(u64::from_le_bytes) != Some(store_id) {
         return Err(paged.corrupt(8, "belongs to another store"));
     }

@@ -28,6 +28,7 @@ mod limits;
 mod manifest;
 mod paged;
 mod part;
+mod preamble;
 mod recover;
 mod scan;
 mod snapshot;

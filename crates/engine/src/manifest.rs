@@ -6,7 +6,7 @@
 //! it does not name are leftovers of a stop and are removed.
 //!
 //! ```text
-//! magic u32 | version u16 | features u16 | crc32 u32 of what follows | len u32 of what follows
+//! preamble | crc32 u32 of what follows | len u32 of what follows
 //! store id u64 | key secret u64 | epoch u32 | next namespace u32 | next file number u64
 //! | wal start lsn u64 | index files u32 | (number u64)...
 //! | catalog file number u64, 0 for none
@@ -17,14 +17,13 @@
 use crate::error::Error;
 use crate::filenames::{MANIFEST, MANIFEST_NEW, Named};
 use crate::part::format::take;
+use crate::preamble::Preamble;
 use foliot_codec::checksum;
 use foliot_disk::Disk;
 use foliot_model::TimeRange;
 use std::path::Path;
 
-const MAGIC: u32 = u32::from_le_bytes(*b"Fman");
-/// The newest version this build reads, and the one it writes.
-pub(crate) const VERSION: u16 = 1;
+const PREAMBLE: Preamble = Preamble { magic: *b"Fman", version: 1, what: "a manifest" };
 const HEADER_LEN: usize = 16;
 /// A manifest larger than this is damage: ten million parts.
 const LEN_MAX: u64 = 1 << 30;
@@ -85,15 +84,7 @@ impl Manifest {
         let mut bytes = vec![0; file.len() as usize];
         file.read_at(&mut bytes, 0).map_err(Error::io("read", &path))?;
         let rest = &mut &*bytes;
-        let magic = take(rest).map(u32::from_le_bytes);
-        let version = take(rest).map_or(0, u16::from_le_bytes);
-        if magic != Some(MAGIC) {
-            return Err(Error::corrupt(&path, 0, "not a manifest"));
-        }
-        if version > VERSION {
-            return Err(Error::TooNew { path, version, known: VERSION });
-        }
-        let _features: Option<[u8; 2]> = take(rest);
+        PREAMBLE.take(rest, &path)?;
         let crc = take(rest).map(u32::from_le_bytes);
         let len = take(rest).map(u32::from_le_bytes);
         if len != Some(rest.len() as u32) || crc != Some(checksum(rest)) {
@@ -109,9 +100,7 @@ impl Manifest {
         let (path, new) = (dir.join(MANIFEST), dir.join(MANIFEST_NEW));
         let body = self.encode();
         let mut bytes = Vec::with_capacity(HEADER_LEN + body.len());
-        bytes.extend_from_slice(&MAGIC.to_le_bytes());
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&[0; 2]);
+        bytes.extend_from_slice(&PREAMBLE.bytes());
         bytes.extend_from_slice(&checksum(&body).to_le_bytes());
         bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&body);
@@ -246,8 +235,7 @@ mod tests {
             assert!(check(&good[..at]).is_err(), "cut at {at}");
             let mut bad = good.clone();
             bad[at] ^= 0x40;
-            // Feature flags of version 1 are not yet read.
-            assert!((6..8).contains(&at) || check(&bad).is_err(), "flipped at {at}");
+            assert!(check(&bad).is_err(), "flipped at {at}");
         }
     }
 }

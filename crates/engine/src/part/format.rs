@@ -3,7 +3,7 @@
 //! A part is a paged file (`paged.rs`); what follows are its logical bytes.
 //!
 //! ```text
-//! header      magic u32 | version u16 | features u16 | store id u64 | file number u64
+//! header      preamble (preamble.rs) | store id u64 | file number u64
 //!             | namespace u32 | retention class u32 | epoch u32 | 0 u32
 //! sections    encoded times and values of blocks; index pages stand among them
 //! index page  base u64 | entries of series, ascending by id within and across pages
@@ -21,14 +21,13 @@
 //! Series of one source usually share their times: a section that was written already is not
 //! written again, the offset points back. A series with many blocks has several entries.
 
-/// First bytes of header and last of footer.
-pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"Fprt");
-/// The newest version this build reads, and the one it writes.
-pub(crate) const VERSION: u16 = 1;
+/// First bytes of the header; the magic is repeated in the footer.
+pub(crate) const PREAMBLE: Preamble = Preamble { magic: *b"Fprt", version: 1, what: "a part" };
 pub(crate) const HEADER_LEN: usize = 40;
 pub(crate) const FOOTER_LEN: usize = 64;
 pub(crate) const DIRECTORY_ENTRY_LEN: usize = 16;
 
+use crate::preamble::Preamble;
 use foliot_model::TimeRange;
 
 /// What a part says of itself at its front.
@@ -44,9 +43,7 @@ pub(crate) struct Header {
 impl Header {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_LEN);
-        out.extend_from_slice(&MAGIC.to_le_bytes());
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&PREAMBLE.bytes());
         out.extend_from_slice(&self.store_id.to_le_bytes());
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&self.namespace.to_le_bytes());
@@ -56,20 +53,16 @@ impl Header {
         out
     }
 
-    /// Reads a header; the version comes first so that a newer one can be named.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<(u16, Self)> {
-        let rest = &mut &*bytes;
-        let magic = u32::from_le_bytes(take(rest)?);
-        let version = u16::from_le_bytes(take(rest)?);
-        let _features: [u8; 2] = take(rest)?;
-        let header = Self {
+    /// Reads what follows the preamble.
+    pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let rest = &mut bytes;
+        Some(Self {
             store_id: u64::from_le_bytes(take(rest)?),
             number: u64::from_le_bytes(take(rest)?),
             namespace: u32::from_le_bytes(take(rest)?),
             class: u32::from_le_bytes(take(rest)?),
             epoch: u32::from_le_bytes(take(rest)?),
-        };
-        (magic == MAGIC).then_some((version, header))
+        })
     }
 }
 
@@ -95,7 +88,7 @@ impl Footer {
         out.extend_from_slice(&self.samples.to_le_bytes());
         out.extend_from_slice(&self.range.start_ns.to_le_bytes());
         out.extend_from_slice(&self.range.end_ns.to_le_bytes());
-        out.extend_from_slice(&MAGIC.to_le_bytes());
+        out.extend_from_slice(&PREAMBLE.magic);
         out.extend_from_slice(&[0; 4]);
         out
     }
@@ -108,8 +101,8 @@ impl Footer {
         let [series, blocks, samples] = [take(rest)?, take(rest)?, take(rest)?];
         let start_ns = i64::from_le_bytes(take(rest)?);
         let end_ns = i64::from_le_bytes(take(rest)?);
-        let magic = u32::from_le_bytes(take(rest)?);
-        (magic == MAGIC).then_some(Self {
+        let magic: [u8; 4] = take(rest)?;
+        (magic == PREAMBLE.magic).then_some(Self {
             directory_at,
             index_pages,
             series: u64::from_le_bytes(series),

@@ -1,6 +1,6 @@
 //! Reading a part: which blocks a series has, and their bytes.
 
-use super::format::{DIRECTORY_ENTRY_LEN, FOOTER_LEN, Footer, HEADER_LEN, Header, VERSION, take};
+use super::format::{DIRECTORY_ENTRY_LEN, FOOTER_LEN, Footer, HEADER_LEN, Header, PREAMBLE, take};
 use crate::block::Decoder;
 use crate::cache::Cache;
 use crate::error::Error;
@@ -58,11 +58,9 @@ impl Part {
         }
         let mut bytes = Vec::new();
         paged.read(0, HEADER_LEN, &mut bytes)?;
-        let (version, header) =
-            Header::decode(&bytes).ok_or_else(|| paged.corrupt(0, "not a part file"))?;
-        if version > VERSION {
-            return Err(Error::TooNew { path: path.to_owned(), version, known: VERSION });
-        }
+        let rest = &mut &*bytes;
+        PREAMBLE.take(rest, path)?;
+        let header = Header::decode(rest).ok_or_else(|| paged.corrupt(0, "no header"))?;
         let is_of = |header: &Header| (header.number, header.store_id) == (number, store_id);
         let kind = |header: &Header| (header.namespace, header.class, header.epoch);
         if !is_of(&header) || kind(&header) != (entry.namespace, entry.class, entry.epoch) {

@@ -1,11 +1,11 @@
 //! Segments: the files that the wal lies in, and reading them back.
 //!
 //! ```text
-//! +-----------+-------------+-------------+--------------+--------------+---------+-----------+
-//! | magic u32 | version u16 | feature u16 | store id u64 | base lsn u64 | 0 0 0 0 | crc32 u32 |
-//! +-----------+-------------+-------------+--------------+--------------+---------+-----------+
-//! | frames, the first at the base lsn ...                                                     |
-//! +-------------------------------------------------------------------------------------------+
+//! +----------+--------------+--------------+---------+-----------+
+//! | preamble | store id u64 | base lsn u64 | 0 0 0 0 | crc32 u32 |
+//! +----------+--------------+--------------+---------+-----------+
+//! | frames, the first at the base lsn ...                        |
+//! +--------------------------------------------------------------+
 //! ```
 //!
 //! A segment ends where the next one begins. Everything in a segment that is not the newest was
@@ -15,14 +15,13 @@
 use super::frame::{FrameKind, HEADER_LEN, Header};
 use crate::error::Error;
 use crate::filenames::{self, Named};
+use crate::preamble::Preamble;
 use foliot_codec::checksum;
 use foliot_disk::{Disk, ReadFile};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const MAGIC: u32 = u32::from_le_bytes(*b"Fwal");
-/// The newest version this build reads, and the one it writes.
-pub(crate) const VERSION: u16 = 1;
+const PREAMBLE: Preamble = Preamble { magic: *b"Fwal", version: 1, what: "a wal segment" };
 /// Bytes of a segment before its first frame.
 pub(crate) const SEGMENT_HEADER_LEN: usize = 32;
 const READ_AHEAD: usize = 1 << 20;
@@ -30,9 +29,7 @@ const READ_AHEAD: usize = 1 << 20;
 /// The header of a segment that begins at `base_lsn`.
 pub(crate) fn segment_header(store_id: u64, base_lsn: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(SEGMENT_HEADER_LEN);
-    out.extend_from_slice(&MAGIC.to_le_bytes());
-    out.extend_from_slice(&VERSION.to_le_bytes());
-    out.extend_from_slice(&[0; 2]);
+    out.extend_from_slice(&PREAMBLE.bytes());
     out.extend_from_slice(&store_id.to_le_bytes());
     out.extend_from_slice(&base_lsn.to_le_bytes());
     out.extend_from_slice(&[0; 4]);
@@ -154,10 +151,11 @@ impl Segment {
         if !is_short {
             self.file.read_at(&mut found, 0).map_err(Error::io("read", &self.path))?;
         }
-        let version = found.get(4..6).and_then(|bytes| bytes.first_chunk::<2>());
-        let version = version.map_or(0, |bytes| u16::from_le_bytes(*bytes));
-        if found.starts_with(&MAGIC.to_le_bytes()) && version > VERSION {
-            return Err(Error::TooNew { path: self.path.clone(), version, known: VERSION });
+        // A header whose checksum fits is not damaged: if it is another one, a later build wrote it.
+        if let Some((header, crc)) = found.split_last_chunk::<4>()
+            && checksum(header) == u32::from_le_bytes(*crc)
+        {
+            PREAMBLE.take(&mut &*header, &self.path)?;
         }
         if found == expected {
             return Ok(true);
