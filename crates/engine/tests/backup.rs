@@ -41,11 +41,11 @@ fn steps(disk: &SimDisk, dir: &str) -> usize {
     let engine = open(disk, dir);
     assert_eq!(engine.damages(), [""; 0]);
     let snapshot = engine.snapshot();
-    let sids = snapshot.select(&selector(0, "m"));
+    let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
     let counts: Vec<_> = sids
         .iter()
         .map(|&sid| {
-            let identity = snapshot.identity(sid).unwrap();
+            let identity = snapshot.identity(sid).unwrap().unwrap();
             let host: i64 = identity.labels.get("host").unwrap()[1..].parse().unwrap();
             let samples = read(&snapshot, sid, TimeRange::ALL);
             for (step, (time_ns, value)) in samples.iter().enumerate() {
