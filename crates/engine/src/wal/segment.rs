@@ -151,7 +151,8 @@ impl Segment {
         if !is_short {
             self.file.read_at(&mut found, 0).map_err(Error::io("read", &self.path))?;
         }
-        // A header whose checksum fits is not damaged: if it is another one, a later build wrote it.
+        // A header whose checksum fits is not damaged: if it is another one, a later build wrote
+        // it.
         if let Some((header, crc)) = found.split_last_chunk::<4>()
             && checksum(header) == u32::from_le_bytes(*crc)
         {
