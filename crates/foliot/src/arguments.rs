@@ -31,8 +31,31 @@ pub(crate) enum Command {
     Backup { data_dir: PathBuf, into: PathBuf },
     /// Copy a backup to a data directory.
     Restore { from: PathBuf, data_dir: PathBuf },
+    /// Bring a foreign dump in.
+    Import(Box<Move>),
+    /// Write samples out.
+    Export(Box<Move>),
     /// Run the benchmark, whose own arguments these are.
     Bench(Vec<OsString>),
+}
+
+/// What an import or an export was told.
+#[derive(Debug)]
+pub(crate) struct Move {
+    /// The settings, for the store.
+    pub(crate) layers: Layers,
+    /// The foreign format.
+    pub(crate) format: String,
+    /// The file; `-` is standard input or output.
+    pub(crate) file: PathBuf,
+    /// A running server to go through.
+    pub(crate) url: Option<String>,
+    /// Database and retention policy, when they are given.
+    pub(crate) database: Option<String>,
+    pub(crate) policy: Option<String>,
+    /// Wanted times, in nanoseconds, both ends included.
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
 }
 
 /// Reads the command line, and with it the environment and the file of settings.
@@ -50,6 +73,16 @@ pub(crate) fn read() -> Result<Command, String> {
         Some(("bench", matches)) => {
             let own = matches.get_many::<OsString>("arguments").unwrap_or_default();
             Ok(Command::Bench(own.cloned().collect()))
+        }
+        Some(("import", matches)) => match matches.subcommand() {
+            Some((format, matches)) => Ok(Command::Import(Box::new(moving(format, matches)?))),
+            None => {
+                Err("say which format to import, for example `foliot import opentsdb`".to_owned())
+            }
+        },
+        Some(("export", matches)) => {
+            let format = text(matches, "format").unwrap_or_default();
+            Ok(Command::Export(Box::new(moving(&format, matches)?)))
         }
         Some(("serve", matches)) => layers(matches).map(Command::Serve),
         Some(("backup", matches)) => {
@@ -95,8 +128,88 @@ fn command_line() -> Clap {
             "Copies a backup to a data directory that is missing or empty",
             "BACKUP",
         ))
+        .subcommand(import())
+        .subcommand(export())
         .subcommand(bench())
         .subcommand(Clap::new("version").about("Prints the version"))
+}
+
+/// One subcommand for each format that can be brought in.
+fn import() -> Clap {
+    let format =
+        |name, about| with_settings(Clap::new(name).about(about).arg(file()).args(place()));
+    let url = || {
+        let help = "Goes through the running server at this address instead of opening the store";
+        Arg::new("url").long("url").value_name("URL").help(help)
+    };
+    Clap::new("import")
+        .about("Brings another database's dump in")
+        .subcommand_required(true)
+        .subcommand(
+            format("opentsdb", "Reads what `tsdb scan --import` prints, zipped or not").arg(url()),
+        )
+        .subcommand(
+            format("ticktock", "Reads what TickTock's `inspect -r` prints, zipped or not")
+                .arg(url()),
+        )
+}
+
+fn export() -> Clap {
+    let format = Arg::new("format")
+        .long("format")
+        .value_name("FORMAT")
+        .required(true)
+        .value_parser(["opentsdb", "ticktock"])
+        .help("The format to write");
+    let bound = |name: &'static str, help: &'static str| {
+        let number = clap::value_parser!(i64);
+        Arg::new(name)
+            .long(name)
+            .value_name("SECONDS")
+            .allow_hyphen_values(true)
+            .value_parser(number)
+            .help(help)
+    };
+    let command = Clap::new("export")
+        .about("Writes samples out in another database's format")
+        .arg(format)
+        .arg(file())
+        .args(place())
+        .arg(bound("start", "Leaves out what is before this time, in seconds since 1970"))
+        .arg(bound("end", "Leaves out what is after this time, in seconds since 1970"));
+    with_settings(command)
+}
+
+fn file() -> Arg {
+    Arg::new("file").value_name("FILE").default_value("-").help("The dump; - is a pipe")
+}
+
+fn place() -> [Arg; 2] {
+    [
+        Arg::new("db").long("db").value_name("NAME").help("The database, if not the default one"),
+        Arg::new("rp").long("rp").value_name("NAME").help("Its retention policy"),
+    ]
+}
+
+fn moving(format: &str, matches: &ArgMatches) -> Result<Move, String> {
+    let given = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
+    let seconds = |name| matches.try_get_one::<i64>(name).ok().flatten().copied();
+    const SECOND: i64 = 1_000_000_000;
+    Ok(Move {
+        layers: layers(matches)?,
+        format: format.to_owned(),
+        file: PathBuf::from(given("file").unwrap_or_default()),
+        url: given("url"),
+        database: given("db"),
+        policy: given("rp"),
+        start_ns: seconds("start").map_or(i64::MIN, |at| at.saturating_mul(SECOND)),
+        end_ns: seconds("end")
+            .map_or(i64::MAX, |at| at.saturating_mul(SECOND).saturating_add(SECOND - 1)),
+    })
+}
+
+fn text(matches: &ArgMatches, name: &str) -> Option<String> {
+    matches.get_one::<String>(name).cloned()
 }
 
 /// The benchmark is a stranger that reads its own command line, help included.

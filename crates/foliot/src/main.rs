@@ -1,6 +1,7 @@
 //! The foliot binary: parse, compose, run, stop in reverse.
 
 mod arguments;
+mod moving;
 mod offline;
 mod welcome;
 
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, String> {
     match arguments::read()? {
         Command::Bench(own) => return Ok(bench(own)),
+        Command::Import(what) => return moving::import(&what),
+        Command::Export(what) => return moving::export(&what),
         Command::Print(text) => print(&text),
         Command::Version => print(&format!("foliot {}\n", env!("CARGO_PKG_VERSION"))),
         Command::ConfigDocs => print(&config::reference()),
@@ -78,7 +81,7 @@ fn serve(config: &Config) -> Result<(), String> {
 }
 
 /// The store's share of the settings.
-fn store(config: &Config) -> foliot_engine::Config {
+pub(crate) fn store(config: &Config) -> foliot_engine::Config {
     foliot_engine::Config {
         wal_sync_interval: config.wal_sync_interval,
         wal_replay_target: config.wal_replay_target,

@@ -9,7 +9,7 @@ pub use lines::LineEncoder;
 
 use crate::http::HttpError;
 use crate::lang::{Question, Request, Source, Tsuid};
-use double::write_double;
+pub use double::write_double;
 use foliot_model::{
     DEFAULT_FIELD, Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
 };

@@ -27,7 +27,7 @@ pub use catalog::{
     string_list_json,
 };
 pub use decode::{Options, decode_datagram, decode_json, decode_lines};
-pub use encode::{Encoder, LineEncoder, TsuidOf};
+pub use encode::{Encoder, LineEncoder, TsuidOf, write_double};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{Output, Request, RequiredName, Tsuid, metric_names};

@@ -6,7 +6,7 @@
 
 /// Writes a finite number.
 #[inline]
-pub(super) fn write_double(value: f64, out: &mut Vec<u8>) {
+pub fn write_double(value: f64, out: &mut Vec<u8>) {
     debug_assert!(value.is_finite());
     let magnitude = value.abs();
     if (1e-3..1e7).contains(&magnitude) || magnitude == 0.0 {

@@ -1,0 +1,167 @@
+//! `foliot import` and `foliot export`: opens what is needed, tells how far it is, and sums up.
+
+use crate::arguments::Move;
+use foliot_disk::RealDisk;
+use foliot_engine::Engine;
+use foliot_migrate::{
+    Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, opentsdb, ticktock,
+};
+use foliot_model::{Name, Selector, Test, TimeRange};
+use foliot_server::machine;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a person is told how far it is.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Faults that are told; a dump that is wrong everywhere is not told line by line.
+const FAULTS_TOLD: usize = 20;
+
+/// Brings a dump in. The code says failure when a line was refused.
+pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
+    let mut source = Source::open(&what.file).map_err(sentence)?;
+    let began = Instant::now();
+    let (progress, faults) = match &what.url {
+        Some(url) => {
+            let client = Client::new(url).map_err(sentence)?;
+            bring(what, &mut source, Target::Server(&client)).map_err(sentence)?
+        }
+        None => {
+            let engine = open(what)?;
+            let outcome = bring(what, &mut source, Target::Store(&engine));
+            let closed = engine.close();
+            let outcome = outcome.map_err(sentence)?;
+            closed.map_err(|error| format!("the store was not closed in order: {error}"))?;
+            outcome
+        }
+    };
+    tell(&summary(source.name(), &progress, &faults, began.elapsed()));
+    Ok(if progress.refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn bring(
+    what: &Move,
+    source: &mut Source,
+    target: Target<'_>,
+) -> Result<(Progress, Vec<Fault>), Error> {
+    let mut next = Instant::now() + REPORT_INTERVAL;
+    let is_watched = io::stderr().is_terminal();
+    let mut report = |progress: &Progress| {
+        if is_watched && Instant::now() >= next {
+            next = Instant::now() + REPORT_INTERVAL;
+            tell(&format!("{}\n", how_far(progress)));
+        }
+    };
+    let mut place = Place::default();
+    if let Some(database) = &what.database {
+        place.database.clone_from(database);
+    }
+    if let Some(policy) = &what.policy {
+        place.policy.clone_from(policy);
+    }
+    let mut import = Import::new(target, place, &mut report);
+    match &*what.format {
+        "ticktock" => ticktock::import(source, &mut import)?,
+        _ => opentsdb::import(source, &mut import)?,
+    }
+    import.finish()
+}
+
+fn how_far(progress: &Progress) -> String {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let of = progress.bytes_total.map_or_else(String::new, |total| {
+        let percent = 100.0 * progress.bytes_read as f64 / total.max(1) as f64;
+        format!(" of {:.1} ({percent:.0} %)", mib(total))
+    });
+    let Progress { stored, refused, .. } = progress;
+    format!(
+        "{:.1} MiB{of} read, {stored} lines stored, {refused} refused",
+        mib(progress.bytes_read)
+    )
+}
+
+fn summary(name: &str, progress: &Progress, faults: &[Fault], took: Duration) -> String {
+    let mut text = String::new();
+    // Writing to memory cannot fail.
+    for fault in faults.iter().take(FAULTS_TOLD) {
+        let _ = writeln!(text, "{name}:{}: {}", fault.line, fault.reason);
+    }
+    let seconds = took.as_secs_f64();
+    let _ = writeln!(text, "{} in {seconds:.1} s", how_far(progress));
+    text
+}
+
+/// Writes samples out.
+pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
+    let engine = open(what)?;
+    let database = what.database.as_deref().unwrap_or("default");
+    let policy = what.policy.as_deref().unwrap_or("autogen");
+    let namespace = engine
+        .namespace(database, policy)
+        .ok_or_else(|| format!("there is no database '{database}' with the policy '{policy}'"))?;
+    let selector = Selector {
+        namespace,
+        names: vec![Name { measurement: Test::Any, field: Test::Any }],
+        matchers: Vec::new(),
+        exact_labels: None,
+        only: None,
+    };
+    let range = TimeRange::new(what.start_ns, what.end_ns);
+    let mut out = output(&what.file)?;
+    let write = match &*what.format {
+        "ticktock" => ticktock::export_to,
+        _ => opentsdb::export_to,
+    };
+    let exported = write(&mut *out, &engine.snapshot(), &selector, range).map_err(sentence)?;
+    engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
+    tell(&told(&exported));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn output(path: &Path) -> Result<Box<dyn Write>, String> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::new(io::stdout())));
+    }
+    let file = File::create_new(path);
+    let file = file.map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+    Ok(Box::new(BufWriter::new(file)))
+}
+
+fn told(exported: &Exported) -> String {
+    let Exported { series, samples, unspelled } = exported;
+    let mut text = format!("{samples} samples of {series} series written");
+    for (count, what) in [
+        (unspelled.series, "series left out, whose names the format cannot hold"),
+        (unspelled.samples, "samples left out, whose values the format cannot hold"),
+        (unspelled.times_cut, "times cut to milliseconds"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, "; {count} {what}");
+        }
+    }
+    text + "\n"
+}
+
+/// Opens the store that the settings name.
+fn open(what: &Move) -> Result<Engine, String> {
+    let config = what.layers.config().clone().fit(machine::memory_bytes());
+    let disk = Arc::new(RealDisk::new());
+    Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match what.url {
+        None => sentence(error.into()),
+        Some(_) => error.to_string(),
+    })
+}
+
+fn sentence(error: Error) -> String {
+    error.to_string()
+}
+
+fn tell(text: &str) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,76 @@
+//! What can end an import or an export before its time.
+
+use std::fmt;
+use std::io;
+
+/// An error of a move: what happened, where, and what to do.
+#[derive(Debug)]
+pub enum Error {
+    /// Reading the source or writing the dump failed.
+    Io {
+        /// What was being done, as a verb phrase with its object ("read dump.txt").
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store of this process refused.
+    Store(foliot_engine::Error),
+    /// The server's address cannot be understood.
+    BadUrl {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The server answered something that ends the move.
+    Answer {
+        /// HTTP status.
+        status: u16,
+        /// What the server said.
+        message: String,
+    },
+    /// The source is not what the format says.
+    Format(String),
+}
+
+impl Error {
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+}
+
+impl From<foliot_engine::Error> for Error {
+    fn from(error: foliot_engine::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
+            Self::Store(error @ foliot_engine::Error::Locked(_)) => {
+                write!(f, "{error}, or go through the running server with --url")
+            }
+            Self::Store(error) => error.fmt(f),
+            Self::BadUrl { url, reason } => {
+                write!(f, "'{url}' is no address of a server: {reason}; use http://HOST:PORT")
+            }
+            Self::Answer { status, message } => {
+                write!(f, "the server answered {status}: {message}")
+            }
+            Self::Format(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}

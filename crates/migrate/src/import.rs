@@ -1,0 +1,326 @@
+//! Imports: lines go in, pieces of a megabyte go to the store or to the server.
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::post;
+use foliot_engine::{Ack, Commit, Engine};
+use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, Reject};
+use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
+use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
+use std::fmt;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Lines are stored in pieces of about this size.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Refused lines that are kept with their reasons; the others are counted.
+const FAULTS_MAX: usize = 100;
+
+/// How often an overloaded store or server is asked again, and how long in all.
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const RETRIES_MAX: u32 = 1500;
+
+/// Where samples go.
+#[derive(Clone, Copy)]
+pub enum Target<'a> {
+    /// Into a store of this process.
+    Store(&'a Engine),
+    /// Over HTTP to a running server.
+    Server(&'a Client),
+}
+
+impl fmt::Debug for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Store(_) => "Store",
+            Self::Server(_) => "Server",
+        })
+    }
+}
+
+/// Database and retention policy that lines go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The database; created when there is none.
+    pub database: String,
+    /// Its retention policy.
+    pub policy: String,
+}
+
+impl Default for Place {
+    /// Where protocols without databases write.
+    fn default() -> Self {
+        Self { database: "default".to_owned(), policy: "autogen".to_owned() }
+    }
+}
+
+/// A line that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its number in the source, counted from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// How far an import has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the source read, as they lie in the file.
+    pub bytes_read: u64,
+    /// Bytes of the source, when they are known.
+    pub bytes_total: Option<u64>,
+    /// Lines that were stored, or posted and not refused.
+    pub stored: u64,
+    /// Lines that were refused.
+    pub refused: u64,
+}
+
+/// The two languages that foreign lines are turned into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// Influx line protocol with nanoseconds.
+    #[default]
+    Lines,
+    /// Put lines.
+    Puts,
+}
+
+/// An import under way. Lines are told one after the other; [`Import::finish`] makes them safe.
+pub struct Import<'a> {
+    target: Target<'a>,
+    place: Place,
+    report: &'a mut dyn FnMut(&Progress),
+    progress: Progress,
+    faults: Vec<Fault>,
+    piece: Piece,
+    buffers: BatchBuffers,
+    decoder: Decoder,
+    last: Option<Commit>,
+}
+
+impl fmt::Debug for Import<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Import").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Lines not yet stored, and where in the source they stood.
+#[derive(Debug, Default)]
+struct Piece {
+    spelling: Spelling,
+    text: Vec<u8>,
+    /// For each record, the number of its first line in the piece and its line in the source.
+    records: Vec<(u32, u64)>,
+    lines: u32,
+}
+
+impl Piece {
+    /// The source's line of a line of the piece, both counted from 1.
+    fn source_line(&self, line: u32) -> u64 {
+        let behind = self.records.partition_point(|(first, _)| *first <= line);
+        self.records.get(behind.saturating_sub(1)).map_or(0, |(_, source)| *source)
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.records.clear();
+        self.lines = 0;
+    }
+}
+
+impl<'a> Import<'a> {
+    /// An import to `target`; `report` is called after every piece.
+    pub fn new(target: Target<'a>, place: Place, report: &'a mut dyn FnMut(&Progress)) -> Self {
+        Self {
+            target,
+            place,
+            report,
+            progress: Progress::default(),
+            faults: Vec::new(),
+            piece: Piece::default(),
+            buffers: BatchBuffers::default(),
+            decoder: Decoder::default(),
+            last: None,
+        }
+    }
+
+    /// Says how far the source was read, for the next report.
+    pub fn read(&mut self, bytes_read: u64, bytes_total: Option<u64>) {
+        self.progress.bytes_read = bytes_read;
+        self.progress.bytes_total = bytes_total;
+    }
+
+    /// Later lines go to `place`.
+    ///
+    /// # Errors
+    /// When the lines before cannot be stored.
+    pub fn set_place(&mut self, place: Place) -> Result<(), Error> {
+        if place != self.place {
+            self.flush()?;
+            self.place = place;
+        }
+        Ok(())
+    }
+
+    /// Takes a record: `write` appends a line of line protocol with its time in nanoseconds and
+    /// without its end. `source_line` is where it stood in the source. A record may span lines when
+    /// a string value does.
+    ///
+    /// # Errors
+    /// When storing fails as a whole; a line that is refused is counted and kept as a [`Fault`].
+    pub fn line(
+        &mut self,
+        source_line: u64,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Error> {
+        self.record(Spelling::Lines, source_line, write)
+    }
+
+    /// Takes a put line: `words` are `metric timestamp value tags…`. Put lines keep OpenTSDB's
+    /// freedom to mix integers and floats in one series, and go to the default database.
+    ///
+    /// # Errors
+    /// As [`Import::line`].
+    pub fn put(&mut self, source_line: u64, words: &[u8]) -> Result<(), Error> {
+        self.record(Spelling::Puts, source_line, |out| {
+            out.extend_from_slice(b"put ");
+            out.extend_from_slice(words);
+        })
+    }
+
+    fn record(
+        &mut self,
+        spelling: Spelling,
+        source_line: u64,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Error> {
+        if self.piece.spelling != spelling {
+            self.flush()?;
+            self.piece.spelling = spelling;
+        }
+        let piece = &mut self.piece;
+        let before = piece.text.len();
+        write(&mut piece.text);
+        piece.text.push(b'\n');
+        piece.records.push((piece.lines + 1, source_line));
+        let written = piece.text.get(before..).unwrap_or_default();
+        piece.lines += memchr::memchr_iter(b'\n', written).count() as u32;
+        match piece.text.len() >= PIECE_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts a line that cannot be turned into line protocol.
+    pub fn refuse(&mut self, source_line: u64, reason: impl Into<String>) {
+        self.refuse_many(1, Fault { line: source_line, reason: reason.into() });
+    }
+
+    /// Makes everything safe and tells how it went: the counts, and the first hundred faults.
+    ///
+    /// # Errors
+    /// When the last lines cannot be stored.
+    pub fn finish(mut self) -> Result<(Progress, Vec<Fault>), Error> {
+        self.flush()?;
+        if let (Target::Store(engine), Some(commit)) = (self.target, self.last) {
+            engine.wait(commit, Ack::Durable)?;
+        }
+        self.faults.sort_by_key(|fault| fault.line);
+        Ok((self.progress, self.faults))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.piece.records.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::take(&mut self.piece);
+        let refused_before = self.progress.refused;
+        match self.target {
+            Target::Store(engine) => self.write(engine, &piece)?,
+            Target::Server(client) => self.post(client, &piece)?,
+        }
+        let refused = self.progress.refused - refused_before;
+        self.progress.stored += (piece.records.len() as u64).saturating_sub(refused);
+        (self.report)(&self.progress);
+        self.piece = piece;
+        self.piece.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, engine: &Engine, piece: &Piece) -> Result<(), Error> {
+        if let Some(commit) = self.last {
+            // A slow disk slows the reading down instead of filling memory.
+            engine.wait(commit, Ack::Os)?;
+        }
+        let buffers = std::mem::take(&mut self.buffers);
+        let secret = engine.key_secret();
+        let mut rejects: Vec<Reject> = Vec::new();
+        let mut unworded = 0;
+        let batch = match piece.spelling {
+            Spelling::Lines => {
+                let Place { database, policy } = &self.place;
+                let namespace = engine.create_namespace(database, policy)?;
+                let mut batch = Batch::new(&piece.text, namespace, &LINE_SYNTAX, secret, buffers);
+                let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
+                let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
+                unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
+                batch
+            }
+            Spelling::Puts => {
+                let mut batch =
+                    Batch::new(&piece.text, DEFAULT_NAMESPACE, &KEY_SYNTAX, secret, buffers);
+                decode_lines(&mut batch, &Options::default(), &mut rejects);
+                batch
+            }
+        };
+        if !batch.rows().is_empty() {
+            self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
+        }
+        self.buffers = batch.into_buffers();
+        for reject in rejects {
+            let line = piece.source_line(reject.line);
+            let reason = format!("{}: {}", reject.field, reject.reason);
+            self.refuse_many(1, Fault { line, reason });
+        }
+        self.progress.refused += unworded;
+        Ok(())
+    }
+
+    fn post(&mut self, client: &Client, piece: &Piece) -> Result<(), Error> {
+        let first = piece.records.first().map_or(0, |(_, source)| *source);
+        let refused = match piece.spelling {
+            Spelling::Lines => post::lines(client, &self.place, &piece.text)?,
+            Spelling::Puts => post::puts(client, &piece.text)?,
+        };
+        for (count, reason) in refused {
+            let reason = format!("in this line or one behind it: {reason}");
+            self.refuse_many(count, Fault { line: first, reason });
+        }
+        Ok(())
+    }
+
+    fn refuse_many(&mut self, count: u64, fault: Fault) {
+        self.progress.refused += count;
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// Asks a store again for as long as its head is full.
+fn patiently(
+    mut write: impl FnMut() -> Result<Commit, foliot_engine::Error>,
+) -> Result<Commit, foliot_engine::Error> {
+    let mut tries = 0;
+    loop {
+        match write() {
+            Err(foliot_engine::Error::Overloaded) if tries < RETRIES_MAX => {
+                tries += 1;
+                sleep(RETRY_PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
+}

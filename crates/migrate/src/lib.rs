@@ -1,0 +1,27 @@
+//! Moving in and out: foreign dumps become samples, samples become foreign dumps.
+//!
+//! An import reads one foreign format and hands it, line by line, to [`Import`], which knows two
+//! languages: Influx line protocol with nanoseconds, and put lines. `Import` writes the lines into a
+//! store of this process or posts them to a running server; both ways go through a door, as any
+//! client's lines do. An export walks the series of a snapshot ([`export`]) and lets a format spell
+//! them.
+//!
+//! One module per format: [`opentsdb`], [`ticktock`]. The room parses no command line, opens no
+//! store and prints nothing.
+
+pub mod client;
+mod error;
+mod export;
+mod import;
+mod line;
+pub mod opentsdb;
+mod post;
+mod source;
+pub mod ticktock;
+
+pub use client::Client;
+pub use error::Error;
+pub use export::{Exported, Unspelled, export};
+pub use import::{Fault, Import, Place, Progress, Target};
+pub use line::{push_field_name, push_measurement, push_tag};
+pub use source::Source;

@@ -1,0 +1,166 @@
+//! Pieces of an import, posted to a running server; and what its answers say about single lines.
+
+use crate::client::{Answer, Client};
+use crate::error::Error;
+use crate::import::{Place, RETRIES_MAX, RETRY_PAUSE};
+use serde_json::{Map, Value, json};
+use std::thread::sleep;
+
+/// So many lines, and why they were refused.
+pub(crate) type Refused = (u64, String);
+
+/// Posts line protocol to `/write`.
+pub(crate) fn lines(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
+    let mut target = "/write?precision=ns&db=".to_owned();
+    push_percent(&place.database, &mut target);
+    if place.policy != Place::default().policy {
+        target += "&rp=";
+        push_percent(&place.policy, &mut target);
+    }
+    let answer = patiently(client, &target, text)?;
+    match answer.status {
+        200..300 => Ok(Vec::new()),
+        400 => match refused_lines(&answer.text()) {
+            refused if refused.is_empty() => Err(failed(&answer)),
+            refused => Ok(refused),
+        },
+        _ => Err(failed(&answer)),
+    }
+}
+
+/// Posts put lines to `/api/put`, as the JSON that it takes.
+pub(crate) fn puts(client: &Client, text: &[u8]) -> Result<Vec<Refused>, Error> {
+    let mut refused = Vec::new();
+    let mut points = Vec::new();
+    for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        match point(line) {
+            Ok(point) => points.push(point),
+            Err(reason) => refused.push((1, reason)),
+        }
+    }
+    if points.is_empty() {
+        return Ok(refused);
+    }
+    let body = Value::Array(points).to_string();
+    let answer = patiently(client, "/api/put?details", body.as_bytes())?;
+    if answer.status == 204 {
+        return Ok(refused);
+    }
+    let report: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let Some(failed_points) = report.get("failed").and_then(Value::as_u64) else {
+        return Err(failed(&answer));
+    };
+    let errors = report.get("errors").and_then(Value::as_array);
+    let reasons = errors.into_iter().flatten().map(|error| {
+        let part = |name: &str| error.get(name).map(Value::to_string).unwrap_or_default();
+        (1, format!("{}: {}", part("error"), part("datapoint")))
+    });
+    let before = refused.len();
+    refused.extend(reasons);
+    let unworded = failed_points.saturating_sub((refused.len() - before) as u64);
+    if unworded > 0 {
+        refused.push((unworded, "refused by the server".to_owned()));
+    }
+    Ok(refused)
+}
+
+/// The JSON point of a put line. Numbers stay the texts they are; what is wrong with them the
+/// server says.
+fn point(line: &[u8]) -> Result<Value, String> {
+    let line = std::str::from_utf8(line).map_err(|_| "not valid UTF-8".to_owned())?;
+    let mut words = line.split(' ').skip(1);
+    let (Some(metric), Some(time), Some(value)) = (words.next(), words.next(), words.next()) else {
+        return Err(format!("not enough words: {line}"));
+    };
+    let mut tags = Map::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        let (name, value) = word.split_once('=').ok_or_else(|| format!("invalid tag: {word}"))?;
+        if tags.insert(name.to_owned(), value.into()).is_some_and(|before| before != value) {
+            return Err(format!("duplicate tag: {name}"));
+        }
+    }
+    Ok(json!({ "metric": metric, "timestamp": time, "value": value, "tags": tags }))
+}
+
+/// Posts, and posts again for as long as the server says that it has too much to do.
+fn patiently(client: &Client, target: &str, body: &[u8]) -> Result<Answer, Error> {
+    let mut tries = 0;
+    loop {
+        let answer = client.post(target, body)?;
+        if !matches!(answer.status, 429 | 503) || tries == RETRIES_MAX {
+            return Ok(answer);
+        }
+        tries += 1;
+        sleep(RETRY_PAUSE);
+    }
+}
+
+fn failed(answer: &Answer) -> Error {
+    Error::Answer { status: answer.status, message: answer.text() }
+}
+
+/// Reads from the answer to a write which lines were refused. InfluxDB words them so: a sentence
+/// for each line that was not understood, and the number of points that were dropped.
+fn refused_lines(text: &str) -> Vec<Refused> {
+    let text = text.replace("\\n", "\n");
+    let mut refused = Vec::new();
+    for sentence in text.lines() {
+        let many = sentence
+            .split_once("unable to parse ")
+            .and_then(|(_, rest)| rest.split_once(" more lines")?.0.parse::<u64>().ok());
+        let unread = many.unwrap_or(u64::from(sentence.contains("unable to parse '")));
+        let dropped = sentence.rsplit_once("dropped=").and_then(|(_, rest)| {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest.get(..digits)?.parse::<u64>().ok()
+        });
+        let count = unread + dropped.unwrap_or(0);
+        if count > 0 {
+            refused.push((count, sentence.to_owned()));
+        }
+    }
+    refused
+}
+
+/// Appends a parameter's value (RFC 3986, 2.1).
+fn push_percent(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => *out += &format!("%{byte:02X}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_tell_how_many_lines_were_refused() {
+        let partial = r#"{"error":"partial write: unable to parse 'm f=x': invalid number\nunable to parse 7 more lines\nfield type conflict: ... dropped=2"}"#;
+        let counts: Vec<u64> = refused_lines(partial).iter().map(|(count, _)| *count).collect();
+        assert_eq!(counts, [1, 7, 2]);
+        assert!(refused_lines(r#"{"error":"database is required"}"#).is_empty());
+    }
+
+    #[test]
+    fn put_lines_become_points() {
+        let expected =
+            json!({"metric": "m", "timestamp": "1", "value": "4.20", "tags": {"h": "a"}});
+        assert_eq!(point(b"put m 1 4.20  h=a h=a ").unwrap(), expected);
+        for (line, reason) in [
+            ("put m 1", "not enough words: put m 1"),
+            ("put m 1 2 h", "invalid tag: h"),
+            ("put m 1 2 h=a h=b", "duplicate tag: h"),
+        ] {
+            assert_eq!(point(line.as_bytes()).unwrap_err(), reason);
+        }
+    }
+
+    #[test]
+    fn parameters_are_encoded() {
+        let mut out = String::new();
+        push_percent("a b&ü", &mut out);
+        assert_eq!(out, "a%20b%26%C3%BC");
+    }
+}

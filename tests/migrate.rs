@@ -1,0 +1,155 @@
+//! Moving in and out through the real binary: dumps come back as they went in.
+
+mod harness;
+
+use harness::{Scratch, Server, foliot};
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+/// Runs `foliot` with the given words and a data directory.
+fn run(words: &[&str], store: &Path) -> Output {
+    let mut command = foliot();
+    command.args(words).arg("--data-dir").arg(store);
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Imports `dump` into a new store and returns what an export of it says.
+fn round_trip(format: &str, dump: &str) -> String {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    std::fs::write(&file, dump).unwrap();
+    let imported = run(&["import", format, file.to_str().unwrap()], &store);
+    assert!(imported.status.success(), "{}", said(&imported));
+    let exported = run(&["export", "--format", format], &store);
+    assert!(exported.status.success(), "{}", said(&exported));
+    String::from_utf8(exported.stdout).unwrap()
+}
+
+/// The lines of a text, sorted: an export goes series by series.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// What `tsdb scan --import` prints: integers and floats as Java prints them, seconds and
+/// milliseconds, row by row.
+const OPENTSDB: &str = "\
+sys.cpu.user 1700002800 42 host=web01 cpu=0
+sys.cpu.user 1700002810 43.5 host=web01 cpu=0
+sys.cpu.user 1700002820250 -9223372036854775808 host=web01 cpu=0
+sys.cpu.user 1700002800 0.1 host=web02 cpu=0
+sys.cpu.user 1700002810 1.0E10 host=web02 cpu=0
+sys.cpu.user 1700002820 1.0E-5 host=web02 cpu=0
+sys.cpu.user 1700002830 3.4028235E38 host=web02 cpu=0
+sys.cpu.user 1700002840 -0.0 host=web02 cpu=0
+mém/oire_-. 1 9223372036854775807 time=x
+";
+
+#[test]
+fn an_opentsdb_dump_comes_back_as_it_was() {
+    // Tags come back in the order of their names.
+    let expected = OPENTSDB.replace("host=web01 cpu=0", "cpu=0 host=web01");
+    let expected = expected.replace("host=web02 cpu=0", "cpu=0 host=web02");
+    assert_eq!(sorted(&round_trip("opentsdb", OPENTSDB)), sorted(&expected));
+}
+
+#[test]
+fn a_dump_goes_through_a_running_server_all_the_same() {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    std::fs::write(&file, OPENTSDB).unwrap();
+    let server = Server::start(&store, &[]);
+    let url = format!("http://{}", server.address);
+    let words = ["import", "opentsdb", file.to_str().unwrap(), "--url", &url];
+    let imported = run(&words, &store);
+    assert!(imported.status.success(), "{}", said(&imported));
+    assert_eq!(server.samples("none:sys.cpu.user{cpu=0,host=web01}").len(), 3);
+    let refused = run(&["import", "opentsdb", file.to_str().unwrap()], &store);
+    assert!(!refused.status.success());
+    assert!(said(&refused).contains("--url"), "{}", said(&refused));
+    server.stop();
+    let exported = run(&["export", "--format", "opentsdb"], &store);
+    let text = String::from_utf8(exported.stdout).unwrap();
+    assert_eq!(text.lines().count(), OPENTSDB.lines().count());
+    assert!(text.contains("sys.cpu.user 1700002820250 -9223372036854775808 cpu=0 host=web01\n"));
+}
+
+/// What TickTock's `inspect -r` prints: a blank before the first tag, six significant digits, fields
+/// as a tag, tags or none.
+const TICKTOCK: &str = "\
+put cpu 1700002800 42  host=a
+put cpu 1700002810 42.25  host=a
+put cpu 1700002800250 1e+06  _field=usage host=a
+put lone 1700002800 -0.5
+Total dps = 4
+";
+
+#[test]
+fn a_ticktock_dump_comes_back_with_its_fields() {
+    let expected = "\
+put cpu 1700002800 42 host=a
+put cpu 1700002810 42.25 host=a
+put cpu 1700002800250 1000000 host=a _field=usage
+put lone 1700002800 -0.5
+";
+    let once = round_trip("ticktock", TICKTOCK);
+    assert_eq!(sorted(&once), sorted(expected));
+    assert_eq!(round_trip("ticktock", &once), once);
+}
+
+#[test]
+fn bad_lines_are_told_by_number_and_the_others_stay() {
+    let scratch = Scratch::new();
+    let (file, store) = (scratch.path().join("dump"), scratch.path().join("store"));
+    for (format, dump, reasons) in [
+        (
+            "opentsdb",
+            "m 1 1 h=a\nm x 1 h=a\n\nm 2 nan h=a\nm 3 1\nm 4 4 h=a\n",
+            vec![":2: number: ", ":4: number: ", ":5: line: not enough arguments"],
+        ),
+        (
+            "ticktock",
+            "put t 1 1\nput t x 1\nput t 2 nan\nput t 3\nput t 4 4 h\nput t 5 5\n",
+            vec![":2: 'x'", ":3: 'nan'", ":4: not enough words", ":5: invalid tag: h"],
+        ),
+    ] {
+        std::fs::write(&file, dump).unwrap();
+        let output = run(&["import", format, file.to_str().unwrap()], &store);
+        assert!(!output.status.success(), "a refused line makes an import fail");
+        let said = said(&output);
+        for reason in &reasons {
+            assert!(said.contains(reason), "{reason} is not in {said}");
+        }
+        let counts = format!("2 lines stored, {} refused", reasons.len());
+        assert!(said.contains(&counts), "{said}");
+    }
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_counted() {
+    let scratch = Scratch::new();
+    let server = Server::start(scratch.path(), &[]);
+    let lines = "m,h=a f=1i,text=\"x\",on=true 1700002800000000001\nm\\ n,h=a f=1 1700002800000000000\n\
+                 lone value=2 1700002800000000000";
+    assert_eq!(server.post("/write?db=default", lines).status, 204);
+    server.stop();
+    let output = run(&["export", "--format", "opentsdb"], scratch.path());
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(sorted(&text), ["m.f 1700002800000 1 h=a", "m.on 1700002800000 1 h=a"]);
+    let told = said(&output);
+    for part in [
+        "2 samples of 3 series written",
+        "2 series left out",
+        "1 samples left out",
+        "2 times cut to milliseconds",
+    ] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    let output = run(&["export", "--format", "ticktock", "--end", "0"], scratch.path());
+    assert!(output.stdout.is_empty(), "nothing was that early");
+}
