@@ -1,5 +1,13 @@
 //! Moving in and out through the real binary: dumps come back as they went in.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
 mod harness;
 
 use harness::{Scratch, Server, foliot};
@@ -79,8 +87,8 @@ fn a_dump_goes_through_a_running_server_all_the_same() {
     assert!(text.contains("sys.cpu.user 1700002820250 -9223372036854775808 cpu=0 host=web01\n"));
 }
 
-/// What TickTock's `inspect -r` prints: a blank before the first tag, six significant digits, fields
-/// as a tag, tags or none.
+/// What TickTock's `inspect -r` prints: a blank before the first tag, six significant digits,
+/// fields as a tag, tags or none.
 const TICKTOCK: &str = "\
 put cpu 1700002800 42  host=a
 put cpu 1700002810 42.25  host=a

@@ -1,8 +1,8 @@
 //! Moving in and out: foreign dumps become samples, samples become foreign dumps.
 //!
 //! An import reads one foreign format and hands it, line by line, to [`Import`], which knows two
-//! languages: Influx line protocol with nanoseconds, and put lines. `Import` writes the lines into a
-//! store of this process or posts them to a running server; both ways go through a door, as any
+//! languages: Influx line protocol with nanoseconds, and put lines. `Import` writes the lines into
+//! a store of this process or posts them to a running server; both ways go through a door, as any
 //! client's lines do. An export walks the series of a snapshot ([`export`]) and lets a format spell
 //! them.
 //!
