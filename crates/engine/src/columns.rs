@@ -104,6 +104,18 @@ impl Columns {
         self.push(sample, bytes);
     }
 
+    /// Keeps the samples whose time `keeps` wants.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(i64) -> bool) {
+        let kept: Vec<bool> = self.times_ns.iter().map(|&time_ns| keeps(time_ns)).collect();
+        fn filter<T>(items: &mut Vec<T>, kept: &[bool]) {
+            let mut kept = kept.iter().copied();
+            items.retain(|_| kept.next().unwrap_or(false));
+        }
+        filter(&mut self.times_ns, &kept);
+        filter(&mut self.kind_scales, &kept);
+        filter(&mut self.bits, &kept);
+    }
+
     /// Sorts by time; of samples at one time the last one pushed stays.
     pub(crate) fn sort_newest_wins(&mut self) {
         if self.times_ns.is_sorted_by(|a, b| a < b) {

@@ -7,6 +7,7 @@
 //! part-<number>.part  blocks of samples
 //! index-<number>.idx  registrations
 //! catalog-<number>.cat  the catalog
+//! deletes-<number>.del  deletes that parts are still masked for
 //! quarantine/         files that were found damaged, moved aside under their own names
 //! ```
 
@@ -39,8 +40,13 @@ pub(crate) fn path(dir: &Path, named: Named) -> PathBuf {
         Named::Part(number) => part(dir, number),
         Named::Index(number) => index(dir, number),
         Named::Catalog(number) => catalog(dir, number),
+        Named::Deletes(number) => deletes(dir, number),
         Named::ManifestNew => dir.join(MANIFEST_NEW),
     }
+}
+
+pub(crate) fn deletes(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("deletes-{number:010}.del"))
 }
 
 /// What a name on disk says.
@@ -50,6 +56,7 @@ pub(crate) enum Named {
     Part(u64),
     Index(u64),
     Catalog(u64),
+    Deletes(u64),
     ManifestNew,
 }
 
@@ -57,7 +64,10 @@ impl Named {
     /// The number of a paged file, which its checksums cover.
     pub(crate) fn number(self) -> Option<u64> {
         match self {
-            Self::Part(number) | Self::Index(number) | Self::Catalog(number) => Some(number),
+            Self::Part(number)
+            | Self::Index(number)
+            | Self::Catalog(number)
+            | Self::Deletes(number) => Some(number),
             Self::Wal(_) | Self::ManifestNew => None,
         }
     }
@@ -77,6 +87,7 @@ pub(crate) fn parse(name: &str) -> Option<Named> {
         .map(Named::Part)
         .or_else(|| number(middle("index-", ".idx")).map(Named::Index))
         .or_else(|| number(middle("catalog-", ".cat")).map(Named::Catalog))
+        .or_else(|| number(middle("deletes-", ".del")).map(Named::Deletes))
 }
 
 #[cfg(test)]
@@ -95,6 +106,7 @@ mod tests {
         assert_eq!(read(part(dir, 7)), Some(Named::Part(7)));
         assert_eq!(read(index(dir, 8)), Some(Named::Index(8)));
         assert_eq!(read(catalog(dir, 9)), Some(Named::Catalog(9)));
+        assert_eq!(read(deletes(dir, 10)), Some(Named::Deletes(10)));
         assert_eq!(parse("part-x.part"), None);
         assert_eq!(parse("notes.txt"), None);
     }

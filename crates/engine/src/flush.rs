@@ -4,7 +4,8 @@
 //! 2. *freeze*: page by page, take the samples out of the head into the view's frozen set, where
 //!    readers still find them.
 //! 3. *write*: series by series into one part for each (namespace, retention class, window).
-//! 4. *checkpoint*: registrations since the last flush, and the catalog if it changed.
+//! 4. *checkpoint*: registrations since the last flush, the catalog and the deletes if they
+//!    changed.
 //! 5. *publish*: the manifest names the new files; the view swaps; the wal before the cut goes.
 //!
 //! If a step fails the samples stay in the frozen set and the wal; the next flush writes them.
@@ -101,6 +102,7 @@ impl Store {
             self.wal.end_lsn()
         };
         let view = self.view.read().clone();
+        let tombstones = view.tombstones.still_masking(&view.parts);
         for number in self.head.pages() {
             self.head.freeze(number, &view.frozen);
         }
@@ -114,6 +116,11 @@ impl Store {
             let path = filenames::catalog(&self.dir, manifest.catalog_file);
             self.catalog.write(&*self.disk, &path, manifest.catalog_file, self.store_id)?;
         }
+        if !Arc::ptr_eq(&files.deletes, &tombstones) {
+            manifest.deletes_file = self.take_number();
+            let path = filenames::deletes(&self.dir, manifest.deletes_file);
+            tombstones.write(&*self.disk, &path, manifest.deletes_file, self.store_id)?;
+        }
         manifest.wal_start_lsn = cut_lsn;
         manifest.next_file = self.next_file.load(Ordering::Relaxed);
         self.disk.sync_dir(&self.dir).map_err(Error::io("sync", &self.dir))?;
@@ -122,7 +129,8 @@ impl Store {
         let mut parts = view.parts.clone();
         parts.extend(written);
         let frozen = view.frozen.make_next();
-        *self.view.write() = Arc::new(View { parts, frozen });
+        files.deletes = tombstones.clone();
+        *self.view.write() = Arc::new(View { parts, tombstones, frozen });
         let old = std::mem::replace(&mut files.manifest, manifest);
         files.index_mark = index_mark;
         files.catalog_changes = changes;
@@ -178,6 +186,9 @@ impl Store {
             .collect();
         if old.catalog_file != new.catalog_file && old.catalog_file != 0 {
             gone.push(filenames::catalog(&self.dir, old.catalog_file));
+        }
+        if old.deletes_file != new.deletes_file && old.deletes_file != 0 {
+            gone.push(filenames::deletes(&self.dir, old.deletes_file));
         }
         for path in gone {
             self.disk.remove(&path).map_err(Error::io("remove", &path))?;

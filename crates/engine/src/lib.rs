@@ -4,6 +4,7 @@
 //! write    batch -> resolve (index) -> append (wal) -> apply (head) -> commit      write.rs
 //! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
 //! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
+//! delete   selector -> delete frame (wal) -> head cut, tombstone over parts        delete.rs
 //! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
 //! ```
 //!
@@ -18,6 +19,7 @@ mod cache;
 mod catalog;
 mod columns;
 mod config;
+mod delete;
 mod error;
 mod filenames;
 mod flush;
@@ -34,12 +36,14 @@ mod scan;
 mod snapshot;
 mod stats;
 mod store;
+mod tombstones;
 mod view;
 mod wal;
 mod write;
 
 pub use backup::{BackedUp, backup, is_store};
 pub use config::{Ack, Commit, Config, Progress};
+pub use delete::Deleted;
 pub use error::Error;
 pub use foliot_codec::Summary;
 pub use foliot_index::{Description, Identity, Listed, SymbolKind};

@@ -8,6 +8,10 @@ pub(crate) const BLOCK_SAMPLES_MAX: usize = 1024;
 /// page copies 32 KiB, a few microseconds.
 pub(crate) const PAGE_SERIES: usize = 1024;
 
+/// A delete of up to so many series cuts them out of the head while writes wait, some milliseconds;
+/// one of more series takes whole pages aside and cuts those.
+pub(crate) const CUT_LIVE_SERIES_MAX: u64 = 1024;
+
 /// No block crosses a multiple of this, so that parts can be kept apart by age: seven days.
 pub(crate) const WINDOW_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 

@@ -9,7 +9,7 @@
 //! preamble | crc32 u32 of what follows | len u32 of what follows
 //! store id u64 | key secret u64 | epoch u32 | next namespace u32 | next file number u64
 //! | wal start lsn u64 | index files u32 | (number u64)...
-//! | catalog file number u64, 0 for none
+//! | catalog file number u64, 0 for none | deletes file number u64, 0 for none
 //! | parts u32 | (number u64 | rank u64 | namespace u32 | class u32 | epoch u32 | level u8 | 0 0 0
 //!                | first time i64 | last time i64 | samples u64 | bytes u64 | written i64)...
 //! ```
@@ -59,6 +59,7 @@ pub(crate) struct Manifest {
     pub(crate) wal_start_lsn: u64,
     pub(crate) index_files: Vec<u64>,
     pub(crate) catalog_file: u64,
+    pub(crate) deletes_file: u64,
     pub(crate) parts: Vec<PartEntry>,
 }
 
@@ -68,7 +69,8 @@ impl Manifest {
         let parts = self.parts.iter().map(|part| Named::Part(part.number));
         let index_files = self.index_files.iter().map(|&number| Named::Index(number));
         let catalog = (self.catalog_file != 0).then_some(Named::Catalog(self.catalog_file));
-        parts.chain(index_files).chain(catalog).collect()
+        let deletes = (self.deletes_file != 0).then_some(Named::Deletes(self.deletes_file));
+        parts.chain(index_files).chain(catalog).chain(deletes).collect()
     }
 
     /// Reads the manifest of `dir`; nothing if there is none.
@@ -125,6 +127,7 @@ impl Manifest {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.catalog_file.to_le_bytes());
+        out.extend_from_slice(&self.deletes_file.to_le_bytes());
         out.extend_from_slice(&(self.parts.len() as u32).to_le_bytes());
         for part in &self.parts {
             out.extend_from_slice(&part.number.to_le_bytes());
@@ -157,6 +160,7 @@ impl Manifest {
             manifest.index_files.push(u64::from_le_bytes(take(rest)?));
         }
         manifest.catalog_file = u64::from_le_bytes(take(rest)?);
+        manifest.deletes_file = u64::from_le_bytes(take(rest)?);
         for _ in 0..u32::from_le_bytes(take(rest)?) {
             let number = u64::from_le_bytes(take(rest)?);
             let rank = u64::from_le_bytes(take(rest)?);
@@ -210,6 +214,7 @@ mod tests {
             wal_start_lsn: 6,
             index_files: vec![7, 8],
             catalog_file: 9,
+            deletes_file: 10,
             parts: vec![part(1), part(4)],
         }
     }

@@ -21,6 +21,7 @@ use crate::manifest::Manifest;
 use crate::part::Part;
 use crate::stats::Counters;
 use crate::store::{Files, FlusherOrder, Store};
+use crate::tombstones::{Tombstone, Tombstones};
 use crate::view::View;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
@@ -53,30 +54,28 @@ pub(crate) fn open(
     remove_leftovers(&*disk, dir, &manifest)?;
 
     let mut damages = Vec::new();
-    let registry = Arc::new(Registry::new(manifest.epoch));
-    for &number in &manifest.index_files {
-        let path = filenames::index(dir, number);
-        crate::index_file::read(&*disk, &path, number, manifest.store_id, &registry)?;
-    }
+    let deletes = read_deletes(&*disk, dir, &manifest)?;
+    let registry = Arc::new(read_registry(&*disk, dir, &manifest, &deletes)?);
     let index_mark = registry.mark();
-    let catalog = Catalog::default();
-    if manifest.catalog_file != 0 {
-        let path = filenames::catalog(dir, manifest.catalog_file);
-        catalog.read(&*disk, &path, manifest.catalog_file, manifest.store_id)?;
-    }
+    let catalog = read_catalog(&*disk, dir, &manifest)?;
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
     let handles = Arc::new(Handles::new(disk.clone()));
     let parts = open_parts(&handles, dir, &mut manifest, &cache, &mut damages)?;
 
     let head = Arc::new(Head::new());
     let counters = Counters::default();
-    let replayed = replay(&*disk, dir, &manifest, &registry, &catalog, &head, &counters)?;
+    let mut tombstones = deletes.clone();
+    let target =
+        Target { registry: &registry, catalog: &catalog, head: &head, counters: &counters };
+    let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
     sync_wal(&*disk, dir)?;
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
     let wal =
         Wal::open(disk.clone(), dir.to_owned(), manifest.store_id, replayed.end_lsn, &config)?;
+    // Files to come must not be taken for older than a delete that the wal told of.
+    let next_file = manifest.next_file.max(tombstones.before_max());
     let store = Store {
         admission: Admission::new(&config, &*disk),
         disk,
@@ -88,11 +87,11 @@ pub(crate) fn open(
         catalog,
         cache,
         handles,
-        view: RwLock::new(Arc::new(View { parts, frozen: Arc::default() })),
-        next_file: AtomicU64::new(manifest.next_file),
+        view: RwLock::new(Arc::new(View { parts, tombstones, frozen: Arc::default() })),
+        next_file: AtomicU64::new(next_file),
         store_id: manifest.store_id,
         key_secret: KeySecret(manifest.key_secret),
-        files: Mutex::new(Files { manifest, index_mark, catalog_changes: 0 }),
+        files: Mutex::new(Files { manifest, index_mark, catalog_changes: 0, deletes }),
         gate: RwLock::new(()),
         creating_namespace: Mutex::new(()),
         counters,
@@ -101,6 +100,44 @@ pub(crate) fn open(
         _lock: lock,
     };
     Ok((store, damages))
+}
+
+fn read_deletes(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Arc<Tombstones>, Error> {
+    let number = manifest.deletes_file;
+    if number == 0 {
+        return Ok(Arc::default());
+    }
+    let path = filenames::deletes(dir, number);
+    Tombstones::read(disk, &path, number, manifest.store_id).map(Arc::new)
+}
+
+fn read_registry(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &Manifest,
+    deletes: &Tombstones,
+) -> Result<Registry, Error> {
+    let registry = Registry::new(manifest.epoch);
+    // Before the registrations: a name that was dropped may stand among them twice.
+    registry.forget(deletes.dropped());
+    for &number in &manifest.index_files {
+        let path = filenames::index(dir, number);
+        crate::index_file::read(disk, &path, number, manifest.store_id, &registry)?;
+    }
+    Ok(registry)
+}
+
+fn read_catalog(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Catalog, Error> {
+    let catalog = Catalog::default();
+    if manifest.catalog_file != 0 {
+        let path = filenames::catalog(dir, manifest.catalog_file);
+        catalog.read(disk, &path, manifest.catalog_file, manifest.store_id)?;
+    }
+    Ok(catalog)
 }
 
 fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DirLock>, Error> {
@@ -198,15 +235,22 @@ fn is_damage(error: &Error) -> bool {
     }
 }
 
+/// What the wal is replayed into.
+struct Target<'t> {
+    registry: &'t Registry,
+    catalog: &'t Catalog,
+    head: &'t Head,
+    counters: &'t Counters,
+}
+
 fn replay(
     disk: &dyn Disk,
     dir: &Path,
     manifest: &Manifest,
-    registry: &Registry,
-    catalog: &Catalog,
-    head: &Head,
-    counters: &Counters,
+    target: &Target<'_>,
+    tombstones: &mut Arc<Tombstones>,
 ) -> Result<Replayed, Error> {
+    let Target { registry, catalog, head, counters } = *target;
     let mut builder = Builder::default();
     let mut unread = 0u64;
     let (mut samples, mut orphans) = (0, 0);
@@ -221,6 +265,17 @@ fn replay(
                 unread += u64::from(catalog.apply(&mut &*body).is_none());
                 counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
             }
+            FrameKind::Delete => match Tombstone::decode(&mut &*body) {
+                Some(tombstone) => {
+                    head.cut(&tombstone.sids, tombstone.range)?;
+                    if tombstone.is_drop {
+                        registry.forget(&tombstone.sids);
+                    }
+                    // What was replayed is synced before anything is made physical.
+                    *tombstones = Arc::new(tombstones.with(Arc::new(tombstone), 0));
+                }
+                None => unread += 1,
+            },
             FrameKind::Rows => {
                 let mut appender = head.appender(&mut builder);
                 let read = rows::read(body, &mut |sid, first, sample, bytes| {

@@ -12,12 +12,15 @@ use crate::head::page::SeriesCopy;
 use crate::head::stream::Reader;
 use crate::limits::BLOCK_SAMPLES_MAX;
 use crate::part::{BlockPlace, Part};
+use crate::tombstones::Mask;
 use foliot_codec::Summary;
 use foliot_model::{Samples, TimeRange};
 use std::sync::Arc;
 
 enum Source {
     Part(Arc<Part>, BlockPlace),
+    /// A block some of whose samples were deleted: those in these ranges.
+    Masked(Arc<Part>, BlockPlace, Box<[TimeRange]>),
     Sealed(Arc<Block>),
     /// Decoded already; times ascend.
     Columns(Columns),
@@ -88,11 +91,26 @@ impl Scan {
     }
 
     /// Adds the blocks of a part. Parts are added oldest first, then copies of pages.
-    pub(crate) fn add_part(&mut self, sid: u32, part: &Arc<Part>) -> Result<(), Error> {
+    ///
+    /// `masks` is what was deleted from the series.
+    pub(crate) fn add_part(
+        &mut self,
+        sid: u32,
+        part: &Arc<Part>,
+        masks: &[Mask],
+    ) -> Result<(), Error> {
+        let masks = masks.iter().filter(|(before, _)| part.entry.number < *before);
         let mut places = std::mem::take(&mut self.places);
         let found = part.find(sid, self.range, &mut self.buffer, &mut places);
         for place in places.drain(..) {
-            self.push(place.range, Source::Part(part.clone(), place));
+            let hidden = masks.clone().map(|(_, range)| *range);
+            let hidden = hidden.filter(|range| range.overlaps(&place.range));
+            let hidden: Box<[TimeRange]> = hidden.collect();
+            if hidden.is_empty() {
+                self.push(place.range, Source::Part(part.clone(), place));
+            } else if !hidden.iter().any(|range| range.covers(&place.range)) {
+                self.push(place.range, Source::Masked(part.clone(), place, hidden));
+            }
         }
         self.places = places;
         found
@@ -134,6 +152,11 @@ impl Scan {
         self.pieces.iter().map(|piece| piece.range.end_ns).max()
     }
 
+    /// Whether a block in the range has lost samples.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece.source, Source::Masked(..)))
+    }
+
     /// What the next block comes to, when it lies whole in the range and nothing overlaps it: a
     /// plan that needs no more than that can [`Scan::skip`] it unread.
     pub fn peek(&self) -> Option<Peek<'_>> {
@@ -146,7 +169,7 @@ impl Scan {
         let (count, summary) = match &piece.source {
             Source::Part(_, place) => (place.count, &place.summary),
             Source::Sealed(block) => (block.count, &block.summary),
-            Source::Columns(_) => return None,
+            Source::Masked(..) | Source::Columns(_) => return None,
         };
         Some(Peek { range: piece.range, count, summary })
     }
@@ -192,6 +215,12 @@ impl Scan {
             Source::Part(part, place) => {
                 part.read(&place, self.range, &mut self.decoder, &mut self.buffer, out)
             }
+            Source::Masked(part, place, hidden) => {
+                let mut all = Samples::default();
+                part.read(&place, self.range, &mut self.decoder, &mut self.buffer, &mut all)?;
+                append_visible(&all, &hidden, out);
+                Ok(())
+            }
             Source::Sealed(block) => self.read_sealed(&block, out),
             Source::Columns(columns) => {
                 let indices = columns.indices(self.range);
@@ -200,6 +229,31 @@ impl Scan {
                 self.cut_merged(indices.end);
                 Ok(())
             }
+        }
+    }
+
+    /// Reads everything: the number of samples, and the bytes that they take, by their shares of
+    /// blocks.
+    pub(crate) fn tally(&mut self) -> Result<(u64, u64), Error> {
+        let pieces = self.pieces.iter();
+        let (held, bytes) = pieces.fold((0, 0), |(held, bytes), piece| {
+            let (count, len) = piece.source.size();
+            (held + count, bytes + len)
+        });
+        let mut samples = 0;
+        let mut chunk = Samples::default();
+        loop {
+            while let Some(count) = self.peek().map(|block| block.count) {
+                samples += u64::from(count);
+                self.skip();
+            }
+            chunk.clear();
+            if !self.next(&mut chunk)? {
+                // Samples that others hide count where they lie.
+                let share = |bytes: u64| u128::from(bytes) * u128::from(samples.min(held));
+                return Ok((samples, (share(bytes) / u128::from(held.max(1))) as u64));
+            }
+            samples += chunk.len() as u64;
         }
     }
 
@@ -246,5 +300,36 @@ impl Scan {
         self.merged = merged;
         self.merged_at = 0;
         Ok(())
+    }
+}
+
+impl Source {
+    /// Samples and encoded bytes of all it holds.
+    fn size(&self) -> (u64, u64) {
+        match self {
+            Self::Part(_, place) | Self::Masked(_, place, _) => {
+                (u64::from(place.count), place.bytes_len())
+            }
+            Self::Sealed(block) => {
+                let len = block.times().len() + block.values().len();
+                (u64::from(block.count), len as u64)
+            }
+            Self::Columns(columns) => {
+                (columns.len() as u64, (columns.len() * 16 + columns.bytes.len()) as u64)
+            }
+        }
+    }
+}
+
+/// Appends the samples that lie in none of the `hidden` ranges.
+fn append_visible(samples: &Samples, hidden: &[TimeRange], out: &mut Samples) {
+    let is_hidden = |time_ns: &i64| hidden.iter().any(|range| range.contains(*time_ns));
+    let mut start = 0;
+    for run in samples.times_ns.chunk_by(|a, b| is_hidden(a) == is_hidden(b)) {
+        let end = start + run.len();
+        if run.first().is_some_and(|time_ns| !is_hidden(time_ns)) {
+            out.append(samples, start..end);
+        }
+        start = end;
     }
 }

@@ -121,8 +121,10 @@ impl Snapshot {
             }
             frozen = set.next();
         }
+        let mut masks = Vec::new();
+        self.view.tombstones.masks(sid, scan.range(), &mut masks);
         for part in &self.view.parts {
-            scan.add_part(sid, part)?;
+            scan.add_part(sid, part, &masks)?;
         }
         copies.push(live);
         for copy in copies {
@@ -147,10 +149,38 @@ impl Snapshot {
                 return Ok(Some(last));
             }
         }
-        if let Some(end_ns) = self.scan(sid, range)?.end_ns() {
+        let mut scan = self.scan(sid, range)?;
+        if scan.is_masked() {
+            self.last_of(sid, &mut scan, &mut last)?;
+        } else if let Some(end_ns) = scan.end_ns() {
             last.clear();
             self.scan(sid, TimeRange::new(end_ns, end_ns))?.next(&mut last)?;
         }
         Ok((!last.is_empty()).then_some(last))
+    }
+
+    /// The last sample of a scan some of whose blocks have lost samples, so that only reading tells
+    /// which one it is. Blocks that lost none are passed over.
+    fn last_of(&self, sid: u32, scan: &mut Scan, last: &mut Samples) -> Result<(), Error> {
+        let mut passed = None;
+        let mut chunk = Samples::default();
+        loop {
+            while let Some(range) = scan.peek().map(|block| block.range) {
+                passed = Some(range.end_ns);
+                scan.skip();
+            }
+            chunk.clear();
+            if !scan.next(&mut chunk)? {
+                break;
+            }
+            passed = None;
+            last.clear();
+            last.append(&chunk, chunk.len().saturating_sub(1)..chunk.len());
+        }
+        if let Some(end_ns) = passed {
+            last.clear();
+            self.scan(sid, TimeRange::new(end_ns, end_ns))?.next(last)?;
+        }
+        Ok(())
     }
 }

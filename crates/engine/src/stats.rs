@@ -10,6 +10,8 @@ pub(crate) struct Counters {
     pub(crate) rows_rejected: AtomicU64,
     pub(crate) series_created: AtomicU64,
     pub(crate) catalog_changes: AtomicU64,
+    pub(crate) deletes: AtomicU64,
+    pub(crate) samples_deleted: AtomicU64,
     pub(crate) flushes: AtomicU64,
     pub(crate) flushes_failed: AtomicU64,
     /// Samples since the last flush, to keep the wal short.
@@ -23,7 +25,7 @@ pub(crate) struct Counters {
 /// Counts and sizes of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Series registered.
+    /// Series registered and not dropped.
     pub series: u64,
     /// Sources registered.
     pub sources: u64,
@@ -51,6 +53,12 @@ pub struct Stats {
     pub rows_rejected: u64,
     /// Samples that recovery found without a registration.
     pub samples_orphaned: u64,
+    /// Deletes since the start.
+    pub deletes: u64,
+    /// Samples deleted since the start.
+    pub samples_deleted: u64,
+    /// Deletes that parts are still masked for.
+    pub tombstones: u64,
     /// Flushes since the start.
     pub flushes: u64,
     /// Flushes that failed since the start.
@@ -72,7 +80,7 @@ impl Stats {
         let counters = &store.counters;
         let (cache_hits, cache_misses) = store.cache.counts();
         Self {
-            series: counts.series,
+            series: counts.series - counts.forgotten,
             sources: counts.sources,
             series_created: load(&counters.series_created),
             registry_bytes: counts.memory_bytes,
@@ -86,6 +94,9 @@ impl Stats {
             samples_written: load(&counters.samples_written),
             rows_rejected: load(&counters.rows_rejected),
             samples_orphaned: load(&counters.samples_orphaned),
+            deletes: load(&counters.deletes),
+            samples_deleted: load(&counters.samples_deleted),
+            tombstones: view.tombstones.list().len() as u64,
             flushes: load(&counters.flushes),
             flushes_failed: load(&counters.flushes_failed),
             cache_hits,

@@ -10,6 +10,7 @@ use crate::head::Head;
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Stats};
+use crate::tombstones::Tombstones;
 use crate::view::View;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
@@ -23,6 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 const NAMESPACE_KIND: &str = "namespace";
+/// The highest number of a dropped namespace, so that none is given out twice.
+const NAMESPACE_DROPPED_KIND: &str = "namespace dropped";
 /// Database and policy of the namespace that exists from the start.
 const DEFAULT_NAMES: (&str, &str) = ("default", "autogen");
 
@@ -72,6 +75,8 @@ pub(crate) struct Files {
     pub(crate) index_mark: Mark,
     /// Changes of the catalog that its file holds, as counted.
     pub(crate) catalog_changes: u64,
+    /// The deletes that their file holds.
+    pub(crate) deletes: Arc<Tombstones>,
 }
 
 /// What the flusher is to do.
@@ -109,6 +114,10 @@ impl Engine {
             }
         };
         Ok(Self { store, flusher: Mutex::new(flusher), damages })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// What was wrong with files when the store was opened, a sentence each; damaged files were set
@@ -205,10 +214,29 @@ impl Engine {
         if let Some(id) = self.namespace(database, policy) {
             return Ok(id);
         }
-        let highest = self.namespaces().iter().map(|(id, ..)| *id).max().unwrap_or_default();
-        let id = highest + 1;
+        let ids = self.namespaces().into_iter().map(|(id, ..)| id);
+        let id = ids.chain([self.highest_dropped()]).max().unwrap_or_default() + 1;
         self.catalog_put(NAMESPACE_KIND, &namespace_key(database, policy), &id.to_le_bytes())?;
         Ok(id)
+    }
+
+    /// The highest number of a namespace that was dropped.
+    fn highest_dropped(&self) -> NamespaceId {
+        let bytes = self.store.catalog.get(NAMESPACE_DROPPED_KIND, "");
+        bytes.and_then(|bytes| bytes.first_chunk().copied()).map_or(0, u32::from_le_bytes)
+    }
+
+    /// Takes a namespace off the catalog.
+    pub(crate) fn forget_namespace(&self, id: NamespaceId) -> Result<Commit, Error> {
+        let _one_at_a_time = self.store.creating_namespace.lock();
+        let highest = self.highest_dropped().max(id);
+        let mut commit = self.catalog_put(NAMESPACE_DROPPED_KIND, "", &highest.to_le_bytes())?;
+        for (key, bytes) in self.store.catalog.list(NAMESPACE_KIND) {
+            if bytes == id.to_le_bytes() {
+                commit = self.catalog_delete(NAMESPACE_KIND, &key)?;
+            }
+        }
+        Ok(commit)
     }
 
     /// All namespaces: id, database, policy.

@@ -116,7 +116,8 @@ impl Workspace {
                 ids.extend(sids.iter());
             }
         };
-        let admit = store.admission.room(&*store.disk, store.registry.counts().series);
+        let counts = store.registry.counts();
+        let admit = store.admission.room(&*store.disk, counts.series - counts.forgotten);
         let registered =
             store.registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
         store.admission.take(registered.new_series);

@@ -1,5 +1,5 @@
-//! The store against a naive map: random writes, late writes, updates, flushes and restarts over
-//! all kinds of values. The oracle is a `BTreeMap`.
+//! The store against a naive map: random writes, late writes, updates, deletes, drops, flushes
+//! and restarts over all kinds of values. The oracle is a `BTreeMap`.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ mod support;
 
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Config, Engine};
-use foliot_model::TimeRange;
+use foliot_model::{Matcher, Selector, Test, TimeRange};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,10 +26,27 @@ type Oracle = BTreeMap<(u32, String, String), BTreeMap<i64, Owned>>;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Write { namespace: u32, lines: Vec<Line> },
+    Write {
+        namespace: u32,
+        lines: Vec<Line>,
+    },
     Flush,
+    Delete {
+        measurement: &'static str,
+        host: Option<u8>,
+        field: Option<&'static str>,
+        from: i64,
+        to: i64,
+    },
+    Drop {
+        measurement: &'static str,
+        host: u8,
+    },
     Reopen,
-    Check { from: i64, to: i64 },
+    Check {
+        from: i64,
+        to: i64,
+    },
 }
 
 fn value() -> impl Strategy<Value = Owned> {
@@ -84,11 +101,76 @@ fn stretch() -> impl Strategy<Value = Vec<Line>> {
     })
 }
 
+fn measurement() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("m"), Just("n")]
+}
+
+/// A delete: of one sample, of a stretch, of all time; of a host or all, of a field or all.
+fn deletion() -> impl Strategy<Value = Step> {
+    let range = prop_oneof![
+        time().prop_map(|time| (time, time)),
+        (time(), 0i64..4000).prop_map(|(from, len)| (from, from.saturating_add(len * SECOND))),
+        Just((i64::MIN, i64::MAX)),
+    ];
+    let field = prop::option::of(prop::sample::select(vec!["a", "b", "c", "d"]));
+    (measurement(), prop::option::of(0u8..6), field, range).prop_map(
+        |(measurement, host, field, (from, to))| Step::Delete {
+            measurement,
+            host,
+            field,
+            from,
+            to,
+        },
+    )
+}
+
+fn narrow(measurement: &str, host: Option<u8>, field: Option<&str>) -> Selector {
+    let mut selector = selector(0, measurement);
+    if let Some(host) = host {
+        selector.matchers.push(Matcher {
+            name: "host".to_owned(),
+            test: Test::equal(format!("h{host}")),
+            negated: false,
+            accepts_absent: false,
+        });
+    }
+    if let (Some(name), Some(field)) = (selector.names.first_mut(), field) {
+        name.field = Test::equal(field);
+    }
+    selector
+}
+
+/// Takes samples out of the oracle, and tells of how many series and how many.
+fn forget(
+    oracle: &mut Oracle,
+    selector: (&str, Option<u8>, Option<&str>),
+    range: TimeRange,
+) -> (u64, u64) {
+    let (measurement, host, field) = selector;
+    let (mut series, mut samples) = (0, 0);
+    for ((namespace, key, of_field), held) in oracle.iter_mut() {
+        let is_meant = *namespace == 0
+            && key.starts_with(&format!("{measurement} "))
+            && host.is_none_or(|host| key.ends_with(&format!("host=h{host}")))
+            && field.is_none_or(|field| field == of_field);
+        if is_meant {
+            let before = held.len();
+            held.retain(|time_ns, _| !range.contains(*time_ns));
+            series += u64::from(held.len() < before);
+            samples += (before - held.len()) as u64;
+        }
+    }
+    (series, samples)
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let lines = prop_oneof![3 => prop::collection::vec(line(), 1..40), 2 => stretch()];
     prop_oneof![
         8 => (0u32..2, lines).prop_map(|(namespace, lines)| Step::Write { namespace, lines }),
         1 => Just(Step::Flush),
+        2 => deletion(),
+        1 => (measurement(), 0u8..6)
+            .prop_map(|(measurement, host)| Step::Drop { measurement, host }),
         1 => Just(Step::Reopen),
         1 => (time(), time()).prop_map(|(from, to)| Step::Check { from, to }),
     ]
@@ -128,10 +210,11 @@ fn check(engine: &Engine, oracle: &Oracle, range: TimeRange) {
                     .map(|(time, value)| (*time, value.clone()))
                     .collect();
                 assert_eq!(read(&snapshot, sid, range), expected, "{series:?}");
-                let last = snapshot.last(sid).unwrap().unwrap();
-                let (time, value) = last.iter().next().unwrap();
-                let (last_time, last_value) = oracle[&series].last_key_value().unwrap();
-                assert_eq!((time, Owned::of(value)), (*last_time, last_value.clone()));
+                let last = snapshot.last(sid).unwrap();
+                let last = last.as_ref().and_then(|last| last.iter().next());
+                let last = last.map(|(time, value)| (time, Owned::of(value)));
+                let expected = oracle[&series].last_key_value();
+                assert_eq!(last, expected.map(|(time, value)| (*time, value.clone())));
                 found += 1;
             }
         }
@@ -156,6 +239,32 @@ proptest! {
                     note(&mut oracle, namespace, &lines);
                 }
                 Step::Flush => engine.flush().unwrap(),
+                Step::Delete { measurement, host, field, from, to } => {
+                    let range = TimeRange::new(from, to);
+                    let selector = narrow(measurement, host, field);
+                    let preview = engine.preview_delete(&selector, range).unwrap();
+                    let (deleted, commit) = engine.delete(&selector, range).unwrap();
+                    prop_assert_eq!(preview, deleted);
+                    engine.wait(commit, Ack::Os).unwrap();
+                    let counted = forget(&mut oracle, (measurement, host, field), range);
+                    prop_assert_eq!((deleted.series, deleted.samples), counted);
+                    prop_assert_eq!(deleted.bytes > 0, deleted.samples > 0);
+                    check(&engine, &oracle, TimeRange::ALL);
+                }
+                Step::Drop { measurement, host } => {
+                    let selector = narrow(measurement, Some(host), None);
+                    let all = TimeRange::ALL;
+                    let before = engine.snapshot().select(&selector, all).unwrap();
+                    engine.drop_series(&selector).unwrap();
+                    let end = format!("host=h{host}");
+                    oracle.retain(|(namespace, key, _), _| {
+                        *namespace != 0 || !key.starts_with(measurement) || !key.ends_with(&end)
+                    });
+                    prop_assert_eq!(engine.snapshot().select(&selector, all).unwrap(), vec![]);
+                    let is_empty = |&sid| read(&engine.snapshot(), sid, all).is_empty();
+                    prop_assert!(before.iter().all(is_empty));
+                    check(&engine, &oracle, TimeRange::ALL);
+                }
                 Step::Reopen => {
                     engine.close().unwrap();
                     drop(engine);

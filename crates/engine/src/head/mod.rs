@@ -4,12 +4,16 @@
 //! the page's own. A writer keeps the lock while rows stay in one page, which they do for about a
 //! hundred lines when series report in the order in which they were created.
 
+pub(crate) mod cut;
 pub(crate) mod page;
 pub(crate) mod slab;
 pub(crate) mod stream;
 
 use crate::block::Builder;
+use crate::error::Error;
 use crate::limits::PAGE_SERIES;
+use cut::Cutter;
+use foliot_index::SidSet;
 use page::{PageData, SeriesCopy};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::HashMap;
@@ -104,6 +108,21 @@ impl Head {
         true
     }
 
+    /// Takes away what series hold in `range`.
+    pub(crate) fn cut(&self, sids: &SidSet, range: TimeRange) -> Result<(), Error> {
+        let mut cutter = Cutter::default();
+        for number in pages_of(sids) {
+            let Some(page) = self.page(number) else { continue };
+            let mut page = page.lock();
+            let bytes_before = page.bytes() as u64;
+            cut_page(&mut cutter, &mut page, number, sids, range)?;
+            // Wrapping: what is left may be smaller or, newly sealed, larger.
+            self.bytes
+                .fetch_add((page.bytes() as u64).wrapping_sub(bytes_before), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     /// Copies out what the series holds in `range`.
     pub(crate) fn copy(&self, sid: u32, range: TimeRange, out: &mut SeriesCopy) {
         if let Some(page) = self.page(page_of(sid)) {
@@ -115,6 +134,31 @@ impl Head {
     pub(crate) fn last_number(&self, sid: u32) -> Option<Decoded> {
         self.page(page_of(sid))?.lock().last_number(local_of(sid))
     }
+}
+
+/// Numbers of the pages that a set has series in, ascending.
+pub(crate) fn pages_of(sids: &SidSet) -> impl Iterator<Item = u32> {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let first = sids.within(next?, u32::MAX).next()?;
+        let number = page_of(first);
+        next = (number + 1).checked_mul(PAGE_SERIES as u32);
+        Some(number)
+    })
+}
+
+fn cut_page(
+    cutter: &mut Cutter,
+    page: &mut PageData,
+    number: u32,
+    sids: &SidSet,
+    range: TimeRange,
+) -> Result<(), Error> {
+    let first = number * PAGE_SERIES as u32;
+    for sid in sids.within(first, first + (PAGE_SERIES as u32 - 1)) {
+        cutter.cut(page, local_of(sid), range)?;
+    }
+    Ok(())
 }
 
 struct Open<'h> {
@@ -188,6 +232,21 @@ impl Frozen {
     /// What a page left here, oldest first.
     pub(crate) fn page(&self, number: u32) -> Vec<Arc<PageData>> {
         self.pages.read().get(&number).cloned().unwrap_or_default()
+    }
+
+    /// Takes away what series hold in `range`. Readers that have a page keep it as it was.
+    pub(crate) fn cut(&self, sids: &SidSet, range: TimeRange) -> Result<(), Error> {
+        let mut cutter = Cutter::default();
+        for number in pages_of(sids) {
+            let mut pages = self.page(number);
+            for page in &mut pages {
+                cut_page(&mut cutter, Arc::make_mut(page), number, sids, range)?;
+            }
+            if let Some(held) = self.pages.write().get_mut(&number) {
+                *held = pages;
+            }
+        }
+        Ok(())
     }
 
     /// Numbers of all pages here, ascending.

@@ -9,6 +9,7 @@ use super::slab::{self, Handle, Slab};
 use super::stream::{self, Decoded, KindScale, Tail};
 use crate::block::{Block, Builder};
 use crate::columns::Columns;
+use crate::error::Error;
 use crate::limits::{BLOCK_SAMPLES_MAX, PAGE_SERIES};
 use foliot_model::TimeRange;
 use std::sync::Arc;
@@ -82,16 +83,19 @@ struct Late {
     before: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sealed {
     block: Arc<Block>,
     before: u32,
 }
 
+/// What deletes leave of a block: one or none.
+type CutBlock<'c> = dyn FnMut(&Arc<Block>) -> Result<Vec<Block>, Error> + 'c;
+
 type Chain = Option<Box<[u32; PAGE_SERIES]>>;
 
 /// What a page holds: the part that a flush takes away whole.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PageData {
     states: Box<[State; PAGE_SERIES]>,
     slab: Slab,
@@ -120,6 +124,18 @@ fn link(chain: &mut Chain, local: usize, entry: usize) -> u32 {
 
 fn chain_head(chain: &Chain, local: usize) -> u32 {
     chain.as_ref().and_then(|heads| heads.get(local)).copied().unwrap_or(0)
+}
+
+/// Chains the entries `kept`, newest first, and no others; `set` tells an entry, counted from 0,
+/// which one is before it.
+fn relink(chain: &mut Chain, local: usize, kept: &[u32], set: &mut dyn FnMut(usize, u32)) {
+    let before = kept.iter().skip(1).copied().chain([0]);
+    for (&entry, before) in kept.iter().zip(before) {
+        set(entry as usize - 1, before);
+    }
+    if let Some(head) = chain.as_mut().and_then(|heads| heads.get_mut(local)) {
+        *head = kept.first().copied().unwrap_or(0);
+    }
 }
 
 /// What one series holds in a page, copied out so that decoding needs no lock.
@@ -244,7 +260,11 @@ impl PageData {
         state.reset_stream();
         state.flags |= HAS_SEALED;
         builder.decode_stream();
-        for block in builder.blocks() {
+        self.push_sealed(local, builder.blocks());
+    }
+
+    fn push_sealed(&mut self, local: usize, blocks: Vec<Block>) {
+        for block in blocks {
             self.sealed_bytes += block.memory_bytes();
             let before = link(&mut self.sealed_last, local, self.sealed.len() + 1);
             self.sealed.push(Sealed { block: Arc::new(block), before });
@@ -315,6 +335,79 @@ impl PageData {
             kind_scale: state.kind_scale,
             bits: state.bits,
         })
+    }
+
+    /// The last sample, if it lies in `range`, is not known from the state any more.
+    pub(crate) fn doubt_last(&mut self, local: usize, range: TimeRange) {
+        if let Some(state) = self.states.get_mut(local)
+            && range.contains(state.last_ns)
+        {
+            state.flags |= LAST_UPDATED;
+        }
+    }
+
+    /// Copies out the open stream of a series.
+    pub(crate) fn copy_stream(&self, local: usize, out: &mut Vec<u8>) {
+        if let Some(state) = self.states.get(local).filter(|state| state.count > 0) {
+            self.slab.copy_chain(state.chunk, state.used, out);
+        }
+    }
+
+    /// Puts sealed blocks in the place of the open stream.
+    pub(crate) fn replace_stream(&mut self, local: usize, blocks: Vec<Block>) {
+        let Some(state) = self.states.get_mut(local) else { return };
+        self.slab.free_chain(state.chunk);
+        state.reset_stream();
+        state.flags |= HAS_SEALED;
+        self.push_sealed(local, blocks);
+    }
+
+    /// Puts in the place of each sealed block of a series in `range` what `cut` leaves of it.
+    pub(crate) fn cut_sealed(
+        &mut self,
+        local: usize,
+        range: TimeRange,
+        cut: &mut CutBlock<'_>,
+    ) -> Result<(), Error> {
+        let mut kept = Vec::new();
+        let mut at = chain_head(&self.sealed_last, local);
+        while let Some(sealed) = (at as usize).checked_sub(1).and_then(|i| self.sealed.get_mut(i)) {
+            let entry = std::mem::replace(&mut at, sealed.before);
+            if !sealed.block.range.overlaps(&range) {
+                kept.push(entry);
+                continue;
+            }
+            // Fewer samples of one window are one block, or none.
+            if let Some(left) = cut(&sealed.block)?.pop() {
+                self.sealed_bytes =
+                    self.sealed_bytes + left.memory_bytes() - sealed.block.memory_bytes();
+                sealed.block = Arc::new(left);
+                kept.push(entry);
+            }
+        }
+        relink(&mut self.sealed_last, local, &kept, &mut |entry, before| {
+            if let Some(sealed) = self.sealed.get_mut(entry) {
+                sealed.before = before;
+            }
+        });
+        Ok(())
+    }
+
+    /// Takes the late samples of a series in `range` away.
+    pub(crate) fn cut_late(&mut self, local: usize, range: TimeRange) {
+        let mut kept = Vec::new();
+        let mut at = chain_head(&self.late_last, local);
+        while let Some(late) = (at as usize).checked_sub(1).and_then(|index| self.late.get(index)) {
+            if !range.contains(late.sample.time_ns) {
+                kept.push(at);
+            }
+            at = late.before;
+        }
+        relink(&mut self.late_last, local, &kept, &mut |entry, before| {
+            if let Some(late) = self.late.get_mut(entry) {
+                late.before = before;
+            }
+        });
     }
 
     /// Bytes of the fixed part of a page.

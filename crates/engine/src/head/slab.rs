@@ -21,7 +21,7 @@ const LINK_LEN: usize = 4;
 const CLASSES: usize = 4;
 
 /// The chunks of one page.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Slab {
     segments: Vec<Box<[u8]>>,
     /// Units handed out of the last segment.

@@ -41,6 +41,13 @@ pub(crate) struct BlockPlace {
     pub(crate) summary: Summary,
 }
 
+impl BlockPlace {
+    /// Encoded bytes of times and values. Blocks may share their times.
+    pub(crate) fn bytes_len(&self) -> u64 {
+        u64::from(self.times.1) + u64::from(self.values.1)
+    }
+}
+
 impl Part {
     /// Opens a part and checks what it says of itself.
     pub(crate) fn open(

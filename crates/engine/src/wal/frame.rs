@@ -28,6 +28,8 @@ pub(crate) enum FrameKind {
     Register = 2,
     /// One change of the catalog.
     Catalog = 3,
+    /// One delete, see `tombstones.rs`.
+    Delete = 4,
 }
 
 impl FrameKind {
@@ -36,6 +38,7 @@ impl FrameKind {
             1 => Some(Self::Rows),
             2 => Some(Self::Register),
             3 => Some(Self::Catalog),
+            4 => Some(Self::Delete),
             _ => None,
         }
     }

@@ -1,0 +1,236 @@
+//! Deletes, on one screen.
+//!
+//! 1. *select and count*: which series have samples in the range, from a snapshot. A preview ends
+//!    here.
+//! 2. *append*: with every write held off for an instant, one frame says what is deleted.
+//! 3. *apply*: the head forgets the samples; a tombstone masks them in parts. When series are
+//!    dropped the registry forgets them, and later rows of their names make new ones.
+//! 4. *publish*: the view with the tombstone.
+//!
+//! What parts hold goes when they are merged next, at the latest after `delete.deadline`.
+
+use crate::config::{Ack, Commit};
+use crate::error::Error;
+use crate::limits::CUT_LIVE_SERIES_MAX;
+use crate::manifest::Manifest;
+use crate::snapshot::Snapshot;
+use crate::store::{Engine, Files, Store};
+use crate::tombstones::Tombstone;
+use crate::view::View;
+use crate::wal::frame::FrameKind;
+use foliot_index::SidSet;
+use foliot_model::{NamespaceId, Selector, Test, TimeRange};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What a delete takes away, or would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Series that lose samples, or that are dropped.
+    pub series: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Bytes that these samples take in memory and in parts, estimated by shares of blocks.
+    pub bytes: u64,
+}
+
+impl Engine {
+    /// What [`Engine::delete`] would take away.
+    ///
+    /// # Errors
+    /// As for [`Engine::delete`].
+    pub fn preview_delete(&self, selector: &Selector, range: TimeRange) -> Result<Deleted, Error> {
+        check(selector)?;
+        count(&self.snapshot(), selector, range).map(|(deleted, _)| deleted)
+    }
+
+    /// Deletes the samples of the selected series in `range`: no reader finds them any more when
+    /// this returns. The delete is safe when the commit reaches the level asked of
+    /// [`Engine::wait`].
+    ///
+    /// Waits for a flush in progress. Series stay registered; see [`Engine::drop_series`].
+    ///
+    /// # Errors
+    /// When the selector selects everything, a part cannot be read, or the wal refuses.
+    pub fn delete(
+        &self,
+        selector: &Selector,
+        range: TimeRange,
+    ) -> Result<(Deleted, Commit), Error> {
+        check(selector)?;
+        let (deleted, sids) = count(&self.snapshot(), selector, range)?;
+        let commit = self.store().delete(selector.namespace, sids, range, false)?;
+        self.store().count_deleted(&deleted);
+        Ok((deleted, commit))
+    }
+
+    /// Drops the selected series with all their samples: no reader finds them any more, and rows
+    /// of their names make new series from now on.
+    ///
+    /// # Errors
+    /// As for [`Engine::delete`].
+    pub fn drop_series(&self, selector: &Selector) -> Result<(Deleted, Commit), Error> {
+        check(selector)?;
+        self.drop_selected(selector)
+    }
+
+    fn drop_selected(&self, selector: &Selector) -> Result<(Deleted, Commit), Error> {
+        let (mut deleted, _) = count(&self.snapshot(), selector, TimeRange::ALL)?;
+        let sids = self.snapshot().select(selector, TimeRange::ALL)?;
+        deleted.series = sids.len() as u64;
+        let sids = sids.into_iter().collect();
+        let commit = self.store().delete(selector.namespace, sids, TimeRange::ALL, true)?;
+        self.store().count_deleted(&deleted);
+        Ok((deleted, commit))
+    }
+
+    /// Drops all series of a namespace and the namespace itself; the first one stays, empty. Its
+    /// number is not given out again, and its parts are removed before this returns.
+    ///
+    /// # Errors
+    /// When a part cannot be read or removed, or the wal refuses.
+    pub fn drop_namespace(&self, id: NamespaceId) -> Result<Deleted, Error> {
+        let all = Selector {
+            namespace: id,
+            names: Vec::new(),
+            matchers: Vec::new(),
+            exact_labels: None,
+            only: None,
+        };
+        let (deleted, commit) = self.drop_selected(&all)?;
+        let commit = self.forget_namespace(id)?.max(commit);
+        self.wait(commit, Ack::Durable)?;
+        self.store().drop_parts_of(id)?;
+        Ok(deleted)
+    }
+}
+
+/// Refuses a selector that selects everything.
+fn check(selector: &Selector) -> Result<(), Error> {
+    let is_any = |test: &Test| matches!(test, Test::Any);
+    let names_all = selector.names.is_empty()
+        || selector.names.iter().any(|name| is_any(&name.measurement) && is_any(&name.field));
+    let labels_all = selector
+        .matchers
+        .iter()
+        .all(|matcher| is_any(&matcher.test) && !matcher.negated && matcher.accepts_absent);
+    let is_all =
+        names_all && labels_all && selector.exact_labels.is_none() && selector.only.is_none();
+    match is_all {
+        false => Ok(()),
+        true => Err(Error::Invalid(
+            "a delete needs a filter: name a measurement, a field or a label".to_owned(),
+        )),
+    }
+}
+
+/// Counts what the selected series hold in `range`, and finds those that hold anything.
+fn count(
+    snapshot: &Snapshot,
+    selector: &Selector,
+    range: TimeRange,
+) -> Result<(Deleted, SidSet), Error> {
+    let mut deleted = Deleted::default();
+    let mut holding = Vec::new();
+    let mut scan = None;
+    for sid in snapshot.select(selector, range)? {
+        let scan = match &mut scan {
+            Some(scan) => {
+                snapshot.scan_into(sid, scan)?;
+                scan
+            }
+            None => scan.insert(snapshot.scan(sid, range)?),
+        };
+        let (samples, bytes) = scan.tally()?;
+        if samples > 0 {
+            holding.push(sid);
+            deleted.series += 1;
+            deleted.samples += samples;
+            deleted.bytes += bytes;
+        }
+    }
+    Ok((deleted, holding.into_iter().collect()))
+}
+
+impl Store {
+    fn count_deleted(&self, deleted: &Deleted) {
+        self.counters.deletes.fetch_add(1, Ordering::Relaxed);
+        self.counters.samples_deleted.fetch_add(deleted.samples, Ordering::Relaxed);
+    }
+
+    /// Deletes what series hold in `range`.
+    fn delete(
+        &self,
+        namespace: NamespaceId,
+        sids: SidSet,
+        range: TimeRange,
+        is_drop: bool,
+    ) -> Result<Commit, Error> {
+        if sids.is_empty() || range.is_empty() {
+            return Ok(Commit { lsn: 0 });
+        }
+        // No file is begun meanwhile: those to come have higher numbers, and are written without
+        // what is deleted.
+        let _files = self.files.lock();
+        let before = self.next_file.load(Ordering::Relaxed);
+        let deleted_at_ns = self.disk.now_ns();
+        let tombstone = Tombstone { namespace, before, range, is_drop, deleted_at_ns, sids };
+        let mut frame = Vec::new();
+        tombstone.encode(&mut frame);
+        let view = self.view.read().clone();
+        let commit = {
+            let _gate = self.gate.write();
+            let commit = self.wal.append(FrameKind::Delete, &frame)?;
+            if tombstone.sids.len() <= CUT_LIVE_SERIES_MAX {
+                self.head.cut(&tombstone.sids, range)?;
+            } else {
+                // Moving pages is quick; they are cut when writes go on.
+                for number in crate::head::pages_of(&tombstone.sids) {
+                    self.head.freeze(number, &view.frozen);
+                }
+            }
+            if is_drop {
+                self.registry.forget(&tombstone.sids);
+            }
+            commit
+        };
+        view.frozen.cut(&tombstone.sids, range)?;
+        let tombstones = Arc::new(view.tombstones.with(Arc::new(tombstone), commit.lsn));
+        *self.view.write() = Arc::new(View { tombstones, ..View::clone(&view) });
+        Ok(commit)
+    }
+
+    /// Removes all parts of a namespace.
+    fn drop_parts_of(&self, namespace: NamespaceId) -> Result<(), Error> {
+        let mut files = self.files.lock();
+        let parts = files.manifest.parts.iter();
+        let gone: Vec<u64> =
+            parts.filter(|part| part.namespace == namespace).map(|part| part.number).collect();
+        self.drop_parts(&mut files, &gone)
+    }
+
+    /// Takes parts off the manifest and the view, and removes their files. What they hold must be
+    /// invisible already.
+    pub(crate) fn drop_parts(&self, files: &mut Files, gone: &[u64]) -> Result<(), Error> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        // What goes from the disk must not come back from parts when a power cut takes the delete.
+        let lsn = self.view.read().tombstones.lsn();
+        self.wal.wait(Commit { lsn }, Ack::Durable)?;
+        let mut manifest = Manifest::clone(&files.manifest);
+        manifest.parts.retain(|part| !gone.contains(&part.number));
+        manifest.next_file = self.next_file.load(Ordering::Relaxed);
+        manifest.write(&*self.disk, &self.dir)?;
+        files.manifest = manifest;
+        let mut view = View::clone(&self.view.read().clone());
+        view.parts.retain(|part| !gone.contains(&part.entry.number));
+        view.tombstones = view.tombstones.still_masking(&view.parts);
+        *self.view.write() = Arc::new(view);
+        for &number in gone {
+            let path = crate::filenames::part(&self.dir, number);
+            self.disk.remove(&path).map_err(Error::io("remove", &path))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! Cutting: taking deleted samples out of a page.
+//!
+//! What a series loses is only unlinked; the page gives the memory back when it is flushed. Where a
+//! block or the open stream loses some of its samples, the others become a new sealed block. The
+//! time of the last sample stays what later ones are measured against: whatever comes before it is
+//! late, as if nothing had been deleted, so that order and ranks stay true.
+
+use super::page::PageData;
+use crate::block::{Block, Builder, Decoder};
+use crate::error::Error;
+use foliot_model::{Samples, TimeRange};
+use std::sync::Arc;
+
+/// Cuts pages. Its memory is reused from series to series.
+#[derive(Default)]
+pub(crate) struct Cutter {
+    builder: Builder,
+    decoder: Decoder,
+    samples: Samples,
+}
+
+impl Cutter {
+    /// Takes away the samples of a series in `range`.
+    pub(crate) fn cut(
+        &mut self,
+        page: &mut PageData,
+        local: usize,
+        range: TimeRange,
+    ) -> Result<(), Error> {
+        page.doubt_last(local, range);
+        if !page.has(local) {
+            return Ok(());
+        }
+        page.cut_sealed(local, range, &mut |block| self.cut_block(block, range))?;
+        page.cut_late(local, range);
+        self.builder.clear();
+        self.builder.stream.clear();
+        page.copy_stream(local, &mut self.builder.stream);
+        self.builder.decode_stream();
+        if self.builder.columns.times_ns.iter().any(|&time_ns| range.contains(time_ns)) {
+            self.builder.columns.retain(|time_ns| !range.contains(time_ns));
+            page.replace_stream(local, self.builder.blocks());
+        }
+        Ok(())
+    }
+
+    /// What is left of a block.
+    fn cut_block(&mut self, block: &Arc<Block>, range: TimeRange) -> Result<Vec<Block>, Error> {
+        self.samples.clear();
+        let count = block.count as usize;
+        self.decoder
+            .decode(block.times(), block.values(), count, TimeRange::ALL, &mut self.samples)
+            .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))?;
+        self.builder.clear();
+        self.builder.columns.extend(&self.samples);
+        self.builder.columns.retain(|time_ns| !range.contains(time_ns));
+        Ok(self.builder.blocks())
+    }
+}
