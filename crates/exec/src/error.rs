@@ -18,6 +18,13 @@ pub enum Error {
         /// `limits.query_samples`.
         limit: u64,
     },
+    /// The query reads more sources than it may.
+    Sources {
+        /// `limits.query_sources`.
+        limit: u64,
+        /// How many it would read.
+        wanted: u64,
+    },
     /// The query took longer than it may.
     Deadline {
         /// `limits.query_seconds`.
@@ -43,6 +50,11 @@ impl fmt::Display for Error {
                 f,
                 "the query reads more than {limit} samples: ask for fewer series or a shorter \
                  time, or raise limits.query_samples"
+            ),
+            Self::Sources { limit, wanted } => write!(
+                f,
+                "the query reads {wanted} sources and may read {limit}: ask for fewer, or raise \
+                 limits.query_sources"
             ),
             Self::Deadline { limit } => write!(
                 f,

@@ -41,6 +41,7 @@ mod list;
 mod merge;
 mod number;
 mod rate;
+mod rows;
 mod run;
 mod set;
 mod slots;
@@ -56,8 +57,8 @@ pub use list::ListedItem;
 pub use run::Ran;
 
 use foliot_engine::Snapshot;
-use foliot_model::Frame;
-use foliot_plan::{Listing, Series};
+use foliot_model::{Frame, Table};
+use foliot_plan::{Listing, Series, rows::Select};
 use source::Source;
 use std::ops::ControlFlow;
 
@@ -88,6 +89,19 @@ pub fn run(
 ) -> Result<Ran, Error> {
     let source = Source::Snapshot(query.snapshot);
     run::run_over(source, questions, query.limits, &query.cancel, on_frame)
+}
+
+/// Answers a selection, table by table and row by row in the order the plan asks for. `on_table` is
+/// called on the caller's thread and says whether it wants more; while it blocks, the query waits.
+///
+/// # Errors
+/// As [`run`].
+pub fn select(
+    query: &Query<'_>,
+    plan: &Select,
+    on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
+) -> Result<Ran, Error> {
+    rows::select(query, plan, on_table)
 }
 
 /// Lists names, or series, in byte order.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const NAMES_MAX: usize = 1 << 16;
 
 /// What a kept name weighs, by estimate: ten labels.
-const NAME_BYTES: usize = 480;
+pub(crate) const NAME_BYTES: usize = 480;
 
 /// The series that one operator of a plan yields.
 #[derive(Debug)]

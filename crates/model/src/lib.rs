@@ -15,6 +15,7 @@ mod labels;
 mod matcher;
 mod samples;
 mod selector;
+mod table;
 mod time;
 mod value;
 
@@ -25,6 +26,7 @@ pub use labels::{Label, Labels};
 pub use matcher::{Matcher, MatcherError, Test};
 pub use samples::{Bytes, Samples, Values};
 pub use selector::{Name, Selector};
+pub use table::{Item, Table, TableHead, TableShape};
 pub use time::{NANOS_PER_MILLI, NANOS_PER_SECOND, TimeRange};
 pub use value::{Cell, Kind, NULL_FLOAT_BITS, RAW_SCALE, SCALE_MAX, Value, is_null_float};
 

@@ -9,14 +9,13 @@
 mod catalog;
 mod change;
 mod fold;
-mod rows;
+pub mod rows;
 mod series;
 mod window;
 
 pub use catalog::{Listing, What};
 pub use change::Change;
 pub use fold::{Fold, Quantile};
-pub use rows::{Bridge, Rows};
 pub use series::{Aggregate, Arithmetic, Gap, Grouping, Pick, Rate, Reset, Series};
 pub use window::{Calendar, Edges, Fill, Stamp, Window, Windows};
 
@@ -26,7 +25,7 @@ pub enum Plan {
     /// Series algebra: OpenTSDB, InfluxQL windows, PromQL. One entry per question of the request.
     Series(Vec<Series>),
     /// Row algebra: InfluxQL selections, SQL.
-    Rows(Rows),
+    Rows(Box<rows::Select>),
     /// A listing of names: SHOW, suggest, lookup, labels.
     Catalog(Listing),
     /// Delete, create, drop.

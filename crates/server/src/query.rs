@@ -45,9 +45,10 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let status = match &error {
-            Error::Memory { .. } | Error::Samples { .. } | Error::Deadline { .. } => {
-                StatusCode::PAYLOAD_TOO_LARGE
-            }
+            Error::Memory { .. }
+            | Error::Samples { .. }
+            | Error::Sources { .. }
+            | Error::Deadline { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Error::Plan(_) => StatusCode::BAD_REQUEST,
             Error::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
             Error::Engine(_) => StatusCode::INTERNAL_SERVER_ERROR,

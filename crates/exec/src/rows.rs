@@ -1,0 +1,205 @@
+//! Carries out the row algebra: a chain of streams of rows per input, joined into tables.
+//!
+//! ```text
+//! select -> join -> [ limit -> fill -> stamp -> reduce -> merge -> scan or nested select ] -> table
+//! ```
+//!
+//! What operators do stands in [`foliot_plan::rows`]. Where a plan folds stored series by functions
+//! that need no order, `quick` folds runs of samples instead of rows.
+
+mod calculate;
+mod fill;
+mod forecast;
+mod grid;
+mod heap;
+mod integral;
+mod join;
+mod merge;
+mod reduce;
+mod reducers;
+mod row;
+mod scan;
+mod slice;
+mod smooth;
+mod sources;
+mod transform;
+
+use crate::limits::Meter;
+use crate::source::Source;
+use crate::{Error, Query, Ran};
+use foliot_model::{Item, Table, TableHead};
+use foliot_plan::rows::{Reducer, Rows, Select};
+use grid::Grid;
+use join::{Answered, Joined, Within};
+use row::{Head, Row, Stream, is_same};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Rows of one piece of a table, unless they are very wide.
+const TABLE_ROWS: usize = 1024;
+/// Items of one piece of a table.
+const TABLE_ITEMS: usize = 16 << 10;
+
+/// Receives tables; says whether it wants more.
+pub(crate) type OnTable<'a> = &'a mut dyn FnMut(Table) -> ControlFlow<()>;
+
+/// What streams of one query share.
+#[derive(Clone, Copy)]
+struct Context<'q> {
+    source: Source<'q>,
+    meter: &'q Meter,
+    /// Sources selected.
+    selected: &'q AtomicU64,
+}
+
+impl Context<'_> {
+    fn count(&self, sources: usize) {
+        self.selected.fetch_add(sources as u64, Ordering::Relaxed);
+    }
+}
+
+/// See [`crate::select`].
+pub(crate) fn select(
+    query: &Query<'_>,
+    plan: &Select,
+    on_table: OnTable<'_>,
+) -> Result<Ran, Error> {
+    let meter = Meter::new(query.limits, query.cancel.clone());
+    let selected = AtomicU64::new(0);
+    let source = Source::Snapshot(query.snapshot);
+    let mut ran = Ran::default();
+    let context = Context { source, meter: &meter, selected: &selected };
+    meter.check(0)?;
+    let mut rows = Joined::new(plan, context)?;
+    let columns: Arc<[Arc<str>]> = plan.columns.iter().map(|column| column.name.clone()).collect();
+    let mut pieces = Pieces { columns, open: None, ran: &mut ran };
+    let mut charge = meter.open();
+    while let Some(row) = rows.next()? {
+        if pieces.add(row, on_table).is_break() {
+            break;
+        }
+        if pieces.is_new() {
+            charge.resize(TABLE_ITEMS * size_of::<Item>())?;
+            meter.check(0)?;
+        }
+    }
+    // A break says that nobody reads any more, which is where this ends anyway.
+    let _ = pieces.finish(on_table);
+    drop(rows);
+    ran.series_selected = selected.load(Ordering::Relaxed);
+    ran.samples_scanned = meter.samples();
+    ran.memory_peak_bytes = meter.memory_peak_bytes();
+    Ok(ran)
+}
+
+/// Cuts rows into pieces of tables.
+struct Pieces<'a> {
+    columns: Arc<[Arc<str>]>,
+    open: Option<(Arc<Head>, Arc<TableHead>, Vec<Item>)>,
+    ran: &'a mut Ran,
+}
+
+impl Pieces<'_> {
+    fn add(&mut self, row: Answered, on_table: OnTable<'_>) -> ControlFlow<()> {
+        self.ran.samples_answered += 1;
+        let is_full = |items: &Vec<Item>| {
+            items.len() >= TABLE_ITEMS || items.len() >= TABLE_ROWS * self.columns.len()
+        };
+        let same = self.open.as_ref().is_some_and(|(head, ..)| is_same(head, &row.head));
+        if !same {
+            self.close(true, on_table)?;
+            let (name, labels) = (row.head.measurement.clone(), row.head.labels.clone());
+            let head = TableHead { name, labels, columns: self.columns.clone() };
+            self.open = Some((row.head, Arc::new(head), Vec::new()));
+            self.ran.series += 1;
+        } else if self.open.as_ref().is_some_and(|(_, _, items)| is_full(items)) {
+            self.close(false, on_table)?;
+        }
+        if let Some((_, _, items)) = &mut self.open {
+            items.extend(row.columns);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Whether a piece was just begun.
+    fn is_new(&self) -> bool {
+        self.open.as_ref().is_some_and(|(_, _, items)| items.len() <= self.columns.len())
+    }
+
+    fn close(&mut self, is_last: bool, on_table: OnTable<'_>) -> ControlFlow<()> {
+        let Some((_, head, items)) = &mut self.open else { return ControlFlow::Continue(()) };
+        let items = std::mem::take(items);
+        let head = head.clone();
+        on_table(Table { head, items, is_last })
+    }
+
+    fn finish(mut self, on_table: OnTable<'_>) -> ControlFlow<()> {
+        self.close(true, on_table)
+    }
+}
+
+/// Opens an operator.
+fn open<'q>(rows: &'q Rows, context: Context<'q>) -> Result<Box<dyn Stream + 'q>, Error> {
+    let meter = context.meter;
+    Ok(match rows {
+        Rows::Scan(scan) => Box::new(scan::Scanned::new(scan, context)),
+        Rows::Nested(nested) => Box::new(Within::new(nested, context)?),
+        Rows::Merge { inputs, layout } => {
+            let inputs: Result<Vec<_>, _> =
+                inputs.iter().map(|input| open(input, context)).collect();
+            Box::new(merge::Merge::new(inputs?, layout)?)
+        }
+        Rows::Reduce(reduce) => {
+            let input = open(&reduce.input, context)?;
+            match &reduce.function {
+                Reducer::Integral { unit_ns } => {
+                    Box::new(integral::Integral::new(input, *unit_ns, &reduce.layout)?)
+                }
+                function => Box::new(reduce::Reduced::new(input, function, &reduce.layout, meter)?),
+            }
+        }
+        Rows::Stamp { input, layout } => {
+            Box::new(fill::Stamped::new(open(input, context)?, Grid::new(layout)?))
+        }
+        Rows::Fill(plan) => {
+            let (input, grid) = (open(&plan.input, context)?, Grid::new(&plan.layout)?);
+            Box::new(fill::Filled::new(input, plan, grid, meter)?)
+        }
+        Rows::Transform { input, function, layout } => {
+            let input = open(input, context)?;
+            Box::new(transform::Transformed::new(input, function, layout, meter))
+        }
+        Rows::Limit { input, offset, limit } => Box::new(Limited {
+            input: open(input, context)?,
+            offset: *offset,
+            limit: *limit,
+            counted: None,
+        }),
+    })
+}
+
+/// Some rows of each head.
+struct Limited<'q> {
+    input: Box<dyn Stream + 'q>,
+    offset: u64,
+    limit: Option<u64>,
+    counted: Option<(Arc<Head>, u64)>,
+}
+
+impl Stream for Limited<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        loop {
+            let Some(row) = self.input.next()? else { return Ok(None) };
+            match &mut self.counted {
+                Some((head, count)) if is_same(head, &row.head) => *count += 1,
+                counted => *counted = Some((row.head.clone(), 1)),
+            }
+            let count = self.counted.as_ref().map_or(0, |(_, count)| *count);
+            let is_in = self.limit.is_none_or(|limit| count - self.offset.min(count) <= limit);
+            if count > self.offset && is_in {
+                return Ok(Some(row));
+            }
+        }
+    }
+}

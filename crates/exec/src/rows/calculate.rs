@@ -1,0 +1,268 @@
+//! Evaluates calculations over the slots of a row.
+
+use foliot_model::{Item, Kind};
+use foliot_plan::rows::{Calculate, Math, Operator};
+
+/// The value of `calculate`.
+pub(super) fn evaluate(calculate: &Calculate, time_ns: i64, slots: &[Item]) -> Item {
+    match calculate {
+        Calculate::Time => Item::Time(time_ns),
+        Calculate::Slot(index) => slots.get(*index).cloned().unwrap_or_default(),
+        Calculate::Constant(item) => item.clone(),
+        Calculate::Binary { operator, left, right } => {
+            let left = evaluate(left, time_ns, slots);
+            binary(*operator, left, evaluate(right, time_ns, slots))
+        }
+        Calculate::Passes { text, test, negated } => match evaluate(text, time_ns, slots) {
+            Item::String(text) => Item::Boolean(test.passes(&text) != *negated),
+            _ => Item::Boolean(false),
+        },
+        Calculate::Math { function, arguments } => {
+            let mut arguments = arguments.iter().map(|each| evaluate(each, time_ns, slots));
+            let first = arguments.next().unwrap_or_default();
+            math(*function, &first, &arguments.next().unwrap_or_default())
+        }
+    }
+}
+
+/// Whether a condition holds.
+pub(super) fn holds(condition: &Calculate, time_ns: i64, slots: &[Item]) -> bool {
+    evaluate(condition, time_ns, slots) == Item::Boolean(true)
+}
+
+/// `item` as a number of a kind, if it is a number; else as it is.
+pub(super) fn convert(item: Item, kind: Kind) -> Item {
+    match (kind, &item) {
+        (Kind::Float, Item::Integer(v)) => Item::Float(*v as f64),
+        (Kind::Float, Item::Unsigned(v)) => Item::Float(*v as f64),
+        (Kind::Integer, Item::Float(v)) => Item::Integer(*v as i64),
+        (Kind::Integer, Item::Unsigned(v)) => Item::Integer(*v as i64),
+        (Kind::Unsigned, Item::Float(v)) => Item::Unsigned(*v as u64),
+        (Kind::Unsigned, Item::Integer(v)) => Item::Unsigned(*v as u64),
+        _ => item,
+    }
+}
+
+/// The kind of an item; nothing of null and of times.
+pub(super) fn kind_of(item: &Item) -> Option<Kind> {
+    match item {
+        Item::Float(_) => Some(Kind::Float),
+        Item::Integer(_) => Some(Kind::Integer),
+        Item::Unsigned(_) => Some(Kind::Unsigned),
+        Item::Boolean(_) => Some(Kind::Boolean),
+        Item::String(_) => Some(Kind::String),
+        Item::Null | Item::Time(_) => None,
+    }
+}
+
+/// A number as a float.
+pub(super) fn to_f64(item: &Item) -> Option<f64> {
+    match *item {
+        Item::Float(v) => Some(v),
+        Item::Integer(v) => Some(v as f64),
+        Item::Unsigned(v) => Some(v as f64),
+        _ => None,
+    }
+}
+
+fn binary(operator: Operator, mut left: Item, mut right: Item) -> Item {
+    match (&left, &right) {
+        (Item::Null, Item::Boolean(_)) => left = Item::Boolean(false),
+        (Item::Boolean(_), Item::Null) => right = Item::Boolean(false),
+        _ => {}
+    }
+    let result = match (&left, &right) {
+        (Item::Boolean(a), Item::Boolean(b)) => booleans(operator, *a, *b),
+        (Item::Float(a), b) => to_f64(b).and_then(|b| floats(operator, *a, b)),
+        (a, Item::Float(b)) => to_f64(a).and_then(|a| floats(operator, a, *b)),
+        (Item::Integer(a), Item::Integer(b)) => integers(operator, *a, *b),
+        (Item::Integer(a), Item::Unsigned(b)) if *a < 0 => Some(match operator {
+            Operator::Less | Operator::LessOrEqual => Item::Boolean(true),
+            Operator::Greater | Operator::GreaterOrEqual => Item::Boolean(false),
+            _ => return unsigned(operator, *a as u64, *b).unwrap_or_default(),
+        }),
+        (Item::Unsigned(a), Item::Integer(b)) if *b < 0 => Some(match operator {
+            Operator::Less | Operator::LessOrEqual => Item::Boolean(false),
+            Operator::Greater | Operator::GreaterOrEqual => Item::Boolean(true),
+            _ => return unsigned(operator, *a, *b as u64).unwrap_or_default(),
+        }),
+        (Item::Integer(a), Item::Unsigned(b)) => unsigned(operator, *a as u64, *b),
+        (Item::Unsigned(a), Item::Integer(b)) => unsigned(operator, *a, *b as u64),
+        (Item::Unsigned(a), Item::Unsigned(b)) => unsigned(operator, *a, *b),
+        (Item::String(a), Item::String(b)) => match operator {
+            Operator::Equal => Some(Item::Boolean(a == b)),
+            Operator::NotEqual => Some(Item::Boolean(a != b)),
+            _ => None,
+        },
+        _ => None,
+    };
+    result.unwrap_or_else(|| match operator {
+        Operator::Equal | Operator::NotEqual | Operator::Less => Item::Boolean(false),
+        Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+            Item::Boolean(false)
+        }
+        // A boolean beside something else is false under these.
+        Operator::And | Operator::Or | Operator::BitAnd | Operator::BitOr | Operator::BitXor
+            if matches!(left, Item::Boolean(_)) =>
+        {
+            Item::Boolean(false)
+        }
+        _ => Item::Null,
+    })
+}
+
+fn booleans(operator: Operator, a: bool, b: bool) -> Option<Item> {
+    Some(Item::Boolean(match operator {
+        Operator::And | Operator::BitAnd => a && b,
+        Operator::Or | Operator::BitOr => a || b,
+        Operator::BitXor | Operator::NotEqual => a != b,
+        Operator::Equal => a == b,
+        _ => return None,
+    }))
+}
+
+fn compare<T: PartialOrd>(operator: Operator, a: &T, b: &T) -> Option<Item> {
+    Some(Item::Boolean(match operator {
+        Operator::Equal => a == b,
+        Operator::NotEqual => a != b,
+        Operator::Less => a < b,
+        Operator::LessOrEqual => a <= b,
+        Operator::Greater => a > b,
+        Operator::GreaterOrEqual => a >= b,
+        _ => return None,
+    }))
+}
+
+fn floats(operator: Operator, a: f64, b: f64) -> Option<Item> {
+    Some(Item::Float(match operator {
+        Operator::Add => a + b,
+        Operator::Subtract => a - b,
+        Operator::Multiply => a * b,
+        Operator::Divide | Operator::DivideWhole if b == 0.0 => 0.0,
+        Operator::Divide | Operator::DivideWhole => a / b,
+        Operator::Modulo => a % b,
+        _ => return compare(operator, &a, &b),
+    }))
+}
+
+fn integers(operator: Operator, a: i64, b: i64) -> Option<Item> {
+    Some(Item::Integer(match operator {
+        Operator::Add => a.wrapping_add(b),
+        Operator::Subtract => a.wrapping_sub(b),
+        Operator::Multiply => a.wrapping_mul(b),
+        Operator::Divide if b == 0 => return Some(Item::Float(0.0)),
+        Operator::Divide => return Some(Item::Float(a as f64 / b as f64)),
+        Operator::DivideWhole | Operator::Modulo if b == 0 => 0,
+        Operator::DivideWhole => a.wrapping_div(b),
+        Operator::Modulo => a.wrapping_rem(b),
+        Operator::BitAnd => a & b,
+        Operator::BitOr => a | b,
+        Operator::BitXor => a ^ b,
+        _ => return compare(operator, &a, &b),
+    }))
+}
+
+fn unsigned(operator: Operator, a: u64, b: u64) -> Option<Item> {
+    Some(Item::Unsigned(match operator {
+        Operator::Add => a.wrapping_add(b),
+        Operator::Subtract => a.wrapping_sub(b),
+        Operator::Multiply => a.wrapping_mul(b),
+        Operator::Divide | Operator::DivideWhole => a.checked_div(b).unwrap_or(0),
+        Operator::Modulo => a.checked_rem(b).unwrap_or(0),
+        Operator::BitAnd => a & b,
+        Operator::BitOr => a | b,
+        Operator::BitXor => a ^ b,
+        _ => return compare(operator, &a, &b),
+    }))
+}
+
+fn math(function: Math, first: &Item, second: &Item) -> Item {
+    match (function, first) {
+        (Math::Abs, Item::Integer(v)) => return Item::Integer(v.wrapping_abs()),
+        (Math::Floor | Math::Ceil | Math::Round, Item::Integer(_) | Item::Unsigned(_))
+        | (Math::Abs, Item::Unsigned(_)) => return first.clone(),
+        _ => {}
+    }
+    let Some(x) = to_f64(first) else { return Item::Null };
+    let with = |f: fn(f64, f64) -> f64| to_f64(second).map_or(Item::Null, |y| Item::Float(f(x, y)));
+    Item::Float(match function {
+        Math::Abs => x.abs(),
+        Math::Sin => x.sin(),
+        Math::Cos => x.cos(),
+        Math::Tan => x.tan(),
+        Math::Asin => x.asin(),
+        Math::Acos => x.acos(),
+        Math::Atan => x.atan(),
+        Math::Exp => x.exp(),
+        Math::Ln => x.ln(),
+        Math::Log2 => x.log2(),
+        Math::Log10 => x.log10(),
+        Math::Sqrt => x.sqrt(),
+        Math::Floor => x.floor(),
+        Math::Ceil => x.ceil(),
+        Math::Round => x.round(),
+        Math::Atan2 => return with(f64::atan2),
+        Math::Log => return with(|x, base| x.ln() / base.ln()),
+        Math::Pow => return with(f64::powf),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two(operator: Operator, left: Item, right: Item) -> Item {
+        binary(operator, left, right)
+    }
+
+    #[test]
+    fn integers_divide_into_floats_and_zero_divides_into_zero() {
+        use Item::{Float, Integer, Unsigned};
+        assert_eq!(two(Operator::Divide, Integer(7), Integer(2)), Float(3.5));
+        assert_eq!(two(Operator::Divide, Integer(7), Integer(0)), Float(0.0));
+        assert_eq!(two(Operator::DivideWhole, Integer(7), Integer(2)), Integer(3));
+        assert_eq!(two(Operator::Divide, Unsigned(7), Unsigned(2)), Unsigned(3));
+        assert_eq!(two(Operator::Divide, Float(7.0), Integer(0)), Float(0.0));
+        assert_eq!(two(Operator::Modulo, Integer(-7), Integer(2)), Integer(-1));
+        assert_eq!(two(Operator::Modulo, Integer(7), Integer(0)), Integer(0));
+        assert_eq!(two(Operator::Divide, Integer(i64::MIN), Integer(-1)), Float(2f64.powi(63)));
+        assert_eq!(two(Operator::DivideWhole, Integer(i64::MIN), Integer(-1)), Integer(i64::MIN));
+    }
+
+    #[test]
+    fn unlike_values_compare_as_false() {
+        let (text, number) = (Item::String("a".into()), Item::Integer(1));
+        assert_eq!(two(Operator::NotEqual, text.clone(), number.clone()), Item::Boolean(false));
+        assert_eq!(two(Operator::Add, text.clone(), number), Item::Null);
+        assert_eq!(two(Operator::Less, text.clone(), text), Item::Boolean(false));
+        let (null, no) = (Item::Null, Item::Boolean(false));
+        assert_eq!(two(Operator::NotEqual, null.clone(), Item::Boolean(true)), Item::Boolean(true));
+        assert_eq!(two(Operator::Equal, null.clone(), no), Item::Boolean(true));
+        assert_eq!(two(Operator::Equal, null.clone(), null), Item::Boolean(false));
+    }
+
+    #[test]
+    fn signed_meets_unsigned() {
+        let (minus, large) = (Item::Integer(-1), Item::Unsigned(u64::MAX));
+        assert_eq!(two(Operator::Less, minus.clone(), large.clone()), Item::Boolean(true));
+        assert_eq!(two(Operator::Greater, large.clone(), minus.clone()), Item::Boolean(true));
+        assert_eq!(two(Operator::Equal, minus, large), Item::Boolean(true));
+        assert_eq!(
+            two(Operator::Add, Item::Unsigned(u64::MAX), Item::Integer(1)),
+            Item::Unsigned(0)
+        );
+    }
+
+    #[test]
+    fn functions_of_numbers() {
+        let of = |function, item: Item| math(function, &item, &Item::Null);
+        assert_eq!(of(Math::Abs, Item::Integer(-3)), Item::Integer(3));
+        assert_eq!(of(Math::Round, Item::Float(-2.5)), Item::Float(-3.0));
+        assert_eq!(of(Math::Floor, Item::Integer(3)), Item::Integer(3));
+        assert_eq!(of(Math::Sqrt, Item::Integer(9)), Item::Float(3.0));
+        assert_eq!(of(Math::Sqrt, Item::String("9".into())), Item::Null);
+        let two = |function, x, y| math(function, &Item::Float(x), &Item::Integer(y));
+        assert_eq!(two(Math::Pow, 2.0, 10), Item::Float(1024.0));
+        assert_eq!(two(Math::Log, 8.0, 2), Item::Float(8f64.ln() / 2f64.ln()));
+    }
+}

@@ -1,0 +1,192 @@
+//! Rows for empty windows, and rows stamped with their windows.
+
+use super::calculate::{convert, to_f64};
+use super::grid::{Grid, TIME_MIN_NS};
+use super::row::{Head, Peeking, Row, Stream, is_same};
+use crate::Error;
+use crate::limits::Meter;
+use foliot_model::{Item, Kind};
+use foliot_plan::rows::{Fill, Filling};
+use std::sync::Arc;
+
+/// Rows stamped with the start of their window.
+pub(super) struct Stamped<'q> {
+    input: Box<dyn Stream + 'q>,
+    grid: Grid,
+}
+
+impl<'q> Stamped<'q> {
+    pub(super) fn new(input: Box<dyn Stream + 'q>, grid: Grid) -> Self {
+        Self { input, grid }
+    }
+}
+
+impl Stream for Stamped<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        let Some(mut row) = self.input.next()? else { return Ok(None) };
+        let start_ns = self.grid.window(row.time_ns).0;
+        // What has no start is stamped with the epoch.
+        row.time_ns = if start_ns == TIME_MIN_NS { 0 } else { start_ns };
+        Ok(Some(row))
+    }
+}
+
+/// A row for every window.
+pub(super) struct Filled<'q> {
+    input: Peeking<'q>,
+    plan: &'q Fill,
+    grid: Grid,
+    width_ns: i64,
+    start_ns: i64,
+    end_ns: i64,
+    /// The head being filled, and the window that comes next.
+    open: Option<(Arc<Head>, i64)>,
+    ahead_ns: i64,
+    previous: Option<(i64, Item)>,
+    meter: &'q Meter,
+}
+
+impl<'q> Filled<'q> {
+    pub(super) fn new(
+        input: Box<dyn Stream + 'q>,
+        plan: &'q Fill,
+        grid: Grid,
+        meter: &'q Meter,
+    ) -> Result<Self, Error> {
+        let range = plan.layout.range;
+        let (first_ns, last_ns) = match plan.layout.descending {
+            false => (range.start_ns, range.end_ns),
+            true => (range.end_ns, range.start_ns),
+        };
+        let Some(width_ns) = grid.width_ns() else {
+            return Err(Error::Plan("one window cannot be filled".into()));
+        };
+        Ok(Self {
+            input: Peeking::new(input),
+            plan,
+            start_ns: grid.window(first_ns).0,
+            end_ns: grid.window(last_ns).0,
+            width_ns,
+            grid,
+            open: None,
+            ahead_ns: 0,
+            previous: None,
+            meter,
+        })
+    }
+
+    fn begin(&mut self, head: Arc<Head>, time_ns: i64) {
+        let start_ns = match self.start_ns {
+            TIME_MIN_NS => self.grid.window(time_ns).0,
+            start_ns => start_ns,
+        };
+        if self.grid.has_zone() {
+            self.ahead_ns = self.grid.ahead_ns(start_ns);
+        }
+        self.open = Some((head, start_ns));
+        self.previous = None;
+    }
+
+    /// Whether the window that comes next is one to fill.
+    fn is_inside(&self, window_ns: i64) -> bool {
+        match self.plan.layout.descending {
+            false => window_ns <= self.end_ns,
+            true => window_ns >= self.end_ns && self.end_ns != TIME_MIN_NS,
+        }
+    }
+
+    fn filling(&mut self, head: &Arc<Head>, window_ns: i64) -> Result<Item, Error> {
+        Ok(match &self.plan.with {
+            Filling::Null => Item::Null,
+            Filling::Value(item) => convert(item.clone(), self.plan.kind),
+            Filling::Previous => {
+                self.previous.as_ref().map_or(Item::Null, |(_, value)| value.clone())
+            }
+            Filling::Linear => {
+                let Some((from_ns, from)) = self.previous.clone() else { return Ok(Item::Null) };
+                let width_ns = self.width_ns;
+                let next = self.input.peek()?.filter(|next| is_same(&next.head, head));
+                let Some(next) = next else { return Ok(Item::Null) };
+                let span = (next.time_ns / width_ns - from_ns / width_ns) as f64;
+                let part = (window_ns / width_ns - from_ns / width_ns) as f64;
+                line(&from, &next.value, part, span, self.plan.kind)
+            }
+        })
+    }
+
+    fn advance(&mut self, head: Arc<Head>, window_ns: i64) {
+        let mut next_ns = match self.plan.layout.descending {
+            false => window_ns.saturating_add(self.width_ns),
+            true => window_ns.saturating_sub(self.width_ns),
+        };
+        // The clock may have been shifted in between.
+        if self.grid.has_zone() {
+            let ahead_ns = self.grid.ahead_ns(next_ns.saturating_sub(1));
+            let shift_ns = self.ahead_ns - ahead_ns;
+            if shift_ns != 0 {
+                if shift_ns.abs() < self.width_ns {
+                    next_ns = next_ns.saturating_add(shift_ns);
+                }
+                self.ahead_ns = ahead_ns;
+            }
+        }
+        self.open = Some((head, next_ns));
+    }
+}
+
+/// The point on the line between two values that lies `part` of `span` away from the first.
+fn line(from: &Item, to: &Item, part: f64, span: f64, kind: Kind) -> Item {
+    match (kind, from, to) {
+        (Kind::Integer, Item::Integer(a), Item::Integer(b)) => {
+            let slope = b.wrapping_sub(*a) as f64 / span;
+            Item::Integer((slope * part + *a as f64) as i64)
+        }
+        (Kind::Unsigned, Item::Unsigned(a), Item::Unsigned(b)) => {
+            let slope = b.wrapping_sub(*a) as f64 / span;
+            Item::Unsigned((slope * part + *a as f64) as u64)
+        }
+        _ => match (to_f64(from), to_f64(to)) {
+            (Some(a), Some(b)) => Item::Float((b - a) / span * part + a),
+            _ => Item::Null,
+        },
+    }
+}
+
+impl Stream for Filled<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        let next = self.input.peek()?.map(|row| (row.head.clone(), row.time_ns));
+        if self.open.is_none() {
+            let Some((head, time_ns)) = next.clone() else { return Ok(None) };
+            self.begin(head, time_ns);
+        }
+        let Some((mut head, mut window_ns)) = self.open.clone() else { return Ok(None) };
+        let mut belongs = next.as_ref().is_some_and(|(found, _)| is_same(found, &head));
+        if !belongs && !self.is_inside(window_ns) {
+            let Some((new, time_ns)) = next.clone() else { return Ok(None) };
+            self.begin(new, time_ns);
+            let Some(open) = self.open.clone() else { return Ok(None) };
+            (head, window_ns) = open;
+            belongs = true;
+        }
+        let is_due = belongs
+            && next.is_some_and(|(_, time_ns)| match self.plan.layout.descending {
+                false => time_ns <= window_ns,
+                true => time_ns >= window_ns,
+            });
+        let row = match is_due {
+            true => {
+                let Some(row) = self.input.next()? else { return Ok(None) };
+                self.previous = (!row.value.is_null()).then(|| (row.time_ns, row.value.clone()));
+                row
+            }
+            false => {
+                self.meter.check(1)?;
+                let value = self.filling(&head, window_ns)?;
+                let carried = vec![Item::Null; self.plan.carried];
+                Row { head: head.clone(), time_ns: window_ns, value, carried }
+            }
+        };
+        self.advance(head, window_ns);
+        Ok(Some(row))
+    }
+}

@@ -1,0 +1,317 @@
+//! Forecasts by trend and season, fitted by the simplex method.
+//!
+//! The model is the damped multiplicative one of Holt and Winters. Its parameters (four weights, a
+//! level, a trend, the season) are those with the least squared error that J. A. Nelder and R. Mead,
+//! "A simplex method for function minimization", 1965, find from sixteen starting points.
+
+use crate::Error;
+use crate::limits::Meter;
+use foliot_plan::rows::Forecast;
+
+/// Where the search for the best parameters ends.
+const EPSILON: f64 = 1e-4;
+/// Starting points of each weight.
+const GUESSES: [f64; 2] = [0.3, 0.7];
+const STEPS_MAX: usize = 1000;
+
+/// The forecast, as times and values.
+pub(super) fn forecast(
+    plan: &Forecast,
+    points: &[(i64, f64)],
+    meter: &Meter,
+) -> Result<Vec<(i64, f64)>, Error> {
+    let season = usize::try_from(plan.season).unwrap_or(usize::MAX);
+    let is_seasonal = season >= 2;
+    let (Some(&(first_ns, first)), Some(&(last_ns, _))) = (points.first(), points.last()) else {
+        return Ok(Vec::new());
+    };
+    if points.len() < 2 || is_seasonal && points.len() < season || plan.count == 0 {
+        return Ok(Vec::new());
+    }
+    let round = |time_ns: i64| {
+        let up = i64::from(time_ns % plan.width_ns > plan.width_ns / 2);
+        (time_ns / plan.width_ns + up).saturating_mul(plan.width_ns)
+    };
+    let span = (round(last_ns) - round(first_ns)) / plan.width_ns;
+    if span <= 0 {
+        return Ok(Vec::new());
+    }
+    let count = usize::try_from(plan.count).unwrap_or(usize::MAX);
+    let steps = usize::try_from(span).unwrap_or(usize::MAX).saturating_add(1);
+    let mut charge = meter.open();
+    charge.resize(steps.saturating_add(count).saturating_mul(16))?;
+    let mut values = vec![first];
+    let mut time_ns = round(first_ns);
+    for &(at_ns, value) in points.get(1..).unwrap_or_default() {
+        let rounded = round(at_ns);
+        if rounded <= time_ns {
+            continue;
+        }
+        time_ns += plan.width_ns;
+        while rounded != time_ns {
+            values.push(f64::NAN);
+            time_ns += plan.width_ns;
+        }
+        values.push(value);
+    }
+    let mut model = Model { values, is_seasonal };
+    let start = model.start(season);
+    let best = model.fit(start, meter)?;
+    let forecast = model.run(count, best);
+    let skipped = if plan.with_fit { 0 } else { model.values.len() };
+    let origin_ns = if plan.with_fit { first_ns } else { last_ns + plan.width_ns };
+    let results = forecast.into_iter().skip(skipped).zip(0i64..);
+    let stamped = results.map(|(value, at)| (origin_ns + at * plan.width_ns, value));
+    Ok(stamped.filter(|(_, value)| !value.is_nan()).collect())
+}
+
+struct Model {
+    /// Values at equal distances; NaN where there is none.
+    values: Vec<f64>,
+    is_seasonal: bool,
+}
+
+impl Model {
+    fn value(&self, at: usize) -> f64 {
+        self.values.get(at).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Level, trend and season as a first glance has them, behind room for the weights.
+    fn start(&self, season: usize) -> Vec<f64> {
+        let mut start = vec![0.0; 4];
+        if !self.is_seasonal {
+            let (first, second) = (self.value(0), self.value(1));
+            let trend = if second.is_nan() { 0.0 } else { 0.5 * (second - first) };
+            start.extend([0.5 * first, trend]);
+            return start;
+        }
+        let (mut level, mut trend, length) = (0.0, 0.0, season as f64);
+        for at in 0..season {
+            let (value, next) = (self.value(at), self.value(season + at));
+            if !value.is_nan() {
+                level += (1.0 / length) * value;
+            }
+            if !value.is_nan() && !next.is_nan() {
+                trend += 1.0 / (length * length) * (next - value);
+            }
+        }
+        start.extend([level, trend]);
+        let share = |value: f64| if value.is_nan() { 0.0 } else { value / level };
+        start.extend((0..season).map(|at| share(self.value(at))));
+        start
+    }
+
+    fn fit(&mut self, mut start: Vec<f64>, meter: &Meter) -> Result<Vec<f64>, Error> {
+        let mut best: Option<(f64, Vec<f64>)> = None;
+        for number in 0..16usize {
+            for (place, weight) in start.iter_mut().take(4).enumerate() {
+                *weight = if number >> (3 - place) & 1 == 0 { GUESSES[0] } else { GUESSES[1] };
+            }
+            meter.check(self.values.len())?;
+            let (error, parameters) = minimise(&start, |parameters| self.error(parameters));
+            if best.as_ref().is_none_or(|(least, _)| error < *least) {
+                best = Some((error, parameters));
+            }
+        }
+        Ok(best.map_or(start, |(_, parameters)| parameters))
+    }
+
+    /// The squared error of the model's values.
+    fn error(&self, parameters: &mut [f64]) -> f64 {
+        let mut constrained = parameters.to_vec();
+        let modelled = self.run_in(0, &mut constrained);
+        parameters.copy_from_slice(&constrained);
+        let mut error = 0.0;
+        for (value, modelled) in self.values.iter().zip(modelled) {
+            if value.is_nan() {
+                continue;
+            }
+            if modelled.is_nan() {
+                return f64::INFINITY;
+            }
+            error += (modelled - value) * (modelled - value);
+        }
+        error
+    }
+
+    fn run(&self, ahead: usize, mut parameters: Vec<f64>) -> Vec<f64> {
+        self.run_in(ahead, &mut parameters)
+    }
+
+    /// The model's values, and `ahead` more. Parameters are cut to their range, and seasons are left
+    /// as the run has changed them: the search goes on from there.
+    fn run_in(&self, ahead: usize, parameters: &mut [f64]) -> Vec<f64> {
+        let Some((head, seasons)) = parameters.split_at_mut_checked(6) else { return Vec::new() };
+        let &mut [ref mut weights @ .., level, trend] = head else { return Vec::new() };
+        weights.iter_mut().for_each(|weight| *weight = weight.clamp(0.0, 1.0));
+        let &mut [alpha, beta, gamma, phi] = weights else { return Vec::new() };
+        let (mut level, mut trend, mut damping) = (level, trend, phi);
+        let mut value = self.value(0);
+        let mut offset = seasons.len().saturating_sub(1);
+        let count = self.values.len() + ahead;
+        let mut out = Vec::with_capacity(count);
+        out.push(value);
+        for step in 1..count {
+            let (mut season, mut season_ahead) = (1.0, 1.0);
+            let length = seasons.len();
+            if self.is_seasonal && length > 0 {
+                let at = |place: usize| seasons.get(place % length).copied().unwrap_or(1.0);
+                // Steps count from 1; adding a whole season keeps places above zero.
+                season = at(step + offset);
+                season_ahead = at(step + step % length + offset);
+            }
+            let before = level + phi * trend;
+            let next_level = alpha * (value / season) + (1.0 - alpha) * before;
+            let next_trend = beta * (next_level - level) + (1.0 - beta) * phi * trend;
+            let next_season = gamma * (value / before) + (1.0 - gamma) * season;
+            value = (next_level + damping * next_trend) * season_ahead;
+            (level, trend) = (next_level, next_trend);
+            damping += phi.powf(step as f64);
+            if self.is_seasonal && length > 0 {
+                if let Some(place) = seasons.get_mut((step + offset) % length) {
+                    *place = next_season;
+                }
+                offset += 1;
+            }
+            out.push(value);
+        }
+        out
+    }
+}
+
+/// Finds parameters near `start` for which `error` is least.
+fn minimise(start: &[f64], error: impl Fn(&mut [f64]) -> f64) -> (f64, Vec<f64>) {
+    let n = start.len();
+    let (count, root) = (n as f64, (n as f64 + 1.0).sqrt());
+    let far = (root - 1.0 + count) / (count * std::f64::consts::SQRT_2);
+    let near = (root - 1.0) / (count * std::f64::consts::SQRT_2);
+    let corner = |corner: usize| -> Vec<f64> {
+        let shifted = start.iter().enumerate().map(|(at, value)| match corner {
+            0 => *value,
+            _ if corner - 1 == at => far + value,
+            _ => near + value,
+        });
+        shifted.collect()
+    };
+    let mut corners: Vec<(f64, Vec<f64>)> = (0..=n)
+        .map(|number| {
+            let mut corner = corner(number);
+            (error(&mut corner), corner)
+        })
+        .collect();
+    for _ in 0..STEPS_MAX {
+        step(&mut corners, &error);
+        let mean = corners.iter().map(|(error, _)| error).sum::<f64>() / (count + 1.0);
+        let spread: f64 =
+            corners.iter().map(|(error, _)| (error - mean) * (error - mean) / count).sum();
+        if spread.sqrt() < EPSILON {
+            break;
+        }
+    }
+    let least = position(&corners, |a, b| a < b);
+    let best = corners.swap_remove(least).1;
+    (error(&mut best.clone()), best)
+}
+
+/// The first corner whose error no other one is better than.
+fn position(corners: &[(f64, Vec<f64>)], is_better: impl Fn(f64, f64) -> bool) -> usize {
+    let mut best = (0, corners.first().map_or(f64::NAN, |(error, _)| *error));
+    for (at, (error, _)) in corners.iter().enumerate() {
+        if is_better(*error, best.1) {
+            best = (at, *error);
+        }
+    }
+    best.0
+}
+
+/// Replaces the worst corner, or draws all of them toward the best one.
+fn step(corners: &mut [(f64, Vec<f64>)], error: &impl Fn(&mut [f64]) -> f64) {
+    let worst = position(corners, |a, b| a > b);
+    let best = position(corners, |a, b| a < b);
+    let error_at = |corners: &[(f64, Vec<f64>)], at: usize| corners.get(at).map_or(0.0, |c| c.0);
+    let (worst_error, best_error) = (error_at(corners, worst), error_at(corners, best));
+    let mut second = (best, best_error);
+    for (at, (error, _)) in corners.iter().enumerate() {
+        if *error > second.1 && *error < worst_error {
+            second = (at, *error);
+        }
+    }
+    let n = corners.len() - 1;
+    let worst_corner = corners.get(worst).map(|(_, corner)| corner.clone()).unwrap_or_default();
+    let others = || corners.iter().enumerate().filter(|(at, _)| *at != worst);
+    let centre: Vec<f64> = (0..n)
+        .map(|axis| {
+            let values = others().filter_map(|(_, (_, corner))| corner.get(axis));
+            values.sum::<f64>() / n as f64
+        })
+        .collect();
+    let along = |scale: f64, from: &[f64]| -> Vec<f64> {
+        centre.iter().zip(from).map(|(centre, from)| centre + scale * (from - centre)).collect()
+    };
+    let mut reflected = along(-1.0, &worst_corner);
+    let reflected_error = error(&mut reflected);
+    if reflected_error < second.1 {
+        let mut chosen = (reflected_error, reflected.clone());
+        if reflected_error < best_error {
+            let mut expanded = along(2.0, &reflected);
+            let expanded_error = error(&mut expanded);
+            if expanded_error < reflected_error {
+                chosen = (expanded_error, expanded);
+            }
+        }
+        return set(corners, worst, chosen);
+    }
+    let from = if reflected_error < worst_error { &reflected } else { &worst_corner };
+    let mut contracted = along(0.5, from);
+    let contracted_error = error(&mut contracted);
+    if contracted_error < worst_error {
+        return set(corners, worst, (contracted_error, contracted));
+    }
+    let best_corner = corners.get(best).map(|(_, corner)| corner.clone()).unwrap_or_default();
+    for (at, (_, corner)) in corners.iter_mut().enumerate() {
+        if at != best {
+            let halves = corner.iter_mut().zip(&best_corner);
+            halves.for_each(|(value, best)| *value = best + (*value - best) / 2.0);
+        }
+    }
+    for at in [worst, second.0] {
+        if let Some((value, corner)) = corners.get_mut(at) {
+            *value = error(corner);
+        }
+    }
+}
+
+fn set(corners: &mut [(f64, Vec<f64>)], at: usize, corner: (f64, Vec<f64>)) {
+    corners.get_mut(at).into_iter().for_each(|place| *place = corner.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cancel, Limits};
+
+    #[test]
+    fn the_simplex_finds_the_bottom_of_a_valley() {
+        // H. H. Rosenbrock, "An automatic method for finding the greatest or least value of a
+        // function", 1960: the least value is 0 at (1, 1).
+        let valley = |p: &mut [f64]| {
+            let [x, y] = p else { return f64::NAN };
+            100.0 * (*y - *x * *x).powi(2) + (1.0 - *x).powi(2)
+        };
+        let (error, found) = minimise(&[-1.2, 1.0], valley);
+        assert!(error < 1e-3, "{error} at {found:?}");
+    }
+
+    #[test]
+    fn a_line_goes_on() {
+        let meter = Meter::new(Limits::default(), Cancel::default());
+        let points: Vec<(i64, f64)> = (0..20).map(|at| (at * 10, 100.0 + at as f64)).collect();
+        let plan = Forecast { count: 3, season: 0, with_fit: false, width_ns: 10 };
+        let found = forecast(&plan, &points, &meter).unwrap();
+        assert_eq!(found.iter().map(|(time_ns, _)| *time_ns).collect::<Vec<_>>(), [200, 210, 220]);
+        assert!(found.iter().all(|(_, value)| (value - 121.0).abs() < 5.0), "{found:?}");
+        let with_fit = Forecast { with_fit: true, ..plan };
+        assert_eq!(forecast(&with_fit, &points, &meter).unwrap().len(), 23);
+        assert!(forecast(&plan, &points[..1], &meter).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,165 @@
+//! Selections: rows of several inputs joined by head and time, and the columns made of them.
+
+use super::calculate::{convert, evaluate};
+use super::row::{Head, Peeking, Row, Stream, is_same};
+use super::{Context, open};
+use crate::Error;
+use foliot_model::{Item, Kind};
+use foliot_plan::rows::{Absent, Input, Nested, Select, Slot, Taken};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A row of a table.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) head: Arc<Head>,
+    pub(super) time_ns: i64,
+    pub(super) columns: Vec<Item>,
+}
+
+/// The rows of a table.
+pub(super) struct Joined<'q> {
+    select: &'q Select,
+    inputs: Vec<(&'q Input, Peeking<'q>)>,
+    slots: Vec<Item>,
+    head: Option<Arc<Head>>,
+}
+
+impl<'q> Joined<'q> {
+    pub(super) fn new(select: &'q Select, context: Context<'q>) -> Result<Self, Error> {
+        let mut inputs = Vec::with_capacity(select.inputs.len());
+        for input in &select.inputs {
+            inputs.push((input, Peeking::new(open(&input.rows, context)?)));
+        }
+        Ok(Self { select, inputs, slots: vec![Item::Null; select.slots], head: None })
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Answered>, Error> {
+        let Some((head, time_ns)) = self.next_key()? else { return Ok(None) };
+        if self.head.as_ref().is_none_or(|last| !is_same(last, &head)) {
+            self.slots.fill(Item::Null);
+            self.head = Some(head.clone());
+        }
+        for (input, rows) in &mut self.inputs {
+            let is_here =
+                rows.peek()?.is_some_and(|row| row.time_ns == time_ns && is_same(&row.head, &head));
+            let row = if is_here { rows.next()? } else { None };
+            take(input, row, &self.select.absent, &mut self.slots);
+        }
+        let columns = self.select.columns.iter();
+        let columns = columns.map(|column| match evaluate(&column.value, time_ns, &self.slots) {
+            // A number that is none is no value to those who read the answer, but is no gap either.
+            Item::Float(value) if value.is_nan() => Item::Float(f64::NAN),
+            item => item,
+        });
+        Ok(Some(Answered { head, time_ns, columns: columns.collect() }))
+    }
+
+    /// The head and time that come next.
+    fn next_key(&mut self) -> Result<Option<(Arc<Head>, i64)>, Error> {
+        let mut key: Option<(Arc<Head>, i64)> = None;
+        for (_, rows) in &mut self.inputs {
+            let Some(row) = rows.peek()? else { continue };
+            let comes_first = key.as_ref().is_none_or(|(head, time_ns)| {
+                let heads = match is_same(&row.head, head) {
+                    true => Ordering::Equal,
+                    false => compare(&row.head, head),
+                };
+                let order = heads.then(row.time_ns.cmp(time_ns));
+                if self.select.descending { order.is_gt() } else { order.is_lt() }
+            });
+            if comes_first {
+                key = Some((row.head.clone(), row.time_ns));
+            }
+        }
+        Ok(key)
+    }
+}
+
+fn compare(a: &Head, b: &Head) -> Ordering {
+    a.measurement.cmp(&b.measurement).then_with(|| a.labels.cmp(&b.labels))
+}
+
+/// Puts what a row holds, or what stands for it, into the slots.
+fn take(input: &Input, row: Option<Row>, absent: &Absent, slots: &mut [Item]) {
+    let mut put = |slot: &Slot, item: Item| {
+        let item = match (item, absent) {
+            (Item::Null, Absent::Previous) => return,
+            (Item::Null, Absent::Value(default)) => match slot.kind {
+                Some(kind) => convert(default.clone(), kind),
+                None => default.clone(),
+            },
+            (item, _) => item,
+        };
+        slots.get_mut(slot.index).into_iter().for_each(|slot| *slot = item.clone());
+    };
+    match row {
+        Some(row) => {
+            input.value.iter().for_each(|slot| put(slot, row.value.clone()));
+            input.carried.iter().zip(row.carried).for_each(|(slot, item)| put(slot, item));
+        }
+        None => input.value.iter().chain(&input.carried).for_each(|slot| put(slot, Item::Null)),
+    }
+}
+
+/// The rows of a selection as another one sees them.
+pub(super) struct Within<'q> {
+    plan: &'q Nested,
+    rows: Joined<'q>,
+    relabelled: Option<(Arc<Head>, Arc<Head>)>,
+}
+
+impl<'q> Within<'q> {
+    pub(super) fn new(plan: &'q Nested, context: Context<'q>) -> Result<Self, Error> {
+        Ok(Self { plan, rows: Joined::new(&plan.select, context)?, relabelled: None })
+    }
+
+    fn head(&mut self, head: Arc<Head>) -> Arc<Head> {
+        let Some(names) = &self.plan.relabel else { return head };
+        if let Some((from, to)) = &self.relabelled
+            && Arc::ptr_eq(from, &head)
+        {
+            return to.clone();
+        }
+        let new = Arc::new(head.reduce(names));
+        let new = match &self.relabelled {
+            Some((_, to)) if *to == new => to.clone(),
+            _ => new,
+        };
+        self.relabelled = Some((head, new.clone()));
+        new
+    }
+}
+
+fn taken(taken: &Taken, row: &Answered) -> Item {
+    let as_kind = |item: Item, kind: &Option<Kind>| match kind {
+        Some(kind) => convert(item, *kind),
+        None => item,
+    };
+    match taken {
+        Taken::Column(index, kind) => {
+            as_kind(row.columns.get(*index).cloned().unwrap_or_default(), kind)
+        }
+        Taken::Label(name) => Item::String(row.head.label(name).into()),
+        Taken::Nothing => Item::Null,
+    }
+}
+
+impl Stream for Within<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        loop {
+            let Some(row) = self.rows.next()? else { return Ok(None) };
+            if let Some(condition) = &self.plan.condition {
+                let slots = self.plan.condition_slots.iter().map(|slot| taken(slot, &row));
+                let slots: Vec<Item> = slots.collect();
+                if !super::calculate::holds(condition, row.time_ns, &slots) {
+                    continue;
+                }
+            }
+            let value = self.plan.value.as_ref().map_or(Item::Null, |value| taken(value, &row));
+            let carried = self.plan.carried.iter().map(|each| taken(each, &row)).collect();
+            let time_ns = row.time_ns;
+            return Ok(Some(Row { head: self.head(row.head), time_ns, value, carried }));
+        }
+    }
+}

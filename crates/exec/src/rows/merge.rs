@@ -1,0 +1,140 @@
+//! Rows of several inputs, by head and then by time, or by head and then by window.
+
+use super::grid::Grid;
+use super::heap;
+use super::row::{Peeking, Row, Stream, is_same};
+use crate::Error;
+use foliot_model::Item;
+use foliot_plan::rows::Layout;
+use std::cmp::Ordering;
+
+/// Rows of several inputs.
+pub(super) struct Merge<'q> {
+    layout: &'q Layout,
+    grid: Grid,
+    inputs: Vec<Peeking<'q>>,
+    /// The input being read, while its rows stay in a window; only where order within does not
+    /// matter.
+    open: Option<(Peeking<'q>, Row)>,
+    window: (i64, i64),
+    is_arranged: bool,
+}
+
+impl<'q> Merge<'q> {
+    pub(super) fn new(
+        inputs: Vec<Box<dyn Stream + 'q>>,
+        layout: &'q Layout,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            layout,
+            grid: Grid::new(layout)?,
+            inputs: inputs.into_iter().map(Peeking::new).collect(),
+            open: None,
+            window: (0, 0),
+            is_arranged: false,
+        })
+    }
+
+    fn arrange(&mut self) -> Result<(), Error> {
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for mut input in self.inputs.drain(..) {
+            if input.peek()?.is_some() {
+                inputs.push(input);
+            }
+        }
+        self.inputs = inputs;
+        let (layout, grid) = (self.layout, &self.grid);
+        heap::arrange(&mut self.inputs, &mut |a, b| before(layout, grid, a, b))?;
+        self.is_arranged = true;
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Option<(Peeking<'q>, Row)>, Error> {
+        let (layout, grid) = (self.layout, &self.grid);
+        let popped = heap::pop(&mut self.inputs, &mut |a, b| before(layout, grid, a, b))?;
+        let Some(mut input) = popped else { return Ok(None) };
+        Ok(input.next()?.map(|row| (input, row)))
+    }
+
+    fn push(&mut self, mut input: Peeking<'q>) -> Result<(), Error> {
+        if input.peek()?.is_none() {
+            return Ok(());
+        }
+        let (layout, grid) = (self.layout, &self.grid);
+        heap::push(&mut self.inputs, input, &mut |a, b| before(layout, grid, a, b))
+    }
+
+    fn next_by_window(&mut self) -> Result<Option<Row>, Error> {
+        if let Some((mut input, first)) = self.open.take() {
+            let is_in = input.peek()?.is_some_and(|row| {
+                let has_head = is_same(&row.head, &first.head)
+                    || row.head.compare(&first.head, &self.layout.order_by).is_eq();
+                let is_in_time = match self.layout.descending {
+                    false => row.time_ns < self.window.1,
+                    true => row.time_ns >= self.window.0,
+                };
+                has_head && is_in_time
+            });
+            if is_in {
+                let row = input.next()?;
+                self.open = Some((input, first));
+                return Ok(row);
+            }
+            self.push(input)?;
+        }
+        let Some((input, row)) = self.pop()? else { return Ok(None) };
+        self.window = self.grid.window(row.time_ns);
+        let first = Row { carried: Vec::new(), value: Item::Null, ..row.clone() };
+        self.open = Some((input, first));
+        Ok(Some(row))
+    }
+}
+
+impl Stream for Merge<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        if !self.is_arranged {
+            self.arrange()?;
+        }
+        if !self.layout.ordered {
+            return self.next_by_window();
+        }
+        let Some((input, row)) = self.pop()? else { return Ok(None) };
+        self.push(input)?;
+        Ok(Some(row))
+    }
+}
+
+fn before(
+    layout: &Layout,
+    grid: &Grid,
+    a: &mut Peeking<'_>,
+    b: &mut Peeking<'_>,
+) -> Result<bool, Error> {
+    let (Some(a), Some(b)) = (a.peek()?, b.peek()?) else { return Ok(false) };
+    Ok(comes_before(layout, grid, a, b))
+}
+
+/// Whether a row comes before another one: by head, then by time (or window); at one time, by what
+/// rows carry as long as that is text.
+pub(super) fn comes_before(layout: &Layout, grid: &Grid, a: &Row, b: &Row) -> bool {
+    let heads = match is_same(&a.head, &b.head) {
+        true => Ordering::Equal,
+        false => a.head.compare(&b.head, &layout.order_by),
+    };
+    let order = heads.then_with(|| match layout.ordered {
+        true => a.time_ns.cmp(&b.time_ns).then_with(|| carried_texts(a, b)),
+        false => grid.window(a.time_ns).0.cmp(&grid.window(b.time_ns).0),
+    });
+    if layout.descending { order.is_gt() } else { order.is_lt() }
+}
+
+fn carried_texts(a: &Row, b: &Row) -> Ordering {
+    for pair in a.carried.iter().zip(&b.carried) {
+        match pair {
+            (Item::String(a), Item::String(b)) if a == b => {}
+            (Item::String(a), Item::String(b)) => return a.cmp(b),
+            _ => return Ordering::Equal,
+        }
+    }
+    Ordering::Equal
+}

@@ -1,0 +1,246 @@
+//! Reads one source: the samples of its fields side by side, slice by slice of time.
+//!
+//! A slice is as long as a block of the fields that decide which rows there are, so it holds at
+//! most [`CHUNK_SAMPLES`] samples of each. Slices are read forwards or backwards; within one, rows
+//! that fail the condition are dropped before carried values are looked at.
+
+use super::calculate::{convert, holds, kind_of};
+use super::row::{Row, Stream};
+use super::sources::{Member, fields};
+use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
+use crate::source::{Source, Spares};
+use crate::{Error, stream};
+use foliot_model::{Item, Kind, Samples, TimeRange, Value, Values};
+use foliot_plan::rows::{Carried, Scan};
+use std::sync::Arc;
+
+/// Where the rows of one source come from.
+pub(super) struct Reader<'q> {
+    scan: &'q Scan,
+    member: Member,
+    fields: Vec<(Arc<str>, Kind)>,
+    source: Source<'q>,
+    meter: &'q Meter,
+    /// Slices left to read, the next one last.
+    slices: Option<Vec<TimeRange>>,
+    rows: std::vec::IntoIter<Row>,
+    charge: Charge<'q>,
+}
+
+/// The samples of a field in a slice, and how far they were gone through.
+struct Cursor {
+    samples: Samples,
+    kind: Kind,
+    at: usize,
+}
+
+impl<'q> Reader<'q> {
+    pub(super) fn new(
+        scan: &'q Scan,
+        member: Member,
+        source: Source<'q>,
+        meter: &'q Meter,
+    ) -> Self {
+        let (fields, charge) = (fields(scan), meter.open());
+        let rows = Vec::new().into_iter();
+        Self { scan, member, fields, source, meter, slices: None, rows, charge }
+    }
+
+    /// The fields that decide which rows there are: the value, or else what is carried.
+    fn drives(&self, at: usize) -> bool {
+        match (&self.scan.value, self.fields.get(at)) {
+            (Some(_), _) => at == 0,
+            (None, Some((name, kind))) => self.scan.carried.iter().any(|carried| {
+                matches!(carried, Carried::Field(found, as_kind) if found == name && as_kind == kind)
+            }),
+            (None, None) => false,
+        }
+    }
+
+    fn plan_slices(&mut self) -> Result<Vec<TimeRange>, Error> {
+        let range = self.scan.layout.range;
+        let mut starts = Vec::new();
+        for (at, sid) in self.member.sids.iter().enumerate() {
+            if let Some(sid) = sid.filter(|_| self.drives(at)) {
+                self.block_starts(sid, range, &mut starts)?;
+            }
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        let mut slices = Vec::with_capacity(starts.len());
+        let mut end_ns = range.end_ns;
+        for start_ns in starts.into_iter().rev() {
+            slices.push(TimeRange::new(start_ns, end_ns));
+            end_ns = start_ns.saturating_sub(1);
+        }
+        // The next slice is taken off the end: the first one in time lies there already.
+        if self.scan.layout.descending {
+            slices.reverse();
+        }
+        Ok(slices)
+    }
+
+    /// The times at which blocks of a series start.
+    fn block_starts(&self, sid: u32, range: TimeRange, out: &mut Vec<i64>) -> Result<(), Error> {
+        let mut stream = self.source.open(sid, range, &Arc::new(Spares::default()), self.meter)?;
+        let mut chunk = Samples::default();
+        loop {
+            if let stream::Stream::Stored(stored) = &mut stream {
+                while let Some(block) = stored.peek() {
+                    out.push(block.range.start_ns);
+                    stored.skip(self.meter)?;
+                }
+            }
+            if !stream.next(self.meter, &mut chunk)? {
+                return Ok(());
+            }
+            out.extend(chunk.times_ns.first());
+        }
+    }
+
+    /// Reads the next slice that has rows; false at the end.
+    fn read_slice(&mut self) -> Result<bool, Error> {
+        if self.slices.is_none() {
+            self.slices = Some(self.plan_slices()?);
+        }
+        while let Some(slice) = self.slices.as_mut().and_then(Vec::pop) {
+            let mut cursors = Vec::with_capacity(self.fields.len());
+            for (at, (_, kind)) in self.fields.iter().enumerate() {
+                let sid = self.member.sids.get(at).copied().flatten();
+                let mut cursor = Cursor { samples: Samples::default(), kind: *kind, at: 0 };
+                if let Some(sid) = sid {
+                    self.read_field(sid, slice, &mut cursor.samples)?;
+                }
+                cursors.push(cursor);
+            }
+            let mut rows = self.rows_of(&mut cursors);
+            if self.scan.layout.descending {
+                rows.reverse();
+            }
+            self.charge.resize(rows.iter().map(Row::bytes).sum())?;
+            if !rows.is_empty() {
+                self.rows = rows.into_iter();
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_field(&self, sid: u32, slice: TimeRange, out: &mut Samples) -> Result<(), Error> {
+        let mut stream = self.source.open(sid, slice, &Arc::new(Spares::default()), self.meter)?;
+        let mut chunk = Samples::default();
+        while stream.next(self.meter, &mut chunk)? {
+            match out.is_empty() {
+                true => std::mem::swap(out, &mut chunk),
+                false => out.append(&chunk, 0..chunk.len()),
+            }
+        }
+        Ok(())
+    }
+
+    fn rows_of(&self, cursors: &mut [Cursor]) -> Vec<Row> {
+        let has_value = self.scan.value.is_some();
+        let places = |list: &[Carried]| -> Vec<Result<usize, Item>> {
+            list.iter().map(|carried| self.place(carried)).collect()
+        };
+        let (carried, slots) = (places(&self.scan.carried), places(&self.scan.condition_slots));
+        let driving: Vec<bool> = (0..cursors.len()).map(|at| self.drives(at)).collect();
+        let mut rows = Vec::new();
+        let mut tested = vec![Item::Null; slots.len()];
+        loop {
+            let times = cursors.iter().zip(&driving).filter(|(_, drives)| **drives);
+            let Some(time_ns) = times.filter_map(|(cursor, _)| cursor.time_ns()).min() else {
+                return rows;
+            };
+            cursors.iter_mut().for_each(|cursor| cursor.advance(time_ns));
+            let is_wanted = self.member.condition.as_ref().is_none_or(|condition| {
+                for (slot, place) in tested.iter_mut().zip(&slots) {
+                    *slot = value_at(place, cursors, time_ns);
+                }
+                holds(condition, time_ns, &tested)
+            });
+            let value = match has_value {
+                true => value_at(&Ok(0), cursors, time_ns),
+                false => Item::Null,
+            };
+            // A value of another kind than the field's is none.
+            if is_wanted && !(has_value && value.is_null()) {
+                let carried = carried.iter().map(|place| value_at(place, cursors, time_ns));
+                let carried = carried.collect();
+                rows.push(Row { head: self.member.head.clone(), time_ns, value, carried });
+            }
+            cursors.iter_mut().for_each(|cursor| cursor.pass(time_ns));
+            if rows.len() > CHUNK_SAMPLES * 64 {
+                // Only fields with far more samples than those that cut the slices come here.
+                rows.shrink_to_fit();
+            }
+        }
+    }
+
+    /// The cursor that a carried value comes from, or the value itself.
+    fn place(&self, carried: &Carried) -> Result<usize, Item> {
+        if let Some(item) = self.member.constant(carried, &self.scan.measurement) {
+            return Err(item);
+        }
+        let is_it = |(name, kind): &(Arc<str>, Kind)| matches!(carried, Carried::Field(found, as_kind) if found == name && as_kind == kind);
+        self.fields.iter().position(is_it).ok_or(Item::Null)
+    }
+}
+
+fn value_at(place: &Result<usize, Item>, cursors: &[Cursor], time_ns: i64) -> Item {
+    match place {
+        Ok(at) => cursors.get(*at).map_or(Item::Null, |cursor| cursor.item(time_ns)),
+        Err(item) => item.clone(),
+    }
+}
+
+impl Cursor {
+    fn time_ns(&self) -> Option<i64> {
+        self.samples.times_ns.get(self.at).copied()
+    }
+
+    /// Goes to the first sample that is not before `time_ns`.
+    fn advance(&mut self, time_ns: i64) {
+        while self.time_ns().is_some_and(|found| found < time_ns) {
+            self.at += 1;
+        }
+    }
+
+    fn pass(&mut self, time_ns: i64) {
+        self.at += usize::from(self.time_ns() == Some(time_ns));
+    }
+
+    fn item(&self, time_ns: i64) -> Item {
+        match self.time_ns() {
+            Some(found) if found == time_ns => item(&self.samples.values, self.at, self.kind),
+            _ => Item::Null,
+        }
+    }
+}
+
+/// The value at `index` read as `kind`; null if it is of a kind that cannot be read so.
+pub(super) fn item(values: &Values, index: usize, kind: Kind) -> Item {
+    let item = match values.get(index) {
+        Some(Value::Float(v)) => Item::Float(v),
+        Some(Value::Integer(v)) => Item::Integer(v),
+        Some(Value::Unsigned(v)) => Item::Unsigned(v),
+        Some(Value::Boolean(v)) => Item::Boolean(v),
+        Some(Value::String(v)) => Item::String(v.into()),
+        Some(Value::Histogram(_)) | None => Item::Null,
+    };
+    let item = convert(item, kind);
+    if kind_of(&item) == Some(kind) { item } else { Item::Null }
+}
+
+impl Stream for Reader<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        loop {
+            if let Some(row) = self.rows.next() {
+                return Ok(Some(row));
+            }
+            if !self.read_slice()? {
+                return Ok(None);
+            }
+        }
+    }
+}
