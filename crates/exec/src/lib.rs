@@ -57,10 +57,11 @@ pub use list::ListedItem;
 pub use run::Ran;
 
 use foliot_engine::Snapshot;
-use foliot_model::{Frame, Table};
+use foliot_model::{Frame, Kind, NamespaceId, Table, TableShape, Test};
 use foliot_plan::{Listing, Series, rows::Select};
 use source::Source;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// What a plan is carried out over, and what it may take.
 #[derive(Clone)]
@@ -102,6 +103,28 @@ pub fn select(
     on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
 ) -> Result<Ran, Error> {
     rows::select(query, plan, on_table)
+}
+
+/// The measurements of a namespace that pass a test, by name, with their fields. `kind_of` tells the
+/// kind of a field of a measurement where that is known; else some of its samples are looked at.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn shapes(
+    snapshot: &Snapshot,
+    namespace: NamespaceId,
+    measurements: &Test,
+    kind_of: &dyn Fn(&str, &str) -> Option<Kind>,
+) -> Result<Vec<TableShape>, Error> {
+    rows::shapes::shapes(snapshot, namespace, measurements, kind_of)
+}
+
+/// The names of the labels that series of a measurement have, in byte order.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn labels(snapshot: &Snapshot, shape: &TableShape) -> Result<Vec<Arc<str>>, Error> {
+    rows::shapes::labels(snapshot, shape)
 }
 
 /// Lists names, or series, in byte order.

@@ -19,6 +19,7 @@ mod reduce;
 mod reducers;
 mod row;
 mod scan;
+pub(crate) mod shapes;
 mod slice;
 mod smooth;
 mod sources;

@@ -96,7 +96,7 @@ fn binary(operator: Operator, mut left: Item, mut right: Item) -> Item {
         },
         _ => None,
     };
-    result.unwrap_or_else(|| match operator {
+    let otherwise = match operator {
         Operator::Equal | Operator::NotEqual | Operator::Less => Item::Boolean(false),
         Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
             Item::Boolean(false)
@@ -108,7 +108,8 @@ fn binary(operator: Operator, mut left: Item, mut right: Item) -> Item {
             Item::Boolean(false)
         }
         _ => Item::Null,
-    })
+    };
+    result.unwrap_or(otherwise)
 }
 
 fn booleans(operator: Operator, a: bool, b: bool) -> Option<Item> {

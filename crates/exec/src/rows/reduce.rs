@@ -24,6 +24,9 @@ pub(super) struct Reduced<'q> {
     charge: Charge<'q>,
 }
 
+/// The head of a window's rows, and its start and the start of the next one.
+type Opening = (Arc<Head>, (i64, i64));
+
 impl<'q> Reduced<'q> {
     pub(super) fn new(
         input: Box<dyn Stream + 'q>,
@@ -46,7 +49,7 @@ impl<'q> Reduced<'q> {
     /// Reads and folds the next window; false at the end.
     fn fold_window(&mut self) -> Result<bool, Error> {
         let Some((first, window)) = self.first_in_window()? else { return Ok(false) };
-        let mut folds: Vec<(Arc<Head>, Folding)> = Vec::new();
+        let mut folds: Vec<(Arc<Head>, Folding<'q>)> = Vec::new();
         let mut places: HashMap<*const Head, usize> = HashMap::new();
         let (mut count, mut bytes) = (0u64, 0usize);
         while let Some(row) = self.input.peek()? {
@@ -88,7 +91,7 @@ impl<'q> Reduced<'q> {
     }
 
     /// The head and window of the next row that has a value.
-    fn first_in_window(&mut self) -> Result<Option<(Arc<Head>, (i64, i64))>, Error> {
+    fn first_in_window(&mut self) -> Result<Option<Opening>, Error> {
         while let Some(row) = self.input.peek()? {
             if !row.value.is_null() {
                 return Ok(Some((row.head.clone(), self.grid.window(row.time_ns))));
@@ -98,7 +101,11 @@ impl<'q> Reduced<'q> {
         Ok(None)
     }
 
-    fn emit(&mut self, mut folds: Vec<(Arc<Head>, Folding)>, start_ns: i64) -> Result<(), Error> {
+    fn emit(
+        &mut self,
+        mut folds: Vec<(Arc<Head>, Folding<'q>)>,
+        start_ns: i64,
+    ) -> Result<(), Error> {
         let names = &self.layout.group_by;
         folds.sort_by(|(a, _), (b, _)| a.compare(b, names));
         if self.layout.descending {

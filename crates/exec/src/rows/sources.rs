@@ -60,7 +60,7 @@ pub(super) fn find<'q>(
         exact_labels: None,
         only: None,
     };
-    let sids = source.select(&selector);
+    let sids = source.select(&selector, scan.layout.range)?;
     charge.resize(sids.len() * set::NAME_BYTES / 2)?;
     meter.check(0)?;
     let mut members: Vec<Member> = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn find<'q>(
             let of_field = slots.filter(|((name, _), _)| **name == *identity.field);
             of_field.for_each(|(_, slot)| *slot = Some(sid));
         }
-    });
+    })?;
     members.retain(|member| {
         !matches!(member.condition, Some(Calculate::Constant(Item::Boolean(false))))
     });

@@ -269,6 +269,7 @@ impl Display for Expr {
             Self::Boolean(value) => value.fmt(f),
             Self::Duration(duration_ns) => f.write_str(&format_duration(*duration_ns)),
             Self::Regex(pattern) => f.write_str(&slash(pattern)),
+            Self::Time(time_ns) => time_ns.fmt(f),
         }
     }
 }

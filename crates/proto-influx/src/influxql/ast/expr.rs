@@ -46,6 +46,8 @@ pub enum Expr {
     Duration(i64),
     /// A regular expression, without slashes.
     Regex(String),
+    /// An instant in nanoseconds since 1970, which planning puts in place of texts and `now()`.
+    Time(i128),
 }
 
 /// What a field or tag is taken for.
