@@ -98,7 +98,8 @@ impl Builder {
         }
     }
 
-    fn encode(&mut self, range: Range<usize>) -> Block {
+    /// Encodes the columns numbered `range`, which must fit one block.
+    pub(crate) fn encode(&mut self, range: Range<usize>) -> Block {
         let times = self.columns.times_ns.get(range.clone()).unwrap_or_default();
         let kind_scales = self.columns.kind_scales.get(range.clone()).unwrap_or_default();
         let bits = self.columns.bits.get(range).unwrap_or_default();

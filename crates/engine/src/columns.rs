@@ -1,6 +1,7 @@
 //! Columns: samples of one series on their way between stream, block and answer.
 
 use crate::head::stream::{Decoded, KindScale};
+use foliot_codec::Cells;
 use foliot_model::{Cell, Kind, Samples, Value, Values};
 use std::ops::Range;
 
@@ -114,6 +115,53 @@ impl Columns {
         filter(&mut self.times_ns, &kept);
         filter(&mut self.kind_scales, &kept);
         filter(&mut self.bits, &kept);
+    }
+
+    /// Adds values as the codec hands them on, and their times.
+    pub(crate) fn append_cells(&mut self, times_ns: &[i64], cells: &Cells) {
+        let moved = (self.bytes.len() as u64) << 32;
+        self.times_ns.extend_from_slice(times_ns);
+        let codes = cells.kinds.iter().zip(&cells.scales);
+        let kind_scale = |(&kind, &scale): (&u8, &u8)| KindScale::from_codes(kind, scale);
+        self.kind_scales.extend(codes.map(kind_scale));
+        if cells.bytes.is_empty() {
+            return self.bits.extend_from_slice(&cells.bits);
+        }
+        let first = self.bits.len();
+        self.bits.extend_from_slice(&cells.bits);
+        self.bytes.extend_from_slice(&cells.bytes);
+        let added = self.bits.get_mut(first..).unwrap_or_default();
+        let kinds = self.kind_scales.get(first..).unwrap_or_default();
+        for (bits, kind_scale) in added.iter_mut().zip(kinds) {
+            *bits = bits.wrapping_add(if kind_scale.is_bytes() { moved } else { 0 });
+        }
+    }
+
+    /// Adds the samples of `from` numbered `range`.
+    pub(crate) fn append(&mut self, from: &Self, range: Range<usize>) {
+        if from.bytes.is_empty() {
+            let Self { times_ns, kind_scales, bits, .. } = self;
+            times_ns.extend_from_slice(from.times_ns.get(range.clone()).unwrap_or_default());
+            kind_scales.extend_from_slice(from.kind_scales.get(range.clone()).unwrap_or_default());
+            return bits.extend_from_slice(from.bits.get(range).unwrap_or_default());
+        }
+        for sample in range.filter_map(|index| from.get(index)) {
+            self.push(sample, &from.bytes);
+        }
+    }
+
+    /// Takes the first `count` samples away.
+    pub(crate) fn cut_front(&mut self, count: usize) {
+        let count = count.min(self.len());
+        self.times_ns.drain(..count);
+        self.kind_scales.drain(..count);
+        self.bits.drain(..count);
+        if self.is_empty() {
+            self.bytes.clear();
+        } else if !self.bytes.is_empty() {
+            let rest = std::mem::take(self);
+            self.append(&rest, 0..rest.len());
+        }
     }
 
     /// Sorts by time; of samples at one time the last one pushed stays.

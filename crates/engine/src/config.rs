@@ -19,8 +19,14 @@ pub struct Config {
     pub series_max: u64,
     /// New series a second, averaged over ten seconds; more are refused by name.
     pub new_series_per_second: u64,
-    /// Whether the store starts threads. Without them waiting drives the wal and flushes are
-    /// explicit, which makes a run a pure function of its inputs, for simulation.
+    /// Parts of one kind and window that are merged into one as soon as there are so many.
+    pub merge_parts: usize,
+    /// A window in which nothing was written for this long is merged into one part.
+    pub merge_quiet: Duration,
+    /// While samples arrive merging takes at most this share of one core, in percent.
+    pub merge_share_percent: u32,
+    /// Whether the store starts threads. Without them waiting drives the wal, flushes and
+    /// maintenance are explicit, which makes a run a pure function of its inputs, for simulation.
     pub background: bool,
 }
 
@@ -33,6 +39,9 @@ impl Default for Config {
             cache_bytes_max: 64 << 20,
             series_max: 100_000_000,
             new_series_per_second: u64::MAX,
+            merge_parts: 8,
+            merge_quiet: Duration::from_secs(3600),
+            merge_share_percent: 50,
             background: true,
         }
     }

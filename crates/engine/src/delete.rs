@@ -13,6 +13,7 @@ use crate::config::{Ack, Commit};
 use crate::error::Error;
 use crate::limits::CUT_LIVE_SERIES_MAX;
 use crate::manifest::Manifest;
+use crate::part::Part;
 use crate::snapshot::Snapshot;
 use crate::store::{Engine, Files, Store};
 use crate::tombstones::Tombstone;
@@ -224,13 +225,11 @@ impl Store {
         manifest.write(&*self.disk, &self.dir)?;
         files.manifest = manifest;
         let mut view = View::clone(&self.view.read().clone());
-        view.parts.retain(|part| !gone.contains(&part.entry.number));
+        let is_gone = |part: &Arc<Part>| gone.contains(&part.entry.number);
+        view.parts.iter().filter(|part| is_gone(part)).for_each(|part| part.doom());
+        view.parts.retain(|part| !is_gone(part));
         view.tombstones = view.tombstones.still_masking(&view.parts);
         *self.view.write() = Arc::new(view);
-        for &number in gone {
-            let path = crate::filenames::part(&self.dir, number);
-            self.disk.remove(&path).map_err(Error::io("remove", &path))?;
-        }
         Ok(())
     }
 }

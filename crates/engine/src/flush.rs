@@ -45,6 +45,7 @@ pub(crate) fn run(store: &Store) {
             }
             order.is_asked = false;
         }
+        store.wait_for_merges();
         if store.is_flush_due() && store.flush().is_err() {
             let mut order = store.flusher.lock();
             order.is_asked = true;
@@ -92,6 +93,8 @@ impl Store {
             Err(_) => &self.counters.flushes_failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+        drop(files);
+        self.ask_for_maintenance();
         result
     }
 
@@ -248,6 +251,7 @@ impl Parts<'_> {
                 bytes: written.bytes,
                 written_ns: store.disk.now_ns(),
             };
+            store.counters.bytes_flushed.fetch_add(written.bytes, Ordering::Relaxed);
             manifest.parts.push(entry);
             parts.push(Arc::new(store.open_part(entry)?));
         }

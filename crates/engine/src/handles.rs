@@ -1,5 +1,6 @@
 //! Open files of parts, bounded in number: a store may have more parts than a process may have
-//! files open. A file that is needed again is opened again.
+//! files open. A file that is needed again is opened again, so a part's file may only be removed
+//! when nobody reads it any more, see `Part::doom`.
 
 use crate::limits::OPEN_FILES_MAX;
 use foliot_disk::{Disk, ReadFile};
@@ -47,6 +48,13 @@ impl Handles {
         table.open.insert(number, (file.clone(), now));
         Ok(file)
     }
+
+    /// Closes a file and removes it. If that fails it is a leftover, removed when the store is
+    /// opened next.
+    pub(crate) fn remove(&self, number: u64, path: &Path) {
+        self.table.lock().open.remove(&number);
+        let _ = self.disk.remove(path);
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +78,7 @@ mod tests {
             assert_eq!(u64::from_le_bytes(bytes), number);
             assert!(handles.table.lock().open.len() <= OPEN_FILES_MAX);
         }
+        handles.remove(1, &path(1));
+        assert!(handles.get(1, &path(1)).is_err());
     }
 }

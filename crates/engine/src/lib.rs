@@ -3,6 +3,7 @@
 //! ```text
 //! write    batch -> resolve (index) -> append (wal) -> apply (head) -> commit      write.rs
 //! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
+//!          parts -> merge -> fewer parts                                    maintain.rs, merge.rs
 //! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
 //! delete   selector -> delete frame (wal) -> head cut, tombstone over parts        delete.rs
 //! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
@@ -27,7 +28,9 @@ mod handles;
 mod head;
 mod index_file;
 mod limits;
+mod maintain;
 mod manifest;
+mod merge;
 mod paged;
 mod part;
 mod preamble;

@@ -51,3 +51,26 @@ pub(crate) const OPEN_FILES_MAX: usize = 256;
 /// How often a backup begins again when the manifest was replaced under it. Flushes and merges are
 /// seconds apart, opening the files takes milliseconds.
 pub(crate) const BACKUP_TRIES: usize = 20;
+
+/// Parts that are merged at once, at most: with more the cursors would take tens of megabytes.
+pub(crate) const MERGE_PARTS_MAX: usize = 64;
+
+/// Merges that a sample goes through, at most, while a store only grows: with the flush, every
+/// sample is written three times after the wal.
+pub(crate) const LEVEL_FINAL: u8 = 2;
+
+/// A block of as many samples is copied by a merge as it is: decoding it to fill it up would save
+/// less than a hundredth of its bytes.
+pub(crate) const MERGE_COPY_SAMPLES_MIN: usize = BLOCK_SAMPLES_MAX * 3 / 4;
+
+/// Samples in front of such a block are written as a block of their own if they are as many, else
+/// the block is filled up with them.
+pub(crate) const MERGE_REST_SAMPLES_MIN: usize = BLOCK_SAMPLES_MAX / 4;
+
+/// Flushes wait while as many parts are due to be merged: a bound on what queries have to look
+/// through, far above what a store in good order has.
+pub(crate) const MERGE_DEBT_PARTS_MAX: u64 = 8192;
+
+/// Final parts of up to as many bytes together are merged once more: rewriting them takes a second,
+/// and in small stores they are most of the parts.
+pub(crate) const MERGE_SMALL_BYTES_MAX: u64 = 64 << 20;

@@ -195,6 +195,13 @@ impl PagedReader {
         Ok(Self { file: File::Kept(handles), path: path.to_owned(), number, len, cache })
     }
 
+    /// Removes the file, if it is one that nobody keeps open.
+    pub(crate) fn remove(&self) {
+        if let File::Kept(handles) = &self.file {
+            handles.remove(self.number, &self.path);
+        }
+    }
+
     /// Number of logical bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len
@@ -208,13 +215,34 @@ impl PagedReader {
 
     /// Appends `len` logical bytes from `position` to `out`.
     pub(crate) fn read(&self, position: u64, len: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.read_by(position, len, |page| self.page(page), out)
+    }
+
+    /// Like [`PagedReader::read`], from `pages` and the file alone.
+    pub(crate) fn read_past_cache(
+        &self,
+        position: u64,
+        len: usize,
+        pages: &mut Pages,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        self.read_by(position, len, |page| pages.get(page, || self.load(page)), out)
+    }
+
+    fn read_by(
+        &self,
+        position: u64,
+        len: usize,
+        mut get: impl FnMut(u64) -> Result<Arc<[u8]>, Error>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         if position.checked_add(len as u64).is_none_or(|end| end > self.len) {
             return Err(self.corrupt(position, format!("{len} bytes would reach past the end")));
         }
         let (mut position, mut len) = (position, len);
         while len > 0 {
             let page = position / FILE_PAGE_BYTES as u64;
-            let bytes = self.page(page)?;
+            let bytes = get(page)?;
             let start = (position % FILE_PAGE_BYTES as u64) as usize;
             let end = (start + len).min(bytes.len());
             let Some(part) = bytes.get(start..end).filter(|part| !part.is_empty()) else {
@@ -255,6 +283,31 @@ impl PagedReader {
         }
         stored.truncate(len);
         Ok(stored.into())
+    }
+}
+
+/// The few pages that a reader from front to back needs at a time. Two, because what it reads may
+/// point back.
+#[derive(Default)]
+pub(crate) struct Pages {
+    newest: Option<(u64, Arc<[u8]>)>,
+    before: Option<(u64, Arc<[u8]>)>,
+}
+
+impl Pages {
+    fn get(
+        &mut self,
+        page: u64,
+        load: impl FnOnce() -> Result<Arc<[u8]>, Error>,
+    ) -> Result<Arc<[u8]>, Error> {
+        let is_it = |held: &Option<(u64, Arc<[u8]>)>| held.as_ref().is_some_and(|h| h.0 == page);
+        if !is_it(&self.newest) {
+            std::mem::swap(&mut self.newest, &mut self.before);
+            if !is_it(&self.newest) {
+                self.newest = Some((page, load()?));
+            }
+        }
+        Ok(self.newest.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default())
     }
 }
 

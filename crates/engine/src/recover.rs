@@ -20,7 +20,7 @@ use crate::head::Head;
 use crate::manifest::Manifest;
 use crate::part::Part;
 use crate::stats::Counters;
-use crate::store::{Files, FlusherOrder, Store};
+use crate::store::{Files, Order, Store};
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::view::View;
 use crate::wal::Wal;
@@ -95,8 +95,11 @@ pub(crate) fn open(
         gate: RwLock::new(()),
         creating_namespace: Mutex::new(()),
         counters,
-        flusher: Mutex::new(FlusherOrder::default()),
+        flusher: Mutex::new(Order::default()),
         flusher_wake: Condvar::new(),
+        maintainer: Mutex::new(Order::default()),
+        maintainer_wake: Condvar::new(),
+        maintenance: Mutex::default(),
         _lock: lock,
     };
     Ok((store, damages))

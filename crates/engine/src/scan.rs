@@ -251,7 +251,7 @@ impl Scan {
             if !self.next(&mut chunk)? {
                 // Samples that others hide count where they lie.
                 let share = |bytes: u64| u128::from(bytes) * u128::from(samples.min(held));
-                return Ok((samples, (share(bytes) / u128::from(held.max(1))) as u64));
+                return Ok((samples, share(bytes).div_ceil(u128::from(held.max(1))) as u64));
             }
             samples += chunk.len() as u64;
         }

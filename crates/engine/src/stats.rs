@@ -14,6 +14,10 @@ pub(crate) struct Counters {
     pub(crate) samples_deleted: AtomicU64,
     pub(crate) flushes: AtomicU64,
     pub(crate) flushes_failed: AtomicU64,
+    pub(crate) bytes_flushed: AtomicU64,
+    pub(crate) merges: AtomicU64,
+    pub(crate) merges_failed: AtomicU64,
+    pub(crate) bytes_merged: AtomicU64,
     /// Samples since the last flush, to keep the wal short.
     pub(crate) samples_since_flush: AtomicU64,
     /// Rows in the wal whose series nobody registered: damage took the registration.
@@ -63,6 +67,19 @@ pub struct Stats {
     pub flushes: u64,
     /// Flushes that failed since the start.
     pub flushes_failed: u64,
+    /// Bytes of parts written by flushes since the start.
+    pub bytes_flushed: u64,
+    /// Merges of parts since the start.
+    pub merges: u64,
+    /// Merges that failed since the start.
+    pub merges_failed: u64,
+    /// Bytes of parts written by merges since the start: with the bytes flushed, divided by them,
+    /// they are the write amplification after the wal.
+    pub bytes_merged: u64,
+    /// Parts that are due to be merged.
+    pub merge_debt_parts: u64,
+    /// Bytes of parts that are due to be merged.
+    pub merge_debt_bytes: u64,
     /// Pages found in the cache since the start.
     pub cache_hits: u64,
     /// Pages read from files since the start.
@@ -72,12 +89,21 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Bytes written to parts for each byte flushed, since the start: 1 without merges.
+    pub fn write_amplification(&self) -> f64 {
+        match self.bytes_flushed {
+            0 => 1.0,
+            flushed => (flushed + self.bytes_merged) as f64 / flushed as f64,
+        }
+    }
+
     pub(crate) fn of(store: &Store) -> Self {
         let counts = store.registry.counts();
         let view = store.view.read().clone();
         let progress = store.wal.progress();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &store.counters;
+        let debt = store.merge_debt(&view);
         let (cache_hits, cache_misses) = store.cache.counts();
         Self {
             series: counts.series - counts.forgotten,
@@ -99,6 +125,12 @@ impl Stats {
             tombstones: view.tombstones.list().len() as u64,
             flushes: load(&counters.flushes),
             flushes_failed: load(&counters.flushes_failed),
+            bytes_flushed: load(&counters.bytes_flushed),
+            merges: load(&counters.merges),
+            merges_failed: load(&counters.merges_failed),
+            bytes_merged: load(&counters.bytes_merged),
+            merge_debt_parts: debt.parts,
+            merge_debt_bytes: debt.bytes,
             cache_hits,
             cache_misses,
             is_poisoned: progress.poisoned,

@@ -7,6 +7,7 @@ use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::handles::Handles;
 use crate::head::Head;
+use crate::maintain::Maintenance;
 use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Stats};
@@ -56,8 +57,13 @@ pub(crate) struct Store {
     pub(crate) store_id: u64,
     pub(crate) key_secret: KeySecret,
     /// Told to the flusher: look at the head, or stop.
-    pub(crate) flusher: Mutex<FlusherOrder>,
+    pub(crate) flusher: Mutex<Order>,
     pub(crate) flusher_wake: Condvar,
+    /// Told to the maintainer: look at the parts, or stop.
+    pub(crate) maintainer: Mutex<Order>,
+    pub(crate) maintainer_wake: Condvar,
+    /// Held by whoever maintains, for as long as one piece of work takes.
+    pub(crate) maintenance: Mutex<Maintenance>,
     /// Released last.
     pub(crate) _lock: Box<dyn DirLock>,
 }
@@ -79,9 +85,9 @@ pub(crate) struct Files {
     pub(crate) deletes: Arc<Tombstones>,
 }
 
-/// What the flusher is to do.
+/// What a thread of the store is to do.
 #[derive(Default)]
-pub(crate) struct FlusherOrder {
+pub(crate) struct Order {
     pub(crate) is_asked: bool,
     pub(crate) is_closing: bool,
 }
@@ -89,7 +95,7 @@ pub(crate) struct FlusherOrder {
 /// A time-series store in one directory. Share it in an `Arc`.
 pub struct Engine {
     store: Arc<Store>,
-    flusher: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     /// What recovery had to say, for the log.
     damages: Vec<String>,
 }
@@ -101,19 +107,23 @@ impl Engine {
     /// # Errors
     /// When the directory is in use, a file is damaged beyond use or too new, or the disk fails.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Self, Error> {
-        let has_flusher = config.background;
+        let has_threads = config.background;
         let (store, damages) = crate::recover::open(disk, dir, config)?;
-        let store = Arc::new(store);
-        let flusher = match has_flusher {
-            false => None,
-            true => {
-                let store = store.clone();
-                let thread = std::thread::Builder::new().name("flusher".to_owned());
-                let spawned = thread.spawn(move || crate::flush::run(&store));
-                Some(spawned.map_err(Error::io("start the flusher of", dir))?)
-            }
-        };
-        Ok(Self { store, flusher: Mutex::new(flusher), damages })
+        let engine = Self { store: Arc::new(store), threads: Mutex::default(), damages };
+        if has_threads {
+            engine.spawn("flusher", crate::flush::run)?;
+            engine.spawn("maintainer", crate::maintain::run)?;
+        }
+        Ok(engine)
+    }
+
+    fn spawn(&self, name: &str, run: fn(&Store)) -> Result<(), Error> {
+        let store = self.store.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let spawned = thread.spawn(move || run(&store));
+        let thread = spawned.map_err(Error::io("start the threads of", &self.store.dir))?;
+        self.threads.lock().push(thread);
+        Ok(())
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -186,6 +196,23 @@ impl Engine {
     /// When the disk fails; nothing is lost then, and the next flush tries again.
     pub fn flush(&self) -> Result<(), Error> {
         self.store.flush()
+    }
+
+    /// Does one piece of work on the parts, if one is due, and says so. The store's own thread does
+    /// this by itself; see [`Config::background`].
+    ///
+    /// # Errors
+    /// When the disk fails or a part is damaged; nothing is lost then.
+    pub fn maintain(&self) -> Result<bool, Error> {
+        self.store.maintain()
+    }
+
+    /// Merges as far as it goes, whether that is due or not: one part for each window.
+    ///
+    /// # Errors
+    /// As [`Engine::maintain`].
+    pub fn merge_all(&self) -> Result<(), Error> {
+        self.store.merge_all()
     }
 
     /// Counts and sizes.
@@ -295,9 +322,11 @@ impl Engine {
     pub fn close(&self) -> Result<(), Error> {
         self.store.flusher.lock().is_closing = true;
         self.store.flusher_wake.notify_all();
-        if let Some(flusher) = self.flusher.lock().take() {
-            // A flusher that panicked has said so; the wal still has everything.
-            let _ = flusher.join();
+        self.store.maintainer.lock().is_closing = true;
+        self.store.maintainer_wake.notify_all();
+        for thread in self.threads.lock().drain(..) {
+            // A thread that panicked has said so; the wal still has everything.
+            let _ = thread.join();
         }
         self.store.wal.close()
     }

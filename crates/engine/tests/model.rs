@@ -1,5 +1,5 @@
-//! The store against a naive map: random writes, late writes, updates, deletes, drops, flushes
-//! and restarts over all kinds of values. The oracle is a `BTreeMap`.
+//! The store against a naive map: random writes, late writes, updates, deletes, drops, flushes,
+//! merges and restarts over all kinds of values. The oracle is a `BTreeMap`.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,6 +42,8 @@ enum Step {
         measurement: &'static str,
         host: u8,
     },
+    Maintain,
+    MergeAll,
     Reopen,
     Check {
         from: i64,
@@ -167,17 +169,20 @@ fn step() -> impl Strategy<Value = Step> {
     let lines = prop_oneof![3 => prop::collection::vec(line(), 1..40), 2 => stretch()];
     prop_oneof![
         8 => (0u32..2, lines).prop_map(|(namespace, lines)| Step::Write { namespace, lines }),
-        1 => Just(Step::Flush),
         2 => deletion(),
         1 => (measurement(), 0u8..6)
             .prop_map(|(measurement, host)| Step::Drop { measurement, host }),
+        3 => Just(Step::Flush),
+        2 => Just(Step::Maintain),
+        1 => Just(Step::MergeAll),
         1 => Just(Step::Reopen),
         1 => (time(), time()).prop_map(|(from, to)| Step::Check { from, to }),
     ]
 }
 
 fn open(disk: &SimDisk) -> Engine {
-    let config = Config { background: false, ..Config::default() };
+    // Two parts are enough for a merge, so that all levels are reached.
+    let config = Config { merge_parts: 2, background: false, ..Config::default() };
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Engine::open(disk, Path::new(DIR), config).unwrap()
 }
@@ -265,6 +270,10 @@ proptest! {
                     prop_assert!(before.iter().all(is_empty));
                     check(&engine, &oracle, TimeRange::ALL);
                 }
+                Step::Maintain => {
+                    engine.maintain().unwrap();
+                }
+                Step::MergeAll => engine.merge_all().unwrap(),
                 Step::Reopen => {
                     engine.close().unwrap();
                     drop(engine);

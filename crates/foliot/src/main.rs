@@ -87,6 +87,9 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         wal_replay_target: config.wal_replay_target,
         head_bytes_max: config.head_bytes.0,
         cache_bytes_max: config.cache_bytes.0,
+        merge_parts: config.merge_parts as usize,
+        merge_quiet: config.merge_quiet,
+        merge_share_percent: config.merge_share as u32,
         series_max: config.limits_series,
         new_series_per_second: config.limits_new_series_per_second,
         ..foliot_engine::Config::default()

@@ -108,6 +108,14 @@ settings! {
     head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
     /// Memory for pages of files that queries read again.
     cache_bytes: ByteSize = ByteSize(64 << 20), "cache.bytes", "cache-bytes";
+    /// Parts of one database and week that are merged into one as soon as there are so many.
+    merge_parts: u64 = 8, "merge.parts", "merge-parts";
+    /// How long nothing must have been written to a week of a database before all its parts are
+    /// merged.
+    merge_quiet: Duration = Duration::from_secs(3600), "merge.quiet", "merge-quiet";
+    /// Share of one core, in percent, that merging takes while samples arrive; at 100 it never
+    /// pauses.
+    merge_share: u64 = 50, "merge.share", "merge-share";
     /// Series that may exist; beyond it new ones are refused while known ones go on.
     limits_series: u64 = 100_000_000, "limits.series", "limits-series";
     /// New series per second, averaged over ten seconds; beyond it new ones are refused.
@@ -183,6 +191,9 @@ impl Config {
         ];
         if let Some((key, _)) = positive.iter().find(|(_, value)| *value == 0) {
             return Err(format!("{key} is 0, which would refuse everything: give at least 1"));
+        }
+        if self.merge_parts < 2 || self.merge_share == 0 || self.merge_share > 100 {
+            return Err("merge.parts must be at least 2, merge.share between 1 and 100".to_owned());
         }
         if self.limits_decoded_body_bytes.0 > ByteSize::REQUEST_MAX {
             return Err(format!(

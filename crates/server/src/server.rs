@@ -110,8 +110,9 @@ impl Server {
         self.shared.open(Store::new(engine, &self.shared.config));
     }
 
-    /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile. After
-    /// this returns, a second signal ends the process at once.
+    /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile, SIGUSR2
+    /// merges parts as far as it goes. After this returns, a second signal ends the process at
+    /// once.
     ///
     /// # Errors
     /// When signals cannot be received.
@@ -121,11 +122,13 @@ impl Server {
             let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
             let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
             let mut flush = signal(SignalKind::user_defined1()).map_err(failed)?;
+            let mut merge = signal(SignalKind::user_defined2()).map_err(failed)?;
             loop {
                 tokio::select! {
                     _ = terminate.recv() => break,
                     _ = interrupt.recv() => break,
-                    _ = flush.recv() => flush_now(&self.shared),
+                    _ = flush.recv() => tidy_now(&self.shared, "flush", Engine::flush),
+                    _ = merge.recv() => tidy_now(&self.shared, "merge", Engine::merge_all),
                 }
             }
             tokio::spawn(end_at_second(terminate, interrupt));
@@ -157,14 +160,19 @@ async fn end_at_second(mut terminate: Signal, mut interrupt: Signal) {
     std::process::exit(1);
 }
 
-fn flush_now(shared: &Arc<Shared>) {
+/// Has the store do something that was asked for with a signal.
+fn tidy_now(
+    shared: &Arc<Shared>,
+    what: &'static str,
+    work: fn(&Engine) -> Result<(), foliot_engine::Error>,
+) {
     let shared = shared.clone();
     tokio::task::spawn_blocking(move || {
-        let outcome = shared.store().map(|store| store.engine().flush());
+        let outcome = shared.store().map(|store| work(store.engine()));
         match outcome {
-            Some(Ok(())) => log::info!("flushed on request"),
-            Some(Err(error)) => log::error!("cannot flush: {error}"),
-            None => log::warn!("nothing to flush: the store is not open yet"),
+            Some(Ok(())) => log::info!("{what} on request: done"),
+            Some(Err(error)) => log::error!("cannot {what}: {error}"),
+            None => log::warn!("nothing to {what}: the store is not open yet"),
         }
     });
 }

@@ -99,6 +99,12 @@ impl Store {
             ),
             ("flushes_total", Counter, "Flushes from memory to parts", stats.flushes),
             ("flushes_failed_total", Counter, "Flushes that failed", stats.flushes_failed),
+            ("flushed_bytes_total", Counter, "Bytes written by flushes", stats.bytes_flushed),
+            ("merges_total", Counter, "Merges of parts", stats.merges),
+            ("merges_failed_total", Counter, "Merges that failed", stats.merges_failed),
+            ("merged_bytes_total", Counter, "Bytes written by merges", stats.bytes_merged),
+            ("merge_debt_parts", Gauge, "Parts due to be merged", stats.merge_debt_parts),
+            ("merge_debt_bytes", Gauge, "Bytes due to be merged", stats.merge_debt_bytes),
             ("cache_hits_total", Counter, "Pages found in the cache", stats.cache_hits),
             ("cache_misses_total", Counter, "Pages read from files", stats.cache_misses),
             (
@@ -111,6 +117,9 @@ impl Store {
         for (name, kind, help, value) in figures {
             one(visit, name, kind, help, &[], value as f64);
         }
+        let amplification = stats.write_amplification();
+        let help = "Bytes written to parts for each byte flushed, since the start";
+        one(visit, "write_amplification", Gauge, help, &[], amplification);
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {

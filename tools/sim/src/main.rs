@@ -54,8 +54,8 @@ fn main() -> ExitCode {
         &mut std::io::stdout(),
         &format!(
             "{} rounds from seed {} in {seconds:.1} s: {} power cuts, {} kills ({:.0} a second), \
-             {} closes, {} faults, {} writes ({} acknowledged), {} flushes, {} looks at {} facts, \
-             {failures} failures\n",
+             {} closes, {} faults, {} writes ({} acknowledged), {} flushes, {} merges, {} looks \
+             at {} facts, {failures} failures\n",
             tally.rounds,
             plan.seed,
             tally.power_cuts,
@@ -66,6 +66,7 @@ fn main() -> ExitCode {
             tally.events,
             tally.acknowledged,
             tally.flushes,
+            tally.merges,
             tally.looks,
             tally.facts,
         ),

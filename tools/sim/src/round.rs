@@ -34,6 +34,7 @@ pub(crate) struct Tally {
     pub(crate) events: u64,
     pub(crate) acknowledged: u64,
     pub(crate) flushes: u64,
+    pub(crate) merges: u64,
     pub(crate) looks: u64,
     /// Facts compared with the oracle.
     pub(crate) facts: u64,
@@ -50,6 +51,7 @@ impl Tally {
         self.events += other.events;
         self.acknowledged += other.acknowledged;
         self.flushes += other.flushes;
+        self.merges += other.merges;
         self.looks += other.looks;
         self.facts += other.facts;
     }
@@ -62,6 +64,7 @@ enum Action {
     ChangeCatalog,
     CreateNamespace,
     Flush,
+    Maintain,
     Look,
     Probe,
     Wait,
@@ -70,11 +73,12 @@ enum Action {
 }
 
 /// How often what is done in an average round.
-const ACTIONS: [(Action, usize); 9] = [
+const ACTIONS: [(Action, usize); 10] = [
     (Action::Write, 48),
     (Action::ChangeCatalog, 8),
     (Action::CreateNamespace, 4),
     (Action::Flush, 10),
+    (Action::Maintain, 12),
     (Action::Look, 4),
     (Action::Probe, 10),
     (Action::Wait, 6),
@@ -119,6 +123,7 @@ pub(crate) fn play(
         background: false,
         cache_bytes_max: 1 << random.skewed(12, 24),
         head_bytes_max: 1 << random.skewed(14, 28),
+        merge_parts: random.skewed(2, 8),
         ..Config::default()
     };
     let mut round = Round {
@@ -250,6 +255,7 @@ impl Round<'_> {
             Action::ChangeCatalog => self.change_catalog(engine),
             Action::CreateNamespace => self.create_namespace(engine),
             Action::Flush => self.flush(engine),
+            Action::Maintain => self.maintain(engine),
             Action::Look => self.look(engine, Loss::None),
             Action::Probe => self.probe(engine),
             Action::Wait => self.wait(engine),
@@ -375,6 +381,24 @@ impl Round<'_> {
             Err(error) => self.excuse("a flush", &error.to_string())?,
         }
         Ok(())
+    }
+
+    /// A piece of work on the parts, or all of it.
+    fn maintain(&mut self, engine: &Engine) -> Result<(), String> {
+        let strikes = self.disk.strikes();
+        let before = engine.stats().merges;
+        let result = match self.random.percent(20) {
+            true => engine.merge_all(),
+            false => engine.maintain().map(|_| ()),
+        };
+        self.say(format!("maintain: {result:?}"));
+        self.tally.merges += engine.stats().merges - before;
+        match result {
+            Err(error) if self.disk.strikes() == strikes => {
+                self.excuse("a merge", &error.to_string())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn wait(&mut self, engine: &Engine) -> Result<(), String> {

@@ -16,7 +16,7 @@ fn nothing_acknowledged_is_lost() {
     let (tally, failures) = plan.run();
     assert_eq!(failures, 0, "see the seeds above");
     assert!(tally.power_cuts > 1000 && tally.kills > 400 && tally.closes > 400, "{tally:?}");
-    assert!(tally.faults > 500 && tally.flushes > 800, "{tally:?}");
+    assert!(tally.faults > 500 && tally.flushes > 800 && tally.merges > 200, "{tally:?}");
     assert!(tally.acknowledged > tally.events / 10, "{tally:?}");
 }
 
@@ -107,6 +107,9 @@ impl Disk for Liar {
         self.disk.truncate(path, len)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.rename(from, to)
     }

@@ -32,6 +32,12 @@ impl KindScale {
         Self(((kind as u8) << 5) | (scale & SCALE_BITS))
     }
 
+    /// From the codec's codes of a kind and a scale.
+    pub(crate) const fn from_codes(kind: u8, scale: u8) -> Self {
+        let scale = if scale == RAW_SCALE { SCALE_BITS } else { scale };
+        Self((kind << 5) | (scale & SCALE_BITS))
+    }
+
     pub(crate) const fn kind_code(self) -> u8 {
         self.0 >> 5
     }

@@ -1,8 +1,10 @@
 //! Parts: immutable files of blocks. Format, writer, reader.
 
+mod cursor;
 pub(crate) mod format;
 mod reader;
 mod writer;
 
+pub(crate) use cursor::Cursor;
 pub(crate) use reader::{BlockPlace, Part};
 pub(crate) use writer::{BlockRef, PartWriter};

@@ -8,12 +8,13 @@ use crate::filenames;
 use crate::handles::Handles;
 use crate::limits::BLOCK_SAMPLES_MAX;
 use crate::manifest::PartEntry;
-use crate::paged::PagedReader;
+use crate::paged::{PagedReader, Pages};
 use foliot_codec::Summary;
 use foliot_codec::varint::{get_i64, get_u64};
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 struct IndexPage {
     first_sid: u32,
@@ -28,6 +29,7 @@ pub(crate) struct Part {
     pub(crate) entry: PartEntry,
     pub(crate) footer: Footer,
     directory: Vec<IndexPage>,
+    is_doomed: AtomicBool,
 }
 
 /// Where a block lies, and what it holds.
@@ -35,7 +37,8 @@ pub(crate) struct Part {
 pub(crate) struct BlockPlace {
     pub(crate) range: TimeRange,
     pub(crate) count: u16,
-    times: (u64, u32),
+    /// Position and length of its times, and of its values.
+    pub(crate) times: (u64, u32),
     values: (u64, u32),
     /// What the block's values come to, for plans that need no more.
     pub(crate) summary: Summary,
@@ -78,7 +81,13 @@ impl Part {
         paged.read(footer_at, FOOTER_LEN, &mut bytes)?;
         let footer = Footer::decode(&bytes).ok_or_else(|| paged.corrupt(footer_at, "no footer"))?;
         let directory = Self::read_directory(&paged, &footer, footer_at)?;
-        Ok(Self { paged, entry, footer, directory })
+        let is_doomed = AtomicBool::new(false);
+        Ok(Self { paged, entry, footer, directory, is_doomed })
+    }
+
+    /// Has the file removed once nobody reads it any more; the manifest names it no longer.
+    pub(crate) fn doom(&self) {
+        self.is_doomed.store(true, Ordering::Relaxed);
     }
 
     fn read_directory(
@@ -153,9 +162,55 @@ impl Part {
             .map_err(|reason| self.paged.corrupt(values_at, reason))
     }
 
+    /// Puts times and values of a block into `bytes`, past the cache.
+    pub(crate) fn read_sections(
+        &self,
+        place: &BlockPlace,
+        pages: &mut Pages,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        bytes.clear();
+        for (at, len) in [place.times, place.values] {
+            self.paged.read_past_cache(at, len as usize, pages, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the index page numbered `page` into `bytes`, past the cache; false behind the last one.
+    pub(crate) fn index_page(
+        &self,
+        page: usize,
+        pages: &mut Pages,
+        bytes: &mut Vec<u8>,
+    ) -> Result<bool, Error> {
+        bytes.clear();
+        let Some(page) = self.directory.get(page) else { return Ok(false) };
+        self.paged.read_past_cache(page.at, page.len as usize, pages, bytes)?;
+        Ok(true)
+    }
+
+    /// An error about the index page numbered `page`.
+    pub(crate) fn bad_index_page(&self, page: usize) -> Error {
+        let at = self.directory.get(page).map_or(0, |page| page.at);
+        self.paged.corrupt(at, "index page cannot be read")
+    }
+
+    /// An error about the block at `place`.
+    pub(crate) fn corrupt(&self, place: &BlockPlace, reason: String) -> Error {
+        self.paged.corrupt(place.values.0, reason)
+    }
+
     /// Logical bytes of the file.
     pub(crate) fn len(&self) -> u64 {
         self.paged.len()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.is_doomed.load(Ordering::Relaxed) {
+            self.paged.remove();
+        }
     }
 }
 
@@ -181,7 +236,7 @@ fn find_in(page: &[u8], wanted: u32, range: TimeRange, out: &mut Vec<BlockPlace>
 
 /// Walks the entries of an index page. Here and below the outer nothing means bytes that cannot be
 /// read, the inner one the end.
-struct Entries<'p> {
+pub(super) struct Entries<'p> {
     rest: &'p [u8],
     base: u64,
     sid: Option<u32>,
@@ -193,7 +248,18 @@ impl<'p> Entries<'p> {
         Some(Self { rest: page, base, sid: None })
     }
 
-    fn next(&mut self) -> Option<Option<Entry<'p>>> {
+    /// Goes on at byte `at` of the page, behind the entry of `sid`.
+    pub(super) fn resume(page: &'p [u8], at: usize, sid: Option<u32>) -> Option<Self> {
+        let entries = Self::new(page)?;
+        Some(Self { rest: page.get(at..)?, sid, ..entries })
+    }
+
+    /// Bytes not yet read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub(super) fn next(&mut self) -> Option<Option<Entry<'p>>> {
         if self.rest.is_empty() {
             return Some(None);
         }
@@ -212,8 +278,8 @@ impl<'p> Entries<'p> {
 }
 
 /// Walks the blocks of an entry.
-struct Entry<'p> {
-    sid: u32,
+pub(super) struct Entry<'p> {
+    pub(super) sid: u32,
     rest: &'p [u8],
     left: u64,
     end_ns: i64,
@@ -221,7 +287,7 @@ struct Entry<'p> {
 }
 
 impl Entry<'_> {
-    fn next(&mut self) -> Option<Option<BlockPlace>> {
+    pub(super) fn next(&mut self) -> Option<Option<BlockPlace>> {
         if self.left == 0 {
             return self.rest.is_empty().then_some(None);
         }

@@ -1,0 +1,100 @@
+//! Reading a part from front to back, past the cache: what queries keep there stays there.
+
+use super::reader::{BlockPlace, Entries, Part};
+use crate::error::Error;
+use crate::limits::ENTRY_BLOCKS_MAX;
+use crate::paged::Pages;
+use foliot_model::TimeRange;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Blocks of a part in the order of its index. Memory: an index page, an entry, a few pages.
+pub(crate) struct Cursor {
+    part: Arc<Part>,
+    /// The index page being read, and where in it.
+    index: Vec<u8>,
+    index_at: usize,
+    pages_read: usize,
+    sid_before: Option<u32>,
+    /// Blocks of the entry being read.
+    blocks: VecDeque<BlockPlace>,
+    sid: Option<u32>,
+    index_pages: Pages,
+    section_pages: Pages,
+}
+
+impl Cursor {
+    /// A cursor at the part's first block.
+    pub(crate) fn new(part: Arc<Part>) -> Result<Self, Error> {
+        let mut cursor = Self {
+            part,
+            index: Vec::new(),
+            index_at: 0,
+            pages_read: 0,
+            sid_before: None,
+            blocks: VecDeque::with_capacity(ENTRY_BLOCKS_MAX as usize),
+            sid: None,
+            index_pages: Pages::default(),
+            section_pages: Pages::default(),
+        };
+        cursor.next_entry()?;
+        Ok(cursor)
+    }
+
+    /// The number of the part's file.
+    pub(crate) fn number(&self) -> u64 {
+        self.part.entry.number
+    }
+
+    /// The series of the next block; nothing at the end.
+    pub(crate) fn sid(&self) -> Option<u32> {
+        self.sid
+    }
+
+    /// Times of the next block.
+    pub(crate) fn range(&self) -> Option<TimeRange> {
+        self.blocks.front().map(|place| place.range)
+    }
+
+    /// The bytes of the next block, times and then values, put into `bytes`; moves on behind it.
+    pub(crate) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<Option<BlockPlace>, Error> {
+        let Some(place) = self.blocks.pop_front() else { return Ok(None) };
+        self.part.read_sections(&place, &mut self.section_pages, bytes)?;
+        if self.blocks.is_empty() {
+            self.next_entry()?;
+        }
+        Ok(Some(place))
+    }
+
+    /// An error about the block at `place`.
+    pub(crate) fn corrupt(&self, place: &BlockPlace, reason: String) -> Error {
+        self.part.corrupt(place, reason)
+    }
+
+    fn next_entry(&mut self) -> Result<(), Error> {
+        self.sid = None;
+        while self.index_at >= self.index.len() {
+            if !self.part.index_page(self.pages_read, &mut self.index_pages, &mut self.index)? {
+                return Ok(());
+            }
+            self.pages_read += 1;
+            self.index_at = size_of::<u64>();
+            self.sid_before = None;
+        }
+        let unreadable = || self.part.bad_index_page(self.pages_read.saturating_sub(1));
+        let mut entries =
+            Entries::resume(&self.index, self.index_at, self.sid_before).ok_or_else(unreadable)?;
+        let mut entry = entries.next().flatten().ok_or_else(unreadable)?;
+        while let Some(place) = entry.next().ok_or_else(unreadable)? {
+            self.blocks.push_back(place);
+        }
+        let sid = entry.sid;
+        self.index_at = self.index.len() - entries.left();
+        self.sid_before = Some(sid);
+        if self.sid_before.is_some() && self.blocks.is_empty() {
+            return Err(unreadable());
+        }
+        self.sid = Some(sid);
+        Ok(())
+    }
+}

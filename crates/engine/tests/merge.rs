@@ -1,0 +1,159 @@
+//! What merges promise beside keeping every sample, which `model.rs` tries: few parts, little
+//! written, nothing lost to damage, files gone when nobody reads them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code says what must hold by unwrapping"
+)]
+
+mod support;
+
+use foliot_disk::{Disk, FaultKind, SimDisk};
+use foliot_engine::{Ack, Config, Engine};
+use foliot_model::TimeRange;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use support::{Line, Owned, read, selector, write};
+
+const DIR: &str = "store";
+const SECOND: i64 = 1_000_000_000;
+/// A Thursday, where windows begin.
+const START: i64 = 2811 * 7 * 86_400 * SECOND;
+
+fn open(disk: &SimDisk) -> Engine {
+    let config = Config { merge_parts: 4, background: false, ..Config::default() };
+    Engine::open(Arc::new(disk.clone()), Path::new(DIR), config).unwrap()
+}
+
+/// Writes samples `from..to` of three series, ten seconds apart, and flushes them.
+fn flush(engine: &Engine, from: i64, to: i64) {
+    let line = |(step, host): (i64, i64)| Line {
+        key: format!("m host=h{host}"),
+        time_ns: START + step * 10 * SECOND,
+        fields: vec![("a".to_owned(), Owned::Integer(host * 1000 + step % 37))],
+    };
+    let lines = (from..to).flat_map(|step| (0..3).map(move |host| (step, host)));
+    let (commit, rejects) = write(engine, 0, &lines.map(line).collect::<Vec<_>>());
+    assert!(rejects.is_empty());
+    engine.wait(commit.unwrap(), Ack::Os).unwrap();
+    engine.flush().unwrap();
+}
+
+/// How many samples of each series are there, all of which must be what was written.
+fn count(engine: &Engine) -> Vec<usize> {
+    let snapshot = engine.snapshot();
+    let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+    let mut counts = Vec::new();
+    for (host, sid) in sids.into_iter().enumerate() {
+        let samples = read(&snapshot, sid, TimeRange::ALL);
+        for (time_ns, value) in &samples {
+            let step = (time_ns - START) / (10 * SECOND);
+            assert_eq!(*value, Owned::Integer(host as i64 * 1000 + step % 37));
+        }
+        counts.push(samples.len());
+    }
+    counts
+}
+
+fn parts(disk: &SimDisk) -> Vec<PathBuf> {
+    let mut names = disk.list(Path::new(DIR)).unwrap();
+    names.retain(|name| name.starts_with("part-"));
+    names.sort();
+    names.iter().map(|name| Path::new(DIR).join(name)).collect()
+}
+
+#[test]
+fn a_growing_store_has_few_parts_and_writes_little() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    let mut most = 0;
+    for round in 0..100 {
+        flush(&engine, round * 50, round * 50 + 50);
+        while engine.maintain().unwrap() {}
+        most = most.max(engine.stats().parts);
+    }
+    assert_eq!(count(&engine), [5000; 3]);
+    let stats = engine.stats();
+    // Three of each level below the final one, and a final one for every sixteen flushes.
+    assert!(most <= 3 + 3 + 100 / 16 + 1, "{most} parts");
+    assert_eq!(stats.merges, 100 / 4 + 100 / 16);
+    assert_eq!(stats.merge_debt_parts, 0);
+    assert!(stats.bytes_merged <= 2 * stats.bytes_flushed, "{stats:?}");
+    assert_eq!(parts(&disk).len() as u64, stats.parts, "nothing else lies around");
+}
+
+#[test]
+fn a_quiet_window_ends_as_one_part() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    for round in 0..3 {
+        flush(&engine, round * 100, round * 100 + 100);
+    }
+    assert!(!engine.maintain().unwrap(), "three wait for more");
+    disk.advance(3601 * SECOND as u64);
+    while engine.maintain().unwrap() {}
+    assert_eq!(engine.stats().parts, 1);
+    // Late samples make parts of their own until they are many.
+    flush(&engine, 300, 310);
+    disk.advance(3601 * SECOND as u64);
+    while engine.maintain().unwrap() {}
+    assert_eq!(engine.stats().parts, 2);
+    engine.merge_all().unwrap();
+    assert_eq!(engine.stats().parts, 1);
+    assert_eq!(count(&engine), [310; 3]);
+}
+
+#[test]
+fn readers_keep_the_files_they_read() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    flush(&engine, 0, 1500);
+    flush(&engine, 1500, 3000);
+    let snapshot = engine.snapshot();
+    engine.merge_all().unwrap();
+    assert_eq!(parts(&disk).len(), 3, "two that are read and the merged one");
+    let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+    assert_eq!(read(&snapshot, sids[0], TimeRange::ALL).len(), 3000);
+    drop(snapshot);
+    assert_eq!(parts(&disk).len(), 1);
+    assert_eq!(count(&engine), [3000; 3]);
+    drop(engine);
+    assert_eq!(count(&open(&disk)), [3000; 3]);
+}
+
+#[test]
+fn a_damaged_part_stays_where_it_is() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    for round in 0..9 {
+        flush(&engine, round * 100, round * 100 + 100);
+    }
+    let path = parts(&disk)[3].clone();
+    // Behind the page that opening has put into the cache there is none.
+    disk.rot(&path, 100, 1).unwrap();
+    let error = engine.maintain().unwrap_err().to_string();
+    assert!(error.contains("part-"), "{error}");
+    while engine.maintain().unwrap() {}
+    let stats = engine.stats();
+    assert_eq!((stats.merges_failed, stats.merges), (1, 1), "{stats:?}");
+    assert!(disk.exists(&path), "the damaged part is kept");
+    assert_eq!(stats.parts, 9 - 5 + 1, "those behind it are merged, those before it are too few");
+}
+
+#[test]
+fn a_full_disk_stops_a_merge_and_nothing_else() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    for round in 0..4 {
+        flush(&engine, round * 1000, round * 1000 + 1000);
+    }
+    disk.fail_after(1, FaultKind::NoSpace { operations: 1000 });
+    assert!(engine.maintain().is_err());
+    assert_eq!(count(&engine), [4000; 3]);
+    assert_eq!(parts(&disk).len(), 4, "the unfinished part is removed");
+    disk.heal();
+    assert!(engine.maintain().unwrap());
+    assert_eq!(count(&engine), [4000; 3]);
+    assert_eq!(parts(&disk).len(), 1);
+}
