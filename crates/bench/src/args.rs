@@ -145,6 +145,9 @@ pub(crate) struct LoadArgs {
     /// Acknowledgement level asked from Foliot: durable, os or memory
     #[arg(long)]
     pub(crate) ack: Option<String>,
+    /// Pack the bodies with gzip, at doors over HTTP
+    #[arg(long)]
+    pub(crate) gzip: bool,
     /// Unit of the times on the wire [default: the door's]
     #[arg(long, value_enum)]
     pub(crate) precision: Option<Precision>,
@@ -159,6 +162,9 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "200",
           value_parser = number)]
     pub(crate) verify: Option<u64>,
+    /// How long an acknowledged value may take to be seen by the first question of --verify
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) visible_within: Duration,
     /// Write the whole result as JSON to this file, "-" for the standard output
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,

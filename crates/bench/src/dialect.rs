@@ -6,12 +6,15 @@ use serde::Serialize;
 
 use crate::fleet::{Fleet, Table};
 use crate::http::{Client, Reply};
+use crate::postgres::Session;
 use crate::question::{Answer, Ask, Function, Question, Sources};
 
 mod influxql;
+mod iotdb;
 mod opentsdb;
 mod promql;
 mod questdb;
+mod sql;
 
 /// How a target is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -35,12 +38,21 @@ pub(crate) enum Dialect {
     /// QuestDB's SQL at `/exec`
     #[value(name = "questdb")]
     QuestSql,
+    /// SQL over PostgreSQL's wire protocol
+    #[value(name = "postgres")]
+    Postgres,
+    /// IoTDB's SQL at `/rest/v2/query`
+    #[value(name = "iotdb")]
+    Iotdb,
+    /// Druid's SQL at `/druid/v2/sql`
+    #[value(name = "druid")]
+    Druid,
 }
 
 /// Database that everything is written to where a protocol wants a name.
 pub(crate) const DATABASE: &str = "default";
 
-/// One HTTP request of a question.
+/// One request of a question: HTTP, or a statement where the path is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) path: String,
@@ -65,6 +77,9 @@ impl Dialect {
             Dialect::PromQl => promql::requests(fleet, question, "_"),
             Dialect::PromQlDotted => promql::requests(fleet, question, "."),
             Dialect::QuestSql => questdb::requests(fleet, question),
+            Dialect::Postgres => sql::requests(fleet, question, sql::Flavour::Postgres),
+            Dialect::Druid => sql::requests(fleet, question, sql::Flavour::Druid),
+            Dialect::Iotdb => iotdb::requests(fleet, question),
         }
     }
 
@@ -92,7 +107,14 @@ impl Dialect {
     fn asks_in_parts(self, fleet: &Fleet, question: &Question) -> bool {
         let tables = fleet.tables.get(question.table);
         let several = tables.is_some_and(|t| measurements(fleet, t, &question.sources).len() > 1);
-        several && !matches!(self, Dialect::PromQl | Dialect::PromQlDotted)
+        let whole = [
+            Dialect::PromQl,
+            Dialect::PromQlDotted,
+            Dialect::Postgres,
+            Dialect::Druid,
+            Dialect::Iotdb,
+        ];
+        several && !whole.contains(&self)
     }
 
     /// Adds what one reply says to the answer.
@@ -104,6 +126,14 @@ impl Dialect {
         body: &[u8],
         answer: &mut Answer,
     ) -> Result<(), String> {
+        let shape = || {
+            let text: String = String::from_utf8_lossy(body).chars().take(300).collect();
+            format!("the reply has an unknown shape: {text}")
+        };
+        if self == Dialect::Postgres {
+            let rows = String::from_utf8_lossy(body);
+            return sql::read_rows(question, &rows, answer).ok_or_else(shape);
+        }
         let reply: serde_json::Value = serde_json::from_slice(body)
             .map_err(|error| format!("the reply is not JSON: {error}"))?;
         let read = match self {
@@ -114,24 +144,24 @@ impl Dialect {
                 promql::read(fleet, question, request, &reply, answer)
             }
             Dialect::QuestSql => questdb::read(fleet, question, &reply, answer),
+            Dialect::Druid => sql::read_arrays(question, &reply, answer),
+            Dialect::Iotdb => iotdb::read(fleet, question, &reply, answer),
+            Dialect::Postgres => None,
         };
-        read.ok_or_else(|| {
-            let text: String = String::from_utf8_lossy(body).chars().take(300).collect();
-            format!("the reply has an unknown shape: {text}")
-        })
+        read.ok_or_else(shape)
     }
 
     /// Asks a question and reads the whole answer.
     pub(crate) fn ask(
         self,
         fleet: &Fleet,
-        client: &mut Client,
+        asker: &mut Asker,
         question: &Question,
         requests: &[Request],
     ) -> Result<Answer, String> {
         let mut replies = Vec::with_capacity(requests.len());
         for request in requests {
-            let reply = send(client, request)?;
+            let reply = asker.send(request)?;
             match self.is_empty_result(&reply) {
                 true => replies.push(Vec::new()),
                 false if !reply.is_success() => return Err(reply.summary()),
@@ -161,16 +191,45 @@ fn parts(ask: &Ask) -> Option<Option<Function>> {
     }
 }
 
-/// Sends one request and reads its reply.
-pub(crate) fn send(client: &mut Client, request: &Request) -> Result<Reply, String> {
-    let reply = match &request.body {
-        None => client.get(&request.path),
-        Some(body) => {
-            let headers = "Content-Type: application/json\r\n";
-            client.send("POST", &request.path, headers, body.as_bytes())
+/// A connection to ask over.
+pub(crate) enum Asker {
+    Http(Client),
+    /// Opened with the first question, and again after an error.
+    Postgres(String, Option<Box<Session>>),
+}
+
+impl Asker {
+    /// A connection in this dialect to `address`.
+    pub(crate) fn new(dialect: Dialect, address: &str) -> Asker {
+        match dialect {
+            Dialect::Postgres => Asker::Postgres(address.to_owned(), None),
+            _ => Asker::Http(Client::new(address)),
         }
-    };
-    reply.map_err(|error| error.to_string())
+    }
+
+    /// Sends one request and reads its reply.
+    pub(crate) fn send(&mut self, request: &Request) -> Result<Reply, String> {
+        let body = request.body.as_deref();
+        let reply = match (self, body) {
+            (Asker::Http(client), None) => client.get(&request.path),
+            (Asker::Http(client), Some(body)) => {
+                let headers = "Content-Type: application/json\r\n";
+                client.send("POST", &request.path, headers, body.as_bytes())
+            }
+            (Asker::Postgres(address, session), body) => {
+                let open = match session.take() {
+                    Some(open) => Ok(open),
+                    None => Session::open(address).map(Box::new),
+                };
+                open.and_then(|mut open| {
+                    let rows = open.run(body.unwrap_or_default())?;
+                    *session = Some(open);
+                    Ok(Reply { status: 200, body: rows })
+                })
+            }
+        };
+        reply.map_err(|error| error.to_string())
+    }
 }
 
 /// Measurement names of the sources in question, where a table is spread over several.

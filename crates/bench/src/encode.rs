@@ -8,6 +8,11 @@ use crate::cursor::{Row, is_present};
 use crate::fleet::{Fleet, Label, LabelValue, Table};
 use crate::law::Kind;
 
+mod remote;
+mod sections;
+
+pub(crate) use sections::{IOTDB_ROOT, TIME, label_names};
+
 /// A text format that servers take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -20,6 +25,28 @@ pub(crate) enum Format {
     Json,
     /// Prometheus exposition text with times: one line a value
     Prometheus,
+    /// Prometheus remote write 1.0, before snappy: one series with one sample a value
+    Remote,
+    /// PostgreSQL's `COPY` with its rows, as `psql` reads it: one row a row
+    Copy,
+    /// SQL `INSERT` that overwrites: one row a row
+    Inserts,
+    /// The columns that IoTDB's `insertRecords` takes: one record a row
+    IotdbRecords,
+    /// Druid's ingestion tasks with their rows inline: one task a table
+    DruidTasks,
+}
+
+impl Format {
+    /// Whether a line is a row of several values rather than a value.
+    pub(crate) fn is_by_row(self) -> bool {
+        !matches!(self, Format::Puts | Format::Json | Format::Prometheus | Format::Remote)
+    }
+
+    /// Whether a body is one JSON text.
+    pub(crate) fn is_json(self) -> bool {
+        matches!(self, Format::Json | Format::IotdbRecords)
+    }
 }
 
 /// Unit of the times on the wire.
@@ -59,6 +86,8 @@ pub(crate) struct Encoder<'a> {
     heads: Vec<Vec<Head>>,
     labels: Labels,
     time: Time,
+    remote: remote::Remote,
+    sections: sections::Sections,
 }
 
 /// What stands before the value of a field.
@@ -98,6 +127,7 @@ impl<'a> Encoder<'a> {
             Format::Json => format!("{{\"metric\":\"{}.{name}", table.name),
             Format::Prometheus if table.groups > 0 => format!("_{name}{{"),
             Format::Prometheus => format!("{}_{name}{{", table.name),
+            _ => String::new(),
         };
         let heads = fleet.tables.iter().map(|table| {
             let fields = table.fields.iter();
@@ -106,7 +136,8 @@ impl<'a> Encoder<'a> {
         });
         let heads = heads.collect();
         let labels = Labels::new(fleet);
-        Encoder { fleet, format, precision, heads, labels, time: Time::new() }
+        let (remote, sections) = Default::default();
+        Encoder { fleet, format, precision, heads, labels, time: Time::new(), remote, sections }
     }
 
     /// What a body must begin with.
@@ -117,18 +148,35 @@ impl<'a> Encoder<'a> {
     }
 
     /// What a body must end with.
-    pub(crate) fn close(&self, out: &mut Vec<u8>) {
-        if self.format == Format::Json {
-            if out.last() == Some(&b',') {
-                out.pop();
+    pub(crate) fn close(&mut self, out: &mut Vec<u8>) {
+        match self.format {
+            Format::Json => {
+                if out.last() == Some(&b',') {
+                    out.pop();
+                }
+                out.push(b']');
             }
-            out.push(b']');
+            Format::Copy | Format::Inserts | Format::IotdbRecords | Format::DruidTasks => {
+                self.sections.close(self.fleet, self.format, out);
+            }
+            _ => {}
         }
     }
 
     /// Appends a row; returns (lines, values) that were written.
     pub(crate) fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> (u64, u64) {
-        self.time.set(self.precision.of_ms(self.fleet.time_ms(row.step)));
+        let time = self.precision.of_ms(self.fleet.time_ms(row.step));
+        match self.format {
+            Format::Copy | Format::Inserts | Format::IotdbRecords | Format::DruidTasks => {
+                return (1, self.sections.row(self.fleet, self.format, row, time));
+            }
+            Format::Remote => {
+                let values = self.remote.row(self.fleet, row, time, out);
+                return (values, values);
+            }
+            _ => {}
+        }
+        self.time.set(time);
         let labels = self.labels.of(self.fleet, self.format, row);
         let heads = self.heads.get(row.table).and_then(|heads| heads.get(row.first_field..));
         let cells = heads.unwrap_or_default().iter().zip(row.values.iter().copied());
@@ -144,7 +192,7 @@ impl<'a> Encoder<'a> {
             match self.format {
                 Format::Lines | Format::Puts => parts.put(head, value, out),
                 Format::Json => parts.object(head, value, out),
-                Format::Prometheus => parts.sample(head, value, out),
+                _ => parts.sample(head, value, out),
             }
             values += 1;
         }
@@ -266,7 +314,7 @@ fn render_labels(fleet: &Fleet, format: Format, table: usize, labels: &[Label], 
         Format::Lines => [b"", b",", b"=", b"", b""],
         Format::Puts => [b"", b" ", b"=", b"", b"\n"],
         Format::Json => [b",\"tags\":{", b"\"", b"\":\"", b"\",", b"}},"],
-        Format::Prometheus => [b"", b"", b"=\"", b"\",", b"} "],
+        _ => [b"", b"", b"=\"", b"\",", b"} "],
     };
     let table = fleet.tables.get(table).filter(|table| table.groups == 0);
     if let (Format::Lines, Some(table)) = (format, table) {

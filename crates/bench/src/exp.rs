@@ -18,7 +18,7 @@ use crate::result::LoadResult;
 use crate::run::{measure, precision};
 use crate::say;
 use crate::site::{Site, Style};
-use crate::verify::verify;
+use crate::verify::{VISIBLE_WITHIN, verify};
 
 mod cpu_scaling;
 mod high_cardinality;
@@ -91,6 +91,8 @@ pub(crate) struct Cell {
     pub(crate) limit: Option<Duration>,
     /// Questions per write, of the device kinds.
     pub(crate) reads_per_write: f64,
+    /// Whether bodies are packed with gzip.
+    pub(crate) gzip: bool,
     /// Sources to verify one by one; none = no verification.
     pub(crate) verify: Option<u64>,
     /// Whether to wait until the server is quiet before its costs are read.
@@ -100,7 +102,7 @@ pub(crate) struct Cell {
 impl Default for Cell {
     fn default() -> Cell {
         Cell {
-            style: Style::Lines,
+            style: Style::Rows,
             connections: 2,
             batch: 1000,
             block: 1,
@@ -109,6 +111,7 @@ impl Default for Cell {
             disorder: Disorder::default(),
             limit: None,
             reads_per_write: 0.0,
+            gzip: false,
             verify: Some(50),
             settle: true,
         }
@@ -191,6 +194,7 @@ impl Run {
             pace: cell.pace,
             limit: cell.limit,
             ack: None,
+            gzip: cell.gzip,
             reads,
             progress: true,
         };
@@ -200,7 +204,8 @@ impl Run {
         };
         let (mut result, outcome) = measure(&load, &site.watched, settle)?;
         if let (Some(samples), Some(dialect)) = (cell.verify, dialect) {
-            let verdict = verify(&load, &outcome, &site.query_address, dialect, samples);
+            let address = &site.query_address;
+            let verdict = verify(&load, &outcome, address, dialect, samples, VISIBLE_WITHIN);
             result.verification = Some(verdict);
         }
         self.report.right &= result.is_right();

@@ -46,9 +46,9 @@ impl<'a> Feed<'a> {
         let mut lines = 0;
         while lines < self.lines_max {
             let Some(row) = self.cursor.row() else { break };
-            lines += match self.format {
-                Format::Lines => 1,
-                _ => row.values.iter().filter(|value| is_present(**value)).count() as u64,
+            lines += match self.format.is_by_row() {
+                true => 1,
+                false => row.values.iter().filter(|value| is_present(**value)).count() as u64,
             };
             visit(&row);
         }

@@ -11,10 +11,18 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest reply that is kept; longer ones are an error rather than a full memory.
 const REPLY_BYTES_MAX: u64 = 1 << 30;
 
+/// User and password of an address written `user:password@host:port`, and the rest.
+pub(crate) fn login(address: &str) -> (Option<(&str, &str)>, &str) {
+    match address.rsplit_once('@') {
+        Some((login, place)) => (Some(login.split_once(':').unwrap_or((login, ""))), place),
+        None => (None, address),
+    }
+}
+
 /// Opens a socket that sends without delay and gives up after two minutes of silence.
 pub(crate) fn connect(address: &str) -> io::Result<TcpStream> {
     let unknown = || io::Error::new(io::ErrorKind::NotFound, format!("{address}: no such host"));
-    let resolved = address.to_socket_addrs()?.next().ok_or_else(unknown)?;
+    let resolved = login(address).1.to_socket_addrs()?.next().ok_or_else(unknown)?;
     let stream = TcpStream::connect_timeout(&resolved, Duration::from_secs(5))?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -26,6 +34,8 @@ pub(crate) fn connect(address: &str) -> io::Result<TcpStream> {
 pub(crate) struct Client {
     address: String,
     stream: Option<BufReader<TcpStream>>,
+    /// Header lines that every request carries, besides its own.
+    always: String,
     head: String,
 }
 
@@ -50,7 +60,18 @@ impl Reply {
 
 impl Client {
     pub(crate) fn new(address: &str) -> Client {
-        Client { address: address.to_owned(), stream: None, head: String::new() }
+        let (login, place) = login(address);
+        let mut always = format!("Host: {place}\r\n");
+        match login {
+            // InfluxDB 2 takes a token and no user; everyone else RFC 7617.
+            Some(("", token)) => always.push_str(&format!("Authorization: Token {token}\r\n")),
+            Some((user, password)) => {
+                let both = base64(format!("{user}:{password}").as_bytes());
+                always.push_str(&format!("Authorization: Basic {both}\r\n"));
+            }
+            None => {}
+        }
+        Client { address: address.to_owned(), stream: None, always, head: String::new() }
     }
 
     /// Sends a request and reads its whole reply. `headers` end each with CRLF.
@@ -69,8 +90,8 @@ impl Client {
         self.head.clear();
         let written = write!(
             self.head,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\n\r\n",
-            self.address,
+            "{method} {path} HTTP/1.1\r\n{}{headers}Content-Length: {}\r\n\r\n",
+            self.always,
             body.len()
         );
         written.map_err(io::Error::other)?;
@@ -186,4 +207,37 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*chunk.get(at).unwrap_or(&0)));
+        for at in 0..4 {
+            let letter = LETTERS.get((bits >> (18 - 6 * at) & 63) as usize).copied();
+            let present = at <= chunk.len();
+            out.push(letter.filter(|_| present).map_or('=', char::from));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|t| base64(t.as_bytes()));
+        assert_eq!(texts, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    }
+
+    #[test]
+    fn logins_stand_before_the_place() {
+        assert_eq!(login("127.0.0.1:1"), (None, "127.0.0.1:1"));
+        assert_eq!(login("a:b@c@127.0.0.1:1"), (Some(("a", "b@c")), "127.0.0.1:1"));
+        assert_eq!(login(":t@h:1"), (Some(("", "t")), "h:1"));
+    }
 }

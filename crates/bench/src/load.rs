@@ -2,11 +2,10 @@
 //! while the calling thread samples the server once a second. It judges nothing; see `verify`.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,12 +14,12 @@ use crate::disorder::Disorder;
 use crate::encode::{Encoder, Precision};
 use crate::feed::Feed;
 use crate::fleet::Fleet;
-use crate::http::{self, Client};
 use crate::latency::Latency;
 use crate::mix::{Reader, Reads};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
 use crate::query::Asked;
+use crate::sender::Sender;
 use crate::server::{Watched, thread_cpu_ns};
 use crate::target::Target;
 use crate::track::{Track, Tracker};
@@ -29,10 +28,7 @@ use crate::track::{Track, Tracker};
 const FAILURES_IN_A_ROW_MAX: u64 = 20;
 
 /// Stack of a connection's thread; a thousand of them must stay cheap.
-const STACK_BYTES: usize = 256 << 10;
-
-/// Seconds of silence after which a stream that was sent to its end counts as taken.
-const SILENCE_S_MAX: u64 = 60;
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// One load, ready to run.
 pub(crate) struct Load<'a> {
@@ -53,6 +49,8 @@ pub(crate) struct Load<'a> {
     pub(crate) limit: Option<Duration>,
     /// Level for `X-Foliot-Ack`.
     pub(crate) ack: Option<String>,
+    /// Whether bodies are packed with gzip.
+    pub(crate) gzip: bool,
     /// What the connections ask between their writes.
     pub(crate) reads: Option<Reads>,
     /// Whether to draw progress on the terminal.
@@ -125,7 +123,7 @@ impl Load<'_> {
 
     /// Sends everything and waits for the last reply.
     pub(crate) fn run(&self, watched: &Watched) -> io::Result<Outcome> {
-        self.prepare()?;
+        self.target.prepare(self.fleet, &self.address)?;
         let shared = Shared {
             start: OnceLock::new(),
             gate: Barrier::new(self.connections as usize + 1),
@@ -161,17 +159,6 @@ impl Load<'_> {
         })
     }
 
-    fn prepare(&self) -> io::Result<()> {
-        for (method, path) in self.target.preparation() {
-            let reply = Client::new(&self.address).send(method, path, "", b"")?;
-            if !reply.is_success() {
-                let what = format!("{} refused {path}: {}", self.address, reply.summary());
-                return Err(io::Error::other(what));
-            }
-        }
-        Ok(())
-    }
-
     fn run_connection(&self, at: u64, shared: &Shared) -> Sent {
         let mut sent = Sent::new();
         let door = self.target.door();
@@ -199,6 +186,10 @@ impl Load<'_> {
             let due = plan.due().map(|after| start + after);
             if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
                 thread::sleep(wait);
+            }
+            if let Err(error) = sender.pack(&mut body) {
+                sent.fail(error.to_string());
+                break;
             }
             let begin = Instant::now();
             let planned = due.unwrap_or(begin);
@@ -291,115 +282,4 @@ impl Sent {
         self.failed.push(self.requests);
         *self.errors.entry(error).or_default() += 1;
     }
-}
-
-/// The socket of one connection.
-enum Sender {
-    Post { client: Client, path: String, headers: String },
-    Stream(Stream),
-}
-
-/// A plain stream; a thread of its own counts what the server writes back.
-struct Stream {
-    address: String,
-    open: Option<(TcpStream, thread::JoinHandle<u64>)>,
-    /// Set once nothing more will be sent.
-    closing: Arc<AtomicBool>,
-    /// Lines written back on streams that are closed.
-    lines: u64,
-}
-
-impl Sender {
-    fn new(load: &Load<'_>) -> Sender {
-        match load.target.door().path {
-            Some(path) => {
-                let ack = load.ack.as_ref().filter(|_| load.target.takes_ack());
-                let ack = ack.map_or(String::new(), |ack| format!("X-Foliot-Ack: {ack}\r\n"));
-                let headers = format!("Content-Type: text/plain; charset=utf-8\r\n{ack}");
-                Sender::Post { client: Client::new(&load.address), path: path.into(), headers }
-            }
-            None => {
-                let closing = Arc::new(AtomicBool::new(false));
-                let address = load.address.clone();
-                Sender::Stream(Stream { address, open: None, closing, lines: 0 })
-            }
-        }
-    }
-
-    fn send(&mut self, body: &[u8]) -> Result<(), String> {
-        match self {
-            Sender::Post { client, path, headers } => {
-                let reply = client.send("POST", path, headers, body);
-                let reply = reply.map_err(|error| error.to_string())?;
-                if reply.is_success() { Ok(()) } else { Err(reply.summary()) }
-            }
-            Sender::Stream(stream) => stream.send(body).map_err(|error| {
-                stream.close();
-                error.to_string()
-            }),
-        }
-    }
-
-    /// Closes the connection once the server has taken everything; returns the lines that it
-    /// wrote back, which on these streams are complaints.
-    fn finish(self) -> io::Result<u64> {
-        match self {
-            Sender::Post { .. } => Ok(0),
-            Sender::Stream(mut stream) => {
-                if let Some((open, _)) = &stream.open {
-                    open.shutdown(Shutdown::Write)?;
-                }
-                stream.close();
-                Ok(stream.lines)
-            }
-        }
-    }
-}
-
-impl Stream {
-    fn send(&mut self, body: &[u8]) -> io::Result<()> {
-        let (stream, _) = match &mut self.open {
-            Some(open) => open,
-            none => {
-                let stream = http::connect(&self.address)?;
-                let back = stream.try_clone()?;
-                back.set_read_timeout(Some(Duration::from_secs(1)))?;
-                let closing = Arc::clone(&self.closing);
-                let reader = thread::Builder::new().stack_size(STACK_BYTES);
-                none.insert((stream, reader.spawn(move || count_lines(back, &closing))?))
-            }
-        };
-        stream.write_all(body)
-    }
-
-    fn close(&mut self) {
-        self.closing.store(true, Ordering::Relaxed);
-        if let Some((_stream, reader)) = self.open.take() {
-            self.lines += reader.join().unwrap_or(0);
-        }
-        self.closing.store(false, Ordering::Relaxed);
-    }
-}
-
-/// Counts lines until the other side closes, or stays silent for long after the last was sent.
-fn count_lines(mut stream: TcpStream, closing: &AtomicBool) -> u64 {
-    let mut buffer = [0u8; 16 << 10];
-    let (mut lines, mut silent_s) = (0, 0);
-    while silent_s < SILENCE_S_MAX {
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(got) => {
-                silent_s = 0;
-                lines += buffer.iter().take(got).filter(|byte| **byte == b'\n').count() as u64;
-            }
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                    silent_s += u64::from(closing.load(Ordering::Relaxed));
-                }
-                io::ErrorKind::Interrupted => {}
-                _ => break,
-            },
-        }
-    }
-    lines
 }

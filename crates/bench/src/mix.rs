@@ -5,9 +5,8 @@
 use serde::Serialize;
 
 use crate::catalogue::Kind;
-use crate::dialect::Dialect;
+use crate::dialect::{Asker, Dialect};
 use crate::feed::Feed;
-use crate::http::Client;
 use crate::load::Load;
 use crate::oracle::Oracle;
 use crate::query::{Asked, Kept, KindResult};
@@ -33,7 +32,7 @@ pub(crate) struct Reader<'a> {
     load: &'a Load<'a>,
     reads: &'a Reads,
     connection: u64,
-    client: Client,
+    asker: Asker,
     credit: f64,
     number: u64,
     asked: Vec<Asked>,
@@ -47,7 +46,7 @@ impl<'a> Reader<'a> {
             load,
             reads,
             connection,
-            client: Client::new(&reads.address),
+            asker: Asker::new(reads.dialect, &reads.address),
             credit: 0.0,
             number: 0,
             asked: reads.kinds.iter().map(|_| Asked::new()).collect(),
@@ -82,7 +81,7 @@ impl<'a> Reader<'a> {
             }
             let keep = asked.kept.len() < JUDGED_PER_KIND && self.load.disorder.is_tidy();
             let moving = self.load.block;
-            asked.ask(&oracle, self.reads.dialect, &mut self.client, question, None, keep, moving);
+            asked.ask(&oracle, self.reads.dialect, &mut self.asker, question, None, keep, moving);
         }
         // Questions that could not be asked yet do not pile up.
         self.credit = self.credit.min(1.0);

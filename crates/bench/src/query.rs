@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::catalogue::Kind;
-use crate::dialect::{self, Dialect, Request};
+use crate::dialect::{Asker, Dialect, Request};
 use crate::disorder::Disorder;
 use crate::fleet::Fleet;
-use crate::http::Client;
 use crate::latency::{Latency, Percentiles};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
@@ -125,7 +124,7 @@ impl Stream<'_> {
 
     fn connection(&self, at: u64, start: Instant) -> Asked {
         let mut asked = Asked::new();
-        let mut client = Client::new(&self.address);
+        let mut asker = Asker::new(self.dialect, &self.address);
         let mut plan = Plan::new(self.pace, self.seed(), at, self.connections, 1);
         let share = self.count / self.connections + u64::from(at < self.count % self.connections);
         let judged = self.judged.div_ceil(self.connections) as usize;
@@ -145,7 +144,7 @@ impl Stream<'_> {
                 thread::sleep(wait);
             }
             let keep = asked.kept.len() < judged;
-            asked.ask(&self.oracle, self.dialect, &mut client, question, due, keep, 0);
+            asked.ask(&self.oracle, self.dialect, &mut asker, question, due, keep, 0);
             thread::sleep(plan.think());
         }
         asked
@@ -170,7 +169,7 @@ impl Asked {
         &mut self,
         oracle: &Oracle<'_>,
         dialect: Dialect,
-        client: &mut Client,
+        asker: &mut Asker,
         question: Question,
         due: Option<Instant>,
         keep: bool,
@@ -180,7 +179,7 @@ impl Asked {
         let begin = Instant::now();
         let mut replies = Vec::with_capacity(requests.len());
         for request in &requests {
-            match dialect::send(client, request) {
+            match asker.send(request) {
                 Ok(reply) if dialect.is_empty_result(&reply) => replies.push(Vec::new()),
                 Ok(reply) if reply.is_success() => {
                     self.reply_bytes += reply.body.len() as u64;

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 /// costs over a long sum.
 const TOLERANCE: f64 = 1e-9;
 
+/// Below this size a difference counts as if the number had it: no value is generated with more
+/// than five digits after the point, so what is left of a zero by rounding hides nothing.
+const SMALLEST: f64 = 1e-3;
+
 /// What to ask. Times are milliseconds since 1970, the window is `from_ms` <= time < `to_ms`.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
@@ -133,7 +137,7 @@ pub(crate) fn compare(expected: &Answer, got: &Answer, ask: &Ask) -> Result<(), 
 
 /// Whether two numbers are equal up to rounding.
 pub(crate) fn is_close(expected: f64, got: f64) -> bool {
-    (expected - got).abs() <= TOLERANCE * expected.abs().max(got.abs()).max(1e-9)
+    (expected - got).abs() <= TOLERANCE * expected.abs().max(got.abs()).max(SMALLEST)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::catalogue::Kind;
 use crate::cursor::Share;
 use crate::dialect::Dialect;
 use crate::disorder::{Disorder, Shuffle};
-use crate::encode::{Encoder, Format, Precision};
+use crate::encode::{Encoder, Precision};
 use crate::exp;
 use crate::feed::Feed;
 use crate::fleet::{Fleet, Shape};
@@ -52,7 +52,8 @@ fn load(args: &LoadArgs) -> io::Result<bool> {
     let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
     let address = query_address(&args.server);
     if let Some((samples, dialect)) = args.verify.zip(dialect(&args.server)) {
-        result.verification = Some(verify(&load, &outcome, &address, dialect, samples));
+        result.verification =
+            Some(verify(&load, &outcome, &address, dialect, samples, args.visible_within));
     }
     if let Some(path) = &args.json {
         write_json(path, &result)?;
@@ -203,7 +204,7 @@ fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
     let address =
         if target.is_null() { sink::start(None)?.to_string() } else { address(&args.server.url) };
     let fields = fleet.fields_per_source() as f64 / fleet.tables.len().max(1) as f64;
-    let points_per_line = if door.format == Format::Lines { fields } else { 1.0 };
+    let points_per_line = if door.format.is_by_row() { fields } else { 1.0 };
     let requests_per_second = args.rate as f64 / (args.batch as f64 * points_per_line);
     let mut batch = args.batch;
     let pace = match args.pace {
@@ -212,7 +213,7 @@ fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
         PaceName::Poisson => Pace::Poisson { requests_per_second },
         PaceName::Phased => {
             let rows = fleet.tables.len() as u64;
-            batch = if door.format == Format::Lines { rows } else { fleet.fields_per_source() };
+            batch = if door.format.is_by_row() { rows } else { fleet.fields_per_source() };
             Pace::Phased { interval_ms: fleet.shape.interval_ms as u64 }
         }
     };
@@ -229,6 +230,7 @@ fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
         pace,
         limit: args.seconds.map(Duration::from_secs_f64),
         ack: args.ack.clone(),
+        gzip: args.gzip,
         reads: reads(args),
         progress: !args.quiet,
     })
@@ -342,6 +344,7 @@ fn calibrate(args: &CalibrateArgs) -> io::Result<()> {
             pace: Pace::Closed { think_ms: 0 },
             limit: Some(Duration::from_secs_f64(args.seconds)),
             ack: None,
+            gzip: false,
             reads: None,
             progress: false,
         };

@@ -170,18 +170,62 @@ mod tests {
         assert_eq!(cpu_ticks(line), Some((111, 222)));
     }
 
+    /// Set in the process that `readings_agree_with_a_process_of_known_cost` starts.
+    const BURNER: &str = "FOLIOT_BENCH_BURNER";
+
+    /// What the burner holds, and writes, in bytes.
+    const HELD: u64 = 100 << 20;
+    const WRITTEN: u64 = 50 << 20;
+
+    /// Holds memory, writes a file, keeps a core busy for a second, says how long, and waits.
     #[test]
-    fn a_busy_thread_is_seen_to_be_busy() {
-        let cpu = thread_cpu_ns();
-        let begin = Instant::now();
-        let mut sum = 0u64;
-        while thread_cpu_ns() - cpu < 200_000_000 && begin.elapsed() < Duration::from_secs(20) {
-            sum = (0..10_000u64).fold(sum, |sum, at| sum.wrapping_mul(31) ^ at);
+    fn burner() {
+        use std::io::{Read, Write};
+        let Some(file) = std::env::var_os(BURNER) else { return };
+        let held = vec![1u8; HELD as usize];
+        let mut file = fs::File::create(file).unwrap();
+        file.write_all(&held[..WRITTEN as usize]).unwrap();
+        file.sync_all().unwrap();
+        let (begin, mut sum) = (thread_cpu_ns(), 0u64);
+        while thread_cpu_ns() - begin < 1_000_000_000 {
+            sum = (0..100_000u64).fold(sum, |sum, at| sum.wrapping_mul(31) ^ at);
         }
         assert!(std::hint::black_box(sum) != 1);
-        let before = Reading::take(std::process::id()).unwrap();
-        assert!(before.cpu_ms() >= 150, "{before:?}");
-        assert!(before.rss_anon_bytes > 100_000);
+        // Straight to the descriptor: the test's own output is captured.
+        let mut out = fs::File::create("/dev/stdout").unwrap();
+        writeln!(out, "burnt {}", thread_cpu_ns()).unwrap();
+        let _ = std::io::stdin().read(&mut [0]);
+        drop(held);
+    }
+
+    #[test]
+    fn readings_agree_with_a_process_of_known_cost() {
+        use std::io::BufRead;
+        use std::process::{Command, Stdio};
+        // Beside the test itself, on a real disk: files in memory cost no writes.
+        let test = std::env::current_exe().unwrap();
+        let file = test.with_file_name(format!("burnt-{}", std::process::id()));
+        let mut child = Command::new(test)
+            .args(["--exact", "server::tests::burner", "--nocapture", "--test-threads=1"])
+            .env(BURNER, &file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let line = out.lines().map_while(Result::ok).find(|line| line.contains("burnt "));
+        let reading = Reading::take(child.id());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        let _ = fs::remove_file(&file);
+        // The thread's own clock counts nanoseconds, what is read here counts ticks.
+        let line = line.unwrap();
+        let cpu_ms = line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() / 1e6;
+        let reading = reading.unwrap();
+        let close = |seen: f64, known: f64, slack: f64| (seen - known).abs() < 0.05 * known + slack;
+        assert!(close(reading.cpu_ms() as f64, cpu_ms, 20.0), "{reading:?}, {cpu_ms} ms");
+        assert!(close(reading.rss_anon_bytes as f64, HELD as f64, 3e6), "{reading:?}");
+        assert!(close(reading.written_bytes as f64, WRITTEN as f64, 1e6), "{reading:?}");
     }
 
     #[test]

@@ -11,23 +11,52 @@ use crate::target::Target;
 pub(crate) enum SiteKind {
     Foliot,
     Victoriametrics,
+    Prometheus,
     Influx,
+    InfluxV2,
     Opentsdb,
     Ticktock,
     Questdb,
+    Postgres,
+    Timescaledb,
+    Iotdb,
+    Druid,
 }
 
 /// How data go in, whatever the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Influx lines over HTTP
-    Lines,
+    /// Whole rows, answered: Influx lines over HTTP, or what the server has in their place (COPY,
+    /// records, tasks, remote write)
+    Rows,
+    /// Influx lines at InfluxDB 2's path, beside those at InfluxDB 1's
+    RowsV2,
     /// Influx lines over a plain stream
     Stream,
     /// Telnet puts
     Put,
     /// OpenTSDB's JSON
     Json,
+    /// Prometheus text
+    Text,
+    /// Prometheus remote write, beside another way
+    Remote,
+    /// SQL that overwrites, beside COPY
+    Sql,
+}
+
+impl Style {
+    /// Every style with its name.
+    pub(crate) const ALL: [(Style, &'static str); 8] = [
+        (Style::Rows, "rows"),
+        (Style::RowsV2, "lines at /api/v2/write"),
+        (Style::Stream, "lines over TCP"),
+        (Style::Put, "telnet put"),
+        (Style::Json, "OpenTSDB JSON"),
+        (Style::Text, "Prometheus text"),
+        (Style::Remote, "remote write"),
+        (Style::Sql, "SQL INSERT"),
+    ];
 }
 
 /// A running server.
@@ -43,33 +72,56 @@ pub(crate) struct Site {
 }
 
 impl SiteKind {
-    const ALL: [(&'static str, SiteKind); 6] = [
+    const ALL: [(&'static str, SiteKind); 12] = [
         ("foliot", SiteKind::Foliot),
         ("victoriametrics", SiteKind::Victoriametrics),
+        ("prometheus", SiteKind::Prometheus),
         ("influx", SiteKind::Influx),
+        ("influx-v2", SiteKind::InfluxV2),
         ("opentsdb", SiteKind::Opentsdb),
         ("ticktock", SiteKind::Ticktock),
         ("questdb", SiteKind::Questdb),
+        ("postgres", SiteKind::Postgres),
+        ("timescaledb", SiteKind::Timescaledb),
+        ("iotdb", SiteKind::Iotdb),
+        ("druid", SiteKind::Druid),
     ];
 
     /// The target behind a style; none where the server has no such door.
     pub(crate) fn target(self, style: Style) -> Option<Target> {
         match (self, style) {
-            (SiteKind::Foliot, Style::Lines) => Some(Target::FoliotInflux),
+            (SiteKind::Foliot, Style::Rows) => Some(Target::FoliotInflux),
+            (SiteKind::Foliot, Style::RowsV2) => Some(Target::FoliotV2),
             (SiteKind::Foliot, Style::Stream) => Some(Target::FoliotTcp),
             (SiteKind::Foliot, Style::Put) => Some(Target::FoliotPut),
             (SiteKind::Foliot, Style::Json) => Some(Target::FoliotJson),
-            (SiteKind::Victoriametrics, Style::Lines) => Some(Target::Victoriametrics),
+            (SiteKind::Victoriametrics, Style::Rows) => Some(Target::Victoriametrics),
             (SiteKind::Victoriametrics, Style::Put) => Some(Target::VictoriametricsPut),
-            (SiteKind::Influx, Style::Lines) => Some(Target::Influx),
+            (SiteKind::Victoriametrics, Style::Text) => Some(Target::VictoriametricsText),
+            (SiteKind::Victoriametrics, Style::Remote) => Some(Target::VictoriametricsRemote),
+            (SiteKind::Prometheus, Style::Rows) => Some(Target::Prometheus),
+            (SiteKind::InfluxV2, Style::Rows) => Some(Target::InfluxV2),
+            (SiteKind::Postgres, Style::Rows) => Some(Target::Postgres),
+            (SiteKind::Postgres, Style::Sql) => Some(Target::PostgresSql),
+            (SiteKind::Timescaledb, Style::Rows) => Some(Target::Timescaledb),
+            (SiteKind::Timescaledb, Style::Sql) => Some(Target::TimescaledbSql),
+            (SiteKind::Iotdb, Style::Rows) => Some(Target::Iotdb),
+            (SiteKind::Druid, Style::Rows) => Some(Target::Druid),
+            (SiteKind::Influx, Style::Rows) => Some(Target::Influx),
             (SiteKind::Opentsdb, Style::Json) => Some(Target::Opentsdb),
             (SiteKind::Opentsdb, Style::Put) => Some(Target::OpentsdbPut),
-            (SiteKind::Ticktock, Style::Lines) => Some(Target::Ticktock),
+            (SiteKind::Ticktock, Style::Rows) => Some(Target::Ticktock),
             (SiteKind::Ticktock, Style::Stream) => Some(Target::TicktockTcp),
             (SiteKind::Ticktock, Style::Put) => Some(Target::TicktockPut),
-            (SiteKind::Questdb, Style::Lines) => Some(Target::Questdb),
+            (SiteKind::Questdb, Style::Rows) => Some(Target::Questdb),
             _ => None,
         }
+    }
+
+    /// The style that replaces what was written before; none where nothing does.
+    pub(crate) fn overwriting_style(self) -> Option<Style> {
+        let replaces = |style: &Style| self.target(*style).is_some_and(Target::overwrites);
+        [Style::Rows, Style::Sql].into_iter().find(replaces)
     }
 
     /// Whether the adapter has never met its real server.
@@ -121,9 +173,9 @@ impl Site {
     /// HOST:PORT of the door of a style.
     pub(crate) fn address(&self, style: Style) -> String {
         match style {
-            Style::Lines | Style::Json => self.address.clone(),
             Style::Stream => self.stream_address.clone(),
             Style::Put => self.put_address.clone(),
+            _ => self.address.clone(),
         }
     }
 
@@ -152,7 +204,7 @@ mod tests {
         let site = site.unwrap();
         assert_eq!(site.kind, SiteKind::Victoriametrics);
         assert_eq!(site.address(Style::Put), "127.0.0.1:4242");
-        assert_eq!(site.address(Style::Lines), "127.0.0.1:8428");
+        assert_eq!(site.address(Style::Rows), "127.0.0.1:8428");
         assert_eq!(site.watched.pid, Some(7));
         assert!(Site::parse("mysql://127.0.0.1:1").unwrap_err().contains("known are foliot"));
         assert!(Site::parse("127.0.0.1:1").is_err());

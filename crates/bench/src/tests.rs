@@ -103,6 +103,42 @@ fn any_number_of_connections_sends_the_same_rows() {
     }
 }
 
+/// A hash of everything that each of 16 connections sends, rendered by `threads` threads.
+fn wire_hashes(format: Format, threads: usize) -> Vec<u64> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let fleet = fleet(Profile::TsbsDevops, 32);
+    let disorder = Disorder { late: 0.3, late_steps_max: 5, repeated: 0.1, ..Disorder::default() };
+    let render = |at: u64| {
+        let share = Share::of(&fleet, at, 16, 0..20, 1);
+        let mut feed = Feed::new(&fleet, disorder, share, format, 50);
+        let mut encoder = Encoder::new(&fleet, format, Precision::Ms);
+        let (mut body, mut hasher) = (Vec::new(), DefaultHasher::new());
+        while fill(&mut feed, &mut encoder, &mut body) > 0 {
+            body.hash(&mut hasher);
+        }
+        hasher.finish()
+    };
+    let mut hashes: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let render = &render;
+        let mine = |thread| (thread as u64..16).step_by(threads).map(|at| (at, render(at)));
+        let run = |thread| scope.spawn(move || mine(thread).collect::<Vec<_>>());
+        let running: Vec<_> = (0..threads).map(run).collect();
+        running.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    hashes.sort_unstable();
+    hashes.into_iter().map(|(_, hash)| hash).collect()
+}
+
+#[test]
+fn any_number_of_threads_puts_the_same_bytes_on_the_wire() {
+    for format in [Format::Lines, Format::Json, Format::Remote, Format::Copy, Format::Inserts] {
+        let alone = wire_hashes(format, 1);
+        assert_eq!(alone, wire_hashes(format, 4), "{format:?}");
+        assert_eq!(alone, wire_hashes(format, 16), "{format:?}");
+        assert_eq!(alone.iter().collect::<std::collections::BTreeSet<_>>().len(), 16);
+    }
+}
+
 #[test]
 fn order_and_lateness_change_no_value() {
     let fleet = cpu_fleet(17);
@@ -276,6 +312,7 @@ fn load<'a>(fleet: &'a Fleet, address: String, pace: Pace, seconds: f64) -> Load
         pace,
         limit: Some(Duration::from_secs_f64(seconds)),
         ack: None,
+        gzip: false,
         reads: None,
         progress: false,
     }
@@ -294,10 +331,10 @@ fn a_stalling_server_shows_in_the_latency_from_the_intended_start() {
     let result = run(&load(&fleet, address, pace, 4.0));
     // One request in five is due within a pause, at any time of it with the same chance.
     let intended = result.write.intended_latency;
-    assert!((300.0..450.0).contains(&intended.p99_ms), "{intended:?}");
+    assert!(intended.p99_ms > 300.0, "{intended:?}");
     // What a closed-loop tool would report: two requests per pause of hundreds.
     let service = result.write.service_time;
-    assert!(service.p95_ms < 100.0, "{service:?}");
+    assert!(service.p95_ms < intended.p95_ms / 2.0, "{service:?}, {intended:?}");
 }
 
 #[test]

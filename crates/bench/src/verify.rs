@@ -9,15 +9,14 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cursor::is_present;
-use crate::dialect::Dialect;
-use crate::http::Client;
+use crate::dialect::{Asker, Dialect};
 use crate::load::{Load, Outcome};
 use crate::oracle::Oracle;
 use crate::question::{Answer, Ask, Function, Question, Sources, compare};
 use crate::random::permute;
 
-/// How long data may take to become visible after the last acknowledgement.
-const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
+/// How long data may take to become visible after the last acknowledgement, unless said otherwise.
+pub(crate) const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Sources of one question: a request line has to carry all their names.
 const SOURCES_PER_QUESTION: usize = 50;
@@ -85,12 +84,13 @@ pub(crate) fn verify(
     address: &str,
     dialect: Dialect,
     samples: u64,
+    visible_within: Duration,
 ) -> Verdict {
     if is_whole(load, outcome) {
-        return verify_whole(&load.oracle(), address, dialect, samples);
+        return verify_whole(&load.oracle(), address, dialect, samples, visible_within);
     }
     let mut verdict = Verdict::default();
-    check_bounds(load, outcome, dialect, &mut Client::new(address), &mut verdict);
+    check_bounds(load, outcome, dialect, &mut Asker::new(dialect, address), &mut verdict);
     verdict
 }
 
@@ -100,9 +100,11 @@ pub(crate) fn verify_whole(
     address: &str,
     dialect: Dialect,
     samples: u64,
+    visible_within: Duration,
 ) -> Verdict {
     let fleet = oracle.fleet;
-    let mut client = Client::new(address);
+    let mut asker = Asker::new(dialect, address);
+    let mut patience = visible_within;
     let mut verdict = Verdict { exact: true, ..Verdict::default() };
     let count = fleet.shape.sources;
     let picked = (0..samples.min(count)).map(|at| permute(at, count, fleet.shape.seed));
@@ -111,11 +113,11 @@ pub(crate) fn verify_whole(
     for table in 0..fleet.tables.len() {
         for function in [Function::Count, Function::Sum] {
             let question = aggregate(oracle, table, Sources::All, function, false);
-            check(oracle, dialect, &mut client, &question, &mut verdict, true);
+            check(oracle, dialect, &mut asker, &question, &mut verdict, &mut patience);
             for some in picked.chunks(SOURCES_PER_QUESTION) {
                 let sources = Sources::These(some.to_vec());
                 let question = aggregate(oracle, table, sources, function, true);
-                check(oracle, dialect, &mut client, &question, &mut verdict, false);
+                check(oracle, dialect, &mut asker, &question, &mut verdict, &mut patience);
             }
         }
         for source in picked.iter().take(SOURCES_IN_FULL) {
@@ -124,7 +126,7 @@ pub(crate) fn verify_whole(
             let steps = STEPS_IN_FULL as i64 * fleet.shape.interval_ms;
             question.from_ms = question.from_ms.max(question.to_ms - steps);
             question.ask = Ask::Samples { descending: false, above: None };
-            check(oracle, dialect, &mut client, &question, &mut verdict, false);
+            check(oracle, dialect, &mut asker, &question, &mut verdict, &mut patience);
         }
     }
     verdict
@@ -154,15 +156,17 @@ fn aggregate(
     }
 }
 
-/// Asks one question; repeats it while `wait` and data may still be on their way.
+/// Asks one question; repeats it while it is answered wrongly and `patience` lasts, because data
+/// may still be on their way.
 fn check(
     oracle: &Oracle<'_>,
     dialect: Dialect,
-    client: &mut Client,
+    asker: &mut Asker,
     question: &Question,
     verdict: &mut Verdict,
-    wait: bool,
+    patience: &mut Duration,
 ) {
+    const PAUSE: Duration = Duration::from_millis(100);
     let Some(requests) = dialect.requests(oracle.fleet, question) else {
         verdict.not_asked += 1;
         return;
@@ -170,12 +174,13 @@ fn check(
     let expected = oracle.answer(question);
     let begin = Instant::now();
     let checked = loop {
-        let answer = dialect.ask(oracle.fleet, client, question, &requests);
+        let answer = dialect.ask(oracle.fleet, asker, question, &requests);
         let checked = answer.and_then(|answer| compare(&expected, &answer, &question.ask));
-        if checked.is_ok() || !wait || verdict.wrong > 0 || begin.elapsed() > VISIBLE_WITHIN {
+        if checked.is_ok() || patience.is_zero() {
             break checked;
         }
-        thread::sleep(Duration::from_millis(200));
+        *patience = patience.saturating_sub(PAUSE);
+        thread::sleep(PAUSE);
     };
     if verdict.questions == 0 {
         verdict.visible_s = begin.elapsed().as_secs_f64();
@@ -188,7 +193,7 @@ fn check_bounds(
     load: &Load<'_>,
     outcome: &Outcome,
     dialect: Dialect,
-    client: &mut Client,
+    asker: &mut Asker,
     verdict: &mut Verdict,
 ) {
     for table in 0..load.fleet.tables.len() {
@@ -200,7 +205,7 @@ fn check_bounds(
             continue;
         };
         thread::sleep(Duration::from_secs(1));
-        let checked = dialect.ask(load.fleet, client, &question, &requests).and_then(|answer| {
+        let checked = dialect.ask(load.fleet, asker, &question, &requests).and_then(|answer| {
             bounds.iter().enumerate().try_for_each(|(field, bound)| within(&answer, field, *bound))
         });
         verdict.add(checked.map(|()| bounds.len() as u64));

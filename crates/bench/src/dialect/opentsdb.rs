@@ -13,7 +13,7 @@ pub(super) fn requests(
     field_in_tag: bool,
 ) -> Option<Vec<Request>> {
     let table = fleet.tables.get(question.table)?;
-    let (aggregator, downsample) = plan(question)?;
+    let (aggregator, downsample) = plan(question, field_in_tag)?;
     let mut queries = Vec::new();
     let source = table.source_label;
     let wanted = names(fleet, question).map_or("*".to_owned(), |names| names.join("|"));
@@ -47,7 +47,9 @@ pub(super) fn requests(
         "queries": queries,
     });
     let body = Some(body.to_string());
-    Some(vec![Request { path: "/api/query".into(), body, field: 0, shift_ms: 0 }])
+    // Lists keep the order of samples, so that it can be judged; TickTockDB knows no such flag.
+    let path = if field_in_tag { "/api/query" } else { "/api/query?arrays=true" };
+    Some(vec![Request { path: path.into(), body, field: 0, shift_ms: 0 }])
 }
 
 fn is_per_series(question: &Question) -> bool {
@@ -59,7 +61,7 @@ fn is_per_series(question: &Question) -> bool {
 }
 
 /// Aggregator and downsampler; none when the language has no such question.
-fn plan(question: &Question) -> Option<(&'static str, Option<String>)> {
+fn plan(question: &Question, ticktock: bool) -> Option<(&'static str, Option<String>)> {
     match question.ask {
         Ask::Samples { descending: false, above: None } => Some(("none", None)),
         // Neither an order nor a bound on values exists.
@@ -70,6 +72,9 @@ fn plan(question: &Question) -> Option<(&'static str, Option<String>)> {
             // Across series a mean of means is another question.
             let across = match function {
                 _ if per_series => "none",
+                // TickTockDB never interpolates, and knows no aggregators that say so.
+                Function::Count | Function::Sum if ticktock => "sum",
+                Function::Min | Function::Max if ticktock => function.name(),
                 Function::Count | Function::Sum => "zimsum",
                 Function::Min => "mimmin",
                 Function::Max => "mimmax",
@@ -108,10 +113,23 @@ pub(super) fn read(
             true => tag(table.source_label)?,
             false => "",
         };
-        for (time_ms, value) in series.get("dps")?.as_object()? {
+        for (time_ms, value) in samples(series.get("dps")?)? {
             let Some(value) = value.as_f64() else { continue };
-            answer.push((source.to_owned(), field), time_ms.parse().ok()?, value);
+            answer.push((source.to_owned(), field), time_ms, value);
         }
     }
     Some(())
+}
+
+/// Times and values of a series, written as pairs or as an object.
+fn samples(dps: &Value) -> Option<Vec<(i64, &Value)>> {
+    match dps {
+        Value::Object(samples) => {
+            samples.iter().map(|(time, value)| Some((time.parse().ok()?, value))).collect()
+        }
+        _ => {
+            let pairs = dps.as_array()?.iter();
+            pairs.map(|pair| Some((pair.get(0)?.as_i64()?, pair.get(1)?))).collect()
+        }
+    }
 }

@@ -38,7 +38,7 @@ struct Found {
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
     for (style, heading, reads_per_write) in [
-        (Style::Lines, "Acknowledged HTTP, nine writes to one read", 1.0 / 9.0),
+        (Style::Rows, "Acknowledged HTTP, nine writes to one read", 1.0 / 9.0),
         (Style::Stream, "Streams without replies, writes only", 0.0),
     ] {
         let columns = ["cores", "server", "ratio to one core", "slowest / fastest client"];

@@ -88,10 +88,10 @@ fn screen(
     let mut fleet = run.fleet(Profile::Iotdb, devices, FIELDS as usize);
     fleet.shape.interval_ms = INTERVAL_MS as i64;
     let rounds = run.pick(2, 30);
-    let style = [Style::Json, Style::Lines]
+    let style = [Style::Json, Style::Rows]
         .into_iter()
         .find(|style| site.kind.target(*style).is_some())
-        .unwrap_or(Style::Lines);
+        .unwrap_or(Style::Rows);
     let cell = Cell {
         style,
         connections: run.pick(32, 1000),
@@ -132,7 +132,7 @@ fn screen(
 
 /// Lines of one device's row in the style.
 fn lines_of_a_row(style: Style, fleet: &Fleet) -> u64 {
-    if style == Style::Lines { 1 } else { fleet.fields_per_source() }
+    if style == Style::Rows { 1 } else { fleet.fields_per_source() }
 }
 
 /// The document's figures.

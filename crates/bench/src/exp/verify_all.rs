@@ -18,13 +18,6 @@ use crate::query::Stream;
 use crate::report::Table;
 use crate::site::{Site, Style};
 
-const STYLES: [(Style, &str); 4] = [
-    (Style::Lines, "lines over HTTP"),
-    (Style::Stream, "lines over TCP"),
-    (Style::Put, "telnet put"),
-    (Style::Json, "OpenTSDB JSON"),
-];
-
 const SOURCES: u64 = 12;
 const STEPS: u64 = 400;
 
@@ -37,11 +30,17 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let mut questions = Table::new("Kinds of questions", &columns);
     let mut faults = Vec::new();
     for site in &sites {
-        for (style, door) in STYLES {
+        for (style, door) in Style::ALL {
             let Some(target) = site.kind.target(style) else { continue };
             for (profile, disorder, what) in cases() {
                 let fleet = run.fleet(profile, SOURCES, profile.fields().min(60));
                 if disorder.shuffle == Shuffle::Series && !fleet.separable() {
+                    continue;
+                }
+                if !target.takes(&disorder) {
+                    let mut cells = vec![format!("{}, {door}, {profile:?}, {what}", site.name)];
+                    cells.extend(["n/a"; 4].map(str::to_owned));
+                    loads.row(cells);
                     continue;
                 }
                 let cell = Cell {

@@ -19,7 +19,7 @@ use crate::query::{KindResult, Stream};
 use crate::report::{Plot, Table};
 use crate::result::LoadResult;
 use crate::site::{Site, Style};
-use crate::verify::{Verdict, verify_whole};
+use crate::verify::{VISIBLE_WITHIN, Verdict, verify_whole};
 
 mod reference;
 
@@ -90,7 +90,7 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
         cells.extend(write_cells(&result));
         table.row(cells);
         faults.push((site.name.clone(), result));
-        let target = site.kind.target(Style::Lines);
+        let target = site.kind.target(Style::Rows);
         // Every site can be asked; the sinks are no sites.
         let dialect = target.and_then(|target| target.dialect_at(&site.query_address));
         loaded.extend(dialect.map(|dialect| Loaded { site, fleet, steps, dialect }));
@@ -291,7 +291,13 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
     let mut faults = Vec::new();
     for loaded in sites {
         let steps = loaded.steps;
+        let Some(style) = loaded.site.kind.overwriting_style() else {
+            let name = format!("{}, n/a: a second write replaces nothing there", loaded.site.name);
+            table.row(vec![name, "n/a".into(), "n/a".into(), "n/a".into()]);
+            continue;
+        };
         let insert = Cell {
+            style,
             connections: 4,
             batch: 100,
             steps: 0..steps,
@@ -313,7 +319,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
         let tidy = Disorder::default();
         if let Some(result) = run.load(&loaded.site, &loaded.fleet, &insert)? {
             let oracle = loaded.oracle(tidy, 0..steps);
-            let verdict = verify_whole(&oracle, address, loaded.dialect, 10);
+            let verdict = verify_whole(&oracle, address, loaded.dialect, 10, VISIBLE_WITHIN);
             run.report.right &= verdict.is_right();
             record("missing rows inserted", &result, &verdict);
         }
@@ -326,7 +332,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             let inside = result.verification.clone().unwrap_or_default();
             record("wrong values overwritten", &result, &inside);
             let outside = loaded.oracle(tidy, 0..steps - WRONG_STEPS);
-            let verdict = verify_whole(&outside, address, loaded.dialect, 10);
+            let verdict = verify_whole(&outside, address, loaded.dialect, 10, VISIBLE_WITHIN);
             run.report.right &= verdict.is_right();
             record("values before them untouched", &result, &verdict);
         }
