@@ -16,6 +16,8 @@ mod promql;
 mod questdb;
 mod sql;
 
+use opentsdb::Reading;
+
 /// How a target is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,6 +31,9 @@ pub(crate) enum Dialect {
     /// TickTockDB's reading of the same: the field stands in the tag `_field`
     #[value(name = "ticktock")]
     TickTock,
+    /// TickTockDB's reading where data went in as puts
+    #[value(name = "ticktock-puts")]
+    TickTockPuts,
     /// PromQL at `/api/v1/query` and `/api/v1/query_range`
     #[value(name = "promql")]
     PromQl,
@@ -72,8 +77,9 @@ impl Dialect {
         }
         match self {
             Dialect::InfluxQl => influxql::requests(fleet, question),
-            Dialect::OpenTsdb => opentsdb::requests(fleet, question, false),
-            Dialect::TickTock => opentsdb::requests(fleet, question, true),
+            Dialect::OpenTsdb => opentsdb::requests(fleet, question, Reading::OpenTsdb),
+            Dialect::TickTock => opentsdb::requests(fleet, question, Reading::TickTockLines),
+            Dialect::TickTockPuts => opentsdb::requests(fleet, question, Reading::TickTockPuts),
             Dialect::PromQl => promql::requests(fleet, question, "_"),
             Dialect::PromQlDotted => promql::requests(fleet, question, "."),
             Dialect::QuestSql => questdb::requests(fleet, question),
@@ -138,8 +144,13 @@ impl Dialect {
             .map_err(|error| format!("the reply is not JSON: {error}"))?;
         let read = match self {
             Dialect::InfluxQl => influxql::read(fleet, question, &reply, answer),
-            Dialect::OpenTsdb => opentsdb::read(fleet, question, &reply, false, answer),
-            Dialect::TickTock => opentsdb::read(fleet, question, &reply, true, answer),
+            Dialect::OpenTsdb => opentsdb::read(fleet, question, &reply, Reading::OpenTsdb, answer),
+            Dialect::TickTock => {
+                opentsdb::read(fleet, question, &reply, Reading::TickTockLines, answer)
+            }
+            Dialect::TickTockPuts => {
+                opentsdb::read(fleet, question, &reply, Reading::TickTockPuts, answer)
+            }
             Dialect::PromQl | Dialect::PromQlDotted => {
                 promql::read(fleet, question, request, &reply, answer)
             }

@@ -184,9 +184,7 @@ impl Load<'_> {
                 break;
             }
             let due = plan.due().map(|after| start + after);
-            if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
-                thread::sleep(wait);
-            }
+            sleep_until(due);
             if let Err(error) = sender.pack(&mut body) {
                 sent.fail(error.to_string());
                 break;
@@ -221,10 +219,7 @@ impl Load<'_> {
                 }
             }
             sent.requests += 1;
-            let think = plan.think();
-            if !think.is_zero() {
-                thread::sleep(think);
-            }
+            thread::sleep(plan.think());
             ready = Instant::now();
         }
         let complaints = sent.close(sender);
@@ -232,6 +227,12 @@ impl Load<'_> {
         sent.cpu_ns = thread_cpu_ns() - cpu_ns;
         sent.reads = reader.map(Reader::finish).unwrap_or_default();
         sent
+    }
+}
+
+fn sleep_until(due: Option<Instant>) {
+    if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
+        thread::sleep(wait);
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Stream {
     open: Option<(TcpStream, thread::JoinHandle<u64>)>,
     /// Set once nothing more will be sent.
     closing: Arc<AtomicBool>,
+    /// Whether the server closes its side when ours is closed.
+    is_polite: bool,
     /// Lines written back on streams that are closed.
     lines: u64,
 }
@@ -55,7 +57,8 @@ impl Sender {
             Way::Post(path, coding) => Sender::Post(Post::new(load, path, coding)),
             Way::Stream => {
                 let closing = Arc::new(AtomicBool::new(false));
-                Sender::Stream(Stream { address, open: None, closing, lines: 0 })
+                let is_polite = load.target.closes_streams();
+                Sender::Stream(Stream { address, open: None, closing, is_polite, lines: 0 })
             }
             Way::Script => Sender::Script(address, None),
             Way::Tasks => Sender::Tasks(Client::new(&address)),
@@ -113,7 +116,8 @@ impl Sender {
     pub(crate) fn finish(self) -> io::Result<u64> {
         let Sender::Stream(mut stream) = self else { return Ok(0) };
         if let Some((open, _)) = &stream.open {
-            open.shutdown(Shutdown::Write)?;
+            let how = if stream.is_polite { Shutdown::Write } else { Shutdown::Both };
+            open.shutdown(how)?;
         }
         stream.close();
         Ok(stream.lines)

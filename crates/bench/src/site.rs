@@ -126,7 +126,15 @@ impl SiteKind {
 
     /// Whether the adapter has never met its real server.
     pub(crate) fn is_untested(self) -> bool {
-        matches!(self, SiteKind::Opentsdb | SiteKind::Ticktock | SiteKind::Questdb)
+        let met = [
+            SiteKind::Foliot,
+            SiteKind::Victoriametrics,
+            SiteKind::Influx,
+            SiteKind::Ticktock,
+            SiteKind::Questdb,
+            SiteKind::Postgres,
+        ];
+        !met.contains(&self)
     }
 }
 

@@ -157,7 +157,7 @@ impl Target {
             Target::FoliotPut | Target::FoliotJson => Some(Dialect::OpenTsdb),
             Target::Opentsdb | Target::OpentsdbPut => Some(Dialect::OpenTsdb),
             Target::Ticktock | Target::TicktockTcp => Some(Dialect::TickTock),
-            Target::TicktockPut => Some(Dialect::OpenTsdb),
+            Target::TicktockPut => Some(Dialect::TickTockPuts),
             Target::Victoriametrics | Target::VictoriametricsText => Some(Dialect::PromQl),
             Target::VictoriametricsRemote | Target::Prometheus => Some(Dialect::PromQl),
             Target::VictoriametricsPut => Some(Dialect::PromQlDotted),
@@ -195,6 +195,11 @@ impl Target {
         !never.contains(&self)
     }
 
+    /// Whether the server ends a stream once we have ended our side of it.
+    pub(crate) fn closes_streams(self) -> bool {
+        !matches!(self, Target::TicktockTcp | Target::TicktockPut)
+    }
+
     /// Whether the door can take rows in such an order.
     pub(crate) fn takes(self, disorder: &Disorder) -> bool {
         // QuestDB replaces whole rows, so fields that come one by one would wipe each other out; a
@@ -205,6 +210,14 @@ impl Target {
         (disorder.repeated == 0.0 || self.overwrites())
             && (disorder.shuffle != Shuffle::Series || !by_row)
             && (disorder.late == 0.0 || !in_order)
+    }
+
+    /// Whether the door unpacks gzip.
+    pub(crate) fn unpacks(self) -> bool {
+        use Target::{FoliotInflux, FoliotJson, FoliotV2, Influx, InfluxV2, Opentsdb};
+        let foliot = matches!(self, FoliotInflux | FoliotV2 | FoliotJson);
+        let others = matches!(self, Influx | InfluxV2 | Opentsdb);
+        foliot || others || matches!(self, Target::Victoriametrics | Target::VictoriametricsText)
     }
 
     /// What the body of a good reply holds besides its status.

@@ -7,16 +7,38 @@ use super::{Request, measurements, names};
 use crate::fleet::Fleet;
 use crate::question::{Answer, Ask, Function, Question};
 
+/// Whose reading.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    OpenTsdb,
+    /// TickTockDB's of puts: metrics as in OpenTSDB, but no filters and no interpolation.
+    TickTockPuts,
+    /// TickTockDB's of lines: the field stands in the tag `_field`.
+    TickTockLines,
+}
+
 pub(super) fn requests(
     fleet: &Fleet,
     question: &Question,
-    field_in_tag: bool,
+    reading: Reading,
 ) -> Option<Vec<Request>> {
+    let ticktock = reading != Reading::OpenTsdb;
     let table = fleet.tables.get(question.table)?;
-    let (aggregator, downsample) = plan(question, field_in_tag)?;
+    let (aggregator, downsample) = plan(question, ticktock)?;
     let mut queries = Vec::new();
     let source = table.source_label;
     let wanted = names(fleet, question).map_or("*".to_owned(), |names| names.join("|"));
+    let together = !is_per_series(question);
+    if ticktock && together && wanted != "*" {
+        // A tag that is asked for is always grouped by.
+        return None;
+    }
+    let tags = |mut tags: Value| {
+        if let (false, Some(tags)) = (together, tags.as_object_mut()) {
+            tags.insert(source.to_owned(), json!(wanted));
+        }
+        tags
+    };
     for measurement in measurements(fleet, table, &question.sources) {
         for field in &question.fields {
             let field = &table.fields.get(*field)?.name;
@@ -25,9 +47,12 @@ pub(super) fn requests(
             if let Some(downsample) = &downsample {
                 parts.insert("downsample".into(), json!(downsample));
             }
-            if field_in_tag {
+            if reading == Reading::TickTockLines {
                 parts.insert("metric".into(), json!(measurement));
-                parts.insert("tags".into(), json!({ source: wanted, "_field": field }));
+                parts.insert("tags".into(), tags(json!({ "_field": field })));
+            } else if ticktock {
+                parts.insert("metric".into(), json!(format!("{measurement}.{field}")));
+                parts.insert("tags".into(), tags(json!({})));
             } else {
                 let kind = if wanted == "*" { "wildcard" } else { "literal_or" };
                 parts.insert("metric".into(), json!(format!("{measurement}.{field}")));
@@ -48,7 +73,7 @@ pub(super) fn requests(
     });
     let body = Some(body.to_string());
     // Lists keep the order of samples, so that it can be judged; TickTockDB knows no such flag.
-    let path = if field_in_tag { "/api/query" } else { "/api/query?arrays=true" };
+    let path = if ticktock { "/api/query" } else { "/api/query?arrays=true" };
     Some(vec![Request { path: path.into(), body, field: 0, shift_ms: 0 }])
 }
 
@@ -94,7 +119,7 @@ pub(super) fn read(
     fleet: &Fleet,
     question: &Question,
     reply: &Value,
-    field_in_tag: bool,
+    reading: Reading,
     answer: &mut Answer,
 ) -> Option<()> {
     let table = fleet.tables.get(question.table)?;
@@ -102,7 +127,10 @@ pub(super) fn read(
         let tags = series.get("tags");
         let tag = |name: &str| tags.and_then(|tags| tags.get(name)?.as_str());
         let metric = series.get("metric")?.as_str()?;
-        let name = if field_in_tag { tag("_field") } else { metric.rsplit('.').next() };
+        let name = match reading {
+            Reading::TickTockLines => tag("_field"),
+            _ => metric.rsplit('.').next(),
+        };
         let field = match name {
             Some(name) => table.fields.iter().position(|field| field.name == name)?,
             // Over a single field TickTockDB may leave out the tag that it grouped by.

@@ -32,7 +32,9 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     for site in &sites {
         for (style, door) in Style::ALL {
             let Some(target) = site.kind.target(style) else { continue };
-            for (profile, disorder, what) in cases() {
+            for (packed, (profile, disorder, what)) in
+                [false, true].into_iter().cycle().zip(cases())
+            {
                 let fleet = run.fleet(profile, SOURCES, profile.fields().min(60));
                 if disorder.shuffle == Shuffle::Series && !fleet.separable() {
                     continue;
@@ -45,6 +47,8 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 }
                 let cell = Cell {
                     style,
+                    // Every second load is packed, where the door unpacks.
+                    gzip: target.unpacks() && packed,
                     connections: 3,
                     batch: 97,
                     steps: 0..STEPS,
