@@ -58,7 +58,8 @@ pub use run::Ran;
 
 use foliot_engine::Snapshot;
 use foliot_model::{Frame, Kind, NamespaceId, Table, TableShape, Test};
-use foliot_plan::{Listing, Series, rows::Select};
+use foliot_plan::rows::{NameTable, Select, SourceTest};
+use foliot_plan::{Listing, Series};
 use source::Source;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -103,6 +104,26 @@ pub fn select(
     on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
 ) -> Result<Ran, Error> {
     rows::select(query, plan, on_table)
+}
+
+/// Answers tables of names, as [`select`] does.
+///
+/// # Errors
+/// When a limit is met or the query is cancelled, and when the store cannot be read.
+pub fn names(
+    query: &Query<'_>,
+    plan: &NameTable,
+    on_table: &mut dyn FnMut(Table) -> ControlFlow<()>,
+) -> Result<Ran, Error> {
+    rows::names::names(query, plan, on_table)
+}
+
+/// The series of all sources that pass a test, ascending.
+///
+/// # Errors
+/// As [`names`].
+pub fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
+    rows::names::series(query, test)
 }
 
 /// The measurements of a namespace that pass a test, by name, with their fields. `kind_of` tells the

@@ -15,6 +15,7 @@ mod heap;
 mod integral;
 mod join;
 mod merge;
+pub(crate) mod names;
 mod reduce;
 mod reducers;
 mod row;

@@ -25,6 +25,8 @@ pub enum Test {
     },
     /// Strings in which the expression is found pass (anchor it at the door if the language does).
     Regex(Regex),
+    /// Strings that do not pass this test pass.
+    Not(Box<Test>),
 }
 
 /// Why a matcher cannot be built.
@@ -82,6 +84,7 @@ impl Test {
             Self::Wildcard { pieces, lower: true } => wildcard_passes(pieces, &text.to_lowercase()),
             Self::Wildcard { pieces, lower: false } => wildcard_passes(pieces, text),
             Self::Regex(regex) => regex.is_match(text),
+            Self::Not(test) => !test.passes(text),
         }
     }
 

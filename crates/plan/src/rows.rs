@@ -10,7 +10,7 @@ mod names;
 mod transform;
 
 pub use calculate::{Calculate, Math, Operator};
-pub use names::{NameTable, Names};
+pub use names::{NameTable, Names, SourceName, SourceTest};
 pub use transform::{Forecast, Period, Smooth, Transform, Warmup};
 
 use foliot_model::{Item, Kind, NamespaceId, TimeRange};
@@ -163,6 +163,8 @@ pub struct Scan {
     pub condition_slots: Vec<Carried>,
     /// Order and heads.
     pub layout: Arc<Layout>,
+    /// Whether heads come in descending order: that of times is the layout's.
+    pub heads_descending: bool,
     /// Rows of a head beyond so many are not wanted.
     pub rows_max: Option<u64>,
     /// How many heads are passed over, and how many are wanted at most.

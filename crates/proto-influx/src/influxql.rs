@@ -18,6 +18,7 @@ mod duration;
 mod error;
 mod expression;
 mod parser;
+mod plan;
 mod print;
 mod scan;
 mod select;
@@ -30,3 +31,7 @@ pub use ast::*;
 pub use duration::{format_duration, parse_duration};
 pub use error::ParseError;
 pub use parser::parse;
+pub use plan::{
+    Context, PlanError, Selection, Shown, measurement_test, plan_explain, plan_select, plan_show,
+    series_condition,
+};

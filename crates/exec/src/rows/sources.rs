@@ -112,8 +112,10 @@ fn group(scan: &Scan, mut members: Vec<Member>) -> Vec<Group> {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let mut groups: Vec<Group> = groups.into_iter().skip(offset).take(limit).collect();
-    if scan.layout.descending {
+    if scan.heads_descending {
         groups.reverse();
+    }
+    if scan.layout.descending {
         groups.iter_mut().for_each(|group| group.members.reverse());
     }
     groups

@@ -1,38 +1,59 @@
-//! Tables of names: what measurements, series, fields and labels there are.
+//! Tables of names: what measurements, series and labels there are.
 
 use super::Calculate;
 use foliot_model::{NamespaceId, Test};
 use std::sync::Arc;
 
-/// A table of names.
+/// Sources of some measurements.
+#[derive(Clone, Debug)]
+pub struct SourceTest {
+    /// Where to look.
+    pub namespace: NamespaceId,
+    /// Which measurements.
+    pub measurements: Test,
+    /// Which of their sources: a condition over the slots below.
+    pub condition: Option<Calculate>,
+    /// What the slots of the condition hold.
+    pub slots: Vec<SourceName>,
+}
+
+/// Something a source is called. What it does not have is the empty text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceName {
+    /// The measurement.
+    Measurement,
+    /// The value of this label.
+    Label(Arc<str>),
+}
+
+/// A table of names, in byte order.
 #[derive(Clone, Debug)]
 pub struct NameTable {
-    /// Where to look, in this order.
-    pub namespace: NamespaceId,
+    /// Of which sources.
+    pub of: SourceTest,
     /// What is listed.
     pub what: Names,
-    /// Of which measurements.
-    pub measurements: Test,
-    /// Of which sources: a condition over the slots below.
-    pub condition: Option<Calculate>,
-    /// The labels that the slots of the condition hold; an empty name is the measurement. A source
-    /// without the label has the empty text.
-    pub condition_slots: Vec<Arc<str>>,
-    /// How many rows of each table are passed over, and how many are wanted at most.
-    pub rows: (u64, Option<u64>),
+    /// Whether names are counted instead.
+    pub is_count: bool,
+    /// The name of the table; nothing: there is one table per measurement, called as that is.
+    pub title: Option<Arc<str>>,
+    /// Names of the columns.
+    pub columns: Arc<[Arc<str>]>,
+    /// How many rows of each table are passed over.
+    pub offset: u64,
+    /// How many are wanted at most.
+    pub limit: Option<u64>,
 }
 
 /// What is listed.
 #[derive(Clone, Debug)]
 pub enum Names {
-    /// Measurements: one table, column `name`.
+    /// Measurements.
     Measurements,
-    /// Series: one table, column `key`, spelled as line protocol does.
+    /// Measurements with the labels of a source, in one text as line protocol spells it.
     Series,
-    /// Fields and their kinds: a table per measurement, columns `fieldKey` and `fieldType`.
-    Fields,
-    /// Label names: a table per measurement, column `tagKey`.
+    /// Names of labels that pass.
     LabelNames(Test),
-    /// Values of the labels whose names pass: a table per measurement, columns `key` and `value`.
+    /// Names of labels that pass, and their values.
     LabelValues(Test),
 }

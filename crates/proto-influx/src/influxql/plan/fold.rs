@@ -221,9 +221,7 @@ fn times(op: Op, left: &Expr, right: &Expr, known: &Known) -> Option<Expr> {
         (Expr::Time(a), Expr::Duration(b) | Expr::Integer(b)) => shift(op, *a, *b),
         (Expr::String(a), Expr::Duration(b) | Expr::Integer(b)) => shift(op, text(a)?, *b),
         (Expr::Integer(a), Expr::Duration(b)) => shift(op, i128::from(*a), *b),
-        (Expr::Duration(a) | Expr::Integer(a), Expr::Time(b)) if op == Op::Add => {
-            shift(op, *b, *a)
-        }
+        (Expr::Duration(a) | Expr::Integer(a), Expr::Time(b)) if op == Op::Add => shift(op, *b, *a),
         (Expr::Duration(a) | Expr::Integer(a), Expr::String(b)) if op == Op::Add => {
             shift(op, text(b)?, *a)
         }

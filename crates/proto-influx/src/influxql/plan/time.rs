@@ -33,17 +33,16 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i128, PlanError>
         Some(at) => (rest.get(..at).unwrap_or_default(), rest.get(at..)),
         None => (rest, None),
     };
-    let is_known = match (separator, offset) {
-        (Some(b' '), None) | (Some(b'T'), Some(_)) => true,
-        _ => false,
-    };
+    let is_known = matches!((separator, offset), (Some(b' '), None) | (Some(b'T'), Some(_)));
     if !is_known || !is_clock(clock) {
         return Err(invalid());
     }
     let time: DateTime = format!("{date}T{clock}").parse().map_err(|_| invalid())?;
     match offset {
         None => local(time),
-        Some("Z") => Ok(time.to_zoned(TimeZone::UTC).map_err(|_| invalid())?.timestamp().as_nanosecond()),
+        Some("Z") => {
+            Ok(time.to_zoned(TimeZone::UTC).map_err(|_| invalid())?.timestamp().as_nanosecond())
+        }
         Some(offset) => {
             let seconds = offset_seconds(offset).ok_or_else(invalid)?;
             let zoned = time.to_zoned(TimeZone::UTC).map_err(|_| invalid())?;
@@ -57,7 +56,9 @@ fn is_clock(text: &str) -> bool {
     let (clock, fraction) = text.split_once('.').map_or((text, "0"), |parts| parts);
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<&str> = clock.split(':').collect();
-    parts.len() == 3 && parts.iter().all(|part| part.len() == 2 && is_number(part)) && is_number(fraction)
+    parts.len() == 3
+        && parts.iter().all(|part| part.len() == 2 && is_number(part))
+        && is_number(fraction)
 }
 
 /// `+07:00`

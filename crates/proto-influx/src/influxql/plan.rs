@@ -1,0 +1,186 @@
+//! Planning: statements to plans of the row algebra.
+//!
+//! 1. A statement is checked as far as that needs no data, and its range of time is taken out of
+//!    its condition (`check`, `condition`, `fold`).
+//! 2. Its sources are looked up; names take the place of wildcards, and types are put behind names
+//!    (`types`, `expand`).
+//! 3. Every function becomes a chain of operators, every column a calculation (`build`, `calls`,
+//!    `calculate`).
+//!
+//! Answers are those of InfluxDB 1.8, errors are worded as there.
+
+mod build;
+mod calculate;
+mod calls;
+mod check;
+mod condition;
+mod expand;
+mod fold;
+mod names;
+mod show;
+#[cfg(test)]
+mod tests;
+mod time;
+mod types;
+
+pub use show::{Shown, plan_show, series_condition};
+
+use super::ast::{Expr, Measurement, Name, Select, Source, Target};
+use build::{Builder, Options};
+use check::Checker;
+use condition::{TIME_MAX_NS, TIME_MIN_NS};
+use fold::Known;
+use foliot_model::{TableShape, Test, TimeRange};
+use foliot_plan::rows;
+use jiff::tz::TimeZone;
+use std::fmt;
+use std::sync::Arc;
+use types::{Resolved, Schema, Statement};
+
+/// What planning has to know beside the statement.
+pub struct Context<'a> {
+    /// What `now()` is.
+    pub now_ns: i64,
+    /// What is stored under the name of a source, in byte order of measurements; an error is the
+    /// statement's answer.
+    pub shapes: &'a dyn Fn(&Measurement) -> Result<Vec<TableShape>, String>,
+    /// The names of the labels of a measurement, in byte order.
+    pub labels: &'a dyn Fn(&TableShape) -> Vec<Arc<str>>,
+    /// At most so many windows may be asked for; 0 means any number (`influx.buckets_max`).
+    pub buckets_max: u64,
+    /// At most so many sources may be read per measurement; 0 means any number.
+    pub sources_max: u64,
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("now_ns", &self.now_ns).finish_non_exhaustive()
+    }
+}
+
+/// Why a statement cannot be planned, in InfluxDB's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(String);
+
+impl PlanError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// A planned `SELECT`.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// What is carried out.
+    pub plan: rows::Select,
+    /// The zone that times are printed in (`tz`); nothing: UTC.
+    pub zone: Option<Arc<str>>,
+    /// Where the answer is written.
+    pub target: Option<Target>,
+}
+
+/// Plans a `SELECT`.
+///
+/// # Errors
+/// When the statement says something that makes no sense, or names what does not exist.
+pub fn plan_select(select: &Select, context: &Context<'_>) -> Result<Selection, PlanError> {
+    let (statement, options) = prepare(select, context)?;
+    let schema = Schema::new(context);
+    let builder = Builder::new(context, &schema);
+    let plan = builder.select(&statement, &options)?;
+    let zone = select.timezone.as_deref().map(Arc::from);
+    Ok(Selection { plan, zone, target: statement.select.target.clone() })
+}
+
+/// What a `SELECT` would read, line by line, as `EXPLAIN` answers.
+///
+/// # Errors
+/// As [`plan_select`].
+pub fn plan_explain(select: &Select, context: &Context<'_>) -> Result<Vec<String>, PlanError> {
+    let (statement, options) = prepare(select, context)?;
+    let schema = Schema::new(context);
+    let builder = Builder::new(context, &schema);
+    builder.select(&statement, &options)?;
+    Ok(builder.explain(&statement))
+}
+
+fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options), PlanError> {
+    let mut select = select.clone();
+    let zone = zone(select.timezone.as_deref())?;
+    let known = Known { now_ns: Some(context.now_ns), zone, math: false };
+    let checker = Checker::check(&mut select, known)?;
+    let mut statement = resolve(select, context)?;
+    statement.omits_time = false;
+    statement.time_name.clone_from(&checker.time_name);
+    let schema = Schema::new(context);
+    expand::expand(&mut statement, &schema)?;
+    for field in &statement.select.fields {
+        schema.eval(&field.expr, &[])?;
+    }
+    let range = TimeRange::new(
+        checker.bounds.min_ns.unwrap_or(TIME_MIN_NS),
+        checker.bounds.max_ns.unwrap_or(TIME_MAX_NS),
+    );
+    let options = Options::outermost(&statement, range, checker.descending, context)?;
+    options.check_buckets(&statement, context)?;
+    Ok((statement, options))
+}
+
+/// Looks up the sources of a statement and of those inside it.
+fn resolve(mut select: Select, context: &Context<'_>) -> Result<Statement, PlanError> {
+    let mut sources = Vec::with_capacity(select.sources.len());
+    for source in std::mem::take(&mut select.sources) {
+        sources.push(match source {
+            Source::Measurement(measurement) => {
+                let shapes = (context.shapes)(&measurement).map_err(PlanError::new)?;
+                Resolved::Shapes(shapes)
+            }
+            Source::Subquery(inner) => Resolved::Subquery(Box::new(resolve(*inner, context)?)),
+        });
+    }
+    let windows = select.dimensions.iter().find_map(|dimension| match dimension {
+        Expr::Call { name, args } if name == "time" => match args.as_slice() {
+            [Expr::Duration(width_ns), Expr::Duration(offset_ns)] if *width_ns > 0 => {
+                Some((*width_ns, *offset_ns))
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    let is_raw = !select.has_call();
+    let time_name = "time".to_owned();
+    Ok(Statement { select, sources, omits_time: true, time_name, is_raw, windows })
+}
+
+/// The zone of a name.
+fn zone(name: Option<&str>) -> Result<TimeZone, PlanError> {
+    match name {
+        None => Ok(TimeZone::UTC),
+        Some(name) => TimeZone::get(name)
+            .map_err(|_| PlanError::new(format!("unable to find time zone {name}"))),
+    }
+}
+
+/// A regular expression as a test. InfluxQL's are those of RE2: classes such as `\d` are of ASCII.
+fn regex(pattern: &str) -> Result<Test, PlanError> {
+    Test::regex(pattern).map_err(|error| PlanError::new(error.to_string()))
+}
+
+/// The test that a source's name puts on measurements.
+///
+/// # Errors
+/// When its regular expression is none.
+pub fn measurement_test(name: &Name) -> Result<Test, PlanError> {
+    match name {
+        Name::Is(name) => Ok(Test::equal(name.as_str())),
+        Name::Matches(pattern) => regex(pattern),
+    }
+}

@@ -1,0 +1,359 @@
+//! Functions to chains of operators.
+
+use super::PlanError;
+use super::build::{Builder, Options, Ref, kind_of, merge, read_as};
+use super::condition::{TIME_MAX_NS, TIME_MIN_NS};
+use super::types::{Resolved, Statement};
+use crate::influxql::ast::{Cast, Expr, Fill};
+use foliot_model::{Item, Kind, TimeRange};
+use foliot_plan::rows::{
+    Fill as FillRows, Filling, Forecast, Layout, Period, Reduce, Reducer, Rows, Scan, Smooth,
+    Transform, Warmup,
+};
+use std::sync::Arc;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+impl Builder<'_> {
+    /// The rows of a field, or of a function.
+    pub(super) fn rows(
+        &self,
+        statement: &Statement,
+        expr: &Expr,
+        options: &Options,
+        is_selector: bool,
+    ) -> Result<Rows, PlanError> {
+        match expr {
+            Expr::Var { name, cast } => {
+                self.field_rows(statement, &(name.clone(), *cast), options, options.rows_max())
+            }
+            Expr::Call { name, args } => {
+                self.call_rows(statement, name, args, options, is_selector)
+            }
+            other => Err(PlanError::new(format!("invalid expression type: {other}"))),
+        }
+    }
+
+    fn field_rows(
+        &self,
+        statement: &Statement,
+        field: &Ref,
+        options: &Options,
+        rows_max: Option<u64>,
+    ) -> Result<Rows, PlanError> {
+        let mut inputs = Vec::new();
+        for source in &statement.sources {
+            match source {
+                Resolved::Shapes(shapes) => {
+                    for shape in shapes {
+                        let kind = shape.kind(&field.0).and_then(|kind| read_as(kind, field.1));
+                        if let Some(kind) = kind {
+                            let value = Some((field.0.as_str(), kind));
+                            inputs.push(self.scan(shape, value, options, rows_max)?);
+                        }
+                    }
+                }
+                Resolved::Subquery(inner) => {
+                    inputs.extend(self.nested(inner, Some(field), options)?);
+                }
+            }
+        }
+        Ok(merge(inputs, options))
+    }
+
+    fn call_rows(
+        &self,
+        statement: &Statement,
+        name: &str,
+        args: &[Expr],
+        outer: &Options,
+        is_selector: bool,
+    ) -> Result<Rows, PlanError> {
+        let options = Options { limit: 0, offset: 0, ..outer.clone() };
+        let Some(argument) = args.first() else {
+            return Err(PlanError::new(format!("undefined function {name}()")));
+        };
+        let of_argument = |options: &Options| self.rows(statement, argument, options, is_selector);
+        self.check_argument(name, argument)?;
+        let ordered = Options { ordered: true, ..options.clone() };
+        let rows = match name {
+            "distinct" => {
+                let rows = reduce(of_argument(&ordered)?, Reducer::Distinct, &ordered);
+                return Ok(Rows::Stamp { input: Box::new(rows), layout: ordered.layout() });
+            }
+            "sample" => {
+                let count = count_of(args.get(1));
+                return Ok(reduce(of_argument(&ordered)?, Reducer::Sample(count), &ordered));
+            }
+            "holt_winters" | "holt_winters_with_fit" => {
+                let forecast = Forecast {
+                    count: count_of(args.get(1)),
+                    season: count_of(args.get(2)),
+                    with_fit: name == "holt_winters_with_fit",
+                    width_ns: options.windows.map_or(1, |(width_ns, _)| width_ns),
+                };
+                let input = of_argument(&ordered)?;
+                let range = TimeRange::new(TIME_MIN_NS, TIME_MAX_NS);
+                let all = Options { range, windows: None, ..ordered };
+                return Ok(reduce(input, Reducer::Forecast(forecast), &all));
+            }
+            "integral" => {
+                let unit_ns = duration_of(args.get(1)).unwrap_or(SECOND_NS);
+                return Ok(reduce(of_argument(&ordered)?, Reducer::Integral { unit_ns }, &ordered));
+            }
+            "top" | "bottom" => return self.top_rows(statement, name, args, outer),
+            "count" if matches!(argument, Expr::Call { .. }) => {
+                reduce(of_argument(&options)?, Reducer::Count, &options)
+            }
+            "count" | "min" | "max" | "sum" | "first" | "last" | "mean" => {
+                self.folded(statement, name, argument, &options)?
+            }
+            "median" => reduce(of_argument(&ordered)?, Reducer::Median, &options),
+            "mode" => reduce(of_argument(&options)?, Reducer::Mode, &options),
+            "stddev" => reduce(of_argument(&options)?, Reducer::Deviation, &options),
+            "spread" => reduce(of_argument(&options)?, Reducer::Spread, &options),
+            "percentile" => {
+                let percent = match args.get(1) {
+                    Some(Expr::Number(percent)) => *percent,
+                    Some(Expr::Integer(percent)) => *percent as f64,
+                    _ => 0.0,
+                };
+                reduce(of_argument(&ordered)?, Reducer::Percentile(percent), &options)
+            }
+            _ => return self.transformed(statement, name, args, &ordered, is_selector),
+        };
+        if is_selector && options.windows.is_none() {
+            return Ok(rows);
+        }
+        let rows = Rows::Stamp { input: Box::new(rows), layout: options.layout() };
+        let found = self.schema.eval(&call(name, args), &[])?;
+        Ok(filled(rows, name, kind_of(found).unwrap_or(Kind::Float), &options))
+    }
+
+    /// A function that needs no order, and of which parts can be joined.
+    fn folded(
+        &self,
+        statement: &Statement,
+        name: &str,
+        argument: &Expr,
+        options: &Options,
+    ) -> Result<Rows, PlanError> {
+        let Expr::Var { name: field, cast } = argument else {
+            return Err(PlanError::new(format!("expected field argument in {name}()")));
+        };
+        let field: Ref = (field.clone(), *cast);
+        let function = match name {
+            "count" => Reducer::Count,
+            "min" => Reducer::Min,
+            "max" => Reducer::Max,
+            "sum" => Reducer::Sum,
+            "first" => Reducer::First,
+            "last" => Reducer::Last,
+            _ => Reducer::Mean,
+        };
+        // The first or last row of all is the end of a scan, of which two rows are looked at.
+        let is_end = options.windows.is_none() && matches!(name, "first" | "last");
+        let unordered = Options { ordered: is_end, ..options.clone() };
+        let rows_max = is_end.then_some(2);
+        let mut rows = self.field_rows(statement, &field, &unordered, rows_max)?;
+        if is_end {
+            turn(&mut rows, name == "last", options.descending);
+        }
+        Ok(reduce(rows, function, options))
+    }
+
+    fn transformed(
+        &self,
+        statement: &Statement,
+        name: &str,
+        args: &[Expr],
+        options: &Options,
+        is_selector: bool,
+    ) -> Result<Rows, PlanError> {
+        let mut options = options.clone();
+        let width_ns = options.windows.map_or(0, |(width_ns, _)| width_ns);
+        let count = count_of(args.get(1));
+        let looks_back = match name {
+            "cumulative_sum" => 0,
+            "derivative"
+            | "non_negative_derivative"
+            | "difference"
+            | "non_negative_difference"
+            | "elapsed" => 1,
+            _ => count.max(1),
+        };
+        let by_ns = width_ns.saturating_mul(i64::try_from(looks_back).unwrap_or(i64::MAX));
+        let range = &mut options.range;
+        match options.descending {
+            false => range.start_ns = range.start_ns.saturating_sub(by_ns).max(TIME_MIN_NS),
+            true => range.end_ns = range.end_ns.saturating_add(by_ns).min(TIME_MAX_NS),
+        }
+        let unit_ns = duration_of(args.get(1));
+        let period = || Period {
+            count,
+            hold: match args.get(2) {
+                Some(Expr::Integer(hold)) => u64::try_from(*hold).ok(),
+                _ => None,
+            },
+            warmup: match args.get(3) {
+                Some(Expr::String(kind)) if kind == "simple" => Warmup::Simple,
+                Some(Expr::String(kind)) if kind == "exponential" => Warmup::Exponential,
+                _ if name == "chande_momentum_oscillator" => Warmup::None,
+                _ => Warmup::Exponential,
+            },
+        };
+        let function = match name {
+            "derivative" | "non_negative_derivative" => {
+                let width_ns = Some(width_ns).filter(|width_ns| *width_ns > 0);
+                let unit_ns = unit_ns.or(width_ns).unwrap_or(SECOND_NS);
+                Transform::Derivative { unit_ns, non_negative: name != "derivative" }
+            }
+            "difference" => Transform::Difference { non_negative: false },
+            "non_negative_difference" => Transform::Difference { non_negative: true },
+            "elapsed" => Transform::Elapsed { unit_ns: unit_ns.unwrap_or(1) },
+            "cumulative_sum" => Transform::CumulativeSum,
+            "moving_average" => Transform::MovingAverage { count },
+            "exponential_moving_average" => Transform::Smooth(Smooth::Exponential(period())),
+            "double_exponential_moving_average" => {
+                Transform::Smooth(Smooth::DoubleExponential(period()))
+            }
+            "triple_exponential_moving_average" => {
+                Transform::Smooth(Smooth::TripleExponential(period()))
+            }
+            "triple_exponential_derivative" => {
+                Transform::Smooth(Smooth::TripleDerivative(period()))
+            }
+            "relative_strength_index" => Transform::Smooth(Smooth::RelativeStrength(period())),
+            "kaufmans_efficiency_ratio" => Transform::Smooth(Smooth::Efficiency(period())),
+            "kaufmans_adaptive_moving_average" => Transform::Smooth(Smooth::Adaptive(period())),
+            "chande_momentum_oscillator" => Transform::Smooth(Smooth::Momentum(period())),
+            _ => return Err(PlanError::new(format!("unsupported call: {name}"))),
+        };
+        let argument = args.first().cloned().unwrap_or(Expr::Boolean(false));
+        let input = Box::new(self.rows(statement, &argument, &options, is_selector)?);
+        Ok(Rows::Transform { input, function, layout: options.layout() })
+    }
+
+    /// `top` and `bottom`: with labels, of the largest value of each group of them.
+    fn top_rows(
+        &self,
+        statement: &Statement,
+        name: &str,
+        args: &[Expr],
+        outer: &Options,
+    ) -> Result<Rows, PlanError> {
+        let options = Options { limit: 0, offset: 0, ..outer.clone() };
+        let count = count_of(args.last());
+        let is_top = name == "top";
+        let labels = args.iter().take(args.len() - 1).skip(1);
+        let names = labels.filter_map(|label| match label {
+            Expr::Var { name, .. } => Some(Arc::from(name.as_str())),
+            _ => None,
+        });
+        let mut group_by: std::collections::BTreeSet<Arc<str>> = names.collect();
+        let argument = args.first().cloned().unwrap_or(Expr::Boolean(false));
+        let input = match group_by.is_empty() {
+            true => self.rows(statement, &argument, outer, true)?,
+            false => {
+                if is_top {
+                    group_by.extend(options.group_by.iter().cloned());
+                }
+                let grouped = Options { group_by, fill: Fill::None, ..options.clone() };
+                let inner = if is_top { "max" } else { "min" };
+                self.folded(statement, inner, &argument, &grouped)?
+            }
+        };
+        let function = match is_top {
+            true => Reducer::Top { count },
+            false => Reducer::Bottom { count },
+        };
+        Ok(reduce(input, function, &options))
+    }
+
+    /// Refuses text and booleans where a function works on numbers.
+    fn check_argument(&self, name: &str, argument: &Expr) -> Result<(), PlanError> {
+        let found = self.schema.eval(argument, &[])?;
+        let kind = match found {
+            Some(Cast::String) => "string",
+            Some(Cast::Boolean) => "boolean",
+            Some(Cast::Unsigned) if name.starts_with("holt_winters") => "unsigned",
+            _ => return Ok(()),
+        };
+        let takes = match name {
+            "count" | "distinct" | "elapsed" | "first" | "last" | "mode" | "sample" => true,
+            "min" | "max" => kind == "boolean",
+            _ => false,
+        };
+        let told = match name {
+            "holt_winters" | "holt_winters_with_fit" => "elapsed",
+            "non_negative_derivative" => "derivative",
+            "non_negative_difference" => "difference",
+            "cumulative_sum" => "cumulative sum",
+            "moving_average" => "moving average",
+            other => other,
+        };
+        match takes {
+            true => Ok(()),
+            false => {
+                let source =
+                    if matches!(argument, Expr::Var { .. }) { "Interrupt" } else { "Fill" };
+                Err(PlanError::new(format!(
+                    "unsupported {told} iterator type: *query.{kind}{source}Iterator"
+                )))
+            }
+        }
+    }
+}
+
+fn call(name: &str, args: &[Expr]) -> Expr {
+    Expr::Call { name: name.to_owned(), args: args.to_vec() }
+}
+
+fn reduce(input: Rows, function: Reducer, options: &Options) -> Rows {
+    Rows::Reduce(Box::new(Reduce { input, function, layout: options.layout() }))
+}
+
+/// Rows for empty windows, if there are windows and they are wanted.
+fn filled(input: Rows, name: &str, kind: Kind, options: &Options) -> Rows {
+    let with = match options.fill {
+        _ if options.windows.is_none() => return input,
+        Fill::None => return input,
+        Fill::Null if name == "count" => Filling::Value(Item::Integer(0)),
+        Fill::Null => Filling::Null,
+        Fill::Previous => Filling::Previous,
+        Fill::Linear => Filling::Linear,
+        Fill::Integer(value) => Filling::Value(Item::Integer(value)),
+        Fill::Number(value) => Filling::Value(Item::Float(value)),
+    };
+    let carried = options.carried.len();
+    Rows::Fill(Box::new(FillRows { input, with, layout: options.layout(), carried, kind }))
+}
+
+/// Makes scans read from one end, whatever the order of heads is.
+fn turn(rows: &mut Rows, from_end: bool, heads_descending: bool) {
+    match rows {
+        Rows::Scan(scan) => {
+            let scan: &mut Scan = scan;
+            let layout = Layout { descending: from_end, ..(*scan.layout).clone() };
+            (scan.layout, scan.heads_descending) = (Arc::new(layout), heads_descending);
+        }
+        Rows::Merge { inputs, .. } => {
+            inputs.iter_mut().for_each(|input| turn(input, from_end, heads_descending));
+        }
+        _ => {}
+    }
+}
+
+fn count_of(expr: Option<&Expr>) -> u64 {
+    match expr {
+        Some(Expr::Integer(count)) => u64::try_from(*count).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn duration_of(expr: Option<&Expr>) -> Option<i64> {
+    match expr {
+        Some(Expr::Duration(duration_ns)) => Some(*duration_ns),
+        _ => None,
+    }
+}
