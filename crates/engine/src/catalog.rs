@@ -10,6 +10,7 @@
 
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::limits::FILE_PAGE_BYTES;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
 use crate::preamble::Preamble;
@@ -21,6 +22,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 const PREAMBLE: Preamble = Preamble { magic: *b"Fcat", version: 1, what: "a catalog file" };
+
+/// Preamble, store id, number of changes.
+const HEADER_LEN: usize = 24;
 
 type Table = BTreeMap<(String, String), Vec<u8>>;
 
@@ -103,6 +107,27 @@ impl Catalog {
             paged.write(&encode_change(kind, key, Some(bytes)))?;
         }
         paged.finish().map(|_| ())
+    }
+
+    /// Reads what can be read of a damaged file into the table: whole changes up to the first
+    /// damaged page. Returns how many.
+    pub(crate) fn salvage(&self, disk: &dyn Disk, path: &Path, number: u64) -> u64 {
+        let mut bytes = Vec::new();
+        if let Ok(paged) = PagedReader::open(disk, path, number, Arc::new(Cache::new(0))) {
+            let step = FILE_PAGE_BYTES as u64;
+            for at in (0..paged.len()).step_by(FILE_PAGE_BYTES) {
+                let len = (paged.len() - at).min(step) as usize;
+                if paged.read(at, len, &mut bytes).is_err() {
+                    break;
+                }
+            }
+        }
+        let rest = &mut bytes.get(HEADER_LEN..).unwrap_or_default();
+        let mut facts = 0;
+        while !rest.is_empty() && self.apply(rest).is_some() {
+            facts += 1;
+        }
+        facts
     }
 
     /// Reads a file into the table.

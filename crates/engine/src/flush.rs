@@ -225,7 +225,8 @@ impl Parts<'_> {
                 let (namespace, class, _) = key;
                 let epoch = self.store.registry.epoch();
                 let store_id = self.store.store_id;
-                let header = Header { store_id, number, namespace, class, epoch };
+                let rank = number;
+                let header = Header { store_id, number, rank, namespace, class, epoch, level: 0 };
                 let path = filenames::part(&self.store.dir, number);
                 let writer = PartWriter::create(&*self.store.disk, &path, &header)?;
                 Ok(&mut entry.insert((number, writer)).1)

@@ -43,6 +43,23 @@ pub(crate) fn write(
     Ok(mark)
 }
 
+/// The store and the epoch that a file belongs to.
+pub(crate) fn owner(disk: &dyn Disk, path: &Path, number: u64) -> Result<(u64, u32), Error> {
+    let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+    let mut bytes = Vec::new();
+    paged.read(0, HEADER_LEN, &mut bytes)?;
+    header_of(&paged, path, &bytes)
+}
+
+fn header_of(paged: &PagedReader, path: &Path, mut bytes: &[u8]) -> Result<(u64, u32), Error> {
+    let rest = &mut bytes;
+    PREAMBLE.take(rest, path)?;
+    match (take(rest).map(u64::from_le_bytes), take(rest).map(u32::from_le_bytes)) {
+        (Some(store_id), Some(epoch)) => Ok((store_id, epoch)),
+        _ => Err(paged.corrupt(0, "no header")),
+    }
+}
+
 /// Reads a file into the registry.
 pub(crate) fn read(
     disk: &dyn Disk,
@@ -59,9 +76,8 @@ pub(crate) fn read(
         paged.read(at, len, bytes)
     };
     fetch(at, HEADER_LEN, &mut bytes)?;
-    let rest = &mut &*bytes;
-    PREAMBLE.take(rest, path)?;
-    if take(rest).map(u64::from_le_bytes) != Some(store_id) {
+    let (owner, _) = header_of(&paged, path, &bytes)?;
+    if owner != store_id {
         return Err(paged.corrupt(8, "belongs to another store"));
     }
     at += HEADER_LEN as u64;

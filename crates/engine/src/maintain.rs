@@ -209,14 +209,15 @@ impl Store {
     /// Writes the merged part; nothing if there was nothing to write.
     fn write_merged(&self, job: &Job) -> Result<Option<Arc<Part>>, Error> {
         let Some(newest) = job.inputs.last().map(|part| part.entry) else { return Ok(None) };
-        let PartEntry { namespace, class, epoch, .. } = newest;
+        let PartEntry { rank, namespace, class, epoch, .. } = newest;
         // Deletes compare numbers: one that is asked for later must find this number given out, one
         // that was asked for before must be in this view.
         let (number, tombstones) = {
             let _files = self.files.lock();
             (self.take_number(), self.view.read().tombstones.clone())
         };
-        let header = Header { store_id: self.store_id, number, namespace, class, epoch };
+        let (store_id, level) = (self.store_id, job.level);
+        let header = Header { store_id, number, rank, namespace, class, epoch, level };
         let path = filenames::part(&self.dir, number);
         let written = PartWriter::create(&*self.disk, &path, &header).and_then(|mut writer| {
             self.merge_into(job, tombstones, &mut writer)?;
@@ -233,7 +234,7 @@ impl Store {
         self.counters.bytes_merged.fetch_add(written.bytes, Ordering::Relaxed);
         let entry = PartEntry {
             number,
-            level: job.level,
+            level,
             range: written.range,
             samples: written.samples,
             bytes: written.bytes,

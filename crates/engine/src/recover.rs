@@ -105,7 +105,7 @@ pub(crate) fn open(
     Ok((store, damages))
 }
 
-fn read_deletes(
+pub(crate) fn read_deletes(
     disk: &dyn Disk,
     dir: &Path,
     manifest: &Manifest,
@@ -118,7 +118,7 @@ fn read_deletes(
     Tombstones::read(disk, &path, number, manifest.store_id).map(Arc::new)
 }
 
-fn read_registry(
+pub(crate) fn read_registry(
     disk: &dyn Disk,
     dir: &Path,
     manifest: &Manifest,
@@ -134,7 +134,7 @@ fn read_registry(
     Ok(registry)
 }
 
-fn read_catalog(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Catalog, Error> {
+pub(crate) fn read_catalog(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Catalog, Error> {
     let catalog = Catalog::default();
     if manifest.catalog_file != 0 {
         let path = filenames::catalog(dir, manifest.catalog_file);
@@ -143,7 +143,7 @@ fn read_catalog(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Cata
     Ok(catalog)
 }
 
-fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DirLock>, Error> {
+pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DirLock>, Error> {
     disk.lock(dir).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => Error::Locked(dir.to_owned()),
         _ => Error::io("lock", dir)(error),
@@ -212,23 +212,29 @@ fn open_parts(
     if !damaged.is_empty() {
         manifest.parts.retain(|entry| !damaged.contains(&entry.number));
         manifest.write(disk, dir)?;
-        let quarantine = dir.join(filenames::QUARANTINE);
-        disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
         for number in damaged {
-            let path = filenames::part(dir, number);
-            if let (Some(name), true) = (path.file_name(), disk.exists(&path)) {
-                let aside = quarantine.join(name);
-                disk.rename(&path, &aside).map_err(Error::io("set aside", &path))?;
-            }
+            set_aside(disk, dir, &filenames::part(dir, number))?;
         }
     }
     parts.sort_by_key(|part| part.entry.rank);
     Ok(parts)
 }
 
+/// Moves a damaged file, if it is there, to the quarantine.
+pub(crate) fn set_aside(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<(), Error> {
+    let quarantine = dir.join(filenames::QUARANTINE);
+    disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
+    match path.file_name() {
+        Some(name) if disk.exists(path) => {
+            disk.rename(path, &quarantine.join(name)).map_err(Error::io("set aside", path))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether an error says that a file is not what it should be. A disk that cannot be read just now
 /// says nothing about the file: then the store does not start, and nothing is set aside.
-fn is_damage(error: &Error) -> bool {
+pub(crate) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Corrupt { .. } => true,
         Error::Io { source, .. } => {

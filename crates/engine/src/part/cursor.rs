@@ -26,7 +26,14 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// A cursor at the part's first block.
     pub(crate) fn new(part: Arc<Part>) -> Result<Self, Error> {
-        let mut cursor = Self {
+        let mut cursor = Self::before(part);
+        cursor.next_entry()?;
+        Ok(cursor)
+    }
+
+    /// A cursor before the part's first index page, to be moved by [`Cursor::skip_page`].
+    pub(crate) fn before(part: Arc<Part>) -> Self {
+        Self {
             part,
             index: Vec::new(),
             index_at: 0,
@@ -36,9 +43,14 @@ impl Cursor {
             sid: None,
             index_pages: Pages::default(),
             section_pages: Pages::default(),
-        };
-        cursor.next_entry()?;
-        Ok(cursor)
+        }
+    }
+
+    /// Leaves the index page being read, for one that can perhaps be read better.
+    pub(crate) fn skip_page(&mut self) -> Result<(), Error> {
+        self.index.clear();
+        self.blocks.clear();
+        self.next_entry()
     }
 
     /// The number of the part's file.
@@ -59,11 +71,12 @@ impl Cursor {
     /// The bytes of the next block, times and then values, put into `bytes`; moves on behind it.
     pub(crate) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<Option<BlockPlace>, Error> {
         let Some(place) = self.blocks.pop_front() else { return Ok(None) };
-        self.part.read_sections(&place, &mut self.section_pages, bytes)?;
+        let read = self.part.read_sections(&place, &mut self.section_pages, bytes);
+        // Also behind a block that cannot be read, for whoever saves the others.
         if self.blocks.is_empty() {
             self.next_entry()?;
         }
-        Ok(Some(place))
+        read.map(|()| Some(place))
     }
 
     /// An error about the block at `place`.
@@ -74,12 +87,13 @@ impl Cursor {
     fn next_entry(&mut self) -> Result<(), Error> {
         self.sid = None;
         while self.index_at >= self.index.len() {
-            if !self.part.index_page(self.pages_read, &mut self.index_pages, &mut self.index)? {
-                return Ok(());
-            }
+            let page = self.pages_read;
             self.pages_read += 1;
             self.index_at = size_of::<u64>();
             self.sid_before = None;
+            if !self.part.index_page(page, &mut self.index_pages, &mut self.index)? {
+                return Ok(());
+            }
         }
         let unreadable = || self.part.bad_index_page(self.pages_read.saturating_sub(1));
         let mut entries =

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! header      preamble (preamble.rs) | store id u64 | file number u64
-//!             | namespace u32 | retention class u32 | epoch u32 | 0 u32
+//!             | rank u64 | namespace u32 | retention class u32 | epoch u32 | level u8 | 0 0 0
 //! sections    encoded times and values of blocks; index pages stand among them
 //! index page  base u64 | entries of series, ascending by id within and across pages
 //!   entry     sid: varint, plain for the first entry of a page, else minus the one before
@@ -23,7 +23,7 @@
 
 /// First bytes of the header; the magic is repeated in the footer.
 pub(crate) const PREAMBLE: Preamble = Preamble { magic: *b"Fprt", version: 1, what: "a part" };
-pub(crate) const HEADER_LEN: usize = 40;
+pub(crate) const HEADER_LEN: usize = 48;
 pub(crate) const FOOTER_LEN: usize = 64;
 pub(crate) const DIRECTORY_ENTRY_LEN: usize = 16;
 
@@ -35,9 +35,13 @@ use foliot_model::TimeRange;
 pub(crate) struct Header {
     pub(crate) store_id: u64,
     pub(crate) number: u64,
+    /// Rank and level are the manifest's, see `PartEntry`; here they serve to make a lost manifest
+    /// anew.
+    pub(crate) rank: u64,
     pub(crate) namespace: u32,
     pub(crate) class: u32,
     pub(crate) epoch: u32,
+    pub(crate) level: u8,
 }
 
 impl Header {
@@ -46,10 +50,11 @@ impl Header {
         out.extend_from_slice(&PREAMBLE.bytes());
         out.extend_from_slice(&self.store_id.to_le_bytes());
         out.extend_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&self.rank.to_le_bytes());
         out.extend_from_slice(&self.namespace.to_le_bytes());
         out.extend_from_slice(&self.class.to_le_bytes());
         out.extend_from_slice(&self.epoch.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&[self.level, 0, 0, 0]);
         out
     }
 
@@ -59,9 +64,11 @@ impl Header {
         Some(Self {
             store_id: u64::from_le_bytes(take(rest)?),
             number: u64::from_le_bytes(take(rest)?),
+            rank: u64::from_le_bytes(take(rest)?),
             namespace: u32::from_le_bytes(take(rest)?),
             class: u32::from_le_bytes(take(rest)?),
             epoch: u32::from_le_bytes(take(rest)?),
+            level: u8::from_le_bytes(take(rest)?),
         })
     }
 }

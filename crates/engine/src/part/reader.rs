@@ -11,6 +11,7 @@ use crate::manifest::PartEntry;
 use crate::paged::{PagedReader, Pages};
 use foliot_codec::Summary;
 use foliot_codec::varint::{get_i64, get_u64};
+use foliot_disk::Disk;
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -63,26 +64,29 @@ impl Part {
         let number = entry.number;
         let path = &filenames::part(dir, number);
         let paged = PagedReader::open_kept(handles.clone(), path, number, cache.clone())?;
-        if paged.len() < (HEADER_LEN + FOOTER_LEN) as u64 {
-            return Err(paged.corrupt(0, "too short for a part"));
-        }
-        let mut bytes = Vec::new();
-        paged.read(0, HEADER_LEN, &mut bytes)?;
-        let rest = &mut &*bytes;
-        PREAMBLE.take(rest, path)?;
-        let header = Header::decode(rest).ok_or_else(|| paged.corrupt(0, "no header"))?;
+        let header = header_of(&paged, path)?;
         let is_of = |header: &Header| (header.number, header.store_id) == (number, store_id);
         let kind = |header: &Header| (header.namespace, header.class, header.epoch);
         if !is_of(&header) || kind(&header) != (entry.namespace, entry.class, entry.epoch) {
             return Err(paged.corrupt(0, "belongs to another store or another place"));
         }
         let footer_at = paged.len() - FOOTER_LEN as u64;
-        bytes.clear();
+        let mut bytes = Vec::new();
         paged.read(footer_at, FOOTER_LEN, &mut bytes)?;
         let footer = Footer::decode(&bytes).ok_or_else(|| paged.corrupt(footer_at, "no footer"))?;
         let directory = Self::read_directory(&paged, &footer, footer_at)?;
         let is_doomed = AtomicBool::new(false);
         Ok(Self { paged, entry, footer, directory, is_doomed })
+    }
+
+    /// What a part says of itself at its front.
+    pub(crate) fn read_header(disk: &dyn Disk, path: &Path, number: u64) -> Result<Header, Error> {
+        let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+        let header = header_of(&paged, path)?;
+        match header.number == number {
+            true => Ok(header),
+            false => Err(paged.corrupt(0, "belongs to another place")),
+        }
     }
 
     /// Has the file removed once nobody reads it any more; the manifest names it no longer.
@@ -212,6 +216,17 @@ impl Drop for Part {
             self.paged.remove();
         }
     }
+}
+
+fn header_of(paged: &PagedReader, path: &Path) -> Result<Header, Error> {
+    if paged.len() < (HEADER_LEN + FOOTER_LEN) as u64 {
+        return Err(paged.corrupt(0, "too short for a part"));
+    }
+    let mut bytes = Vec::new();
+    paged.read(0, HEADER_LEN, &mut bytes)?;
+    let rest = &mut &*bytes;
+    PREAMBLE.take(rest, path)?;
+    Header::decode(rest).ok_or_else(|| paged.corrupt(0, "no header"))
 }
 
 /// Adds the blocks of `wanted` in `range` from an index page; whether the page ends what there is

@@ -38,6 +38,20 @@ pub(crate) fn segment_header(store_id: u64, base_lsn: u64) -> Vec<u8> {
     out
 }
 
+/// The store that the segment beginning at `base_lsn` belongs to.
+pub(crate) fn owner(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result<u64, Error> {
+    let path = filenames::wal(dir, base_lsn);
+    let file = disk.open(&path).map_err(Error::io("open", &path))?;
+    let mut header = [0; SEGMENT_HEADER_LEN];
+    file.read_at(&mut header, 0).map_err(Error::io("read", &path))?;
+    let store_id = header.get(Preamble::LEN..).and_then(|rest| rest.first_chunk::<8>());
+    let store_id = store_id.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    match header == *segment_header(store_id, base_lsn) {
+        true => Ok(store_id),
+        false => Err(Error::corrupt(&path, 0, "damaged header")),
+    }
+}
+
 /// What reading the wal back found.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Replayed {

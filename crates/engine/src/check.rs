@@ -1,0 +1,308 @@
+//! Check: reads every byte of a store and says what is wrong with it.
+//!
+//! A start checks what it needs to serve; this checks everything: each page against its checksum,
+//! each block against what the index says of it, each series against the registry, each frame of
+//! the wal. It changes nothing. `repair.rs` mends what can be mended.
+
+use crate::block::Decoder;
+use crate::cache::Cache;
+use crate::catalog::Catalog;
+use crate::error::Error;
+use crate::filenames::{self, Named};
+use crate::handles::Handles;
+use crate::manifest::{Manifest, PartEntry};
+use crate::paged;
+use crate::part::{BlockPlace, Cursor, Part};
+use crate::recover;
+use crate::tombstones::Tombstone;
+use crate::wal::frame::FrameKind;
+use crate::wal::{rows, segment};
+use foliot_codec::Summary;
+use foliot_disk::Disk;
+use foliot_index::Registry;
+use foliot_model::{Samples, TimeRange, Value};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a check read, and what it found wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Files read, the manifest included.
+    pub files: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Series registered.
+    pub series: u64,
+    /// Blocks decoded.
+    pub blocks: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Frames of the wal.
+    pub frames: u64,
+    /// What is wrong, a sentence each.
+    pub problems: Vec<String>,
+    /// What is worth knowing and no damage, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads everything in the store in `dir`, which no process may have open.
+///
+/// # Errors
+/// When there is no store, another process has it open, it is newer than this build, or the disk
+/// fails. Damage is no error but an answer.
+pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Checked, Error> {
+    let _lock = recover::lock(&**disk, dir)?;
+    let mut checker = Checker { disk, dir, done: Checked::default() };
+    let Some(manifest) = checker.manifest()? else { return Ok(checker.done) };
+    checker.names(&manifest)?;
+    for named in manifest.files() {
+        checker.pages(named)?;
+    }
+    let deletes = recover::read_deletes(&**disk, dir, &manifest);
+    let deletes = checker.note(deletes)?.unwrap_or_default();
+    let registry = recover::read_registry(&**disk, dir, &manifest, &deletes);
+    let registry = checker.note(registry)?.unwrap_or_else(|| Registry::new(manifest.epoch));
+    let catalog = recover::read_catalog(&**disk, dir, &manifest);
+    checker.note(catalog)?;
+    checker.wal(&manifest, &registry)?;
+    checker.done.series = registry.counts().series;
+    let handles = Arc::new(Handles::new(disk.clone()));
+    for entry in &manifest.parts {
+        let read = checker.part(&handles, *entry, &manifest, &registry);
+        checker.note(read)?;
+    }
+    Ok(checker.done)
+}
+
+struct Checker<'c> {
+    disk: &'c Arc<dyn Disk>,
+    dir: &'c Path,
+    done: Checked,
+}
+
+impl Checker<'_> {
+    /// Keeps damage as a problem; other errors end the check.
+    fn note<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(sound) => Ok(Some(sound)),
+            Err(error) if recover::is_damage(&error) => {
+                let sentence = error.to_string();
+                if !self.done.problems.contains(&sentence) {
+                    self.done.problems.push(sentence);
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn manifest(&mut self) -> Result<Option<Manifest>, Error> {
+        let path = self.dir.join(filenames::MANIFEST);
+        match Manifest::read(&**self.disk, self.dir) {
+            Ok(Some(manifest)) => {
+                self.done.files += 1;
+                self.done.bytes += self.disk.open(&path).map_or(0, |file| file.len());
+                Ok(Some(manifest))
+            }
+            Ok(None) => Err(Error::Invalid(format!("there is no store in {}", self.dir.display()))),
+            Err(error) => self.note(Err(error)),
+        }
+    }
+
+    /// Compares the names in the directory with the manifest's.
+    fn names(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        let files: BTreeSet<Named> = manifest.files().into_iter().collect();
+        let mut names = self.disk.list(self.dir).map_err(Error::io("list", self.dir))?;
+        names.sort();
+        for name in names {
+            let note = match filenames::parse(&name) {
+                None if name == filenames::MANIFEST => continue,
+                None if name == filenames::QUARANTINE => {
+                    "holds files that were set aside as damaged"
+                }
+                None => "is no file of the store",
+                Some(Named::Wal(_)) => continue,
+                Some(named) if files.contains(&named) => continue,
+                Some(_) => "is a leftover, which the next start removes",
+            };
+            self.done.notes.push(format!("{} {note}", self.dir.join(name).display()));
+        }
+        Ok(())
+    }
+
+    /// Checks all pages of a file.
+    fn pages(&mut self, named: Named) -> Result<(), Error> {
+        let (path, number) = (filenames::path(self.dir, named), named.number().unwrap_or_default());
+        let done = &mut self.done;
+        let read = self.disk.open(&path).map_err(Error::io("open", &path)).and_then(|file| {
+            done.files += 1;
+            done.bytes += file.len();
+            paged::for_each_page(&*file, &path, number, &mut |_| Ok(()))
+        });
+        self.note(read).map(|_| ())
+    }
+
+    /// Reads the wal as recovery does, into `registry`.
+    fn wal(&mut self, manifest: &Manifest, registry: &Registry) -> Result<(), Error> {
+        let (mut unread, mut orphans) = (0u64, 0u64);
+        let mut series = registry.counts().series;
+        let catalog = Catalog::default();
+        let each = &mut |kind, body: &[u8]| {
+            match kind {
+                FrameKind::Register => {
+                    unread += u64::from(registry.replay(body).is_err());
+                    series = registry.counts().series;
+                }
+                FrameKind::Delete => {
+                    unread += u64::from(Tombstone::decode(&mut &*body).is_none());
+                }
+                FrameKind::Catalog => unread += u64::from(catalog.apply(&mut &*body).is_none()),
+                FrameKind::Rows => {
+                    let read = rows::read(body, &mut |sid, _, _, _| {
+                        orphans += u64::from(u64::from(sid) >= series);
+                    });
+                    unread += u64::from(read.is_none());
+                }
+            }
+            Ok(())
+        };
+        let start_lsn = manifest.wal_start_lsn;
+        let replayed = segment::replay(&**self.disk, self.dir, manifest.store_id, start_lsn, each)?;
+        for base in segment::list(&**self.disk, self.dir)? {
+            let path = filenames::wal(self.dir, base);
+            self.done.files += 1;
+            self.done.bytes += self.disk.open(&path).map_or(0, |file| file.len());
+        }
+        self.done.frames = replayed.frames;
+        self.done.problems.extend(replayed.damages);
+        if replayed.is_torn {
+            let end = replayed.end_lsn;
+            self.done.notes.push(format!(
+                "the newest wal segment ends within a frame at {end}, as after a power cut"
+            ));
+        }
+        if unread > 0 {
+            self.done.problems.push(format!("{unread} frames of the wal cannot be applied"));
+        }
+        if orphans > 0 {
+            let problem =
+                format!("{orphans} samples in the wal belong to series nobody registered");
+            self.done.problems.push(problem);
+        }
+        Ok(())
+    }
+
+    /// Decodes a part, block by block.
+    fn part(
+        &mut self,
+        handles: &Arc<Handles>,
+        entry: PartEntry,
+        manifest: &Manifest,
+        registry: &Registry,
+    ) -> Result<(), Error> {
+        let cache = Arc::new(Cache::new(0));
+        let part = Arc::new(Part::open(handles, self.dir, entry, manifest.store_id, &cache)?);
+        let mut cursor = Cursor::new(part)?;
+        let mut reader = BlockReader::default();
+        let (mut samples, mut before) = (0, None);
+        while let Some(sid) = cursor.sid() {
+            let path = filenames::part(self.dir, entry.number);
+            let damage = |reason: String| Error::corrupt(&path, 0, reason);
+            let Some(place) = cursor.take(&mut reader.bytes)? else { break };
+            let is_after = before.is_none_or(|(sid_before, end_ns)| match sid == sid_before {
+                true => place.range.start_ns > end_ns,
+                false => sid > sid_before,
+            });
+            if !is_after {
+                return Err(damage(format!("blocks of series {sid} are out of order")));
+            }
+            before = Some((sid, place.range.end_ns));
+            if registry.describe(sid).is_none() {
+                return Err(damage(format!(
+                    "has samples of series {sid}, which nobody registered"
+                )));
+            }
+            reader.read(&place).map_err(|reason| damage(format!("series {sid}: {reason}")))?;
+            self.done.blocks += 1;
+            samples += u64::from(place.count);
+        }
+        self.done.samples += samples;
+        match samples == entry.samples {
+            true => Ok(()),
+            false => {
+                let path = filenames::part(self.dir, entry.number);
+                let said = entry.samples;
+                Err(Error::corrupt(&path, 0, format!("holds {samples} samples instead of {said}")))
+            }
+        }
+    }
+}
+
+/// Decodes blocks and compares them with what the index says of them.
+#[derive(Default)]
+pub(crate) struct BlockReader {
+    /// The block's bytes: times, then values.
+    pub(crate) bytes: Vec<u8>,
+    decoder: Decoder,
+    /// What was read last.
+    pub(crate) samples: Samples,
+}
+
+impl BlockReader {
+    /// Decodes the block at `place`, whose bytes are there.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read(&mut self, place: &BlockPlace) -> Result<(), String> {
+        let Self { bytes, decoder, samples } = self;
+        samples.clear();
+        let split = bytes.split_at_checked(place.times.1 as usize);
+        let (times, values) = split.ok_or("a block is shorter than its times")?;
+        decoder.decode(times, values, place.count as usize, TimeRange::ALL, samples)?;
+        if samples.len() != usize::from(place.count) {
+            return Err(format!("a block has {} samples, not {}", samples.len(), place.count));
+        }
+        let times = &samples.times_ns;
+        let range = match (times.first(), times.last()) {
+            (Some(&first), Some(&last)) => TimeRange::new(first, last),
+            _ => return Err("a block is empty".to_owned()),
+        };
+        if range != place.range || !times.is_sorted_by(|a, b| a < b) {
+            return Err("a block's times are not those of the index".to_owned());
+        }
+        match is_summary(&place.summary, samples) {
+            true => Ok(()),
+            false => Err("a block's summary is not that of its values".to_owned()),
+        }
+    }
+}
+
+/// Whether `summary` is what the values come to, as far as a plain sum in floats can tell.
+fn is_summary(summary: &Summary, samples: &Samples) -> bool {
+    let number = |value| match value {
+        Value::Float(v) => Some(v),
+        Value::Integer(v) => Some(v as f64),
+        Value::Unsigned(v) => Some(v as f64),
+        Value::Boolean(v) => Some(f64::from(u8::from(v))),
+        Value::String(_) | Value::Histogram(_) => None,
+    };
+    let numbers: Option<Vec<f64>> = samples.iter().map(|(_, value)| number(value)).collect();
+    let Some(numbers) = numbers else { return !summary.numeric };
+    // Values that are infinite have no sum, and a summary says so by not being numeric.
+    if !summary.numeric {
+        return numbers.iter().any(|number| number.is_infinite());
+    }
+    let real = || numbers.iter().copied().filter(|number| !number.is_nan());
+    let fold = |pick: fn(f64, f64) -> f64| real().reduce(pick).unwrap_or(f64::NAN);
+    let is_same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+    let size: f64 = real().map(f64::abs).sum();
+    let sum: f64 = real().sum();
+    let ends = [numbers.first(), numbers.last()].map(|end| end.copied().unwrap_or(f64::NAN));
+    summary.has_nan == numbers.iter().any(|number| number.is_nan())
+        && is_same(summary.min, fold(f64::min))
+        && is_same(summary.max, fold(f64::max))
+        && is_same(summary.first, ends[0])
+        && is_same(summary.last, ends[1])
+        && (!size.is_finite() || (summary.sum - sum).abs() <= size * 1e-9)
+}
