@@ -57,6 +57,15 @@ impl Catalog {
         of_kind.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect()
     }
 
+    /// Calls `each` with every fact: kind, key, bytes; by kind, then by key.
+    pub(crate) fn each(
+        &self,
+        each: &mut dyn FnMut(&str, &str, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let table = self.table.read();
+        table.iter().try_for_each(|((kind, key), bytes)| each(kind, key, bytes))
+    }
+
     /// Makes a change after `log` accepted its bytes; both under one lock, so that the table and
     /// the log see changes in one order.
     pub(crate) fn change<T>(

@@ -148,7 +148,7 @@ impl Checker<'_> {
         let (mut unread, mut orphans) = (0u64, 0u64);
         let mut series = registry.counts().series;
         let catalog = Catalog::default();
-        let each = &mut |kind, body: &[u8]| {
+        let each = &mut |_, kind, body: &[u8]| {
             match kind {
                 FrameKind::Register => {
                     unread += u64::from(registry.replay(body).is_err());

@@ -264,7 +264,7 @@ fn replay(
     let mut unread = 0u64;
     let (mut samples, mut orphans) = (0, 0);
     let mut series = registry.counts().series;
-    let each = &mut |kind, body: &[u8]| {
+    let each = &mut |_, kind, body: &[u8]| {
         match kind {
             FrameKind::Register => {
                 unread += u64::from(registry.replay(body).is_err());

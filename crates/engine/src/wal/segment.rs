@@ -78,8 +78,8 @@ pub(crate) fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, Error> {
     Ok(bases)
 }
 
-/// Takes a frame's kind and body.
-pub(crate) type TakeFrame<'t> = dyn FnMut(FrameKind, &[u8]) -> Result<(), Error> + 't;
+/// Takes a frame's lsn, kind and body.
+pub(crate) type TakeFrame<'t> = dyn FnMut(u64, FrameKind, &[u8]) -> Result<(), Error> + 't;
 
 /// Calls `each` with every frame from `start_lsn` on.
 pub(crate) fn replay(
@@ -146,7 +146,7 @@ impl Segment {
             if lsn >= start_lsn {
                 replayed.frames += 1;
                 let body = self.body(lsn, &header);
-                each(header.kind, body)?;
+                each(lsn, header.kind, body)?;
             }
             lsn += header.frame_len();
         }

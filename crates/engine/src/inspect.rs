@@ -1,0 +1,352 @@
+//! Inspect: any file of a store, or the whole of it, in words.
+//!
+//! Files are told by their names. Names of series come from the index files beside a part or a wal
+//! segment, if they can be read; without them series are numbers. Nothing is locked and nothing is
+//! changed, so a running store can be looked at.
+
+use crate::block::Decoder;
+use crate::cache::Cache;
+use crate::catalog::Catalog;
+use crate::error::Error;
+use crate::filenames::{self, Named};
+use crate::handles::Handles;
+use crate::head::stream::Decoded;
+use crate::index_file;
+use crate::manifest::{Manifest, PartEntry};
+use crate::part::{Cursor, Part};
+use crate::recover;
+use crate::tombstones::{Tombstone, Tombstones};
+use crate::wal::frame::FrameKind;
+use crate::wal::{rows, segment};
+use foliot_disk::Disk;
+use foliot_index::{Identity, Registry};
+use foliot_model::{Samples, TimeRange};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A piece of what an inspection shows.
+#[derive(Debug)]
+pub enum Shown<'i> {
+    /// A line of text.
+    Line(&'i str),
+    /// Samples of one series, in the file's order.
+    Samples {
+        /// The series' number.
+        sid: u32,
+        /// What it is called, if that is known.
+        identity: Option<&'i Identity>,
+        /// Times ascend within a block, not from block to block.
+        samples: &'i Samples,
+    },
+}
+
+/// Takes what is shown.
+pub type Show<'s> = dyn FnMut(Shown<'_>) -> Result<(), Error> + 's;
+
+/// Shows the file or store at `path`, with its samples if they are wanted.
+///
+/// # Errors
+/// When it is no file of a store, or damaged, or `show` fails.
+pub fn inspect(
+    disk: &Arc<dyn Disk>,
+    path: &Path,
+    wants_samples: bool,
+    show: &mut Show<'_>,
+) -> Result<(), Error> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_file = name == filenames::MANIFEST || filenames::parse(name).is_some();
+    let dir = if is_file { path.parent().unwrap_or(Path::new("")) } else { path };
+    let mut inspector = Inspector { disk, dir, wants_samples, show };
+    match filenames::parse(name) {
+        Some(Named::Part(number)) => inspector.part(path, number),
+        Some(Named::Index(number)) => inspector.index(number),
+        Some(Named::Catalog(number)) => inspector.catalog(path, number),
+        Some(Named::Deletes(number)) => inspector.deletes(path, number),
+        Some(Named::Wal(base)) => inspector.wal(base),
+        Some(Named::ManifestNew) => Err(Error::Invalid(format!(
+            "{} is a manifest that was not finished; its store ignores it",
+            path.display()
+        ))),
+        None => inspector.store(!is_file),
+    }
+}
+
+struct Inspector<'i, 's> {
+    disk: &'i Arc<dyn Disk>,
+    dir: &'i Path,
+    wants_samples: bool,
+    show: &'i mut Show<'s>,
+}
+
+impl Inspector<'_, '_> {
+    fn line(&mut self, text: &str) -> Result<(), Error> {
+        (self.show)(Shown::Line(text))
+    }
+
+    fn manifest(&self) -> Result<Manifest, Error> {
+        let none = || Error::Invalid(format!("there is no store in {}", self.dir.display()));
+        Manifest::read(&**self.disk, self.dir)?.ok_or_else(none)
+    }
+
+    /// The registry as the index files tell it; an empty one if they cannot be read.
+    fn registry(&self) -> Registry {
+        let read = self.manifest().and_then(|manifest| {
+            let deletes = recover::read_deletes(&**self.disk, self.dir, &manifest)?;
+            recover::read_registry(&**self.disk, self.dir, &manifest, &deletes)
+        });
+        read.unwrap_or_else(|_| Registry::new(0))
+    }
+
+    /// The manifest, and with `all` every file that it names, and the wal.
+    fn store(&mut self, all: bool) -> Result<(), Error> {
+        let manifest = self.manifest()?;
+        let path = self.dir.join(filenames::MANIFEST);
+        self.line(&format!("manifest {}", path.display()))?;
+        self.line(&format!("  store {:016x}, epoch {}", manifest.store_id, manifest.epoch))?;
+        self.line(&format!("  next file {}", manifest.next_file))?;
+        self.line(&format!("  the wal matters from {}", manifest.wal_start_lsn))?;
+        for number in &manifest.index_files {
+            self.line(&format!("  index file {number}"))?;
+        }
+        if manifest.catalog_file != 0 {
+            self.line(&format!("  catalog file {}", manifest.catalog_file))?;
+        }
+        if manifest.deletes_file != 0 {
+            self.line(&format!("  file of deletes {}", manifest.deletes_file))?;
+        }
+        for part in &manifest.parts {
+            self.line(&format!("  {}", describe_part(part)))?;
+        }
+        if !all {
+            return Ok(());
+        }
+        for named in manifest.files() {
+            let path = filenames::path(self.dir, named);
+            match named {
+                Named::Part(number) => self.part(&path, number)?,
+                Named::Index(number) => self.index(number)?,
+                Named::Catalog(number) => self.catalog(&path, number)?,
+                Named::Deletes(number) => self.deletes(&path, number)?,
+                Named::Wal(_) | Named::ManifestNew => {}
+            }
+        }
+        for base in segment::list(&**self.disk, self.dir)? {
+            self.wal(base)?;
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, path: &Path, number: u64) -> Result<(), Error> {
+        let header = Part::read_header(&**self.disk, path, number)?;
+        let entry = PartEntry {
+            number,
+            rank: header.rank,
+            namespace: header.namespace,
+            class: header.class,
+            epoch: header.epoch,
+            level: header.level,
+            range: TimeRange::ALL,
+            samples: 0,
+            bytes: 0,
+            written_ns: 0,
+        };
+        let handles = Arc::new(Handles::new(self.disk.clone()));
+        let (dir, store_id) = (self.dir, header.store_id);
+        let part = Part::open(&handles, dir, entry, store_id, &Arc::new(Cache::new(0)))?;
+        let (range, samples) = (part.footer.range, part.footer.samples);
+        let entry = PartEntry { range, samples, bytes: part.len(), ..entry };
+        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
+        let (series, blocks) = (part.footer.series, part.footer.blocks);
+        let said = describe_part(&entry);
+        self.line(&format!("  {said}, {series} series in {blocks} blocks"))?;
+        let registry = self.registry();
+        let mut cursor = Cursor::new(Arc::new(part))?;
+        let (mut decoder, mut bytes, mut samples) =
+            (Decoder::default(), Vec::new(), Samples::default());
+        let mut named = None;
+        while let Some(sid) = cursor.sid() {
+            if named != Some(sid) {
+                named = Some(sid);
+                self.line(&format!("  series {}", spell(sid, registry.identity(sid).as_ref())))?;
+            }
+            let Some(place) = cursor.take(&mut bytes)? else { break };
+            let times_len = place.times.1;
+            let values_len = place.bytes_len() - u64::from(times_len);
+            self.line(&format!(
+                "    block of {} samples, {}, times in {times_len} bytes, values in {values_len}",
+                place.count,
+                spell_range(place.range)
+            ))?;
+            if self.wants_samples {
+                samples.clear();
+                let (times, values) =
+                    bytes.split_at_checked(times_len as usize).unwrap_or_default();
+                let count = usize::from(place.count);
+                decoder
+                    .decode(times, values, count, TimeRange::ALL, &mut samples)
+                    .map_err(|reason| cursor.corrupt(&place, reason))?;
+                let identity = registry.identity(sid);
+                let identity = identity.as_ref();
+                (self.show)(Shown::Samples { sid, identity, samples: &samples })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The series that an index file registers: those that the files before it do not.
+    fn index(&mut self, number: u64) -> Result<(), Error> {
+        let path = filenames::index(self.dir, number);
+        let (store_id, epoch) = index_file::owner(&**self.disk, &path, number)?;
+        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
+        let registry = Registry::new(epoch);
+        let before = self.manifest().map(|manifest| manifest.index_files).unwrap_or_default();
+        for before in before.into_iter().take_while(|before| *before < number) {
+            let path = filenames::index(self.dir, before);
+            index_file::read(&**self.disk, &path, before, store_id, &registry)?;
+        }
+        let first = registry.counts().series;
+        index_file::read(&**self.disk, &path, number, store_id, &registry)?;
+        let after = registry.counts().series;
+        self.line(&format!("  epoch {epoch}, {} series", after - first))?;
+        for sid in (first..after).filter_map(|sid| u32::try_from(sid).ok()) {
+            self.line(&format!("  series {}", spell(sid, registry.identity(sid).as_ref())))?;
+        }
+        Ok(())
+    }
+
+    fn catalog(&mut self, path: &Path, number: u64) -> Result<(), Error> {
+        let catalog = Catalog::default();
+        let store_id = self.manifest()?.store_id;
+        catalog.read(&**self.disk, path, number, store_id)?;
+        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
+        catalog.each(&mut |kind, key, bytes| {
+            let fact = format!("  {kind} {}: {}", key.escape_debug(), bytes.escape_ascii());
+            (self.show)(Shown::Line(&fact))
+        })
+    }
+
+    fn deletes(&mut self, path: &Path, number: u64) -> Result<(), Error> {
+        let store_id = self.manifest()?.store_id;
+        let deletes = Tombstones::read(&**self.disk, path, number, store_id)?;
+        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
+        self.line(&format!("  {} series were ever dropped", deletes.dropped().len()))?;
+        for tombstone in deletes.list() {
+            self.line(&format!("  {}", describe_delete(tombstone)))?;
+        }
+        Ok(())
+    }
+
+    /// One segment of the wal, frame by frame.
+    fn wal(&mut self, base: u64) -> Result<(), Error> {
+        let path = filenames::wal(self.dir, base);
+        let store_id = segment::owner(&**self.disk, self.dir, base)?;
+        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
+        let registry = self.registry();
+        let (show, wants_samples) = (&mut *self.show, self.wants_samples);
+        let mut lines = Vec::new();
+        let end_lsn = segment::list(&**self.disk, self.dir)?;
+        let end_lsn = end_lsn.into_iter().find(|next| *next > base);
+        let mut each = |lsn: u64, kind, body: &[u8]| -> Result<(), Error> {
+            let is_within = end_lsn.is_none_or(|end_lsn| lsn < end_lsn);
+            let said = match kind {
+                FrameKind::Register => {
+                    let before = registry.counts().series;
+                    let read = registry.replay(body);
+                    match read {
+                        Ok(()) => format!("registers {} series", registry.counts().series - before),
+                        Err(error) => format!("registers, but cannot be read: {error}"),
+                    }
+                }
+                FrameKind::Catalog => describe_change(body),
+                FrameKind::Delete => match Tombstone::decode(&mut &*body) {
+                    Some(tombstone) => describe_delete(&tombstone),
+                    None => "a delete that cannot be read".to_owned(),
+                },
+                FrameKind::Rows => {
+                    lines.clear();
+                    let keep = is_within && wants_samples;
+                    let read = rows::read(body, &mut |sid, _, sample, bytes| {
+                        if keep {
+                            lines.push((sid, one(sample, bytes)));
+                        }
+                    });
+                    match read {
+                        Some((epoch, samples)) => format!("epoch {epoch}, {samples} samples"),
+                        None => "rows that cannot be read".to_owned(),
+                    }
+                }
+            };
+            if is_within {
+                let frame = format!("  frame at {lsn}, {} bytes: {said}", body.len());
+                show(Shown::Line(&frame))?;
+                for (sid, samples) in lines.drain(..) {
+                    let identity = registry.identity(sid);
+                    show(Shown::Samples { sid, identity: identity.as_ref(), samples: &samples })?;
+                }
+            }
+            Ok(())
+        };
+        let replayed = segment::replay(&**self.disk, self.dir, store_id, base, &mut each)?;
+        for damage in &replayed.damages {
+            self.line(&format!("  {damage}"))?;
+        }
+        if replayed.is_torn {
+            self.line("  the newest segment ends within a frame, as after a power cut")?;
+        }
+        Ok(())
+    }
+}
+
+fn one(sample: Decoded, bytes: &[u8]) -> Samples {
+    let mut samples = Samples::default();
+    samples.push(sample.time_ns, crate::columns::value(sample, bytes));
+    samples
+}
+
+fn describe_change(body: &[u8]) -> String {
+    let catalog = Catalog::default();
+    let mut said = "removes a fact of the catalog".to_owned();
+    if catalog.apply(&mut &*body).is_none() {
+        return "a change of the catalog that cannot be read".to_owned();
+    }
+    // A table of one fact: what this change puts.
+    let _ = catalog.each(&mut |kind, key, bytes| {
+        said = format!("puts {kind} {}: {}", key.escape_debug(), bytes.escape_ascii());
+        Ok(())
+    });
+    said
+}
+
+fn describe_delete(tombstone: &Tombstone) -> String {
+    let Tombstone { namespace, before, range, is_drop, sids, .. } = tombstone;
+    let verb = if *is_drop { "drops" } else { "deletes" };
+    format!(
+        "{verb} {} of {} series in namespace {namespace}, in files before {before}",
+        spell_range(*range),
+        sids.len()
+    )
+}
+
+fn describe_part(part: &PartEntry) -> String {
+    let PartEntry { number, rank, namespace, class, epoch, level, range, samples, bytes, .. } =
+        *part;
+    format!(
+        "part {number} (rank {rank}, level {level}, namespace {namespace}, class {class}, epoch \
+         {epoch}): {}, {samples} samples in {bytes} bytes",
+        spell_range(range)
+    )
+}
+
+fn spell(sid: u32, identity: Option<&Identity>) -> String {
+    let Some(identity) = identity else { return format!("{sid}") };
+    let mut text = format!("{sid} {}", identity.measurement.escape_debug());
+    for label in &identity.labels {
+        text.push_str(&format!(" {}={}", label.name.escape_debug(), label.value.escape_debug()));
+    }
+    text.push_str(&format!(" field {}", identity.field.escape_debug()));
+    text
+}
+
+fn spell_range(range: TimeRange) -> String {
+    format!("{} to {} ns", range.start_ns, range.end_ns)
+}
