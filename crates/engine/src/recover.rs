@@ -134,7 +134,11 @@ pub(crate) fn read_registry(
     Ok(registry)
 }
 
-pub(crate) fn read_catalog(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<Catalog, Error> {
+pub(crate) fn read_catalog(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Catalog, Error> {
     let catalog = Catalog::default();
     if manifest.catalog_file != 0 {
         let path = filenames::catalog(dir, manifest.catalog_file);

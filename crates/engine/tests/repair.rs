@@ -145,6 +145,33 @@ fn a_flipped_bit_in_a_part_costs_little() {
 }
 
 #[test]
+fn what_was_deleted_stays_deleted() {
+    let disk = store();
+    let engine = open(&disk);
+    let range = TimeRange::new(20 * 10_000_000_000, 39 * 10_000_000_000);
+    let (deleted, commit) = engine.delete(&selector(0, "m"), range).unwrap();
+    assert_eq!(deleted.samples, (HOSTS * 20) as u64);
+    engine.wait(commit, Ack::Durable).unwrap();
+    drop(engine);
+    let name = &names(&disk, "part-")[0];
+    let path = PathBuf::from(DIR).join(name);
+    let mut bad = bytes(&disk, &path);
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    replace(&disk, &path, &bad);
+    disk.remove(&PathBuf::from(DIR).join("MANIFEST")).unwrap();
+    let said = repaired(&disk).unwrap();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(checked(&disk).problems, [""; 0]);
+    let left = found(&disk);
+    assert!(left < ALL - deleted.samples && left > ALL - (HOSTS * 50) as u64, "{left}");
+    let snapshot = open(&disk).snapshot();
+    for sid in snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap() {
+        assert_eq!(read(&snapshot, sid, range), [], "series {sid}");
+    }
+}
+
+#[test]
 fn a_lost_or_damaged_manifest_is_made_anew() {
     let manifest = PathBuf::from(DIR).join("MANIFEST");
     for at in [None, Some(0), Some(9), Some(30)] {
