@@ -1,4 +1,5 @@
-//! What whoever runs a store does to it from outside: back it up, restore it.
+//! What whoever runs a store does to it from outside: back it up, restore it, check it, mend it,
+//! look into it.
 
 #![allow(
     clippy::expect_used,
@@ -45,6 +46,12 @@ fn points(server: &Server) -> usize {
         assert_eq!((ms / 1000 - 1).to_string(), *value);
     }
     samples.len()
+}
+
+fn output(arguments: &[&str]) -> (bool, String, String) {
+    let output = foliot().args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
 fn backups(dir: &Path) -> Vec<PathBuf> {
@@ -94,4 +101,89 @@ fn a_running_store_is_backed_up_and_restored() {
     assert!(error.contains(all[1].to_str().unwrap()), "the newest is named: {error}");
     let error = refused("backup", &dir.path().join("nothing"), &into);
     assert!(error.contains("there is no store in") && error.contains("--data-dir"), "{error}");
+}
+
+/// A store with parts and a wal, closed; 100 000 points in it.
+fn closed_store(data: &Path) {
+    let server = Server::start(data, &["--head-bytes", "20KiB", "--wal-ack", "os"]);
+    for round in 0..20 {
+        write(&server, round * 5000, (round + 1) * 5000);
+    }
+    server.wait_for_metric("foliot_flushes_total", 1.0);
+    let line = "op,host=h\\ 1,k=v\\=w s=\"a \\\"b\\\"\",f=0.25,b=true 7\n";
+    assert_eq!(server.post("/write?db=default", line).status, 204);
+    server.stop();
+}
+
+fn part(data: &Path) -> PathBuf {
+    let mut parts: Vec<_> = std::fs::read_dir(data).unwrap().map(|e| e.unwrap().path()).collect();
+    parts.retain(|path| path.extension().is_some_and(|extension| extension == "part"));
+    parts.sort();
+    parts.remove(0)
+}
+
+#[test]
+fn damage_is_found_and_mended() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    closed_store(&data);
+    let place = data.to_str().unwrap();
+    let (is_sound, said, error) = output(&["check", "--data-dir", place]);
+    assert!(is_sound && said.ends_with("nothing is wrong\n") && error.is_empty(), "{said}{error}");
+    let part = part(&data);
+    let mut bytes = std::fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&part, &bytes).unwrap();
+    let (is_sound, said, _) = output(&["check", "--data-dir", place]);
+    let name = part.file_name().unwrap().to_str().unwrap();
+    assert!(!is_sound && said.contains("problem: ") && said.contains(name), "{said}");
+    assert!(said.contains("check --repair"), "{said}");
+    let (is_sound, said, _) = output(&["check", "--repair", "--data-dir", place]);
+    assert!(
+        is_sound && said.contains("mended: ") && said.ends_with("nothing is wrong\n"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read(data.join("quarantine").join(name)).unwrap(), bytes);
+    let server = Server::start(&data, &[]);
+    let (is_sound, _, error) = output(&["check", "--data-dir", place]);
+    assert!(!is_sound && error.contains("in use by another Foliot process"), "{error}");
+    server.stop();
+    let nothing = dir.path().join("nothing");
+    let (_, _, error) = output(&["check", "--data-dir", nothing.to_str().unwrap()]);
+    assert!(error.contains("there is no store in") && !nothing.exists(), "{error}");
+}
+
+#[test]
+fn a_store_is_told_in_words_and_in_lines() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    closed_store(&data);
+    let place = data.to_str().unwrap();
+    let (_, said, error) = output(&["inspect", place]);
+    for words in ["manifest ", "  part 1", " host=h0 field a", "block of", "frame at", "samples"] {
+        assert!(said.contains(words), "{words} is missing in {said}");
+    }
+    assert_eq!(error, "");
+    // What is printed is what was written, part and wal together, each sample at least once.
+    let (_, lines, error) = output(&["inspect", "--format", "line", place]);
+    assert_eq!(error, "");
+    let lines: std::collections::BTreeSet<&str> = lines.lines().collect();
+    for n in 0..100_000 {
+        let line = format!("op,host=h{} a={n}i {}", n % 10, (n as i64 + 1) * 1_000_000_000);
+        assert!(lines.contains(&*line), "{line}");
+    }
+    for rest in ["s=\"a \\\"b\\\"\" 7", "f=0.25 7", "b=true 7"] {
+        let line = format!("op,host=h\\ 1,k=v\\=w {rest}");
+        assert!(lines.contains(&*line), "{line}");
+    }
+    assert_eq!(lines.len(), 100_003);
+    // One file; OpenTSDB has no text.
+    let part = part(&data);
+    let (is_whole, lines, error) = output(&["inspect", "--format", "put", part.to_str().unwrap()]);
+    assert!(is_whole && error.is_empty() && lines.starts_with("put op.a "), "{error}");
+    let (is_whole, _, error) = output(&["inspect", "--format", "put", place]);
+    assert!(!is_whole && error.contains("samples cannot be written in this format"), "{error}");
+    let (_, _, error) = output(&["inspect", dir.path().to_str().unwrap()]);
+    assert!(error.contains("there is no store in"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! The command line. Flags of `serve` are made from the list of settings, so that the two cannot
 //! differ.
 
+use crate::offline::Spelling;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_server::config::{KEYS, Layers};
@@ -31,6 +32,10 @@ pub(crate) enum Command {
     Backup { data_dir: PathBuf, into: PathBuf },
     /// Copy a backup to a data directory.
     Restore { from: PathBuf, data_dir: PathBuf },
+    /// Read everything in a store and say what is wrong, after mending it if so wished.
+    Check { data_dir: PathBuf, mends: bool },
+    /// Show a file or a store in words.
+    Inspect { path: PathBuf, spelling: Spelling },
     /// Bring a foreign dump in.
     Import(Box<Move>),
     /// Write samples out.
@@ -91,6 +96,13 @@ pub(crate) fn read() -> Result<Command, String> {
         Some(("restore", matches)) => {
             Ok(Command::Restore { from: path(matches), data_dir: data_dir(matches)? })
         }
+        Some(("check", matches)) => {
+            let mends = matches.get_flag("repair");
+            Ok(Command::Check { data_dir: data_dir(matches)?, mends })
+        }
+        Some(("inspect", matches)) => {
+            Ok(Command::Inspect { path: path(matches), spelling: spelling(matches) })
+        }
         Some(("config", matches)) => match matches.subcommand() {
             Some(("show", matches)) => layers(matches).map(Command::ConfigShow),
             Some(("check", matches)) => layers(matches).map(Command::ConfigCheck),
@@ -118,16 +130,16 @@ fn command_line() -> Clap {
         .arg_required_else_help(true)
         .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
         .subcommand(config)
-        .subcommand(on_data_dir(
-            "backup",
-            "Copies a store, running or not, into a new directory under DIR",
-            "DIR",
-        ))
-        .subcommand(on_data_dir(
-            "restore",
-            "Copies a backup to a data directory that is missing or empty",
-            "BACKUP",
-        ))
+        .subcommand(
+            on_data_dir("backup", "Copies a store, running or not, into a new directory under DIR")
+                .arg(path_argument("DIR")),
+        )
+        .subcommand(
+            on_data_dir("restore", "Copies a backup to a data directory that is missing or empty")
+                .arg(path_argument("BACKUP")),
+        )
+        .subcommand(check())
+        .subcommand(inspect())
         .subcommand(import())
         .subcommand(export())
         .subcommand(bench())
@@ -225,14 +237,48 @@ fn bench() -> Clap {
         .arg(arguments)
 }
 
-/// A command on a data directory and another path.
-fn on_data_dir(name: &'static str, about: &'static str, path: &'static str) -> Clap {
+fn check() -> Clap {
+    let repair = Arg::new("repair")
+        .long("repair")
+        .action(ArgAction::SetTrue)
+        .help("Saves what can be read of damaged files, and sets them aside; deletes nothing");
+    on_data_dir("check", "Reads every byte of a store and says what is wrong with it").arg(repair)
+}
+
+fn inspect() -> Clap {
+    let samples =
+        Arg::new("samples").long("samples").action(ArgAction::SetTrue).help("Shows samples too");
+    let format = Arg::new("format")
+        .long("format")
+        .value_name("FORMAT")
+        .value_parser(["text", "put", "line"])
+        .help("put or line: only samples, as put or Influx lines");
+    Clap::new("inspect")
+        .about("Shows a file of a store, or a whole store, in words")
+        .arg(samples)
+        .arg(format)
+        .arg(path_argument("PATH"))
+}
+
+fn spelling(matches: &ArgMatches) -> Spelling {
+    match text(matches, "format").as_deref() {
+        Some("put") => Spelling::Put,
+        Some("line") => Spelling::Line,
+        _ if matches.get_flag("samples") => Spelling::Text,
+        _ => Spelling::None,
+    }
+}
+
+fn path_argument(name: &'static str) -> Arg {
+    Arg::new(PATH).value_name(name).required(true).value_parser(clap::value_parser!(PathBuf))
+}
+
+/// A command on a data directory.
+fn on_data_dir(name: &'static str, about: &'static str) -> Clap {
     let data_dir = KEYS.iter().find(|key| key.name == DATA_DIR).map(|key| {
         Arg::new(key.name).long(key.flag).value_name("DIR").help("The store's directory")
     });
-    let path =
-        Arg::new(PATH).value_name(path).required(true).value_parser(clap::value_parser!(PathBuf));
-    Clap::new(name).about(about).arg(config_file()).args(data_dir).arg(path)
+    Clap::new(name).about(about).arg(config_file()).args(data_dir)
 }
 
 fn path(matches: &ArgMatches) -> PathBuf {

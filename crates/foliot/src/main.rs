@@ -10,7 +10,7 @@ use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
 use foliot_server::{BuildInfo, Config, Server, config, logging, machine};
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,6 +48,20 @@ fn run() -> Result<ExitCode, String> {
         }
         Command::Backup { data_dir, into } => print(&offline::back_up(&data_dir, &into)?),
         Command::Restore { from, data_dir } => print(&offline::restore(&from, &data_dir)?),
+        Command::Check { data_dir, mends } => {
+            let (said, is_sound) = offline::check_store(&data_dir, mends)?;
+            print(&said)?;
+            return Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Inspect { path, spelling } => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            match offline::inspect_path(&path, spelling, &mut out)? {
+                0 => Ok(()),
+                unspelled => Err(format!(
+                    "{unspelled} samples cannot be written in this format and were left out"
+                )),
+            }
+        }
         Command::Serve(layers) => serve(layers.config()),
     }
     .map(|()| ExitCode::SUCCESS)

@@ -1,8 +1,12 @@
-//! Commands on a data directory: backup and restore. They need no server and disturb none.
+//! Commands on a data directory: backup, restore, check, inspect. They need no server.
 
-use foliot_disk::RealDisk;
-use foliot_engine::{BackedUp, backup, is_store};
+use foliot_disk::{Disk, RealDisk};
+use foliot_engine::{BackedUp, Checked, Identity, Shown, backup, check, inspect, is_store, repair};
+use foliot_migrate::{Unspelled, influx, opentsdb};
+use foliot_model::Samples;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a backup's directory is named: the time it was begun, in UTC; names sort by age.
 const BACKUP_NAME: &str = "%Y-%m-%dT%H%M%SZ";
@@ -38,7 +42,7 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
     Ok(format!("restored {from} to {to}: {}\n", figures(&done)))
 }
 
-fn need_store(disk: &RealDisk, dir: &Path) -> Result<(), String> {
+fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
     match is_store(disk, dir) {
         true => Ok(()),
         false => Err(format!(
@@ -59,4 +63,111 @@ fn figures(done: &BackedUp) -> String {
         "{} files with {} bytes copied, {} files with {} bytes shared with the backup before",
         done.files_copied, done.bytes_copied, done.files_shared, done.bytes_shared
     )
+}
+
+/// Reads everything in `data_dir`, mends it first if `mends`; whether nothing is wrong with it.
+pub(crate) fn check_store(data_dir: &Path, mends: bool) -> Result<(String, bool), String> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
+    let mut said = String::new();
+    if mends {
+        for sentence in repair(&disk, data_dir).map_err(|error| error.to_string())? {
+            said.push_str(&format!("mended: {sentence}\n"));
+        }
+    }
+    need_store(&*disk, data_dir)?;
+    let checked = check(&disk, data_dir).map_err(|error| error.to_string())?;
+    for note in &checked.notes {
+        said.push_str(&format!("note: {note}\n"));
+    }
+    for problem in &checked.problems {
+        said.push_str(&format!("problem: {problem}\n"));
+    }
+    let place = data_dir.display();
+    let Checked { files, bytes, series, blocks, samples, frames, .. } = &checked;
+    said.push_str(&format!(
+        "checked {place}: {files} files with {bytes} bytes, {series} series, \
+         {samples} samples in {blocks} blocks, {frames} wal frames\n"
+    ));
+    let is_sound = checked.problems.is_empty();
+    said.push_str(if is_sound {
+        "nothing is wrong\n"
+    } else {
+        "damaged: `foliot check --repair` saves what can be read and deletes nothing\n"
+    });
+    Ok((said, is_sound))
+}
+
+/// How an inspection spells samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// Not at all.
+    None,
+    /// Series, time and value.
+    Text,
+    /// As `put` lines, and nothing else.
+    Put,
+    /// As Influx lines, and nothing else.
+    Line,
+}
+
+/// Writes what is in the file or store at `path` to `out`; says how many samples the spelling has
+/// no way to write.
+pub(crate) fn inspect_path(
+    path: &Path,
+    spelling: Spelling,
+    out: &mut dyn Write,
+) -> Result<u64, String> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
+    // The reason why an inspection ended lies outside of the store.
+    let mut unwritten = None;
+    let mut unspelled = 0;
+    let mut text = Vec::new();
+    let is_data_only = matches!(spelling, Spelling::Put | Spelling::Line);
+    let mut show = |shown: Shown<'_>| {
+        text.clear();
+        match shown {
+            Shown::Line(_) if is_data_only => {}
+            Shown::Line(line) => {
+                text.extend_from_slice(line.as_bytes());
+                text.push(b'\n');
+            }
+            Shown::Samples { sid, identity, samples } => {
+                let left_out = spell(spelling, sid, identity, samples, &mut text);
+                unspelled += left_out.samples;
+                unspelled += if left_out.series > 0 { samples.len() as u64 } else { 0 };
+            }
+        }
+        out.write_all(&text).map_err(|error| {
+            unwritten = Some(error.to_string());
+            foliot_engine::Error::Closed
+        })
+    };
+    inspect(&disk, path, spelling != Spelling::None, &mut show).map_err(
+        |error| match unwritten {
+            Some(error) => format!("cannot write to standard output: {error}"),
+            None => error.to_string(),
+        },
+    )?;
+    out.flush().map_err(|error| format!("cannot write to standard output: {error}"))?;
+    Ok(unspelled)
+}
+
+fn spell(
+    spelling: Spelling,
+    sid: u32,
+    identity: Option<&Identity>,
+    samples: &Samples,
+    out: &mut Vec<u8>,
+) -> Unspelled {
+    match (spelling, identity) {
+        (Spelling::Put, Some(identity)) => opentsdb::push_put_lines(identity, samples, out),
+        (Spelling::Line, Some(identity)) => influx::push_lines(identity, samples, out),
+        (Spelling::Put | Spelling::Line, None) => Unspelled { series: 1, ..Unspelled::default() },
+        (Spelling::None | Spelling::Text, _) => {
+            for (time_ns, value) in samples.iter() {
+                out.extend_from_slice(format!("      {sid} {time_ns} {value:?}\n").as_bytes());
+            }
+            Unspelled::default()
+        }
+    }
 }

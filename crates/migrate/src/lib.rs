@@ -6,13 +6,14 @@
 //! client's lines do. An export walks the series of a snapshot ([`export`]) and lets a format spell
 //! them.
 //!
-//! One module per format: [`opentsdb`], [`ticktock`]. The room parses no command line, opens no
-//! store and prints nothing.
+//! One module per format: [`opentsdb`], [`ticktock`], [`influx`]. The room parses no command line,
+//! opens no store and prints nothing.
 
 pub mod client;
 mod error;
 mod export;
 mod import;
+pub mod influx;
 mod line;
 pub mod opentsdb;
 mod post;

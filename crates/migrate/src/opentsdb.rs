@@ -5,7 +5,7 @@
 //! `tools/TextImporter`.)
 
 use crate::error::Error;
-use crate::export::{Exported, export};
+use crate::export::{Exported, Unspelled, export};
 use crate::import::Import;
 use crate::source::Source;
 use foliot_engine::{Identity, Snapshot};
@@ -57,6 +57,18 @@ pub fn export_to(
     })?;
     out.flush().map_err(Error::io("write the dump"))?;
     Ok(dump.exported)
+}
+
+/// Appends the samples of a series as `put` lines; what OpenTSDB cannot hold is left out and
+/// counted, as in [`export_to`].
+pub fn push_put_lines(identity: &Identity, samples: &Samples, out: &mut Vec<u8>) -> Unspelled {
+    let mut dump = Dump::default();
+    dump.write(identity, samples);
+    for line in dump.text.split_inclusive(|byte| *byte == b'\n') {
+        out.extend_from_slice(b"put ");
+        out.extend_from_slice(line);
+    }
+    dump.exported.unspelled
 }
 
 #[derive(Default)]
