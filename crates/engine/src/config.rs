@@ -1,5 +1,6 @@
 //! What the store can be told, and the words of its promises.
 
+use crate::retention::RetentionRule;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -25,6 +26,12 @@ pub struct Config {
     pub merge_quiet: Duration,
     /// While samples arrive merging takes at most this share of one core, in percent.
     pub merge_share_percent: u32,
+    /// How long samples are kept, in namespaces that were told nothing else; nothing is for ever.
+    pub retention: Option<Duration>,
+    /// Series that are kept for other times.
+    pub retention_rules: Vec<RetentionRule>,
+    /// Bytes that all parts together may take; the oldest samples make room.
+    pub retention_bytes_max: u64,
     /// Whether the store starts threads. Without them waiting drives the wal, flushes and
     /// maintenance are explicit, which makes a run a pure function of its inputs, for simulation.
     pub background: bool,
@@ -42,6 +49,9 @@ impl Default for Config {
             merge_parts: 8,
             merge_quiet: Duration::from_secs(3600),
             merge_share_percent: 50,
+            retention: None,
+            retention_rules: Vec::new(),
+            retention_bytes_max: u64::MAX,
             background: true,
         }
     }

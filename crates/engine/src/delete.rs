@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::limits::CUT_LIVE_SERIES_MAX;
 use crate::manifest::Manifest;
 use crate::part::Part;
+use crate::retention::all_of;
 use crate::snapshot::Snapshot;
 use crate::store::{Engine, Files, Store};
 use crate::tombstones::Tombstone;
@@ -91,14 +92,7 @@ impl Engine {
     /// # Errors
     /// When a part cannot be read or removed, or the wal refuses.
     pub fn drop_namespace(&self, id: NamespaceId) -> Result<Deleted, Error> {
-        let all = Selector {
-            namespace: id,
-            names: Vec::new(),
-            matchers: Vec::new(),
-            exact_labels: None,
-            only: None,
-        };
-        let (deleted, commit) = self.drop_selected(&all)?;
+        let (deleted, commit) = self.drop_selected(&all_of(id))?;
         let commit = self.forget_namespace(id)?.max(commit);
         self.wait(commit, Ack::Durable)?;
         self.store().drop_parts_of(id)?;
@@ -160,7 +154,7 @@ impl Store {
     }
 
     /// Deletes what series hold in `range`.
-    fn delete(
+    pub(crate) fn delete(
         &self,
         namespace: NamespaceId,
         sids: SidSet,

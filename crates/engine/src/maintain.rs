@@ -10,6 +10,8 @@
 //! meanwhile: then its output is thrown away. A stop in the middle leaves a file that no manifest
 //! names, which opening removes.
 //!
+//! Before anything is merged, parts that expired go, see `expire.rs`.
+//!
 //! Final parts that are small, as late samples in old windows leave them, are merged with their
 //! like once there are many.
 //!
@@ -117,6 +119,9 @@ impl Store {
     /// Does one piece of work, if one is due. See `Engine::maintain`.
     pub(crate) fn maintain(&self) -> Result<bool, Error> {
         let mut maintenance = self.maintenance.lock();
+        if self.expire()? {
+            return Ok(true);
+        }
         let view = self.view.read().clone();
         match self.due(&view, &maintenance.unreadable) {
             Some(job) => self.merge(job, &mut maintenance).map(|()| true),

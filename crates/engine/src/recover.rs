@@ -19,6 +19,7 @@ use crate::handles::Handles;
 use crate::head::Head;
 use crate::manifest::Manifest;
 use crate::part::Part;
+use crate::retention::Retention;
 use crate::stats::Counters;
 use crate::store::{Files, Order, Store};
 use crate::tombstones::{Tombstone, Tombstones};
@@ -76,6 +77,7 @@ pub(crate) fn open(
         Wal::open(disk.clone(), dir.to_owned(), manifest.store_id, replayed.end_lsn, &config)?;
     // Files to come must not be taken for older than a delete that the wal told of.
     let next_file = manifest.next_file.max(tombstones.before_max());
+    let retention = Retention::load(&config, Vec::new(), &catalog);
     let store = Store {
         admission: Admission::new(&config, &*disk),
         disk,
@@ -85,6 +87,7 @@ pub(crate) fn open(
         head,
         wal,
         catalog,
+        retention: RwLock::new(Arc::new(retention)),
         cache,
         handles,
         view: RwLock::new(Arc::new(View { parts, tombstones, frozen: Arc::default() })),

@@ -45,6 +45,9 @@ pub struct Peek<'s> {
 
 /// The samples of one series in a range of time, block by block.
 pub struct Scan {
+    /// What was asked for.
+    asked: TimeRange,
+    /// What of it may be seen of the series.
     range: TimeRange,
     /// Pieces by start time, from the last to the first, so that the next one is popped.
     pieces: Vec<Piece>,
@@ -61,6 +64,7 @@ pub struct Scan {
 impl Scan {
     pub(crate) fn new(range: TimeRange) -> Self {
         Self {
+            asked: range,
             range,
             pieces: Vec::new(),
             ranks: 0,
@@ -73,7 +77,9 @@ impl Scan {
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Turns to a series that shows nothing before `floor_ns`.
+    pub(crate) fn clear(&mut self, floor_ns: i64) {
+        self.range = self.asked.intersect(&TimeRange::new(floor_ns, i64::MAX));
         self.pieces.clear();
         self.ranks = 0;
         self.merged.clear();

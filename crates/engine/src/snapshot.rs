@@ -8,6 +8,7 @@
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
 use crate::head::{self, Head};
+use crate::retention::Retention;
 use crate::scan::Scan;
 use crate::store::Store;
 use crate::view::View;
@@ -21,6 +22,8 @@ pub struct Snapshot {
     registry: Arc<Registry>,
     head: Arc<Head>,
     view: Arc<View>,
+    retention: Arc<Retention>,
+    now_ns: i64,
 }
 
 impl Snapshot {
@@ -29,6 +32,8 @@ impl Snapshot {
             registry: store.registry.clone(),
             head: store.head.clone(),
             view: store.view.read().clone(),
+            retention: store.retention.read().clone(),
+            now_ns: store.disk.now_ns(),
         }
     }
 
@@ -107,7 +112,10 @@ impl Snapshot {
     /// # Errors
     /// When a part cannot be read.
     pub fn scan_into(&self, sid: u32, scan: &mut Scan) -> Result<(), Error> {
-        scan.clear();
+        scan.clear(self.floor(sid));
+        if scan.range().is_empty() {
+            return Ok(());
+        }
         let mut live = SeriesCopy::default();
         self.head.copy(sid, scan.range(), &mut live);
         let (page, local) = (head::page_of(sid), head::local_of(sid));
@@ -134,6 +142,17 @@ impl Snapshot {
         Ok(())
     }
 
+    /// The instant before which samples of a series are too old to be seen.
+    fn floor(&self, sid: u32) -> i64 {
+        if self.retention.is_forever() {
+            return i64::MIN;
+        }
+        let series = self.registry.describe(sid);
+        series.map_or(i64::MIN, |series| {
+            self.retention.floor(self.now_ns, series.namespace, series.class)
+        })
+    }
+
     /// The latest sample of a series, if it has any.
     ///
     /// # Errors
@@ -141,7 +160,9 @@ impl Snapshot {
     pub fn last(&self, sid: u32) -> Result<Option<Samples>, Error> {
         let mut last = Samples::default();
         let mut range = TimeRange::ALL;
-        if let Some(sample) = self.head.last_number(sid) {
+        let floor_ns = self.floor(sid);
+        if let Some(sample) = self.head.last_number(sid).filter(|sample| sample.time_ns >= floor_ns)
+        {
             last.push(sample.time_ns, crate::columns::value(sample, &[]));
             // Parts of an earlier process may know a later one.
             range.start_ns = sample.time_ns.saturating_add(1);

@@ -12,6 +12,9 @@ pub(crate) struct Counters {
     pub(crate) catalog_changes: AtomicU64,
     pub(crate) deletes: AtomicU64,
     pub(crate) samples_deleted: AtomicU64,
+    pub(crate) samples_expired: AtomicU64,
+    /// Rows refused for being too old to be kept.
+    pub(crate) rows_expired: AtomicU64,
     pub(crate) flushes: AtomicU64,
     pub(crate) flushes_failed: AtomicU64,
     pub(crate) bytes_flushed: AtomicU64,
@@ -61,6 +64,10 @@ pub struct Stats {
     pub deletes: u64,
     /// Samples deleted since the start.
     pub samples_deleted: u64,
+    /// Samples in parts that were removed for their age since the start.
+    pub samples_expired: u64,
+    /// Rows refused for being too old to be kept since the start.
+    pub rows_expired: u64,
     /// Deletes that parts are still masked for.
     pub tombstones: u64,
     /// Flushes since the start.
@@ -122,6 +129,8 @@ impl Stats {
             samples_orphaned: load(&counters.samples_orphaned),
             deletes: load(&counters.deletes),
             samples_deleted: load(&counters.samples_deleted),
+            samples_expired: load(&counters.samples_expired),
+            rows_expired: load(&counters.rows_expired),
             tombstones: view.tombstones.list().len() as u64,
             flushes: load(&counters.flushes),
             flushes_failed: load(&counters.flushes_failed),

@@ -9,6 +9,7 @@ use crate::handles::Handles;
 use crate::head::Head;
 use crate::maintain::Maintenance;
 use crate::manifest::Manifest;
+use crate::retention::Retention;
 use crate::snapshot::Snapshot;
 use crate::stats::{Counters, Stats};
 use crate::tombstones::Tombstones;
@@ -39,6 +40,7 @@ pub(crate) struct Store {
     pub(crate) head: Arc<Head>,
     pub(crate) wal: Wal,
     pub(crate) catalog: Catalog,
+    pub(crate) retention: RwLock<Arc<Retention>>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) handles: Arc<Handles>,
     pub(crate) view: RwLock<Arc<View>>,
@@ -72,6 +74,20 @@ impl Store {
     /// A number for a new file.
     pub(crate) fn take_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sets or removes a fact of the catalog.
+    pub(crate) fn change_catalog(
+        &self,
+        kind: &str,
+        key: &str,
+        bytes: Option<&[u8]>,
+    ) -> Result<Commit, Error> {
+        let _gate = self.gate.read();
+        let log = |change: &[u8]| self.wal.append(FrameKind::Catalog, change);
+        let commit = self.catalog.change(kind, key, bytes, log)?;
+        self.counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
+        Ok(commit)
     }
 }
 
@@ -110,6 +126,7 @@ impl Engine {
         let has_threads = config.background;
         let (store, damages) = crate::recover::open(disk, dir, config)?;
         let engine = Self { store: Arc::new(store), threads: Mutex::default(), damages };
+        engine.begin_retention()?;
         if has_threads {
             engine.spawn("flusher", crate::flush::run)?;
             engine.spawn("maintainer", crate::maintain::run)?;
@@ -257,6 +274,7 @@ impl Engine {
     pub(crate) fn forget_namespace(&self, id: NamespaceId) -> Result<Commit, Error> {
         let _one_at_a_time = self.store.creating_namespace.lock();
         let highest = self.highest_dropped().max(id);
+        self.store.forget_retention(id)?;
         let mut commit = self.catalog_put(NAMESPACE_DROPPED_KIND, "", &highest.to_le_bytes())?;
         for (key, bytes) in self.store.catalog.list(NAMESPACE_KIND) {
             if bytes == id.to_le_bytes() {
@@ -295,7 +313,7 @@ impl Engine {
     /// # Errors
     /// When the wal refuses.
     pub fn catalog_put(&self, kind: &str, key: &str, bytes: &[u8]) -> Result<Commit, Error> {
-        self.catalog_change(kind, key, Some(bytes))
+        self.store.change_catalog(kind, key, Some(bytes))
     }
 
     /// Removes a fact of the catalog.
@@ -303,15 +321,7 @@ impl Engine {
     /// # Errors
     /// When the wal refuses.
     pub fn catalog_delete(&self, kind: &str, key: &str) -> Result<Commit, Error> {
-        self.catalog_change(kind, key, None)
-    }
-
-    fn catalog_change(&self, kind: &str, key: &str, bytes: Option<&[u8]>) -> Result<Commit, Error> {
-        let _gate = self.store.gate.read();
-        let log = |change: &[u8]| self.store.wal.append(FrameKind::Catalog, change);
-        let commit = self.store.catalog.change(kind, key, bytes, log)?;
-        self.store.counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
-        Ok(commit)
+        self.store.change_catalog(kind, key, None)
     }
 
     /// Stops: writes and syncs the wal, ends the threads. What the head holds is replayed from the

@@ -11,14 +11,20 @@ use crate::block::Builder;
 use crate::config::Commit;
 use crate::error::Error;
 use crate::head::stream::{Decoded, KindScale};
+use crate::retention::Retention;
 use crate::store::Store;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
 use foliot_index::{Resolver, Run, Sids};
-use foliot_model::{Batch, Reject, Row};
+use foliot_model::{Batch, NamespaceId, Reject, Row};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// What a reject names when its row is too old to be kept.
+pub const FIELD_RETENTION: &str = "retention";
 
 /// A frame buffer larger than this is given back after the request that needed it.
 const FRAME_BYTES_KEPT: usize = 4 << 20;
@@ -84,8 +90,14 @@ impl Workspace {
         self.places.clear();
         self.missing.clear();
         self.ids.clear();
+        let too_old = TooOld::new(store, batch.namespace());
         let resolver = store.registry.resolver();
         for (index, row) in batch.rows().iter().enumerate() {
+            if row.time_ns < too_old.surely_before_ns {
+                too_old.reject(store, row, rejects);
+                self.places.push(Place::Nowhere);
+                continue;
+            }
             let shape_hash = batch.shape(row.shape).map_or(0, |shape| shape.hash);
             let run = resolver.find(row.key_hash, shape_hash);
             if run.is_none() {
@@ -94,9 +106,42 @@ impl Workspace {
             self.places.push(run.map_or(Place::Nowhere, Place::Run));
         }
         drop(resolver);
-        match self.missing.is_empty() {
-            true => Ok(()),
-            false => self.register(store, batch, rejects),
+        if !self.missing.is_empty() {
+            self.register(store, batch, rejects)?;
+        }
+        if too_old.possibly_before_ns > too_old.surely_before_ns {
+            self.reject_by_class(store, batch, &too_old, rejects);
+        }
+        Ok(())
+    }
+
+    /// Rejects rows that are too old for the class of their series.
+    fn reject_by_class(
+        &mut self,
+        store: &Store,
+        batch: &Batch<'_>,
+        too_old: &TooOld,
+        rejects: &mut Vec<Reject>,
+    ) {
+        let mut doubtful = Vec::new();
+        {
+            let resolver = store.registry.resolver();
+            for (index, (row, place)) in batch.rows().iter().zip(&self.places).enumerate() {
+                if row.time_ns < too_old.possibly_before_ns
+                    && let Some(sids) = sids(&resolver, &self.ids, *place, fields(batch, row))
+                {
+                    doubtful.push((index, row, sids.first()));
+                }
+            }
+        }
+        for (index, row, sid) in doubtful {
+            // Rules look at measurement and labels, so all series of a row are of one class.
+            let class = store.registry.describe(sid).map_or(0, |series| series.class);
+            let floor_ns = too_old.retention.floor(too_old.now_ns, batch.namespace(), class);
+            if let Some(place) = self.places.get_mut(index).filter(|_| row.time_ns < floor_ns) {
+                too_old.reject(store, row, rejects);
+                *place = Place::Nowhere;
+            }
         }
     }
 
@@ -118,8 +163,12 @@ impl Workspace {
         };
         let counts = store.registry.counts();
         let admit = store.admission.room(&*store.disk, counts.series - counts.forgotten);
+        let first_new = counts.series as u32;
         let registered =
             store.registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
+        if registered.new_series > 0 {
+            store.classify(first_new, store.registry.counts().series as u32)?;
+        }
         store.admission.take(registered.new_series);
         store.counters.series_created.fetch_add(registered.new_series, Ordering::Relaxed);
         Ok(())
@@ -166,6 +215,37 @@ impl Workspace {
         store.counters.samples_written.fetch_add(samples, Ordering::Relaxed);
         store.counters.samples_since_flush.fetch_add(samples, Ordering::Relaxed);
         Ok(commit)
+    }
+}
+
+/// What is too old to be kept.
+struct TooOld {
+    retention: Arc<Retention>,
+    now_ns: i64,
+    surely_before_ns: i64,
+    /// Later than the other only when some series are kept for other times.
+    possibly_before_ns: i64,
+}
+
+impl TooOld {
+    fn new(store: &Store, namespace: NamespaceId) -> Self {
+        let retention = store.retention.read().clone();
+        let now_ns = store.disk.now_ns();
+        let (surely_before_ns, possibly_before_ns) = match retention.is_forever() {
+            true => (i64::MIN, i64::MIN),
+            false => retention.floors(now_ns, namespace),
+        };
+        Self { retention, now_ns, surely_before_ns, possibly_before_ns }
+    }
+
+    #[cold]
+    fn reject(&self, store: &Store, row: &Row, rejects: &mut Vec<Reject>) {
+        store.counters.rows_expired.fetch_add(1, Ordering::Relaxed);
+        rejects.push(Reject {
+            line: row.line,
+            field: Cow::Borrowed(FIELD_RETENTION),
+            reason: format!("time {} is older than what is kept (retention)", row.time_ns),
+        });
     }
 }
 

@@ -106,6 +106,9 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         merge_share_percent: config.merge_share as u32,
         series_max: config.limits_series,
         new_series_per_second: config.limits_new_series_per_second,
+        retention: config.retention_time.0,
+        retention_rules: config.retention_rules.0.clone(),
+        retention_bytes_max: config.retention_size.0.unwrap_or(u64::MAX),
         ..foliot_engine::Config::default()
     }
 }

@@ -225,6 +225,11 @@ impl Registry {
         }
     }
 
+    /// Whether a class was ever assigned.
+    pub fn has_classes(&self) -> bool {
+        !self.names.read().class_log().is_empty()
+    }
+
     /// Reads records of this epoch, in the order in which they were published or checkpointed. What
     /// is registered already is skipped, so overlapping stretches may be read.
     ///

@@ -7,10 +7,12 @@
 
 mod layers;
 mod reference;
+mod retention;
 mod setting;
 
 pub use layers::{Layers, Origin};
 pub use reference::reference;
+pub use retention::{Cap, Keep, KeepRules};
 pub use setting::{ByteSize, Listen, Memory, Setting};
 
 use crate::Ack;
@@ -101,6 +103,15 @@ settings! {
     wal_sync_interval: Duration = Duration::from_secs(1), "wal.sync_interval", "wal-sync-interval";
     /// How long a restart may take to read the log again; the log is kept short enough for that.
     wal_replay_target: Duration = Duration::from_secs(20), "wal.replay_target", "wal-replay-target";
+    /// How long samples are kept, where a database or policy says nothing else. Older samples are
+    /// not shown and not accepted; files follow.
+    retention_time: Keep = Keep(None), "retention.time", "retention";
+    /// Room that the stored samples may take on the disk, the log not counted; beyond it the oldest
+    /// go first, part by part.
+    retention_size: Cap = Cap(None), "retention.size", "retention-size";
+    /// Series that are kept for other times, by measurement and labels, where `*` stands for any
+    /// text. The first rule that fits decides. Known series are filed anew when rules change.
+    retention_rules: KeepRules = KeepRules(Vec::new()), "retention.rules", "retention-rules";
     /// Memory that the whole process should get by with, or `auto` for all that the machine or its
     /// container has. The settings of head, cache, queries and bodies are cut to shares of it.
     limits_memory_bytes: Memory = Memory(None), "limits.memory_bytes", "limits-memory-bytes";

@@ -6,6 +6,7 @@
 
 mod process;
 
+use foliot_engine::FIELD_RETENTION;
 use foliot_model::Reject;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -66,8 +67,8 @@ const WAYS: [(Way, &str); 6] = [
 ];
 
 /// Why rows are dropped, coarse enough to be a label.
-const REASONS: [&str; 8] =
-    ["name", "timestamp", "value", "line", "command", "limit", "store", "other"];
+const REASONS: [&str; 9] =
+    ["name", "timestamp", "value", "line", "command", "limit", "retention", "store", "other"];
 
 /// The class of a reject, as a position in [`REASONS`].
 fn reason(reject: &Reject) -> usize {
@@ -77,6 +78,7 @@ fn reason(reject: &Reject) -> usize {
         "line" | "datapoint" | "point" => "line",
         "command" => "command",
         "limit" | "series" => "limit",
+        FIELD_RETENTION => "retention",
         // Doors name the field whose value is bad.
         _ => "value",
     };

@@ -141,6 +141,22 @@ impl Part {
         Ok(())
     }
 
+    /// Calls `each` with the id of every series until it says that this is enough.
+    pub(crate) fn for_each_series(&self, each: &mut dyn FnMut(u32) -> bool) -> Result<(), Error> {
+        let mut buffer = Vec::new();
+        for page in &self.directory {
+            self.read_page(page, &mut buffer)?;
+            let bad = || self.paged.corrupt(page.at, "index page cannot be read");
+            let mut entries = Entries::new(&buffer).ok_or_else(bad)?;
+            while let Some(entry) = entries.next().ok_or_else(bad)? {
+                if !each(entry.sid) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn read_page(&self, page: &IndexPage, buffer: &mut Vec<u8>) -> Result<(), Error> {
         buffer.clear();
         self.paged.read(page.at, page.len as usize, buffer)

@@ -1,0 +1,370 @@
+//! Retention: how long samples are kept.
+//!
+//! A namespace keeps its samples as long as it was told, else as [`Config::retention`] says. Rules
+//! keep series by measurement and labels for other times: a series gets its *class* when it is
+//! created, and the number of a class is its time in seconds, so that a part of a class needs
+//! nobody to say when it expires. A cap on the bytes of all parts takes the oldest samples first.
+//!
+//! Each of these comes to a *floor*, an instant before which samples of a series are not there:
+//! readers are shown none of them and writers are refused, at once, whatever the files still hold.
+//! Files follow in `expire.rs`. What they lose stays lost: the floors that were made physical are
+//! facts of the catalog, and when a longer retention would lower one, what is left below it is
+//! deleted first.
+//!
+//! [`Config::retention`]: crate::Config::retention
+
+use crate::catalog::Catalog;
+use crate::config::{Commit, Config};
+use crate::error::Error;
+use crate::store::{Engine, Store};
+use foliot_index::{Identity, SidSet};
+use foliot_model::{NamespaceId, Selector, Test, TimeRange};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Facts: how long a namespace keeps its samples, in nanoseconds (u64), 0 for ever; by its number.
+const KEEP_KIND: &str = "retention";
+/// Facts: floors that were made physical, in nanoseconds (i64); by namespace and class, `3/0`.
+const EXPIRED_KIND: &str = "expired";
+/// The key of the floor that the cap on bytes made, followed by that cap (u64).
+const EXPIRED_BY_SIZE: &str = "size";
+
+/// The class of series that are kept for ever.
+const CLASS_FOREVER: u32 = u32::MAX;
+
+/// How long series of some measurements and labels are kept. The first rule that fits decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetentionRule {
+    /// The measurement; `*` stands for any text.
+    pub measurement: String,
+    /// Labels that a series must have, with their values; `*` stands for any text.
+    pub labels: Vec<(String, String)>,
+    /// How long; nothing is for ever.
+    pub keep: Option<Duration>,
+}
+
+impl RetentionRule {
+    /// The number of the class that it puts series in: seconds.
+    fn class(&self) -> u32 {
+        let seconds = |keep: Duration| keep.as_secs().clamp(1, u64::from(CLASS_FOREVER) - 1);
+        self.keep.map_or(CLASS_FOREVER, |keep| seconds(keep) as u32)
+    }
+
+    fn fits(&self, identity: &Identity) -> bool {
+        test(&self.measurement).passes(&identity.measurement)
+            && self.labels.iter().all(|(name, pattern)| {
+                let mut labels = identity.labels.iter();
+                let value = labels.find(|label| *label.name == **name).map(|label| &*label.value);
+                value.is_some_and(|value| test(pattern).passes(value))
+            })
+    }
+}
+
+/// A test from a text with asterisks.
+fn test(pattern: &str) -> Test {
+    Test::wildcard(pattern, false).unwrap_or_else(|_| Test::equal(pattern))
+}
+
+fn keep_ns(keep: Duration) -> i64 {
+    i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// What is kept for how long.
+#[derive(Debug)]
+pub(crate) struct Retention {
+    /// Of namespaces that were told nothing; nothing is for ever.
+    default: Option<Duration>,
+    namespaces: BTreeMap<NamespaceId, Option<Duration>>,
+    rules: Vec<RetentionRule>,
+    /// Floors made physical, by namespace and class.
+    expired: BTreeMap<(NamespaceId, u32), i64>,
+    /// The floor that the cap on bytes made.
+    size_floor_ns: i64,
+    size_floor_cap: u64,
+}
+
+impl Retention {
+    pub(crate) fn load(config: &Config, rules: Vec<RetentionRule>, catalog: &Catalog) -> Self {
+        let mut namespaces = BTreeMap::new();
+        for (key, bytes) in catalog.list(KEEP_KIND) {
+            if let (Ok(id), Some(keep_ns)) = (key.parse(), bytes.first_chunk()) {
+                let keep = Duration::from_nanos(u64::from_le_bytes(*keep_ns));
+                namespaces.insert(id, Some(keep).filter(|keep| !keep.is_zero()));
+            }
+        }
+        let mut expired = BTreeMap::new();
+        let (mut size_floor_ns, mut size_floor_cap) = (i64::MIN, 0);
+        for (key, bytes) in catalog.list(EXPIRED_KIND) {
+            let Some((floor_ns, rest)) = bytes.split_first_chunk() else { continue };
+            let floor_ns = i64::from_le_bytes(*floor_ns);
+            if let Some((namespace, class)) = key.split_once('/') {
+                if let (Ok(namespace), Ok(class)) = (namespace.parse(), class.parse()) {
+                    expired.insert((namespace, class), floor_ns);
+                }
+            } else if key == EXPIRED_BY_SIZE {
+                size_floor_ns = floor_ns;
+                size_floor_cap = rest.first_chunk().map_or(0, |cap| u64::from_le_bytes(*cap));
+            }
+        }
+        let default = config.retention;
+        Self { default, namespaces, rules, expired, size_floor_ns, size_floor_cap }
+    }
+
+    /// Whether nothing is ever too old.
+    pub(crate) fn is_forever(&self) -> bool {
+        self.default.is_none()
+            && self.namespaces.values().all(Option::is_none)
+            && self.rules.iter().all(|rule| rule.keep.is_none())
+            && self.expired.is_empty()
+            && self.size_floor_ns == i64::MIN
+    }
+
+    fn keep(&self, namespace: NamespaceId, class: u32) -> Option<Duration> {
+        match class {
+            0 => self.namespaces.get(&namespace).copied().unwrap_or(self.default),
+            CLASS_FOREVER => None,
+            seconds => Some(Duration::from_secs(seconds.into())),
+        }
+    }
+
+    /// The instant before which samples of a namespace and class are not there.
+    pub(crate) fn floor(&self, now_ns: i64, namespace: NamespaceId, class: u32) -> i64 {
+        let kept = self.keep(namespace, class).map(|keep| now_ns.saturating_sub(keep_ns(keep)));
+        let expired = self.expired.get(&(namespace, class)).copied();
+        let floor = kept.unwrap_or(i64::MIN).max(expired.unwrap_or(i64::MIN));
+        floor.max(self.size_floor_ns)
+    }
+
+    /// The lowest and the highest floor that a series of a namespace can have.
+    pub(crate) fn floors(&self, now_ns: i64, namespace: NamespaceId) -> (i64, i64) {
+        let classes = self.rules.iter().map(RetentionRule::class);
+        let expired = self.expired.range((namespace, 0)..=(namespace, u32::MAX));
+        let classes = classes.chain(expired.map(|((_, class), _)| *class)).chain([0]);
+        let floors = classes.map(|class| self.floor(now_ns, namespace, class));
+        floors.fold((i64::MAX, i64::MIN), |(low, high), floor| (low.min(floor), high.max(floor)))
+    }
+
+    fn class(&self, identity: &Identity) -> u32 {
+        let rule = self.rules.iter().find(|rule| rule.fits(identity));
+        rule.map_or(0, RetentionRule::class)
+    }
+
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Whether that floor was made physical already.
+    pub(crate) fn has_expired(&self, key: (NamespaceId, u32), floor_ns: i64) -> bool {
+        self.expired.get(&key).is_some_and(|expired| *expired >= floor_ns)
+    }
+
+    pub(crate) fn size_floor_ns(&self) -> i64 {
+        self.size_floor_ns
+    }
+
+    /// Floors made physical that are higher than what is asked for now: namespace, class, floor.
+    fn too_high(&self, now_ns: i64, cap: u64) -> Vec<(String, Option<(NamespaceId, u32)>, i64)> {
+        let mut all = Vec::new();
+        for (&(namespace, class), &floor_ns) in &self.expired {
+            let keep = self.keep(namespace, class).map(keep_ns);
+            if keep.is_none_or(|keep| now_ns.saturating_sub(keep) < floor_ns) {
+                let key = expired_key((namespace, class));
+                all.push((key, Some((namespace, class)), floor_ns));
+            }
+        }
+        if self.size_floor_ns != i64::MIN && self.size_floor_cap != cap {
+            all.push((EXPIRED_BY_SIZE.to_owned(), None, self.size_floor_ns));
+        }
+        all
+    }
+}
+
+fn expired_key((namespace, class): (NamespaceId, u32)) -> String {
+    format!("{namespace}/{class}")
+}
+
+impl Engine {
+    /// How long a namespace keeps its samples; nothing is for ever.
+    pub fn retention(&self, namespace: NamespaceId) -> Option<Duration> {
+        self.store().retention.read().keep(namespace, 0)
+    }
+
+    /// Tells how long a namespace keeps its samples; nothing is for ever. Older samples are gone
+    /// for readers when this returns, and writes of such are refused; files follow.
+    ///
+    /// # Errors
+    /// When the wal refuses.
+    pub fn set_retention(
+        &self,
+        namespace: NamespaceId,
+        keep: Option<Duration>,
+    ) -> Result<Commit, Error> {
+        let store = self.store();
+        let _one_at_a_time = store.creating_namespace.lock();
+        let nanos = keep.map_or(0, |keep| keep_ns(keep).max(1) as u64);
+        let commit = self.catalog_put(KEEP_KIND, &namespace.to_string(), &nanos.to_le_bytes())?;
+        store.reload_retention();
+        Ok(self.lower_floors()?.max(commit))
+    }
+
+    /// Replaces the rules by which series are kept for other times than their namespaces say; known
+    /// series get their new classes. Tells how many series changed theirs.
+    ///
+    /// Rules are settings, not facts: a store that is opened again begins with those of its
+    /// [`Config::retention_rules`].
+    ///
+    /// # Errors
+    /// When the wal refuses.
+    pub fn set_retention_rules(&self, rules: Vec<RetentionRule>) -> Result<u64, Error> {
+        let store = self.store();
+        let _one_at_a_time = store.creating_namespace.lock();
+        let retention = Retention::load(&store.config, rules, &store.catalog);
+        *store.retention.write() = Arc::new(retention);
+        let mut changed = 0;
+        for (namespace, ..) in self.namespaces() {
+            changed += store.classify_all(namespace)?;
+        }
+        self.lower_floors()?;
+        Ok(changed)
+    }
+
+    /// What opening does: classes by the rules given, floors by the retention given.
+    pub(crate) fn begin_retention(&self) -> Result<(), Error> {
+        let rules = self.store().config.retention_rules.clone();
+        self.set_retention_rules(rules).map(|_| ())
+    }
+
+    /// Floors that were made physical and would sink: deletes what is left below them, so that
+    /// nothing half lost comes back, and lets them sink.
+    fn lower_floors(&self) -> Result<Commit, Error> {
+        let store = self.store();
+        let retention = store.retention.read().clone();
+        let cap = store.config.retention_bytes_max;
+        let mut commit = Commit { lsn: 0 };
+        for (key, of, floor_ns) in retention.too_high(store.disk.now_ns(), cap) {
+            let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
+            let namespaces: Vec<NamespaceId> = match of {
+                Some((namespace, _)) => vec![namespace],
+                None => self.namespaces().into_iter().map(|(id, ..)| id).collect(),
+            };
+            for namespace in namespaces {
+                let sids = self.snapshot().select(&all_of(namespace), range)?;
+                let is_meant = |sid: &u32| {
+                    of.is_none_or(|(_, class)| {
+                        store.registry.describe(*sid).is_some_and(|series| series.class == class)
+                    })
+                };
+                let sids: SidSet = sids.into_iter().filter(is_meant).collect();
+                commit = store.delete(namespace, sids, range, false)?.max(commit);
+            }
+            commit = self.catalog_delete(EXPIRED_KIND, &key)?.max(commit);
+        }
+        store.reload_retention();
+        Ok(commit)
+    }
+}
+
+/// Everything in a namespace.
+pub(crate) fn all_of(namespace: NamespaceId) -> Selector {
+    let (names, matchers) = (Vec::new(), Vec::new());
+    Selector { namespace, names, matchers, exact_labels: None, only: None }
+}
+
+impl Store {
+    /// Takes up what the catalog says.
+    pub(crate) fn reload_retention(&self) {
+        let mut retention = self.retention.write();
+        let rules = retention.rules.clone();
+        *retention = Arc::new(Retention::load(&self.config, rules, &self.catalog));
+    }
+
+    /// Keeps a floor of a namespace and class as a fact, before files lose what is below it.
+    pub(crate) fn keep_floor(
+        &self,
+        key: (NamespaceId, u32),
+        floor_ns: i64,
+    ) -> Result<Commit, Error> {
+        self.change_catalog(EXPIRED_KIND, &expired_key(key), Some(&floor_ns.to_le_bytes()))
+    }
+
+    /// Likewise the floor that the cap on bytes makes.
+    pub(crate) fn keep_size_floor(&self, floor_ns: i64) -> Result<Commit, Error> {
+        let cap = self.config.retention_bytes_max;
+        let bytes = [floor_ns.to_le_bytes(), cap.to_le_bytes()].concat();
+        self.change_catalog(EXPIRED_KIND, EXPIRED_BY_SIZE, Some(&bytes))
+    }
+
+    /// Forgets what was said of a namespace.
+    pub(crate) fn forget_retention(&self, namespace: NamespaceId) -> Result<Commit, Error> {
+        let mut commit = self.change_catalog(KEEP_KIND, &namespace.to_string(), None)?;
+        let prefix = format!("{namespace}/");
+        for (key, _) in self.catalog.list(EXPIRED_KIND) {
+            if key.starts_with(&prefix) {
+                commit = self.change_catalog(EXPIRED_KIND, &key, None)?;
+            }
+        }
+        self.reload_retention();
+        Ok(commit)
+    }
+
+    /// Gives series that were just created, from `first` to before `end`, their classes.
+    pub(crate) fn classify(&self, first: u32, end: u32) -> Result<(), Error> {
+        let retention = self.retention.read().clone();
+        if !retention.has_rules() {
+            return Ok(());
+        }
+        let sids: Vec<u32> = (first..end).collect();
+        let mut classes = Vec::with_capacity(sids.len());
+        self.registry.identities(&sids, &mut |sid, identity| {
+            classes.push((sid, retention.class(&identity)));
+        });
+        classes.retain(|(_, class)| *class != 0);
+        self.assign(&classes)
+    }
+
+    /// Gives the series of a namespace the classes that the rules say; tells how many changed. Of
+    /// those whose old class lost files, what is left below its floor is deleted.
+    fn classify_all(&self, namespace: NamespaceId) -> Result<u64, Error> {
+        let retention = self.retention.read().clone();
+        if !retention.has_rules() && !self.registry.has_classes() {
+            return Ok(0);
+        }
+        let sids = self.registry.select(&all_of(namespace));
+        let mut classes = Vec::new();
+        self.registry.identities(&sids, &mut |sid, identity| {
+            classes.push((sid, retention.class(&identity)));
+        });
+        let mut below = BTreeMap::<i64, Vec<u32>>::new();
+        classes.retain(|(sid, class)| {
+            let old = self.registry.describe(*sid).map_or(*class, |series| series.class);
+            if let Some(&floor_ns) = retention.expired.get(&(namespace, old))
+                && old != *class
+            {
+                below.entry(floor_ns).or_default().push(*sid);
+            }
+            old != *class
+        });
+        for (floor_ns, sids) in below {
+            let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
+            self.delete(namespace, sids.into_iter().collect(), range, false)?;
+        }
+        let _gate = self.gate.read();
+        self.assign(&classes)?;
+        Ok(classes.len() as u64)
+    }
+
+    /// Assigns classes to series that ascend.
+    fn assign(&self, classes: &[(u32, u32)]) -> Result<(), Error> {
+        use crate::wal::frame::FrameKind;
+        let mut publish =
+            |records: &[u8]| self.wal.append(FrameKind::Register, records).map(|_| ());
+        let is_run = |a: &(u32, u32), b: &(u32, u32)| a.0.checked_add(1) == Some(b.0) && a.1 == b.1;
+        for run in classes.chunk_by(is_run) {
+            if let Some(&(first, class)) = run.first() {
+                self.registry.assign_class(first, run.len() as u32, class, &mut publish)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! Retention: old samples are gone for readers at once and from the disk soon, and nothing half
+//! lost comes back.
+
+#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
+
+mod support;
+
+use foliot_disk::{Disk, SimDisk};
+use foliot_engine::{Config, Engine, FIELD_RETENTION, RetentionRule};
+use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use support::{Line, Owned, read, selector, write};
+
+const DAY: i64 = 86_400_000_000_000;
+const HOST: &str = "m host=a";
+
+fn days(count: u64) -> Option<Duration> {
+    Some(Duration::from_secs(86_400 * count))
+}
+
+fn open(disk: &SimDisk, change: impl Fn(&mut Config)) -> Engine {
+    // Without merges, to see what retention does by itself.
+    let never = Duration::from_secs(1 << 30);
+    let mut config = Config {
+        background: false,
+        merge_parts: usize::MAX,
+        merge_quiet: never,
+        ..Config::default()
+    };
+    change(&mut config);
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::open(disk, Path::new("store"), config).unwrap()
+}
+
+fn line(key: &str, time_ns: i64, value: i64) -> Line {
+    Line { key: key.to_owned(), time_ns, fields: vec![("value".to_owned(), Owned::Integer(value))] }
+}
+
+/// Writes one sample for each of the days before `now_ns`, and tells how many were refused.
+fn write_days(engine: &Engine, key: &str, now_ns: i64, days: std::ops::Range<i64>) -> usize {
+    let lines: Vec<Line> = days.map(|day| line(key, now_ns - day * DAY, day)).collect();
+    let (_, rejects) = write(engine, DEFAULT_NAMESPACE, &lines);
+    assert!(rejects.iter().all(|reject| reject.field == FIELD_RETENTION));
+    rejects.len()
+}
+
+/// How many days ago the samples of all series of a measurement are.
+fn found(engine: &Engine, measurement: &str, now_ns: i64) -> Vec<i64> {
+    let snapshot = engine.snapshot();
+    let sids = snapshot.select(&selector(DEFAULT_NAMESPACE, measurement), TimeRange::ALL).unwrap();
+    let mut found = Vec::new();
+    for sid in sids {
+        let samples = read(&snapshot, sid, TimeRange::ALL);
+        let last = snapshot.last(sid).unwrap();
+        let last = last.and_then(|last| last.iter().last().map(|(time_ns, _)| time_ns));
+        assert_eq!(last, samples.last().map(|(time_ns, _)| *time_ns));
+        found.extend(samples.iter().map(|(time_ns, _)| (now_ns - time_ns) / DAY));
+    }
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_lost_back() {
+    let disk = SimDisk::new(1);
+    let now_ns = disk.now_ns();
+    let engine = open(&disk, |_| {});
+    for day in (0..60).rev() {
+        // Day by day, each with a value of its own for the oldest day: parts with updates.
+        write_days(&engine, HOST, now_ns, day..day + 1);
+        write(&engine, 0, &[line(HOST, now_ns - 59 * DAY, 100 + day)]).0.unwrap();
+        engine.flush().unwrap();
+    }
+    assert_eq!(found(&engine, "m", now_ns).len(), 60);
+    engine.set_retention(DEFAULT_NAMESPACE, days(20)).unwrap();
+    assert_eq!(engine.retention(DEFAULT_NAMESPACE), days(20));
+    assert_eq!(found(&engine, "m", now_ns), (0..=20).collect::<Vec<_>>(), "at once");
+    assert_eq!(write_days(&engine, HOST, now_ns, 0..60), 39, "writes of days 21 to 59");
+    assert_eq!(engine.stats().rows_expired, 39);
+    let bytes = engine.stats().part_bytes;
+    assert!(engine.maintain().unwrap());
+    assert!(!engine.maintain().unwrap(), "once");
+    assert!(engine.stats().part_bytes < bytes * 2 / 3, "{:?}", engine.stats());
+    drop(engine);
+    let engine = open(&disk, |_| {});
+    assert_eq!(found(&engine, "m", now_ns), (0..=20).collect::<Vec<_>>(), "after a restart");
+    // What was only hidden is not shown again: it may have lost updates that were removed.
+    engine.set_retention(DEFAULT_NAMESPACE, None).unwrap();
+    assert_eq!(found(&engine, "m", now_ns), (0..=20).collect::<Vec<_>>());
+    assert_eq!(write_days(&engine, HOST, now_ns, 30..40), 0, "but it can be written again");
+    let expected: Vec<i64> = (0..=20).chain(30..40).collect();
+    assert_eq!(found(&engine, "m", now_ns), expected);
+    engine.flush().unwrap();
+    drop(engine);
+    let engine = open(&disk, |_| {});
+    assert_eq!(found(&engine, "m", now_ns), expected);
+}
+
+#[test]
+fn retention_moves_with_the_clock() {
+    let disk = SimDisk::new(2);
+    let engine = open(&disk, |config| config.retention = days(10));
+    assert_eq!(engine.retention(DEFAULT_NAMESPACE), days(10));
+    let now_ns = disk.now_ns();
+    assert_eq!(write_days(&engine, HOST, now_ns, 0..15), 4);
+    engine.flush().unwrap();
+    disk.advance(5 * DAY as u64);
+    assert_eq!(found(&engine, "m", now_ns), (0..=5).collect::<Vec<_>>());
+    disk.advance(5 * DAY as u64);
+    assert_eq!(found(&engine, "m", now_ns), [0]);
+    disk.advance(30 * DAY as u64);
+    assert_eq!(found(&engine, "m", now_ns), []);
+    assert!(engine.maintain().unwrap());
+    assert_eq!((engine.stats().parts, engine.stats().samples_expired), (0, 11));
+}
+
+#[test]
+fn rules_keep_series_for_other_times() {
+    let disk = SimDisk::new(3);
+    let now_ns = disk.now_ns();
+    let rule = |measurement: &str, env: &str, keep| RetentionRule {
+        measurement: measurement.to_owned(),
+        labels: vec![("env".to_owned(), env.to_owned())],
+        keep,
+    };
+    let rules = vec![rule("*", "d*", days(3)), rule("gold", "prod", None)];
+    let with_rules = |config: &mut Config| {
+        config.retention = days(10);
+        config.retention_rules = rules.clone();
+    };
+    let engine = open(&disk, with_rules);
+    let keys = ["plain", "gold env=prod", "plain env=dev", "gold env=demo", "plain env=prod"];
+    let refused = keys.map(|key| write_days(&engine, key, now_ns, 0..30));
+    assert_eq!(refused, [19, 0, 26, 26, 19]);
+    engine.flush().unwrap();
+    assert_eq!(found(&engine, "plain", now_ns).len(), 11 + 4 + 11);
+    assert_eq!(found(&engine, "gold", now_ns).len(), 30 + 4);
+    disk.advance(40 * DAY as u64);
+    assert!(engine.maintain().unwrap());
+    assert_eq!(found(&engine, "plain", now_ns), []);
+    assert_eq!(found(&engine, "gold", now_ns), (0..30).collect::<Vec<_>>());
+    // Other rules: what was for ever is not any more, and parts of that class go all the same.
+    assert_eq!(engine.set_retention_rules(vec![rule("gold", "prod", days(50))]).unwrap(), 3);
+    assert_eq!(found(&engine, "gold", now_ns), (0..=10).collect::<Vec<_>>());
+    assert!(engine.maintain().unwrap());
+    drop(engine);
+    let engine = open(&disk, with_rules);
+    assert_eq!(found(&engine, "gold", now_ns), (0..=10).collect::<Vec<_>>(), "kept for ever");
+    disk.advance(400 * DAY as u64);
+    engine.maintain().unwrap();
+    assert_eq!(found(&engine, "gold", now_ns), (0..=10).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_oldest_samples_make_room() {
+    let disk = SimDisk::new(4);
+    let now_ns = disk.now_ns();
+    let open = |cap| open(&disk, |config| config.retention_bytes_max = cap);
+    let engine = open(u64::MAX);
+    for day in (0..40).rev() {
+        write_days(&engine, HOST, now_ns, day..day + 1);
+        engine.flush().unwrap();
+    }
+    let bytes = engine.stats().part_bytes;
+    drop(engine);
+    let engine = open(bytes / 2);
+    assert_eq!(found(&engine, "m", now_ns).len(), 40);
+    assert!(engine.maintain().unwrap());
+    assert!(engine.stats().part_bytes <= bytes / 2);
+    let left = found(&engine, "m", now_ns);
+    assert!((17..=20).contains(&left.len()) && left.iter().copied().eq(0..left.len() as i64));
+    assert_eq!(write_days(&engine, HOST, now_ns, 25..26), 1, "there is no room for it");
+    drop(engine);
+    let engine = open(bytes);
+    assert_eq!(found(&engine, "m", now_ns), left);
+    assert_eq!(write_days(&engine, HOST, now_ns, 25..26), 0, "now there is");
+}
+
+#[test]
+fn a_dropped_namespace_takes_what_was_said_of_it_with_it() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk, |_| {});
+    let id = engine.create_namespace("db", "week").unwrap();
+    engine.set_retention(id, days(7)).unwrap();
+    write(&engine, id, &[line(HOST, disk.now_ns(), 1)]).0.unwrap();
+    engine.flush().unwrap();
+    let deleted = engine.drop_namespace(id).unwrap();
+    assert_eq!((deleted.series, deleted.samples), (1, 1));
+    assert_eq!((engine.namespace("db", "week"), engine.stats().parts), (None, 0));
+    assert_eq!(engine.retention(id), None);
+    let again = engine.create_namespace("db", "week").unwrap();
+    assert_ne!(again, id, "numbers are not given out twice");
+    let sids = engine.snapshot().select(&selector(again, "m"), TimeRange::ALL).unwrap();
+    assert_eq!(sids, []);
+}
