@@ -32,6 +32,8 @@ pub struct Config {
     pub retention_rules: Vec<RetentionRule>,
     /// Bytes that all parts together may take; the oldest samples make room.
     pub retention_bytes_max: u64,
+    /// What is deleted leaves the disk within this long, if the store has time to merge.
+    pub delete_deadline: Duration,
     /// Whether the store starts threads. Without them waiting drives the wal, flushes and
     /// maintenance are explicit, which makes a run a pure function of its inputs, for simulation.
     pub background: bool,
@@ -52,6 +54,7 @@ impl Default for Config {
             retention: None,
             retention_rules: Vec::new(),
             retention_bytes_max: u64::MAX,
+            delete_deadline: Duration::from_secs(3600),
             background: true,
         }
     }

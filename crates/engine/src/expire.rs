@@ -38,13 +38,17 @@ impl Store {
         if gone.is_empty() {
             return Ok(false);
         }
-        self.keep_floors(&retention, &floors)?;
+        self.keep_floors(&floors)?;
         self.drop_parts(&mut self.files.lock(), &gone)?;
         Ok(true)
     }
 
     /// Makes floors durable facts.
-    pub(crate) fn keep_floors(&self, retention: &Retention, floors: &Floors) -> Result<(), Error> {
+    pub(crate) fn keep_floors(&self, floors: &Floors) -> Result<(), Error> {
+        let retention = self.retention.read().clone();
+        if floors.iter().all(|(&key, &floor_ns)| retention.has_expired(key, floor_ns)) {
+            return Ok(());
+        }
         let mut last = Commit { lsn: 0 };
         for (&key, &floor_ns) in floors {
             if !retention.has_expired(key, floor_ns) {

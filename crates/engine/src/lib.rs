@@ -41,6 +41,7 @@ mod recover;
 mod repair;
 mod retention;
 mod scan;
+mod shed;
 mod snapshot;
 mod stats;
 mod store;

@@ -12,6 +12,10 @@ pub(crate) const PAGE_SERIES: usize = 1024;
 /// one of more series takes whole pages aside and cuts those.
 pub(crate) const CUT_LIVE_SERIES_MAX: u64 = 1024;
 
+/// With more deletes than this at once the oldest are made physical before their deadline: each of
+/// them is looked at for every series that is read.
+pub(crate) const TOMBSTONES_MAX: usize = 1000;
+
 /// No block crosses a multiple of this, so that parts can be kept apart by age: seven days.
 pub(crate) const WINDOW_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 

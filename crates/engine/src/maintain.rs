@@ -10,7 +10,8 @@
 //! meanwhile: then its output is thrown away. A stop in the middle leaves a file that no manifest
 //! names, which opening removes.
 //!
-//! Before anything is merged, parts that expired go, see `expire.rs`.
+//! Before anything is merged, parts that expired go, see `expire.rs`, and parts that hold much that
+//! nobody sees are written again without it, see `shed.rs`.
 //!
 //! Final parts that are small, as late samples in old windows leave them, are merged with their
 //! like once there are many.
@@ -26,8 +27,9 @@ use crate::manifest::PartEntry;
 use crate::merge::Merger;
 use crate::part::format::Header;
 use crate::part::{Part, PartWriter};
+use crate::shed::Expired;
 use crate::store::Store;
-use crate::tombstones::Tombstones;
+use crate::tombstones::{Mask, Tombstones};
 use crate::view::View;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -123,7 +125,11 @@ impl Store {
             return Ok(true);
         }
         let view = self.view.read().clone();
-        match self.due(&view, &maintenance.unreadable) {
+        let job = match self.due_to_shed(&view, &maintenance.unreadable)? {
+            Some(part) => Some(Job { level: part.entry.level, inputs: vec![part] }),
+            None => self.due(&view, &maintenance.unreadable),
+        };
+        match job {
             Some(job) => self.merge(job, &mut maintenance).map(|()| true),
             None => Ok(false),
         }
@@ -257,16 +263,23 @@ impl Store {
     ) -> Result<(), Error> {
         // What goes from the disk must not come back when a power cut takes the delete.
         self.wal.wait(Commit { lsn: tombstones.lsn() }, Ack::Durable)?;
+        let namespace_class =
+            job.inputs.first().map_or((0, 0), |part| (part.entry.namespace, part.entry.class));
+        let mut expired = Expired::new(self, namespace_class.0, namespace_class.1);
         let mut merger = Merger::new(&job.inputs, tombstones)?;
         let mut pace = Pace::new(self);
         let mut series = 0u32;
-        while merger.next(writer)?.is_some() {
+        let mut hide = |sid, start_ns, masks: &mut Vec<Mask>| {
+            expired.mask(self, sid, start_ns, masks);
+        };
+        while merger.next(writer, &mut hide)?.is_some() {
             series += 1;
             if series.is_multiple_of(SERIES_PER_LOOK) {
                 pace.keep(self)?;
             }
         }
-        Ok(())
+        // What has expired must not come back either when more is kept from now on.
+        self.keep_floors(&expired.floors)
     }
 
     /// Publishes a merged part in place of what was merged.

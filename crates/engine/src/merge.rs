@@ -56,12 +56,22 @@ impl Merger {
     }
 
     /// Merges the next series; its id, or nothing at the end.
-    pub(crate) fn next(&mut self, writer: &mut PartWriter) -> Result<Option<u32>, Error> {
+    ///
+    /// `hide` adds what else of the series is to be left out; it is told when its first block begins.
+    pub(crate) fn next(
+        &mut self,
+        writer: &mut PartWriter,
+        hide: &mut dyn FnMut(u32, i64, &mut Vec<Mask>),
+    ) -> Result<Option<u32>, Error> {
         let Some(sid) = self.cursors.iter().filter_map(Cursor::sid).min() else {
             return Ok(None);
         };
         self.builder.clear();
         self.tombstones.masks(sid, TimeRange::ALL, &mut self.masks);
+        let first = self.earliest(sid).and_then(|rank| self.cursors.get(rank)?.range());
+        if let Some(range) = first {
+            hide(sid, range.start_ns, &mut self.masks);
+        }
         while let Some(rank) = self.earliest(sid) {
             self.take(sid, rank, writer)?;
         }

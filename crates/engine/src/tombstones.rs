@@ -113,7 +113,7 @@ impl Tombstones {
     pub(crate) fn still_masking(self: &Arc<Self>, parts: &[Arc<Part>]) -> Arc<Self> {
         let is_needed = |tombstone: &&Arc<Tombstone>| {
             parts.iter().any(|part| {
-                part.entry.number < tombstone.before
+                part.clear_of() < tombstone.before
                     && part.entry.namespace == tombstone.namespace
                     && part.footer.range.overlaps(&tombstone.range)
             })

@@ -12,10 +12,14 @@ use crate::paged::{PagedReader, Pages};
 use foliot_codec::Summary;
 use foliot_codec::varint::{get_i64, get_u64};
 use foliot_disk::Disk;
+use foliot_index::SidSet;
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Up to so many series are looked up one by one; for more the index is read through.
+const LOOK_UP_SERIES_MAX: u64 = 1000;
 
 struct IndexPage {
     first_sid: u32,
@@ -31,6 +35,8 @@ pub(crate) struct Part {
     pub(crate) footer: Footer,
     directory: Vec<IndexPage>,
     is_doomed: AtomicBool,
+    /// No delete that masks files below this number hides anything here: somebody has looked.
+    clear_of: AtomicU64,
 }
 
 /// Where a block lies, and what it holds.
@@ -76,7 +82,8 @@ impl Part {
         let footer = Footer::decode(&bytes).ok_or_else(|| paged.corrupt(footer_at, "no footer"))?;
         let directory = Self::read_directory(&paged, &footer, footer_at)?;
         let is_doomed = AtomicBool::new(false);
-        Ok(Self { paged, entry, footer, directory, is_doomed })
+        let clear_of = AtomicU64::new(number);
+        Ok(Self { paged, entry, footer, directory, is_doomed, clear_of })
     }
 
     /// What a part says of itself at its front.
@@ -92,6 +99,38 @@ impl Part {
     /// Has the file removed once nobody reads it any more; the manifest names it no longer.
     pub(crate) fn doom(&self) {
         self.is_doomed.store(true, Ordering::Relaxed);
+    }
+
+    /// Deletes that mask files below this number hide nothing here.
+    pub(crate) fn clear_of(&self) -> u64 {
+        self.clear_of.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that deletes that mask files below `before` hide nothing here.
+    pub(crate) fn note_clear_of(&self, before: u64) {
+        self.clear_of.fetch_max(before, Ordering::Relaxed);
+    }
+
+    /// Whether a block of one of the series may hold samples in `range`.
+    pub(crate) fn holds(&self, sids: &SidSet, range: TimeRange) -> Result<bool, Error> {
+        let (mut buffer, mut places) = (Vec::new(), Vec::new());
+        if sids.len() <= LOOK_UP_SERIES_MAX {
+            for sid in sids.iter() {
+                self.find(sid, range, &mut buffer, &mut places)?;
+                if !places.is_empty() {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        let mut failed = None;
+        self.for_each_series(&mut |sid| {
+            if sids.contains(sid) {
+                failed = self.find(sid, range, &mut buffer, &mut places).err();
+            }
+            failed.is_none() && places.is_empty()
+        })?;
+        failed.map_or(Ok(!places.is_empty()), Err)
     }
 
     fn read_directory(
