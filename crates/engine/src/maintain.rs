@@ -252,7 +252,9 @@ impl Store {
             written_ns: job.inputs.iter().map(|part| part.entry.written_ns).max().unwrap_or(0),
             ..newest
         };
-        self.open_part(entry).map(|part| Some(Arc::new(part)))
+        let part = self.open_part(entry)?;
+        part.note_shed(self.retention.read().floor(self.disk.now_ns(), namespace, class));
+        Ok(Some(Arc::new(part)))
     }
 
     fn merge_into(

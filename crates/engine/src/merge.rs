@@ -57,7 +57,8 @@ impl Merger {
 
     /// Merges the next series; its id, or nothing at the end.
     ///
-    /// `hide` adds what else of the series is to be left out; it is told when its first block begins.
+    /// `hide` adds what else of the series is to be left out; it is told when its first block
+    /// begins.
     pub(crate) fn next(
         &mut self,
         writer: &mut PartWriter,

@@ -41,8 +41,10 @@ impl Store {
         let is_half_gone = |part: &&Arc<Part>| {
             let TimeRange { start_ns, end_ns } = part.footer.range;
             let floor_ns = retention.floor(now_ns, part.entry.namespace, part.entry.class);
-            let (gone, all) = (floor_ns.saturating_sub(start_ns), end_ns.saturating_sub(start_ns));
-            start_ns < floor_ns && floor_ns <= end_ns && gone >= all / 2
+            // Series whose class changed since may keep more than the part's class does.
+            let gone = floor_ns.saturating_sub(start_ns.max(part.shed_ns()));
+            let all = end_ns.saturating_sub(start_ns);
+            start_ns < floor_ns && floor_ns <= end_ns && gone > all / 2
         };
         Ok(view.parts.iter().filter(can_be_read).find(is_half_gone).cloned())
     }

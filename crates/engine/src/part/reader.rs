@@ -16,7 +16,7 @@ use foliot_index::SidSet;
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// Up to so many series are looked up one by one; for more the index is read through.
 const LOOK_UP_SERIES_MAX: u64 = 1000;
@@ -37,6 +37,8 @@ pub(crate) struct Part {
     is_doomed: AtomicBool,
     /// No delete that masks files below this number hides anything here: somebody has looked.
     clear_of: AtomicU64,
+    /// Up to here what has expired was left out when it was written.
+    shed_ns: AtomicI64,
 }
 
 /// Where a block lies, and what it holds.
@@ -83,7 +85,8 @@ impl Part {
         let directory = Self::read_directory(&paged, &footer, footer_at)?;
         let is_doomed = AtomicBool::new(false);
         let clear_of = AtomicU64::new(number);
-        Ok(Self { paged, entry, footer, directory, is_doomed, clear_of })
+        let shed_ns = AtomicI64::new(i64::MIN);
+        Ok(Self { paged, entry, footer, directory, is_doomed, clear_of, shed_ns })
     }
 
     /// What a part says of itself at its front.
@@ -109,6 +112,16 @@ impl Part {
     /// Remembers that deletes that mask files below `before` hide nothing here.
     pub(crate) fn note_clear_of(&self, before: u64) {
         self.clear_of.fetch_max(before, Ordering::Relaxed);
+    }
+
+    /// Up to where what has expired is known to have been left out.
+    pub(crate) fn shed_ns(&self) -> i64 {
+        self.shed_ns.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that what had expired up to here was left out.
+    pub(crate) fn note_shed(&self, floor_ns: i64) {
+        self.shed_ns.fetch_max(floor_ns, Ordering::Relaxed);
     }
 
     /// Whether a block of one of the series may hold samples in `range`.

@@ -1,0 +1,130 @@
+//! Disk space returns after deletes and after retention, measured on real files.
+
+#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
+
+mod support;
+
+use foliot_disk::{Disk, RealDisk};
+use foliot_engine::{Ack, Config, Engine};
+use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use support::{Line, Owned, selector, write};
+
+const MINUTE: i64 = 60_000_000_000;
+const DAY: i64 = 1440 * MINUTE;
+const HOSTS: i64 = 20;
+const DAYS: i64 = 28;
+
+fn open(dir: &Path) -> Engine {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
+    let config = Config { background: false, delete_deadline: Duration::ZERO, ..Config::default() };
+    Engine::open(disk, dir, config).unwrap()
+}
+
+fn directory(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
+
+/// Bytes of the files of a directory that hold samples.
+fn bytes(dir: &Path) -> u64 {
+    let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap());
+    let parts = files.filter(|file| file.file_name().to_str().unwrap().ends_with(".part"));
+    parts.map(|part| part.metadata().unwrap().len()).sum()
+}
+
+/// Four weeks of a random walk, a sample every ten minutes, of twenty hosts.
+fn fill(engine: &Engine) -> i64 {
+    let now_ns = RealDisk::new().now_ns();
+    let start_ns = now_ns - DAYS * DAY;
+    let mut state = 1u64;
+    for day in 0..DAYS {
+        let mut lines = Vec::new();
+        for host in 0..HOSTS {
+            for step in 0..144 {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                let value = Owned::Integer((state >> 44) as i64);
+                lines.push(Line {
+                    key: format!("m host=h{host}"),
+                    time_ns: start_ns + day * DAY + step * 10 * MINUTE,
+                    fields: vec![("value".to_owned(), value)],
+                });
+            }
+        }
+        write(engine, DEFAULT_NAMESPACE, &lines).0.unwrap();
+        if day % 2 == 1 {
+            engine.flush().unwrap();
+        }
+    }
+    now_ns
+}
+
+fn host(host: i64) -> Selector {
+    let mut selector = selector(DEFAULT_NAMESPACE, "m");
+    selector.matchers.push(Matcher {
+        name: "host".to_owned(),
+        test: Test::equal(format!("h{host}")),
+        negated: false,
+        accepts_absent: false,
+    });
+    selector
+}
+
+fn settle(engine: &Engine) {
+    while engine.maintain().unwrap() {}
+}
+
+/// What is left of `before` bytes, in percent of it.
+fn percent(dir: &Path, before: u64) -> f64 {
+    bytes(dir) as f64 * 100.0 / before as f64
+}
+
+#[test]
+fn space_returns_after_a_delete() {
+    let dir = directory("space-delete");
+    let engine = open(&dir);
+    fill(&engine);
+    settle(&engine);
+    let before = bytes(&dir);
+    for number in 0..HOSTS / 2 {
+        let (_, commit) = engine.delete(&host(number), TimeRange::ALL).unwrap();
+        engine.wait(commit, Ack::Memory).unwrap();
+    }
+    settle(&engine);
+    let left = percent(&dir, before);
+    // Half of it is deleted: at least 95 % of that half must be free.
+    assert!((40.0..=52.5).contains(&left), "{left} % are left");
+    assert_eq!(engine.stats().tombstones, 0);
+    engine.drop_series(&selector(DEFAULT_NAMESPACE, "m")).unwrap();
+    settle(&engine);
+    assert_eq!((bytes(&dir), engine.stats().series), (0, 0));
+    drop(engine);
+    let engine = open(&dir);
+    let all = selector(DEFAULT_NAMESPACE, "m");
+    assert_eq!(engine.snapshot().select(&all, TimeRange::ALL).unwrap(), []);
+}
+
+#[test]
+fn space_returns_after_retention() {
+    let dir = directory("space-retention");
+    let engine = open(&dir);
+    let now_ns = fill(&engine);
+    settle(&engine);
+    let before = bytes(&dir);
+    let keep = Duration::from_secs(86_400 * 7);
+    engine.set_retention(DEFAULT_NAMESPACE, Some(keep)).unwrap();
+    settle(&engine);
+    let left = percent(&dir, before);
+    // A quarter is kept. What has expired of the window in which the boundary lies goes when it is
+    // more than half of it, so up to half a window of four may be left.
+    assert!((20.0..=25.0 + 12.5 + 1.0).contains(&left), "{left} % are left");
+    engine.set_retention(DEFAULT_NAMESPACE, Some(Duration::from_secs(60))).unwrap();
+    settle(&engine);
+    let newest = TimeRange::new(now_ns - DAY, i64::MAX);
+    let sids = engine.snapshot().select(&selector(DEFAULT_NAMESPACE, "m"), newest).unwrap();
+    assert!(sids.iter().all(|&sid| support::read(&engine.snapshot(), sid, newest).is_empty()));
+    assert_eq!(bytes(&dir), 0);
+}
