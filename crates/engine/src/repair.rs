@@ -256,7 +256,7 @@ impl Repairer<'_> {
         part.entry.number = entry.number;
         let mut merger = Merger::new(&[Arc::new(part)], tombstones)?;
         let unmasked = self.write(saved, manifest, |writer| {
-            while merger.next(writer)?.is_some() {}
+            while merger.next(writer, &mut |_, _, _| {})?.is_some() {}
             Ok(())
         })?;
         let path = filenames::part(self.dir, saved.number);
