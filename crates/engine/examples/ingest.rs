@@ -1,18 +1,23 @@
-//! Measures the store alone: batches of ten-field rows, already decoded, written in time order.
+//! Measures the store alone: batches of ten-field rows, already decoded.
 //!
-//! `cargo run --release -p foliot-engine --example ingest -- DIR SOURCES STEPS`
+//! `cargo run --release -p foliot-engine --example ingest -- DIR SOURCES STEPS [MODE]`
+//!
+//! Modes: `order`, all sources step by step, ten seconds apart; `late`, half of the rows come later
+//! by a Poisson distributed number of steps, ten on average; `import`, source after source, two
+//! hours apart. All processor time until nothing is left to merge counts.
 
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a measuring program")]
 
 use foliot_disk::RealDisk;
-use foliot_engine::{Ack, Config, Engine};
+use foliot_engine::{Ack, Config, Engine, Error};
 use foliot_model::{Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Span};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const FIELDS: usize = 10;
 const ROWS: usize = 1000;
+const DELAY_MAX: usize = 64;
 
 static SYNTAX: KeySyntax = KeySyntax { id: 251, name: "bench", parse: parse_key, parse_field };
 
@@ -57,6 +62,8 @@ struct World {
     fields: Vec<Span>,
     values: Vec<i64>,
     random: u64,
+    /// Rows that come later, by the step at which they do, modulo the longest delay.
+    late: Vec<Vec<Row>>,
 }
 
 impl World {
@@ -79,62 +86,148 @@ impl World {
             fields.push(Span::new(start, text.len()));
         }
         let values = vec![50; sources * FIELDS];
-        Self { text, keys, fields, values, random: 88172645463325252 }
+        Self {
+            text,
+            keys,
+            fields,
+            values,
+            random: 88172645463325252,
+            late: vec![Vec::new(); DELAY_MAX],
+        }
+    }
+
+    fn step(&mut self) {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
     }
 
     /// The next value of a walk between 0 and 100.
     fn walk(&mut self, place: usize) -> i64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
+        self.step();
         let value = &mut self.values[place];
         *value = (*value + (self.random % 3) as i64 - 1).clamp(0, 100);
         *value
+    }
+
+    /// A number from the Poisson distribution of mean 10 (D. E. Knuth, "Seminumerical Algorithms",
+    /// 3.4.1).
+    fn poisson(&mut self) -> usize {
+        let (limit, mut product, mut count) = ((-10f64).exp(), 1.0, 0);
+        loop {
+            self.step();
+            product *= (self.random >> 11) as f64 / (1u64 << 53) as f64;
+            if product < limit {
+                return count;
+            }
+            count += 1;
+        }
+    }
+}
+
+/// Source, step, and a value for each field.
+type Row = (usize, usize, [i64; FIELDS]);
+
+/// Rows in the order in which they are sent.
+fn schedule(mode: &str, world: &mut World, turn: usize, sizes: [usize; 2]) -> Vec<Row> {
+    let [sources, steps] = sizes;
+    let row = |world: &mut World, source, step| {
+        (source, step, std::array::from_fn(|field| world.walk(source * FIELDS + field)))
+    };
+    match mode {
+        "order" => (0..sources).map(|source| row(world, source, turn)).collect(),
+        "import" => (0..steps).map(|step| row(world, turn, step)).collect(),
+        _ => {
+            let mut now = std::mem::take(&mut world.late[turn % DELAY_MAX]);
+            for source in 0..sources {
+                let row = row(world, source, turn);
+                let delay = world.poisson().clamp(1, DELAY_MAX - 1);
+                match world.random % 2 {
+                    0 => world.late[(turn + delay) % DELAY_MAX].push(row),
+                    _ => now.push(row),
+                }
+            }
+            now.sort_unstable();
+            now
+        }
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, dir, sources, steps] = &args[..] else { return Err("DIR SOURCES STEPS".into()) };
-    let (sources, steps): (usize, i64) = (sources.parse()?, steps.parse()?);
+    let [_, dir, sources, steps, mode @ ..] = &args[..] else {
+        return Err("DIR SOURCES STEPS [order|late|import]".into());
+    };
+    let mode = mode.first().map_or("order", String::as_str);
+    let (sources, steps): (usize, usize) = (sources.parse()?, steps.parse()?);
     let engine = Engine::open(Arc::new(RealDisk::default()), Path::new(dir), Config::default())?;
     let mut world = World::new(sources);
     let text = world.text.clone();
     let mut buffers = BatchBuffers::default();
     let (mut write_ns, mut written) = (0u128, 0u64);
+    let interval_s = if mode == "import" { 7200 } else { 10 };
+    let outer = if mode == "import" { sources } else { steps };
+    let mut making_s = 0.0;
     let started = cpu_seconds();
-    for step in 0..steps {
-        let time_ns = (1_700_000_000 + step * 10) * 1_000_000_000;
-        for first in (0..sources).step_by(ROWS) {
+    for turn in 0..outer {
+        let before = Instant::now();
+        let rows = schedule(mode, &mut world, turn, [sources, steps]);
+        making_s += before.elapsed().as_secs_f64();
+        for chunk in rows.chunks(ROWS) {
+            let before = Instant::now();
             let mut batch = Batch::new(&text, 0, &SYNTAX, engine.key_secret(), buffers);
             let shape = batch.push_shape(&world.fields);
-            for source in first..(first + ROWS).min(sources) {
-                for field in 0..FIELDS {
-                    batch.push_cell(Cell::integer(world.walk(source * FIELDS + field)));
+            for (source, step, values) in chunk {
+                for value in values {
+                    batch.push_cell(Cell::integer(*value));
                 }
-                batch.push_row([Span::default(), world.keys[source]], time_ns, shape, 1);
+                let time_ns = (1_600_000_000 + *step as i64 * interval_s) * 1_000_000_000;
+                batch.push_row([Span::default(), world.keys[*source]], time_ns, shape, 1);
             }
+            making_s += before.elapsed().as_secs_f64();
             let before = Instant::now();
-            let commit = engine.write(&batch, &mut Vec::new())?;
+            let commit = loop {
+                match engine.write(&batch, &mut Vec::new()) {
+                    Err(Error::Overloaded) => std::thread::sleep(Duration::from_millis(5)),
+                    other => break other?,
+                }
+            };
             write_ns += before.elapsed().as_nanos();
             written += batch.samples() as u64;
-            if first + ROWS >= sources {
-                engine.wait(commit, Ack::Os)?;
-            }
+            engine.wait(commit, Ack::Os)?;
             buffers = batch.into_buffers();
         }
-        if step == 0 {
+        if turn == 0 {
             let each = write_ns as f64 / (written as f64);
-            println!("registering: {each:.0} ns a series, peak RSS {} MiB", rss_mib());
-            (write_ns, written) = (0, 0);
+            println!("first turn: {each:.0} ns a sample, peak RSS {} MiB", rss_mib());
         }
     }
     println!("write: {:.1} ns a sample", write_ns as f64 / written.max(1) as f64);
-    let before = Instant::now();
     engine.flush()?;
-    println!("last flush: {} ms", before.elapsed().as_millis());
-    println!("process CPU {:.2} s, peak RSS {} MiB", cpu_seconds() - started, rss_mib());
+    while engine.maintain()? {}
+    let cpu_s = cpu_seconds() - started - making_s;
+    let stats = engine.stats();
+    println!(
+        "settled: {written} samples, {cpu_s:.2} s of CPU, {:.1} ns a sample, peak RSS {} MiB",
+        cpu_s * 1e9 / written.max(1) as f64,
+        rss_mib()
+    );
+    report("settled", &stats);
+    let before = cpu_seconds();
+    engine.merge_all()?;
+    println!("merging all of it: {:.2} s of CPU", cpu_seconds() - before);
+    report("merged", &engine.stats());
     println!("{:#?}", engine.stats());
     engine.close()?;
     Ok(())
+}
+
+fn report(when: &str, stats: &foliot_engine::Stats) {
+    println!(
+        "{when}: {} parts, {:.4} bytes a sample, write amplification {:.2}, {} merges",
+        stats.parts,
+        stats.part_bytes as f64 / stats.part_samples.max(1) as f64,
+        stats.write_amplification(),
+        stats.merges
+    );
 }

@@ -142,10 +142,10 @@ impl Copy<'_> {
     /// Gives the same file of an earlier backup a second name; false where there is none such, or
     /// the file system cannot.
     fn share(&self, named: Named, file: &dyn ReadFile) -> bool {
-        let (Some(_), Some(earlier)) = (named.number(), self.earlier) else { return false };
+        let (Some(number), Some(earlier)) = (named.number(), self.earlier) else { return false };
         let same = filenames::path(earlier, named);
         let Ok(twin) = self.disk.open(&same) else { return false };
-        paged::are_same_pages(file, &*twin).unwrap_or(false)
+        paged::are_same_pages(file, &*twin, &same, number).unwrap_or(false)
             && self.disk.link(&same, &filenames::path(self.to, named)).is_ok()
     }
 

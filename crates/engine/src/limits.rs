@@ -78,3 +78,11 @@ pub(crate) const MERGE_DEBT_PARTS_MAX: u64 = 8192;
 /// Final parts of up to as many bytes together are merged once more: rewriting them takes a second,
 /// and in small stores they are most of the parts.
 pub(crate) const MERGE_SMALL_BYTES_MAX: u64 = 64 << 20;
+
+/// Lengths of the buckets that blocks of final parts end with, shortest first: five minutes, an
+/// hour.
+pub(crate) const BUCKETS_NS: [i64; 2] = [300 * 1_000_000_000, 3600 * 1_000_000_000];
+
+/// Samples that a bucket must hold for blocks to end with it: with fewer the blocks' headers would
+/// cost more than a tenth of their bytes.
+pub(crate) const BUCKET_SAMPLES_MIN: usize = 200;

@@ -28,6 +28,7 @@ use crate::merge::Merger;
 use crate::part::format::Header;
 use crate::part::{Part, PartWriter};
 use crate::shed::Expired;
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::tombstones::{Mask, Tombstones};
 use crate::view::View;
@@ -229,8 +230,14 @@ impl Store {
         };
         let (store_id, level) = (self.store_id, job.level);
         let header = Header { store_id, number, rank, namespace, class, epoch, level };
+        let is_final = header.is_final();
         let path = filenames::part(&self.dir, number);
         let written = PartWriter::create(&*self.disk, &path, &header).and_then(|mut writer| {
+            if is_final {
+                let names = self.namespaces().into_iter().find(|(id, ..)| *id == namespace);
+                let (_, database, policy) = names.unwrap_or_default();
+                writer.place(&database, &policy)?;
+            }
             self.merge_into(job, tombstones, &mut writer)?;
             writer.finish()
         });
@@ -265,16 +272,22 @@ impl Store {
     ) -> Result<(), Error> {
         // What goes from the disk must not come back when a power cut takes the delete.
         self.wal.wait(Commit { lsn: tombstones.lsn() }, Ack::Durable)?;
-        let namespace_class =
+        let (namespace, class) =
             job.inputs.first().map_or((0, 0), |part| (part.entry.namespace, part.entry.class));
-        let mut expired = Expired::new(self, namespace_class.0, namespace_class.1);
-        let mut merger = Merger::new(&job.inputs, tombstones)?;
+        let mut expired = Expired::new(self, namespace, class);
+        let is_final = job.level >= LEVEL_FINAL;
+        let names = Snapshot::new(self);
+        let mut merger = Merger::new(&job.inputs, tombstones, is_final)?;
         let mut pace = Pace::new(self);
         let mut series = 0u32;
         let mut hide = |sid, start_ns, masks: &mut Vec<Mask>| {
             expired.mask(self, sid, start_ns, masks);
         };
-        while merger.next(writer, &mut hide)?.is_some() {
+        while let Some(sid) = merger.sid() {
+            if is_final {
+                writer.name(names.identity(sid)?.as_ref())?;
+            }
+            merger.merge(sid, writer, &mut hide)?;
             series += 1;
             if series.is_multiple_of(SERIES_PER_LOOK) {
                 pace.keep(self)?;

@@ -1,9 +1,10 @@
 //! Merge: parts of one namespace, retention class, epoch and window into one.
 //!
 //! Series by series, block by block, with one cursor on each part. A block that nothing overlaps
-//! and that is full enough is copied as it is. All others are decoded; samples earlier than
-//! whatever is still unread are final, in order and each once, and are encoded into full blocks. Of
-//! samples at one time that of the part of the highest rank stays, and deleted ones go.
+//! and that is full enough is copied as it is, in final parts if it comes from one. All others are
+//! decoded; samples earlier than whatever is still unread are final, in order and each once, and
+//! are encoded into full blocks. Of samples at one time that of the part of the highest rank stays,
+//! and deleted ones go.
 //!
 //! Memory: for each part a cursor (an index page, an entry, four pages of the file) and at most a
 //! decoded block, about 200 KiB; nothing grows with series or samples but the directory.
@@ -11,7 +12,10 @@
 use crate::block::{Block, Builder};
 use crate::columns::Columns;
 use crate::error::Error;
-use crate::limits::{BLOCK_SAMPLES_MAX, MERGE_COPY_SAMPLES_MIN, MERGE_REST_SAMPLES_MIN};
+use crate::limits::{
+    BLOCK_SAMPLES_MAX, BUCKET_SAMPLES_MIN, BUCKETS_NS, MERGE_COPY_SAMPLES_MIN,
+    MERGE_REST_SAMPLES_MIN,
+};
 use crate::part::{BlockPlace, BlockRef, Cursor, Part, PartWriter};
 use crate::tombstones::{Mask, Tombstones};
 use foliot_codec::{Cells, decode_cells, decode_times};
@@ -20,6 +24,7 @@ use std::sync::Arc;
 
 /// Merges parts into a writer.
 pub(crate) struct Merger {
+    is_final: bool,
     /// By rank, lowest first.
     cursors: Vec<Cursor>,
     tombstones: Arc<Tombstones>,
@@ -40,8 +45,15 @@ pub(crate) struct Merger {
 
 impl Merger {
     /// A merge of `parts`, which ascend by rank, without what `tombstones` hide.
-    pub(crate) fn new(parts: &[Arc<Part>], tombstones: Arc<Tombstones>) -> Result<Self, Error> {
+    ///
+    /// Blocks of a final part end at the edges of buckets, see [`Merger::block_end`].
+    pub(crate) fn new(
+        parts: &[Arc<Part>],
+        tombstones: Arc<Tombstones>,
+        is_final: bool,
+    ) -> Result<Self, Error> {
         Ok(Self {
+            is_final,
             cursors: parts.iter().cloned().map(Cursor::new).collect::<Result<_, _>>()?,
             tombstones,
             masks: Vec::new(),
@@ -55,18 +67,21 @@ impl Merger {
         })
     }
 
-    /// Merges the next series; its id, or nothing at the end.
+    /// The series to be merged next; nothing at the end.
+    pub(crate) fn sid(&self) -> Option<u32> {
+        self.cursors.iter().filter_map(Cursor::sid).min()
+    }
+
+    /// Merges the series that [`Merger::sid`] named.
     ///
     /// `hide` adds what else of the series is to be left out; it is told when its first block
     /// begins.
-    pub(crate) fn next(
+    pub(crate) fn merge(
         &mut self,
+        sid: u32,
         writer: &mut PartWriter,
         hide: &mut dyn FnMut(u32, i64, &mut Vec<Mask>),
-    ) -> Result<Option<u32>, Error> {
-        let Some(sid) = self.cursors.iter().filter_map(Cursor::sid).min() else {
-            return Ok(None);
-        };
+    ) -> Result<(), Error> {
         self.builder.clear();
         self.tombstones.masks(sid, TimeRange::ALL, &mut self.masks);
         let first = self.earliest(sid).and_then(|rank| self.cursors.get(rank)?.range());
@@ -77,8 +92,7 @@ impl Merger {
             self.take(sid, rank, writer)?;
         }
         self.settle(i64::MAX);
-        self.encode(sid, 1, writer)?;
-        Ok(Some(sid))
+        self.encode(sid, 1, writer)
     }
 
     /// The cursor whose next block of `sid` begins first.
@@ -94,6 +108,7 @@ impl Merger {
     fn take(&mut self, sid: u32, rank: usize, writer: &mut PartWriter) -> Result<(), Error> {
         let Some(cursor) = self.cursors.get_mut(rank) else { return Ok(()) };
         let number = cursor.number();
+        let is_laid_out = !self.is_final || cursor.is_final();
         let Some(place) = cursor.take(&mut self.bytes)? else { return Ok(()) };
         let is_hiding = |(before, range): &&Mask| number < *before && range.overlaps(&place.range);
         let is_masked = self.masks.iter().any(|mask| is_hiding(&mask));
@@ -104,8 +119,12 @@ impl Merger {
             self.open.is_empty() && next.is_none_or(|next| next.start_ns > place.range.end_ns);
         let rest = self.builder.columns.len();
         let is_rest_worth_a_block = rest == 0 || rest >= MERGE_REST_SAMPLES_MIN;
-        let is_full = place.count as usize >= MERGE_COPY_SAMPLES_MIN;
-        if is_alone && is_full && is_rest_worth_a_block && !is_masked {
+        let is_full = match self.is_final {
+            // Blocks of final parts may be short because a bucket ended there.
+            true => place.count as usize >= BUCKET_SAMPLES_MIN,
+            false => place.count as usize >= MERGE_COPY_SAMPLES_MIN,
+        };
+        if is_alone && is_full && is_laid_out && is_rest_worth_a_block && !is_masked {
             self.encode(sid, 1, writer)?;
             return writer.push(sid, lend(&place, &self.bytes));
         }
@@ -189,13 +208,35 @@ impl Merger {
         let ready = self.builder.columns.len();
         let mut start = 0;
         while ready - start >= min.max(1) {
-            let end = (start + BLOCK_SAMPLES_MAX).min(ready);
+            let end = self.block_end(start);
             let block: Block = self.builder.encode(start..end);
             writer.push(sid, block.lend())?;
             start = end;
         }
         self.builder.columns.cut_front(start);
         Ok(())
+    }
+
+    /// Where the block that begins with sample `start` ends.
+    ///
+    /// In a final part no block crosses the end of a five minutes or of an hour that holds many
+    /// samples: so blocks' summaries are the rollups of a series at the finest of these
+    /// resolutions where they are worth their bytes, and windows of such lengths are answered from
+    /// them alone.
+    fn block_end(&self, start: usize) -> usize {
+        let times = self.builder.columns.times_ns.get(start..).unwrap_or_default();
+        let longest = times.len().min(BLOCK_SAMPLES_MAX);
+        let (Some(&first), true) = (times.first(), self.is_final) else { return start + longest };
+        // The time after so many samples, or how long all of them last, shows how dense they are.
+        let probe = times.get(BUCKET_SAMPLES_MIN).copied();
+        let is_dense = |bucket_ns: i64| {
+            probe.is_some_and(|time_ns| time_ns.saturating_sub(first) <= bucket_ns)
+        };
+        let Some(bucket_ns) = BUCKETS_NS.into_iter().find(|bucket_ns| is_dense(*bucket_ns)) else {
+            return start + longest;
+        };
+        let next = first.div_euclid(bucket_ns).saturating_add(1).saturating_mul(bucket_ns);
+        start + longest.min(times.partition_point(|&time_ns| time_ns < next)).max(1)
     }
 }
 

@@ -11,6 +11,16 @@
 //! +----------------+-----------+----------------+-----------+-- ... --+------------+-----------+
 //! crc32 over: file number u64 LE | page number u64 LE | bytes of the page
 //! ```
+//!
+//! Files that are read seldom are *packed*: each page but the first is a Zstandard frame where that
+//! is shorter, its checksum is over the bytes as they are stored, and a table says how long each
+//! page is. The preamble, in the first page, has the flag.
+//!
+//! ```text
+//! page | crc32 u32 | page | crc32 u32 | ...
+//! | length of each page without its checksum u32... | pages u32 | 0 u32 | logical bytes u64
+//! | crc32 u32 over: file number u64 | 2^64 - 1 u64 | the table from the lengths on | magic u32 "Fpck"
+//! ```
 
 use crate::cache::Cache;
 use crate::error::Error;
@@ -20,6 +30,10 @@ use foliot_codec::{checksum, checksum_append};
 use foliot_disk::{AppendFile, Disk, ReadFile};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+mod layout;
+
+use layout::Layout;
 
 const CRC_LEN: usize = 4;
 const STORED_PAGE_BYTES: u64 = (FILE_PAGE_BYTES + CRC_LEN) as u64;
@@ -35,33 +49,47 @@ pub(crate) fn for_each_page(
     number: u64,
     each: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    let layout = Layout::read(file, path, number)?;
     let mut stored = Vec::new();
-    for page in 0..file.len().div_ceil(STORED_PAGE_BYTES) {
-        let offset = page * STORED_PAGE_BYTES;
-        stored.resize((file.len() - offset).min(STORED_PAGE_BYTES) as usize, 0);
+    for page in 0..layout.pages() {
+        let (offset, len) = layout.stored(page);
+        stored.resize(len, 0);
         file.read_at(&mut stored, offset).map_err(Error::io("read", path))?;
         if checked(&stored, number, page).is_none() {
             return Err(Error::corrupt(path, offset, misfit(page)));
         }
         each(&stored)?;
     }
-    Ok(())
+    let (offset, len) = layout.table();
+    stored.resize(len, 0);
+    file.read_at(&mut stored, offset).map_err(Error::io("read", path))?;
+    each(&stored)
 }
 
-/// Whether two files have the same pages, judged by length and the checksum of every page.
+/// Whether two files numbered `number` have the same pages, judged by length and the checksum of
+/// every page.
 ///
 /// # Errors
 /// When a file cannot be read.
-pub(crate) fn are_same_pages(one: &dyn ReadFile, other: &dyn ReadFile) -> std::io::Result<bool> {
+pub(crate) fn are_same_pages(
+    one: &dyn ReadFile,
+    other: &dyn ReadFile,
+    path: &Path,
+    number: u64,
+) -> Result<bool, Error> {
     if one.len() != other.len() {
         return Ok(false);
     }
-    for page in 0..one.len().div_ceil(STORED_PAGE_BYTES) {
-        let end = ((page + 1) * STORED_PAGE_BYTES).min(one.len());
-        let at = end.saturating_sub(CRC_LEN as u64);
-        let (mut a, mut b) = ([0; CRC_LEN], [0; CRC_LEN]);
-        one.read_at(&mut a, at)?;
-        other.read_at(&mut b, at)?;
+    let layout = Layout::read(one, path, number)?;
+    let (table_at, table_len) = layout.table();
+    let checksums = (0..layout.pages()).map(|page| {
+        let (offset, len) = layout.stored(page);
+        (offset + len.saturating_sub(CRC_LEN) as u64, len.min(CRC_LEN))
+    });
+    for (offset, len) in checksums.chain([(table_at, table_len)]) {
+        let (mut a, mut b) = (vec![0; len], vec![0; len]);
+        one.read_at(&mut a, offset).map_err(Error::io("read", path))?;
+        other.read_at(&mut b, offset).map_err(Error::io("read", path))?;
         if a != b {
             return Ok(false);
         }
@@ -95,13 +123,21 @@ pub(crate) struct PagedWriter {
     page: u64,
     buffer: Vec<u8>,
     out: Vec<u8>,
+    /// Lengths of the stored pages, if the file is packed.
+    lens: Option<Vec<u32>>,
 }
 
 impl PagedWriter {
     pub(crate) fn create(disk: &dyn Disk, path: &Path, number: u64) -> Result<Self, Error> {
         let file = disk.create(path).map_err(Error::io("create", path))?;
         let buffer = Vec::with_capacity(FILE_PAGE_BYTES);
-        Ok(Self { file, path: path.to_owned(), number, page: 0, buffer, out: Vec::new() })
+        let path = path.to_owned();
+        Ok(Self { file, path, number, page: 0, buffer, out: Vec::new(), lens: None })
+    }
+
+    /// The same writer, packing pages. The first page must say so in its preamble.
+    pub(crate) fn packed(self) -> Self {
+        Self { lens: Some(Vec::new()), ..self }
     }
 
     /// The logical position of the next byte.
@@ -124,8 +160,18 @@ impl PagedWriter {
     }
 
     fn end_page(&mut self) -> Result<(), Error> {
-        let crc = page_checksum(self.number, self.page, &self.buffer);
-        self.out.extend_from_slice(&self.buffer);
+        let at = self.out.len();
+        let is_first = self.page == 0;
+        let is_packed =
+            self.lens.is_some() && !is_first && foliot_codec::pack(&self.buffer, &mut self.out);
+        if !is_packed {
+            self.out.extend_from_slice(&self.buffer);
+        }
+        let stored = self.out.get(at..).unwrap_or_default();
+        let crc = page_checksum(self.number, self.page, stored);
+        if let Some(lens) = &mut self.lens {
+            lens.push(stored.len() as u32);
+        }
         self.out.extend_from_slice(&crc.to_le_bytes());
         self.buffer.clear();
         self.page += 1;
@@ -144,8 +190,12 @@ impl PagedWriter {
 
     /// Ends the file and syncs it. Returns its length. Its name is durable after `sync_dir`.
     pub(crate) fn finish(mut self) -> Result<u64, Error> {
+        let len = self.position();
         if !self.buffer.is_empty() {
             self.end_page()?;
+        }
+        if let Some(lens) = &self.lens {
+            self.out.extend_from_slice(&layout::table(lens, len, self.number));
         }
         self.flush()?;
         self.file.sync().map_err(Error::io("sync", &self.path))?;
@@ -166,7 +216,7 @@ pub(crate) struct PagedReader {
     file: File,
     path: PathBuf,
     number: u64,
-    len: u64,
+    layout: Layout,
     cache: Arc<Cache>,
 }
 
@@ -179,8 +229,8 @@ impl PagedReader {
         cache: Arc<Cache>,
     ) -> Result<Self, Error> {
         let file = disk.open(path).map_err(Error::io("open", path))?;
-        let len = logical_len(file.len(), path)?;
-        Ok(Self { file: File::Open(file), path: path.to_owned(), number, len, cache })
+        let layout = Layout::read(&*file, path, number)?;
+        Ok(Self { file: File::Open(file), path: path.to_owned(), number, layout, cache })
     }
 
     /// Opens a file that is closed and opened again as it is used.
@@ -191,8 +241,8 @@ impl PagedReader {
         cache: Arc<Cache>,
     ) -> Result<Self, Error> {
         let file = handles.get(number, path).map_err(Error::io("open", path))?;
-        let len = logical_len(file.len(), path)?;
-        Ok(Self { file: File::Kept(handles), path: path.to_owned(), number, len, cache })
+        let layout = Layout::read(&*file, path, number)?;
+        Ok(Self { file: File::Kept(handles), path: path.to_owned(), number, layout, cache })
     }
 
     /// Removes the file, if it is one that nobody keeps open.
@@ -204,13 +254,22 @@ impl PagedReader {
 
     /// Number of logical bytes.
     pub(crate) fn len(&self) -> u64 {
-        self.len
+        self.layout.len()
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn stored_len(&self) -> u64 {
+        self.layout.stored_len()
     }
 
     /// An error about the bytes at logical `position`.
     pub(crate) fn corrupt(&self, position: u64, reason: impl Into<String>) -> Error {
-        let page = position / FILE_PAGE_BYTES as u64;
-        Error::corrupt(&self.path, position + page * CRC_LEN as u64, reason)
+        let (offset, _) = self.layout.stored(position / FILE_PAGE_BYTES as u64);
+        let within = match self.layout.is_packed() {
+            true => 0,
+            false => position % FILE_PAGE_BYTES as u64,
+        };
+        Error::corrupt(&self.path, offset + within, reason)
     }
 
     /// Appends `len` logical bytes from `position` to `out`.
@@ -236,7 +295,7 @@ impl PagedReader {
         mut get: impl FnMut(u64) -> Result<Arc<[u8]>, Error>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if position.checked_add(len as u64).is_none_or(|end| end > self.len) {
+        if position.checked_add(len as u64).is_none_or(|end| end > self.len()) {
             return Err(self.corrupt(position, format!("{len} bytes would reach past the end")));
         }
         let (mut position, mut len) = (position, len);
@@ -267,10 +326,8 @@ impl PagedReader {
 
     /// The bytes of a page, past the cache.
     fn load(&self, page: u64) -> Result<Arc<[u8]>, Error> {
-        let start = page * FILE_PAGE_BYTES as u64;
-        let len = (self.len - start).min(FILE_PAGE_BYTES as u64) as usize;
-        let mut stored = vec![0; len + CRC_LEN];
-        let offset = page * STORED_PAGE_BYTES;
+        let (offset, stored_len) = self.layout.stored(page);
+        let mut stored = vec![0; stored_len];
         match &self.file {
             File::Open(file) => file.read_at(&mut stored, offset),
             File::Kept(handles) => handles
@@ -281,7 +338,12 @@ impl PagedReader {
         if checked(&stored, self.number, page).is_none() {
             return Err(Error::corrupt(&self.path, offset, misfit(page)));
         }
-        stored.truncate(len);
+        stored.truncate(stored_len - CRC_LEN);
+        let len = (self.len() - page * FILE_PAGE_BYTES as u64).min(FILE_PAGE_BYTES as u64) as usize;
+        if stored.len() < len {
+            stored = foliot_codec::unpack(&stored, len)
+                .map_err(|error| Error::corrupt(&self.path, offset, error.to_string()))?;
+        }
         Ok(stored.into())
     }
 }
@@ -309,14 +371,4 @@ impl Pages {
         }
         Ok(self.newest.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default())
     }
-}
-
-/// Logical bytes of a file of `stored_len` bytes.
-fn logical_len(stored_len: u64, path: &Path) -> Result<u64, Error> {
-    let whole = stored_len / STORED_PAGE_BYTES;
-    let rest = stored_len % STORED_PAGE_BYTES;
-    if rest > 0 && rest <= CRC_LEN as u64 {
-        return Err(Error::corrupt(path, stored_len, "ends within a checksum"));
-    }
-    Ok(whole * FILE_PAGE_BYTES as u64 + rest.saturating_sub(CRC_LEN as u64))
 }

@@ -6,7 +6,8 @@
 //!
 //! The version is raised when older builds would misread a file; every later build still reads
 //! every earlier version. A feature flag marks a file that uses something added without raising the
-//! version; a build that does not know the flag refuses the file too. There are none yet.
+//! version; a build that does not know the flag refuses the file too. The only one so far is
+//! [`PACKED`], of parts.
 
 use crate::error::Error;
 use crate::part::format::take;
@@ -22,8 +23,10 @@ pub(crate) struct Preamble {
     pub(crate) what: &'static str,
 }
 
-/// Feature flags that this build knows, in any kind of file.
-const KNOWN_FEATURES: u16 = 0;
+/// The feature flag of parts whose pages are packed, see `paged.rs`.
+pub(crate) const PACKED: u16 = 1;
+/// The kind of file that may have it.
+const PACKED_MAGIC: [u8; 4] = *b"Fprt";
 
 impl Preamble {
     /// Bytes of a preamble.
@@ -31,9 +34,20 @@ impl Preamble {
 
     /// The preamble that this build writes.
     pub(crate) fn bytes(&self) -> [u8; Self::LEN] {
+        self.bytes_with(0)
+    }
+
+    /// The preamble of a file that has features.
+    pub(crate) fn bytes_with(&self, features: u16) -> [u8; Self::LEN] {
         let [a, b, c, d] = self.magic;
         let [low, high] = self.version.to_le_bytes();
-        [a, b, c, d, low, high, 0, 0]
+        let [features_low, features_high] = features.to_le_bytes();
+        [a, b, c, d, low, high, features_low, features_high]
+    }
+
+    /// Whether a file that begins like this is of a kind that may be packed.
+    pub(crate) fn may_be_packed(bytes: &[u8]) -> bool {
+        bytes.starts_with(&PACKED_MAGIC)
     }
 
     /// Takes the preamble off the front of `rest`.
@@ -51,7 +65,8 @@ impl Preamble {
             let (path, known) = (path.to_owned(), self.version);
             return Err(Error::TooNew { path, version, known });
         }
-        let unknown = features & !KNOWN_FEATURES;
+        let known = if self.magic == PACKED_MAGIC { PACKED } else { 0 };
+        let unknown = features & !known;
         if unknown != 0 {
             return Err(Error::UnknownFeatures { path: path.to_owned(), unknown });
         }

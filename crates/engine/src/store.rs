@@ -71,6 +71,20 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// All namespaces: id, database, policy.
+    pub(crate) fn namespaces(&self) -> Vec<(NamespaceId, String, String)> {
+        let (database, policy) = DEFAULT_NAMES;
+        let mut all = vec![(DEFAULT_NAMESPACE, database.to_owned(), policy.to_owned())];
+        for (key, bytes) in self.catalog.list(NAMESPACE_KIND) {
+            if let (Some((database, policy)), Some(id)) =
+                (key.split_once('\0'), bytes.first_chunk())
+            {
+                all.push((u32::from_le_bytes(*id), database.to_owned(), policy.to_owned()));
+            }
+        }
+        all
+    }
+
     /// A number for a new file.
     pub(crate) fn take_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
@@ -286,16 +300,7 @@ impl Engine {
 
     /// All namespaces: id, database, policy.
     pub fn namespaces(&self) -> Vec<(NamespaceId, String, String)> {
-        let (database, policy) = DEFAULT_NAMES;
-        let mut all = vec![(DEFAULT_NAMESPACE, database.to_owned(), policy.to_owned())];
-        for (key, bytes) in self.store.catalog.list(NAMESPACE_KIND) {
-            if let (Some((database, policy)), Some(id)) =
-                (key.split_once('\0'), bytes.first_chunk())
-            {
-                all.push((u32::from_le_bytes(*id), database.to_owned(), policy.to_owned()));
-            }
-        }
-        all
+        self.store.namespaces()
     }
 
     /// A fact of the catalog.

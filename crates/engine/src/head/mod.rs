@@ -5,6 +5,7 @@
 //! hundred lines when series report in the order in which they were created.
 
 pub(crate) mod cut;
+mod late;
 pub(crate) mod page;
 pub(crate) mod slab;
 pub(crate) mod stream;

@@ -2,9 +2,10 @@
 //!
 //! Per series there is a 32-byte [`State`], an open stream of at most [`BLOCK_SAMPLES_MAX`] samples
 //! in the page's slab, and, once a stream was full, sealed blocks. Samples that are not later than
-//! the series' last one go to the page's late list. Both lists are chained per series, so reading
+//! the series' last one are late (`late.rs`). Both are chained per series, so reading
 //! one series never walks its neighbours.
 
+use super::late::Late;
 use super::slab::{self, Handle, Slab};
 use super::stream::{self, Decoded, KindScale, Tail};
 use crate::block::{Block, Builder};
@@ -75,14 +76,6 @@ impl State {
     }
 }
 
-/// A sample that came after a later one of its series.
-#[derive(Clone, Debug)]
-struct Late {
-    sample: Decoded,
-    bytes: Option<Box<[u8]>>,
-    before: u32,
-}
-
 #[derive(Clone, Debug)]
 struct Sealed {
     block: Arc<Block>,
@@ -102,9 +95,7 @@ pub(crate) struct PageData {
     sealed: Vec<Sealed>,
     sealed_last: Chain,
     sealed_bytes: usize,
-    late: Vec<Late>,
-    late_last: Chain,
-    late_bytes: usize,
+    late: Late,
 }
 
 impl Default for PageData {
@@ -163,15 +154,13 @@ impl PageData {
             sealed: Vec::new(),
             sealed_last: None,
             sealed_bytes: 0,
-            late: Vec::new(),
-            late_last: None,
-            late_bytes: 0,
+            late: Late::default(),
         }
     }
 
     /// Bytes of samples held; states, which stay, are not counted.
     pub(crate) fn bytes(&self) -> usize {
-        self.slab.bytes() + self.sealed_bytes + self.late_bytes
+        self.slab.bytes() + self.sealed_bytes
     }
 
     /// Whether no sample is held.
@@ -222,9 +211,13 @@ impl PageData {
         let Some(state) = self.states.get_mut(local) else { return };
         if state.flags & HAS_LAST != 0 && sample.time_ns <= state.last_ns {
             state.flags |= if sample.time_ns == state.last_ns { LAST_UPDATED } else { 0 };
-            return self.append_late(local, sample, bytes);
+            self.late.push(&mut self.slab, local, sample, bytes);
+            if state.count.saturating_add(self.late.within(local)) >= state.samples_max() {
+                self.seal(local, builder);
+            }
+            return;
         }
-        if state.count >= state.samples_max() {
+        if state.count.saturating_add(self.late.within(local)) >= state.samples_max() {
             self.seal(local, builder);
         }
         let Some(state) = self.states.get_mut(local) else { return };
@@ -232,7 +225,10 @@ impl PageData {
         let bits = if kind_scale.is_bytes() { bytes.len() as u64 } else { bits };
         let mut tail = state.tail();
         let code = match state.count {
-            0 => stream::encode_first(&mut tail, time_ns, kind_scale, bits),
+            0 => {
+                self.late.begin_stream(local, time_ns);
+                stream::encode_first(&mut tail, time_ns, kind_scale, bits)
+            }
             _ => stream::encode_next(&mut tail, time_ns, kind_scale, bits),
         };
         state.set_tail(tail);
@@ -243,14 +239,7 @@ impl PageData {
         state.flags = (state.flags | HAS_LAST) & !LAST_UPDATED;
     }
 
-    fn append_late(&mut self, local: usize, sample: Decoded, bytes: &[u8]) {
-        let before = link(&mut self.late_last, local, self.late.len() + 1);
-        let bytes = sample.kind_scale.is_bytes().then(|| Box::<[u8]>::from(bytes));
-        self.late_bytes += size_of::<Late>() + bytes.as_ref().map_or(0, |bytes| bytes.len());
-        self.late.push(Late { sample, bytes, before });
-    }
-
-    /// Turns the open stream of a series into a sealed block.
+    /// Turns the open stream of a series, and late samples within it, into a sealed block.
     fn seal(&mut self, local: usize, builder: &mut Builder) {
         let Some(state) = self.states.get_mut(local) else { return };
         builder.clear();
@@ -260,6 +249,13 @@ impl PageData {
         state.reset_stream();
         state.flags |= HAS_SEALED;
         builder.decode_stream();
+        if self.late.within(local) > 0 {
+            let first_ns = builder.columns.times_ns.first().copied().unwrap_or(i64::MAX);
+            let range = TimeRange::new(first_ns, i64::MAX);
+            self.late.take(&mut self.slab, local, range, &mut builder.columns);
+            builder.columns.sort_newest_wins();
+        }
+        self.late.begin_stream(local, i64::MAX);
         self.push_sealed(local, builder.blocks());
     }
 
@@ -278,14 +274,15 @@ impl PageData {
             state.reset_stream();
             state.flags &= !HAS_SEALED;
         }
-        std::mem::replace(self, Self::over(states))
+        let late = self.late.emptied();
+        std::mem::replace(self, Self { late, ..Self::over(states) })
     }
 
     /// Whether the page holds samples of the series.
     pub(crate) fn has(&self, local: usize) -> bool {
         self.states.get(local).is_some_and(|state| state.count > 0)
             || chain_head(&self.sealed_last, local) != 0
-            || chain_head(&self.late_last, local) != 0
+            || self.late.has(local)
     }
 
     /// Copies out what the series holds in `range`.
@@ -304,26 +301,7 @@ impl PageData {
         {
             self.slab.copy_chain(state.chunk, state.used, &mut out.stream);
         }
-        self.copy_late(local, range, &mut out.late);
-    }
-
-    fn copy_late(&self, local: usize, range: TimeRange, out: &mut Columns) {
-        let mut order = Vec::new();
-        let mut at = chain_head(&self.late_last, local) as usize;
-        while let Some(late) = at.checked_sub(1).and_then(|index| self.late.get(index)) {
-            if range.contains(late.sample.time_ns) {
-                order.push(late);
-            }
-            at = late.before as usize;
-        }
-        for late in order.into_iter().rev() {
-            let text = late.bytes.as_deref().unwrap_or_default();
-            let bits = match late.bytes {
-                Some(_) => text.len() as u64,
-                None => late.sample.bits,
-            };
-            out.push(Decoded { bits, ..late.sample }, text);
-        }
+        self.late.copy(&self.slab, local, range, &mut out.late);
     }
 
     /// The latest sample of a series since the store was opened, if it is a number.
@@ -395,19 +373,7 @@ impl PageData {
 
     /// Takes the late samples of a series in `range` away.
     pub(crate) fn cut_late(&mut self, local: usize, range: TimeRange) {
-        let mut kept = Vec::new();
-        let mut at = chain_head(&self.late_last, local);
-        while let Some(late) = (at as usize).checked_sub(1).and_then(|index| self.late.get(index)) {
-            if !range.contains(late.sample.time_ns) {
-                kept.push(at);
-            }
-            at = late.before;
-        }
-        relink(&mut self.late_last, local, &kept, &mut |entry, before| {
-            if let Some(late) = self.late.get_mut(entry) {
-                late.before = before;
-            }
-        });
+        self.late.take(&mut self.slab, local, range, &mut Columns::default());
     }
 
     /// Bytes of the fixed part of a page.

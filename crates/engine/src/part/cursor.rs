@@ -2,7 +2,7 @@
 
 use super::reader::{BlockPlace, Entries, Part};
 use crate::error::Error;
-use crate::limits::ENTRY_BLOCKS_MAX;
+use crate::limits::{ENTRY_BLOCKS_MAX, LEVEL_FINAL};
 use crate::paged::Pages;
 use foliot_model::TimeRange;
 use std::collections::VecDeque;
@@ -56,6 +56,11 @@ impl Cursor {
     /// The number of the part's file.
     pub(crate) fn number(&self) -> u64 {
         self.part.entry.number
+    }
+
+    /// Whether the part is a final one.
+    pub(crate) fn is_final(&self) -> bool {
+        self.part.entry.level >= LEVEL_FINAL
     }
 
     /// The series of the next block; nothing at the end.

@@ -12,6 +12,7 @@
 //!   block     count varint | first time zigzag, minus the last time of the entry's block before
 //!             | last - first time varint
 //!             | times: offset zigzag; length varint | values: likewise | summary (block.md)
+//! label page  behind each index page of a final part, see labels.rs
 //! directory   one entry per index page: first sid u32 | bytes of the page u32 | position u64
 //! footer      directory position u64 | index pages u32 | 0 u32 | series u64 | blocks u64
 //!             | samples u64 | first time i64 | last time i64 | magic u32 | 0 u32
@@ -27,7 +28,8 @@ pub(crate) const HEADER_LEN: usize = 48;
 pub(crate) const FOOTER_LEN: usize = 64;
 pub(crate) const DIRECTORY_ENTRY_LEN: usize = 16;
 
-use crate::preamble::Preamble;
+use crate::limits::LEVEL_FINAL;
+use crate::preamble::{PACKED, Preamble};
 use foliot_model::TimeRange;
 
 /// What a part says of itself at its front.
@@ -45,9 +47,14 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// Whether the part's pages are packed, and label pages say what its series are called.
+    pub(crate) fn is_final(&self) -> bool {
+        self.level >= LEVEL_FINAL
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_LEN);
-        out.extend_from_slice(&PREAMBLE.bytes());
+        out.extend_from_slice(&PREAMBLE.bytes_with(if self.is_final() { PACKED } else { 0 }));
         out.extend_from_slice(&self.store_id.to_le_bytes());
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&self.rank.to_le_bytes());

@@ -2,6 +2,7 @@
 
 mod cursor;
 pub(crate) mod format;
+mod labels;
 mod reader;
 mod writer;
 

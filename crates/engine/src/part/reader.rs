@@ -272,9 +272,9 @@ impl Part {
         self.paged.corrupt(place.values.0, reason)
     }
 
-    /// Logical bytes of the file.
+    /// Bytes of the file.
     pub(crate) fn len(&self) -> u64 {
-        self.paged.len()
+        self.paged.stored_len()
     }
 }
 

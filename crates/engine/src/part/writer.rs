@@ -1,12 +1,14 @@
 //! Writing a part: series ascending by id, blocks of a series ascending in time.
 
 use super::format::{FOOTER_LEN, Footer, HEADER_LEN, Header};
+use super::labels::LabelPage;
 use crate::error::Error;
 use crate::limits::{ENTRY_BLOCKS_MAX, INDEX_PAGE_BYTES, TIMES_REMEMBERED_BYTES};
 use crate::paged::PagedWriter;
 use foliot_codec::Summary;
 use foliot_codec::varint::{put_i64, put_u64};
 use foliot_disk::Disk;
+use foliot_index::Identity;
 use foliot_model::TimeRange;
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,6 +50,8 @@ pub(crate) struct PartWriter {
     /// The id of the entry before in the page.
     sid_before: u32,
     times: Times,
+    /// What the series of the open page are called, in a final part.
+    labels: Option<LabelPage>,
     series: u64,
     blocks: u64,
     samples: u64,
@@ -92,6 +96,9 @@ pub(crate) struct Written {
 impl PartWriter {
     pub(crate) fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self, Error> {
         let mut paged = PagedWriter::create(disk, path, header.number)?;
+        if header.is_final() {
+            paged = paged.packed();
+        }
         paged.write(&header.encode())?;
         Ok(Self {
             paged,
@@ -107,11 +114,33 @@ impl PartWriter {
             entry_at: 0,
             sid_before: 0,
             times: Times::default(),
+            labels: header.is_final().then(LabelPage::default),
             series: 0,
             blocks: 0,
             samples: 0,
             range: TimeRange::new(i64::MAX, i64::MIN),
         })
+    }
+
+    /// Says which database and policy the part belongs to. The first thing in a final part.
+    pub(crate) fn place(&mut self, database: &str, policy: &str) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        for text in [database, policy] {
+            put_u64(&mut bytes, text.len() as u64);
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        self.paged.write(&bytes)?;
+        self.page_base = self.paged.position();
+        Ok(())
+    }
+
+    /// Says what the series of the blocks that follow is called. Final parts only.
+    pub(crate) fn name(&mut self, identity: Option<&Identity>) -> Result<(), Error> {
+        self.end_entry()?;
+        if let Some(labels) = &mut self.labels {
+            labels.name(identity);
+        }
+        Ok(())
     }
 
     /// Adds a block of series `sid`. Ids ascend from call to call, and times while the id stays.
@@ -192,6 +221,9 @@ impl PartWriter {
             false => put_u64(&mut self.page, u64::from(self.entry_sid - self.sid_before)),
         }
         self.sid_before = self.entry_sid;
+        if let Some(labels) = &mut self.labels {
+            labels.add(self.entry_sid);
+        }
         let mut blocks = Vec::with_capacity(4);
         put_u64(&mut blocks, u64::from(self.entry_blocks));
         put_u64(&mut self.page, (blocks.len() + self.entry.len()) as u64);
@@ -219,6 +251,9 @@ impl PartWriter {
         self.paged.write(&base)?;
         self.paged.write(&self.page)?;
         self.page.clear();
+        if let Some(labels) = &mut self.labels {
+            self.paged.write(&labels.take())?;
+        }
         self.page_base = self.paged.position();
         Ok(())
     }
