@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::handles::Handles;
 use crate::index_file;
+use crate::limits::LEVEL_FINAL;
 use crate::manifest::{Manifest, PartEntry};
 use crate::merge::Merger;
 use crate::part::format::Header;
@@ -231,7 +232,7 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// Writes what can be read of a part to a new one, of the same rank and level.
+    /// Writes what can be read of a part to a new one of the same rank.
     fn salvage(
         &self,
         entry: PartEntry,
@@ -254,9 +255,11 @@ impl Repairer<'_> {
         }
         let mut part = self.open(saved, manifest.store_id)?;
         part.entry.number = entry.number;
-        let mut merger = Merger::new(&[Arc::new(part)], tombstones)?;
+        let mut merger = Merger::new(&[Arc::new(part)], tombstones, false)?;
         let unmasked = self.write(saved, manifest, |writer| {
-            while merger.next(writer, &mut |_, _, _| {})?.is_some() {}
+            while let Some(sid) = merger.sid() {
+                merger.merge(sid, writer, &mut |_, _, _| {})?;
+            }
             Ok(())
         })?;
         let path = filenames::part(self.dir, saved.number);
@@ -273,6 +276,8 @@ impl Repairer<'_> {
     ) -> Result<Option<PartEntry>, Error> {
         let (store_id, number) = (manifest.store_id, manifest.next_file);
         manifest.next_file += 1;
+        // What its series are called is not known here: the next merge makes it final again.
+        let entry = PartEntry { level: entry.level.min(LEVEL_FINAL - 1), ..entry };
         let PartEntry { rank, namespace, class, epoch, level, .. } = entry;
         let header = Header { store_id, number, rank, namespace, class, epoch, level };
         let path = filenames::part(self.dir, number);
