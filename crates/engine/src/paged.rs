@@ -19,7 +19,8 @@
 //! ```text
 //! page | crc32 u32 | page | crc32 u32 | ...
 //! | length of each page without its checksum u32... | pages u32 | 0 u32 | logical bytes u64
-//! | crc32 u32 over: file number u64 | 2^64 - 1 u64 | the table from the lengths on | magic u32 "Fpck"
+//! | crc32 u32 | magic u32 "Fpck"
+//! crc32 over: file number u64 | 2^64 - 1 u64 | the table from the lengths to the logical bytes
 //! ```
 
 use crate::cache::Cache;
