@@ -157,3 +157,71 @@ fn a_full_disk_stops_a_merge_and_nothing_else() {
     assert_eq!(count(&engine), [4000; 3]);
     assert_eq!(parts(&disk).len(), 1);
 }
+
+/// Writes `count` samples of a series, `step_ns` apart from the first whole hour on.
+fn write_steps(engine: &Engine, key: &str, count: i64, step_ns: i64) {
+    for first in (0..count).step_by(1000) {
+        let line = |step: i64| Line {
+            key: key.to_owned(),
+            time_ns: START + 3600 * SECOND + step * step_ns,
+            fields: vec![("a".to_owned(), Owned::Decimal(step % 91, 1))],
+        };
+        let lines: Vec<_> = (first..(first + 1000).min(count)).map(line).collect();
+        write(engine, 0, &lines).0.unwrap();
+    }
+    engine.flush().unwrap();
+}
+
+#[test]
+fn summaries_of_final_blocks_are_rollups() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    write_steps(&engine, "m every=10s", 1500, 10 * SECOND);
+    write_steps(&engine, "m every=1s", 1500, SECOND);
+    write_steps(&engine, "m every=60s", 1500, 60 * SECOND);
+    engine.merge_all().unwrap();
+    let snapshot = engine.snapshot();
+    let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+    let expected: [&[u16]; 3] = [&[360, 360, 360, 360, 60], &[300; 5], &[1024, 476]];
+    for ((sid, counts), step_s) in sids.into_iter().zip(expected).zip([10, 1, 60]) {
+        let mut scan = snapshot.scan(sid, TimeRange::ALL).unwrap();
+        let mut first = 0;
+        for &count in counts {
+            let block = scan.peek().unwrap();
+            assert_eq!(block.count, count);
+            let start_ns = START + (3600 + first * step_s) * SECOND;
+            let length_ns = (i64::from(count) - 1) * step_s * SECOND;
+            assert_eq!(block.range, TimeRange::new(start_ns, start_ns + length_ns));
+            let values = (first..first + i64::from(count)).map(|step| step % 91);
+            let tenths: i64 = values.clone().sum();
+            let is_near = |a: f64, b: i64| (a - b as f64 / 10.0).abs() <= a.abs() * 1e-12;
+            assert!(is_near(block.summary.sum, tenths));
+            assert!(is_near(block.summary.max, values.clone().max().unwrap()));
+            assert!(is_near(block.summary.first, first % 91));
+            first += i64::from(count);
+            scan.skip();
+        }
+        assert!(scan.peek().is_none());
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_a_final_part_is_found() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    for round in 0..4 {
+        flush(&engine, round * 2000, round * 2000 + 2000);
+    }
+    engine.merge_all().unwrap();
+    drop(engine);
+    let path = parts(&disk)[0].clone();
+    let len = disk.open(&path).unwrap().len();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    for at in (0..len).step_by((len / 400).max(1) as usize) {
+        disk.rot(&path, at, 4).unwrap();
+        let checked = foliot_engine::check(&shared, Path::new(DIR));
+        assert!(checked.is_err() || !checked.unwrap().problems.is_empty(), "byte {at}");
+        disk.rot(&path, at, 4).unwrap();
+    }
+    assert_eq!(count(&open(&disk)), [8000; 3]);
+}

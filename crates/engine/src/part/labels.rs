@@ -69,3 +69,66 @@ impl LabelPage {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foliot_codec::varint::get_u64;
+
+    fn text(rest: &mut &[u8]) -> String {
+        let len = get_u64(rest).unwrap() as usize;
+        String::from_utf8(rest.split_off(..len).unwrap().to_vec()).unwrap()
+    }
+
+    /// Reads a page as the format's page says.
+    fn read(mut page: &[u8]) -> Vec<Vec<String>> {
+        let len = u32::from_le_bytes(page.split_off(..4).unwrap().try_into().unwrap());
+        assert_eq!(page.len(), len as usize);
+        let (mut names, mut name) = (Vec::new(), Vec::new());
+        while !page.is_empty() {
+            let shared = get_u64(&mut page).unwrap() as usize;
+            let rest = get_u64(&mut page).unwrap() as usize;
+            name.truncate(shared);
+            name.extend_from_slice(page.split_off(..rest).unwrap());
+            let rest = &mut &name[..];
+            if rest.is_empty() {
+                names.push(Vec::new());
+                continue;
+            }
+            let mut texts = vec![text(rest)];
+            for _ in 0..get_u64(rest).unwrap() * 2 + 1 {
+                texts.push(text(rest));
+            }
+            assert!(rest.is_empty());
+            names.push(texts);
+        }
+        names
+    }
+
+    fn identity(field: &str, labels: &[(&str, &str)]) -> Identity {
+        let labels = labels.iter().copied().collect();
+        Identity { measurement: "cpu".into(), field: field.into(), labels, source: 0 }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        let mut page = LabelPage::default();
+        let labels = [("host", "a"), ("größe", "\0")];
+        page.name(Some(&identity("user", &labels)));
+        page.add(3);
+        page.add(3);
+        page.name(Some(&identity("system", &labels)));
+        page.add(4);
+        page.name(None);
+        page.add(7);
+        let taken = page.take();
+        page.name(Some(&identity("", &[])));
+        page.add(7);
+        let whole = ["cpu", "größe", "\0", "host", "a", "user"];
+        let [.., last] = &read(&taken)[..] else { panic!() };
+        assert!(last.is_empty());
+        assert_eq!(read(&taken)[0], whole);
+        assert_eq!(read(&taken)[1][5], "system");
+        assert_eq!(read(&page.take()), [["cpu", ""]]);
+    }
+}
