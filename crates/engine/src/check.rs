@@ -7,6 +7,7 @@
 use crate::block::Decoder;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
+use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::handles::Handles;
@@ -24,6 +25,9 @@ use foliot_model::{Samples, TimeRange, Value};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Memory for pages of segments while they are looked into.
+const CACHE_BYTES: u64 = 8 << 20;
 
 /// What a check read, and what it found wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,15 +65,17 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Checked, Error> {
     }
     let deletes = recover::read_deletes(&**disk, dir, &manifest);
     let deletes = checker.note(deletes)?.unwrap_or_default();
-    let registry = recover::read_registry(&**disk, dir, &manifest, &deletes);
-    let registry = checker.note(registry)?.unwrap_or_else(|| Registry::new(manifest.epoch));
+    let cache = Arc::new(Cache::new(CACHE_BYTES));
+    let epochs = recover::read_epochs(&**disk, dir, &manifest, &deletes, &cache);
+    let none = || Epochs::new(Arc::new(Registry::new(0)), manifest.store_id);
+    let mut epochs = checker.note(epochs)?.unwrap_or_else(none);
     let catalog = recover::read_catalog(&**disk, dir, &manifest);
     checker.note(catalog)?;
-    checker.wal(&manifest, &registry)?;
-    checker.done.series = registry.counts().series;
+    checker.wal(&manifest, &mut epochs)?;
+    checker.done.series = epochs.series();
     let handles = Arc::new(Handles::new(disk.clone()));
     for entry in &manifest.parts {
-        let read = checker.part(&handles, *entry, &manifest, &registry);
+        let read = checker.part(&handles, *entry, &manifest, &epochs);
         checker.note(read)?;
     }
     Ok(checker.done)
@@ -143,16 +149,14 @@ impl Checker<'_> {
         self.note(read).map(|_| ())
     }
 
-    /// Reads the wal as recovery does, into `registry`.
-    fn wal(&mut self, manifest: &Manifest, registry: &Registry) -> Result<(), Error> {
+    /// Reads the wal as recovery does, into `epochs`.
+    fn wal(&mut self, manifest: &Manifest, epochs: &mut Epochs) -> Result<(), Error> {
         let (mut unread, mut orphans) = (0u64, 0u64);
-        let mut series = registry.counts().series;
         let catalog = Catalog::default();
         let each = &mut |_, kind, body: &[u8]| {
             match kind {
                 FrameKind::Register => {
-                    unread += u64::from(registry.replay(body).is_err());
-                    series = registry.counts().series;
+                    unread += u64::from(!epochs.replay(body));
                 }
                 FrameKind::Delete => {
                     unread += u64::from(Tombstone::decode(&mut &*body).is_none());
@@ -160,7 +164,7 @@ impl Checker<'_> {
                 FrameKind::Catalog => unread += u64::from(catalog.apply(&mut &*body).is_none()),
                 FrameKind::Rows => {
                     let read = rows::read(body, &mut |sid, _, _, _| {
-                        orphans += u64::from(u64::from(sid) >= series);
+                        orphans += u64::from(epochs.epoch_of(sid).is_none());
                     });
                     unread += u64::from(read.is_none());
                 }
@@ -199,7 +203,7 @@ impl Checker<'_> {
         handles: &Arc<Handles>,
         entry: PartEntry,
         manifest: &Manifest,
-        registry: &Registry,
+        epochs: &Epochs,
     ) -> Result<(), Error> {
         let cache = Arc::new(Cache::new(0));
         let part = Arc::new(Part::open(handles, self.dir, entry, manifest.store_id, &cache)?);
@@ -218,9 +222,10 @@ impl Checker<'_> {
                 return Err(damage(format!("blocks of series {sid} are out of order")));
             }
             before = Some((sid, place.range.end_ns));
-            if registry.describe(sid).is_none() {
+            if epochs.epoch_of(sid) != Some(entry.epoch) {
                 return Err(damage(format!(
-                    "has samples of series {sid}, which nobody registered"
+                    "has samples of series {sid}, which nobody registered in epoch {}",
+                    entry.epoch
                 )));
             }
             reader.read(&place).map_err(|reason| damage(format!("series {sid}: {reason}")))?;

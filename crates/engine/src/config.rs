@@ -34,6 +34,10 @@ pub struct Config {
     pub retention_bytes_max: u64,
     /// What is deleted leaves the disk within this long, if the store has time to merge.
     pub delete_deadline: Duration,
+    /// A series is active when it was written within this long, or the same time before that.
+    pub index_active_window: Duration,
+    /// A new epoch begins when more series than this, and more than half of all, are not active.
+    pub epoch_dead_min: u64,
     /// Whether the store starts threads. Without them waiting drives the wal, flushes and
     /// maintenance are explicit, which makes a run a pure function of its inputs, for simulation.
     pub background: bool,
@@ -55,6 +59,8 @@ impl Default for Config {
             retention_rules: Vec::new(),
             retention_bytes_max: u64::MAX,
             delete_deadline: Duration::from_secs(3600),
+            index_active_window: Duration::from_secs(3600),
+            epoch_dead_min: 500_000,
             background: true,
         }
     }

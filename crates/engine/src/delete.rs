@@ -78,8 +78,11 @@ impl Engine {
 
     fn drop_selected(&self, selector: &Selector) -> Result<(Deleted, Commit), Error> {
         let (mut deleted, _) = count(&self.snapshot(), selector, TimeRange::ALL)?;
-        let sids = self.snapshot().select(selector, TimeRange::ALL)?;
+        let snapshot = self.snapshot();
+        let sids = snapshot.select(selector, TimeRange::ALL)?;
         deleted.series = sids.len() as u64;
+        let mut sids: Vec<u32> = sids.into_iter().flat_map(|sid| snapshot.ids(sid)).collect();
+        sids.sort_unstable();
         let sids = sids.into_iter().collect();
         let commit = self.store().delete(selector.namespace, sids, TimeRange::ALL, true)?;
         self.store().count_deleted(&deleted);
@@ -138,12 +141,13 @@ fn count(
         };
         let (samples, bytes) = scan.tally()?;
         if samples > 0 {
-            holding.push(sid);
+            holding.extend(snapshot.ids(sid));
             deleted.series += 1;
             deleted.samples += samples;
             deleted.bytes += bytes;
         }
     }
+    holding.sort_unstable();
     Ok((deleted, holding.into_iter().collect()))
 }
 
@@ -185,7 +189,7 @@ impl Store {
                 }
             }
             if is_drop {
-                self.registry.forget(&tombstone.sids);
+                self.epochs().in_memory().for_each(|registry| registry.forget(&tombstone.sids));
             }
             commit
         };

@@ -51,6 +51,8 @@ pub enum Error {
     Overloaded,
     /// The store was closed.
     Closed,
+    /// An index segment does not hold what it should.
+    Index(foliot_index::Error),
     /// A request asked for something that cannot be.
     Invalid(String),
 }
@@ -107,7 +109,21 @@ impl fmt::Display for Error {
                 "the head is full: samples arrive faster than the disk takes them; try again later",
             ),
             Self::Closed => f.write_str("the store is closed"),
+            Self::Index(error) => error.fmt(f),
             Self::Invalid(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl From<foliot_index::Error> for Error {
+    /// What a segment's reader met comes back as it was.
+    fn from(error: foliot_index::Error) -> Self {
+        match error {
+            foliot_index::Error::Read(error) => match error.downcast::<Self>() {
+                Ok(error) => *error,
+                Err(error) => Self::Index(foliot_index::Error::Read(error)),
+            },
+            error => Self::Index(error),
         }
     }
 }

@@ -80,14 +80,20 @@ impl Store {
             is_expired &= end_ns < floor_ns;
             is_expired
         };
-        if part.entry.class == 0 && !self.registry.has_classes() {
+        if part.entry.class == 0 && !self.epochs().has_classes() {
             class_of(0);
         } else {
             // Series may have changed their class since.
-            part.for_each_series(&mut |sid| {
-                let class = self.registry.describe(sid).map(|series| series.class);
-                class_of(class.unwrap_or(part.entry.class))
+            let epochs = self.epochs();
+            let mut failed = Ok(());
+            part.for_each_series(&mut |sid| match epochs.describe(sid) {
+                Ok(series) => class_of(series.map_or(part.entry.class, |series| series.class)),
+                Err(error) => {
+                    failed = Err(error);
+                    false
+                }
             })?;
+            failed?;
         }
         if is_expired {
             floors.extend(of_part);

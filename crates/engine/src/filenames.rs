@@ -6,6 +6,7 @@
 //! wal-<lsn>.log       a stretch of the wal that begins at this lsn, 16 hex digits
 //! part-<number>.part  blocks of samples
 //! index-<number>.idx  registrations
+//! segment-<number>.seg  the index of a closed epoch
 //! catalog-<number>.cat  the catalog
 //! deletes-<number>.del  deletes that parts are still masked for
 //! quarantine/         files that were found damaged, moved aside under their own names
@@ -29,6 +30,10 @@ pub(crate) fn index(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("index-{number:010}.idx"))
 }
 
+pub(crate) fn segment(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("segment-{number:010}.seg"))
+}
+
 pub(crate) fn catalog(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("catalog-{number:010}.cat"))
 }
@@ -39,6 +44,7 @@ pub(crate) fn path(dir: &Path, named: Named) -> PathBuf {
         Named::Wal(lsn) => wal(dir, lsn),
         Named::Part(number) => part(dir, number),
         Named::Index(number) => index(dir, number),
+        Named::Segment(number) => segment(dir, number),
         Named::Catalog(number) => catalog(dir, number),
         Named::Deletes(number) => deletes(dir, number),
         Named::ManifestNew => dir.join(MANIFEST_NEW),
@@ -55,6 +61,7 @@ pub(crate) enum Named {
     Wal(u64),
     Part(u64),
     Index(u64),
+    Segment(u64),
     Catalog(u64),
     Deletes(u64),
     ManifestNew,
@@ -66,6 +73,7 @@ impl Named {
         match self {
             Self::Part(number)
             | Self::Index(number)
+            | Self::Segment(number)
             | Self::Catalog(number)
             | Self::Deletes(number) => Some(number),
             Self::Wal(_) | Self::ManifestNew => None,
@@ -86,6 +94,7 @@ pub(crate) fn parse(name: &str) -> Option<Named> {
     number(middle("part-", ".part"))
         .map(Named::Part)
         .or_else(|| number(middle("index-", ".idx")).map(Named::Index))
+        .or_else(|| number(middle("segment-", ".seg")).map(Named::Segment))
         .or_else(|| number(middle("catalog-", ".cat")).map(Named::Catalog))
         .or_else(|| number(middle("deletes-", ".del")).map(Named::Deletes))
 }
@@ -105,6 +114,7 @@ mod tests {
         assert_eq!(read(wal(dir, 0xabc)), Some(Named::Wal(0xabc)));
         assert_eq!(read(part(dir, 7)), Some(Named::Part(7)));
         assert_eq!(read(index(dir, 8)), Some(Named::Index(8)));
+        assert_eq!(read(segment(dir, 8)), Some(Named::Segment(8)));
         assert_eq!(read(catalog(dir, 9)), Some(Named::Catalog(9)));
         assert_eq!(read(deletes(dir, 10)), Some(Named::Deletes(10)));
         assert_eq!(parse("part-x.part"), None);

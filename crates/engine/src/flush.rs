@@ -1,30 +1,33 @@
 //! Flush: head -> parts.
 //!
 //! 1. *cut*: hold the gate for an instant; everything before the lsn read there is in the head.
+//!    When most series have gone quiet, a new epoch begins here.
 //! 2. *freeze*: page by page, take the samples out of the head into the view's frozen set, where
 //!    readers still find them.
-//! 3. *write*: series by series into one part for each (namespace, retention class, window).
+//! 3. *write*: series by series into one part for each (namespace, retention class, epoch,
+//!    window).
 //! 4. *checkpoint*: registrations since the last flush, the catalog and the deletes if they
 //!    changed.
 //! 5. *publish*: the manifest names the new files; the view swaps; the wal before the cut goes.
 //!
 //! If a step fails the samples stay in the frozen set and the wal; the next flush writes them.
 
+use crate::activity::Activity;
 use crate::block::{Block, Builder, Decoder};
 use crate::columns::Columns;
+use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::filenames;
 use crate::head::page::{PageData, SeriesCopy};
 use crate::head::stream::Reader;
-use crate::limits::{INDEX_SEGMENTS_MAX, PAGE_SERIES, REPLAY_SAMPLES_PER_SECOND};
+use crate::limits::{PAGE_SERIES, REPLAY_SAMPLES_PER_SECOND};
 use crate::manifest::{Manifest, PartEntry};
 use crate::part::format::Header;
 use crate::part::{Part, PartWriter};
 use crate::store::{Files, Store};
 use crate::view::View;
-use foliot_index::Mark;
 use foliot_model::{Samples, TimeRange};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -56,11 +59,12 @@ pub(crate) fn run(store: &Store) {
     }
 }
 
-/// What makes a part: its namespace, retention class and window.
-type PartKey = (u32, u32, i64);
+/// What makes a part: its namespace, retention class, epoch and window.
+type PartKey = (u32, u32, u32, i64);
 
 struct Parts<'s> {
     store: &'s Store,
+    epochs: &'s Epochs,
     manifest: &'s mut Manifest,
     open: BTreeMap<PartKey, (u64, PartWriter)>,
 }
@@ -87,32 +91,53 @@ impl Store {
     /// Moves the head into parts now. See `Engine::flush`.
     pub(crate) fn flush(&self) -> Result<(), Error> {
         let mut files = self.files.lock();
-        let result = self.flush_with(&mut files);
+        let switches = self.is_switch_due(&files);
+        self.flush_counted(&mut files, switches)
+    }
+
+    /// Moves the head into parts and begins a new epoch, if the one before it has left memory.
+    pub(crate) fn flush_and_switch(&self) -> Result<(), Error> {
+        let mut files = self.files.lock();
+        let switches = self.epochs().closing().is_none();
+        self.flush_counted(&mut files, switches)
+    }
+
+    fn flush_counted(&self, files: &mut Files, switches: bool) -> Result<(), Error> {
+        let result = self.flush_with(files, switches);
         let counter = match result {
             Ok(()) => &self.counters.flushes,
             Err(_) => &self.counters.flushes_failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        drop(files);
         self.ask_for_maintenance();
         result
     }
 
-    fn flush_with(&self, files: &mut Files) -> Result<(), Error> {
+    fn flush_with(&self, files: &mut Files, switches: bool) -> Result<(), Error> {
         let cut_lsn = {
             let _gate = self.gate.write();
+            if switches {
+                self.switch();
+            }
             self.counters.samples_since_flush.store(0, Ordering::Relaxed);
             self.wal.end_lsn()
         };
         let view = self.view.read().clone();
         let tombstones = view.tombstones.still_masking(&view.parts);
+        let epochs = self.epochs();
+        let base = epochs.current().origin().base;
         for number in self.head.pages() {
             self.head.freeze(number, &view.frozen);
         }
         // A copy, so that a failure leaves the manifest as it is on disk.
         let mut manifest = files.manifest.clone();
-        let written = self.flush_parts(&view, &mut manifest)?;
-        let index_mark = self.flush_index(files.index_mark, &mut manifest)?;
+        let now_ns = self.disk.monotonic_ns();
+        if switches {
+            files.activity = Activity::new(base, self.config.index_active_window, now_ns);
+            files.flushes_since_switch = 0;
+        }
+        let written = self.flush_parts(&epochs, &view, &mut manifest, &mut files.activity)?;
+        let index_marks = self.flush_indexes(files, &mut manifest)?;
         let changes = self.counters.catalog_changes.load(Ordering::Relaxed);
         if changes != files.catalog_changes {
             manifest.catalog_file = self.take_number();
@@ -135,7 +160,10 @@ impl Store {
         files.deletes = tombstones.clone();
         *self.view.write() = Arc::new(View { parts, tombstones, frozen });
         let old = std::mem::replace(&mut files.manifest, manifest);
-        files.index_mark = index_mark;
+        files.index_marks = index_marks;
+        files.activity.end_flush(now_ns);
+        files.flushes_since_switch = files.flushes_since_switch.saturating_add(1);
+        self.head.give_back(crate::head::page_of(base));
         files.catalog_changes = changes;
         self.counters.flushed_lsn.store(cut_lsn, Ordering::Relaxed);
         self.remove_unnamed(&old, &files.manifest)?;
@@ -147,14 +175,21 @@ impl Store {
         Part::open(&self.handles, &self.dir, entry, self.store_id, &self.cache)
     }
 
-    fn flush_parts(&self, view: &View, manifest: &mut Manifest) -> Result<Vec<Arc<Part>>, Error> {
-        let mut parts = Parts { store: self, manifest, open: BTreeMap::new() };
+    fn flush_parts(
+        &self,
+        epochs: &Epochs,
+        view: &View,
+        manifest: &mut Manifest,
+        activity: &mut Activity,
+    ) -> Result<Vec<Arc<Part>>, Error> {
+        let mut parts = Parts { store: self, epochs, manifest, open: BTreeMap::new() };
         let mut gatherer = Gatherer::default();
         for number in view.frozen.numbers() {
             let pages = view.frozen.page(number);
             for local in 0..PAGE_SERIES {
                 if pages.iter().any(|page| page.has(local)) {
                     let sid = number * PAGE_SERIES as u32 + local as u32;
+                    activity.note(sid);
                     parts.push(sid, gatherer.blocks(&pages, local)?)?;
                 }
             }
@@ -162,29 +197,13 @@ impl Store {
         parts.finish()
     }
 
-    /// Writes registrations since `mark` to a new file, or all to one when there are many files.
-    fn flush_index(&self, mark: Mark, manifest: &mut Manifest) -> Result<Mark, Error> {
-        if self.registry.mark() == mark {
-            return Ok(mark);
-        }
-        let from = if manifest.index_files.len() >= INDEX_SEGMENTS_MAX {
-            manifest.index_files.clear();
-            Mark::default()
-        } else {
-            mark
-        };
-        let number = self.take_number();
-        manifest.index_files.push(number);
-        let path = filenames::index(&self.dir, number);
-        crate::index_file::write(&*self.disk, &path, number, self.store_id, &self.registry, &from)
-    }
-
     /// Removes files that the old manifest named and the new one does not.
     fn remove_unnamed(&self, old: &Manifest, new: &Manifest) -> Result<(), Error> {
-        let mut gone: Vec<_> = old
-            .index_files
-            .iter()
-            .filter(|number| !new.index_files.contains(number))
+        let index_files = |manifest: &Manifest| -> BTreeSet<u64> {
+            manifest.epochs.iter().flat_map(|entry| entry.index_files.clone()).collect()
+        };
+        let mut gone: Vec<_> = index_files(old)
+            .difference(&index_files(new))
             .map(|&number| filenames::index(&self.dir, number))
             .collect();
         if old.catalog_file != new.catalog_file && old.catalog_file != 0 {
@@ -203,13 +222,14 @@ impl Store {
 impl Parts<'_> {
     /// Adds a series, each block to the part of its window.
     fn push(&mut self, sid: u32, blocks: &[Arc<Block>]) -> Result<(), Error> {
-        let Some(series) = self.store.registry.describe(sid) else {
+        let epoch = self.epochs.epoch_of(sid);
+        let (Some(epoch), Some(series)) = (epoch, self.epochs.describe(sid)?) else {
             return Err(Error::Invalid(format!("series {sid} has samples but no name")));
         };
         let window = |block: &Arc<Block>| crate::block::window(block.range.start_ns);
         for blocks in blocks.chunk_by(|a, b| window(a) == window(b)) {
             let Some(first) = blocks.first() else { continue };
-            let key = (series.namespace, series.class, window(first));
+            let key = (series.namespace, series.class, epoch, window(first));
             let writer = self.writer(key)?;
             blocks.iter().try_for_each(|block| writer.push(sid, block.lend()))?;
         }
@@ -222,8 +242,7 @@ impl Parts<'_> {
             Entry::Occupied(entry) => Ok(&mut entry.into_mut().1),
             Entry::Vacant(entry) => {
                 let number = self.store.take_number();
-                let (namespace, class, _) = key;
-                let epoch = self.store.registry.epoch();
+                let (namespace, class, epoch, _) = key;
                 let store_id = self.store.store_id;
                 let rank = number;
                 let header = Header { store_id, number, rank, namespace, class, epoch, level: 0 };
@@ -237,15 +256,15 @@ impl Parts<'_> {
     /// Ends all parts, names them in the manifest and opens them for reading.
     fn finish(self) -> Result<Vec<Arc<Part>>, Error> {
         let mut parts = Vec::new();
-        let Self { store, manifest, open } = self;
-        for ((namespace, class, _), (number, writer)) in open {
+        let Self { store, manifest, open, .. } = self;
+        for ((namespace, class, epoch, _), (number, writer)) in open {
             let written = writer.finish()?;
             let entry = PartEntry {
                 number,
                 rank: number,
                 namespace,
                 class,
-                epoch: store.registry.epoch(),
+                epoch,
                 level: 0,
                 range: written.range,
                 samples: written.samples,
@@ -256,6 +275,7 @@ impl Parts<'_> {
             manifest.parts.push(entry);
             parts.push(Arc::new(store.open_part(entry)?));
         }
+        parts.sort_by_key(|part| part.entry.rank);
         Ok(parts)
     }
 }

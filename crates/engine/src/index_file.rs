@@ -11,12 +11,14 @@ use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
 use crate::preamble::Preamble;
 use foliot_disk::Disk;
-use foliot_index::{Mark, Registry};
+use foliot_index::{Mark, Origin, Registry};
 use std::path::Path;
 use std::sync::Arc;
 
 const PREAMBLE: Preamble = Preamble { magic: *b"Fidx", version: 1, what: "an index file" };
 const HEADER_LEN: usize = 24;
+/// What records say of their epoch takes no more.
+const ORIGIN_BYTES_MAX: u64 = 64;
 /// No slice of records is longer: a length above is damage.
 const SLICE_BYTES_MAX: u32 = 1 << 28;
 
@@ -43,12 +45,19 @@ pub(crate) fn write(
     Ok(mark)
 }
 
-/// The store and the epoch that a file belongs to.
-pub(crate) fn owner(disk: &dyn Disk, path: &Path, number: u64) -> Result<(u64, u32), Error> {
+/// The store that a file belongs to, and where its epoch begins.
+pub(crate) fn owner(disk: &dyn Disk, path: &Path, number: u64) -> Result<(u64, Origin), Error> {
     let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
     let mut bytes = Vec::new();
     paged.read(0, HEADER_LEN, &mut bytes)?;
-    header_of(&paged, path, &bytes)
+    let (store_id, epoch) = header_of(&paged, path, &bytes)?;
+    bytes.clear();
+    let records_at = HEADER_LEN as u64 + 4;
+    let len = (paged.len() - records_at.min(paged.len())).min(ORIGIN_BYTES_MAX);
+    paged.read(records_at, len as usize, &mut bytes)?;
+    let origin = Origin::of_records(&bytes).filter(|origin| origin.epoch == epoch);
+    let origin = origin.ok_or_else(|| paged.corrupt(records_at, "no epoch"))?;
+    Ok((store_id, origin))
 }
 
 fn header_of(paged: &PagedReader, path: &Path, mut bytes: &[u8]) -> Result<(u64, u32), Error> {

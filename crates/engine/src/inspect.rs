@@ -7,6 +7,7 @@
 use crate::block::Decoder;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
+use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::handles::Handles;
@@ -15,11 +16,12 @@ use crate::index_file;
 use crate::manifest::{Manifest, PartEntry};
 use crate::part::{Cursor, Part};
 use crate::recover;
+use crate::segment_file;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::wal::frame::FrameKind;
 use crate::wal::{rows, segment};
 use foliot_disk::Disk;
-use foliot_index::{Identity, Registry};
+use foliot_index::{Identity, Limits, Registry};
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +62,7 @@ pub fn inspect(
     match filenames::parse(name) {
         Some(Named::Part(number)) => inspector.part(path, number),
         Some(Named::Index(number)) => inspector.index(number),
+        Some(Named::Segment(number)) => inspector.segment(number),
         Some(Named::Catalog(number)) => inspector.catalog(path, number),
         Some(Named::Deletes(number)) => inspector.deletes(path, number),
         Some(Named::Wal(base)) => inspector.wal(base),
@@ -70,6 +73,9 @@ pub fn inspect(
         None => inspector.store(!is_file),
     }
 }
+
+/// Memory for pages of segments while series are spelled out.
+const CACHE_BYTES: u64 = 8 << 20;
 
 struct Inspector<'i, 's> {
     disk: &'i Arc<dyn Disk>,
@@ -88,13 +94,14 @@ impl Inspector<'_, '_> {
         Manifest::read(&**self.disk, self.dir)?.ok_or_else(none)
     }
 
-    /// The registry as the index files tell it; an empty one if they cannot be read.
-    fn registry(&self) -> Registry {
+    /// The epochs as index files and segments tell them; none if they cannot be read.
+    fn epochs(&self) -> Epochs {
         let read = self.manifest().and_then(|manifest| {
             let deletes = recover::read_deletes(&**self.disk, self.dir, &manifest)?;
-            recover::read_registry(&**self.disk, self.dir, &manifest, &deletes)
+            let cache = Arc::new(Cache::new(CACHE_BYTES));
+            recover::read_epochs(&**self.disk, self.dir, &manifest, &deletes, &cache)
         });
-        read.unwrap_or_else(|_| Registry::new(0))
+        read.unwrap_or_else(|_| Epochs::new(Arc::new(Registry::new(0)), 0))
     }
 
     /// The manifest, and with `all` every file that it names, and the wal.
@@ -102,11 +109,17 @@ impl Inspector<'_, '_> {
         let manifest = self.manifest()?;
         let path = self.dir.join(filenames::MANIFEST);
         self.line(&format!("manifest {}", path.display()))?;
-        self.line(&format!("  store {:016x}, epoch {}", manifest.store_id, manifest.epoch))?;
+        self.line(&format!("  store {:016x}", manifest.store_id))?;
         self.line(&format!("  next file {}", manifest.next_file))?;
         self.line(&format!("  the wal matters from {}", manifest.wal_start_lsn))?;
-        for number in &manifest.index_files {
-            self.line(&format!("  index file {number}"))?;
+        for entry in &manifest.epochs {
+            self.line(&format!("  epoch {}", entry.origin))?;
+            for number in &entry.index_files {
+                self.line(&format!("  index file {number}"))?;
+            }
+            if entry.segment != 0 {
+                self.line(&format!("  segment {}", entry.segment))?;
+            }
         }
         if manifest.catalog_file != 0 {
             self.line(&format!("  catalog file {}", manifest.catalog_file))?;
@@ -125,6 +138,7 @@ impl Inspector<'_, '_> {
             match named {
                 Named::Part(number) => self.part(&path, number)?,
                 Named::Index(number) => self.index(number)?,
+                Named::Segment(number) => self.segment(number)?,
                 Named::Catalog(number) => self.catalog(&path, number)?,
                 Named::Deletes(number) => self.deletes(&path, number)?,
                 Named::Wal(_) | Named::ManifestNew => {}
@@ -159,7 +173,7 @@ impl Inspector<'_, '_> {
         let (series, blocks) = (part.footer.series, part.footer.blocks);
         let said = describe_part(&entry);
         self.line(&format!("  {said}, {series} series in {blocks} blocks"))?;
-        let registry = self.registry();
+        let epochs = self.epochs();
         let mut cursor = Cursor::new(Arc::new(part))?;
         let (mut decoder, mut bytes, mut samples) =
             (Decoder::default(), Vec::new(), Samples::default());
@@ -167,7 +181,8 @@ impl Inspector<'_, '_> {
         while let Some(sid) = cursor.sid() {
             if named != Some(sid) {
                 named = Some(sid);
-                self.line(&format!("  series {}", spell(sid, registry.identity(sid).as_ref())))?;
+                let identity = epochs.identity(sid).unwrap_or_default();
+                self.line(&format!("  series {}", spell(sid, identity.as_ref())))?;
             }
             let Some(place) = cursor.take(&mut bytes)? else { break };
             let times_len = place.times.1;
@@ -185,7 +200,7 @@ impl Inspector<'_, '_> {
                 decoder
                     .decode(times, values, count, TimeRange::ALL, &mut samples)
                     .map_err(|reason| cursor.corrupt(&place, reason))?;
-                let identity = registry.identity(sid);
+                let identity = epochs.identity(sid).unwrap_or_default();
                 let identity = identity.as_ref();
                 (self.show)(Shown::Samples { sid, identity, samples: &samples })?;
             }
@@ -196,20 +211,38 @@ impl Inspector<'_, '_> {
     /// The series that an index file registers: those that the files before it do not.
     fn index(&mut self, number: u64) -> Result<(), Error> {
         let path = filenames::index(self.dir, number);
-        let (store_id, epoch) = index_file::owner(&**self.disk, &path, number)?;
+        let (store_id, origin) = index_file::owner(&**self.disk, &path, number)?;
         self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
-        let registry = Registry::new(epoch);
-        let before = self.manifest().map(|manifest| manifest.index_files).unwrap_or_default();
-        for before in before.into_iter().take_while(|before| *before < number) {
+        let registry = Registry::begin(origin, Limits::default());
+        let entries = self.manifest().map(|manifest| manifest.epochs).unwrap_or_default();
+        let of_epoch = entries.into_iter().filter(|entry| entry.origin == origin);
+        let before = of_epoch.flat_map(|entry| entry.index_files);
+        for before in before.take_while(|before| *before < number) {
             let path = filenames::index(self.dir, before);
             index_file::read(&**self.disk, &path, before, store_id, &registry)?;
         }
-        let first = registry.counts().series;
+        let first = registry.series_end();
         index_file::read(&**self.disk, &path, number, store_id, &registry)?;
-        let after = registry.counts().series;
-        self.line(&format!("  epoch {epoch}, {} series", after - first))?;
-        for sid in (first..after).filter_map(|sid| u32::try_from(sid).ok()) {
+        let after = registry.series_end();
+        self.line(&format!("  epoch {}, {} series", origin.epoch, after - first))?;
+        for sid in first..after {
             self.line(&format!("  series {}", spell(sid, registry.identity(sid).as_ref())))?;
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, number: u64) -> Result<(), Error> {
+        let path = filenames::segment(self.dir, number);
+        let store_id = segment_file::owner(&**self.disk, &path, number)?;
+        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
+        let cache = Arc::new(Cache::new(CACHE_BYTES));
+        let segment = segment_file::open(&**self.disk, &path, number, store_id, cache)?;
+        let (origin, end) = (segment.origin(), segment.series_end());
+        self.line(&format!("  epoch {}, {} series", origin.epoch, end - origin.base))?;
+        for sid in origin.base..end {
+            let mut identity = None;
+            segment.identities(&[sid], &mut |_, found| identity = Some(found))?;
+            self.line(&format!("  series {}", spell(sid, identity.as_ref())))?;
         }
         Ok(())
     }
@@ -241,7 +274,7 @@ impl Inspector<'_, '_> {
         let path = filenames::wal(self.dir, base);
         let store_id = segment::owner(&**self.disk, self.dir, base)?;
         self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
-        let registry = self.registry();
+        let mut epochs = self.epochs();
         let (show, wants_samples) = (&mut *self.show, self.wants_samples);
         let mut lines = Vec::new();
         let end_lsn = segment::list(&**self.disk, self.dir)?;
@@ -250,11 +283,10 @@ impl Inspector<'_, '_> {
             let is_within = end_lsn.is_none_or(|end_lsn| lsn < end_lsn);
             let said = match kind {
                 FrameKind::Register => {
-                    let before = registry.counts().series;
-                    let read = registry.replay(body);
-                    match read {
-                        Ok(()) => format!("registers {} series", registry.counts().series - before),
-                        Err(error) => format!("registers, but cannot be read: {error}"),
+                    let before = epochs.series();
+                    match epochs.replay(body) {
+                        true => format!("registers {} series", epochs.series() - before),
+                        false => "registers, but cannot be read".to_owned(),
                     }
                 }
                 FrameKind::Catalog => describe_change(body),
@@ -280,7 +312,7 @@ impl Inspector<'_, '_> {
                 let frame = format!("  frame at {lsn}, {} bytes: {said}", body.len());
                 show(Shown::Line(&frame))?;
                 for (sid, samples) in lines.drain(..) {
-                    let identity = registry.identity(sid);
+                    let identity = epochs.identity(sid).unwrap_or_default();
                     show(Shown::Samples { sid, identity: identity.as_ref(), samples: &samples })?;
                 }
             }

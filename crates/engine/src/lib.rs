@@ -13,7 +13,9 @@
 //! batch comes with its times). It is synchronous; a write never waits for the disk, whoever wants
 //! an acknowledgement waits for the [`Commit`].
 
+mod activity;
 mod admission;
+mod archive;
 mod backup;
 mod block;
 mod cache;
@@ -22,6 +24,7 @@ mod check;
 mod columns;
 mod config;
 mod delete;
+mod epochs;
 mod error;
 mod expire;
 mod filenames;
@@ -41,6 +44,7 @@ mod recover;
 mod repair;
 mod retention;
 mod scan;
+mod segment_file;
 mod shed;
 mod snapshot;
 mod stats;

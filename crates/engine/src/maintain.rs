@@ -122,7 +122,7 @@ impl Store {
     /// Does one piece of work, if one is due. See `Engine::maintain`.
     pub(crate) fn maintain(&self) -> Result<bool, Error> {
         let mut maintenance = self.maintenance.lock();
-        if self.expire()? {
+        if self.expire()? || self.maintain_epochs()? {
             return Ok(true);
         }
         let view = self.view.read().clone();

@@ -7,8 +7,10 @@
 //!
 //! ```text
 //! preamble | crc32 u32 of what follows | len u32 of what follows
-//! store id u64 | key secret u64 | epoch u32 | next namespace u32 | next file number u64
-//! | wal start lsn u64 | index files u32 | (number u64)...
+//! store id u64 | key secret u64 | next namespace u32 | 0 u32 | next file number u64
+//! | wal start lsn u64
+//! | epochs u32 | (epoch u32 | first series u32 | highest symbol number before, by kind, u32 x 4
+//!                 | segment number u64, 0 for none | index files u32 | (number u64)...)...
 //! | catalog file number u64, 0 for none | deletes file number u64, 0 for none
 //! | parts u32 | (number u64 | rank u64 | namespace u32 | class u32 | epoch u32 | level u8 | 0 0 0
 //!                | first time i64 | last time i64 | samples u64 | bytes u64 | written i64)...
@@ -20,6 +22,7 @@ use crate::part::format::take;
 use crate::preamble::Preamble;
 use foliot_codec::checksum;
 use foliot_disk::Disk;
+use foliot_index::Origin;
 use foliot_model::TimeRange;
 use std::path::Path;
 
@@ -48,16 +51,26 @@ pub(crate) struct PartEntry {
     pub(crate) written_ns: i64,
 }
 
+/// An epoch as the manifest knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EpochEntry {
+    pub(crate) origin: Origin,
+    /// Number of its segment, 0 while it is open or still in memory.
+    pub(crate) segment: u64,
+    /// Numbers of the files of its registrations, until there is a segment.
+    pub(crate) index_files: Vec<u64>,
+}
+
 /// What belongs to the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) store_id: u64,
     pub(crate) key_secret: u64,
-    pub(crate) epoch: u32,
     pub(crate) next_namespace: u32,
     pub(crate) next_file: u64,
     pub(crate) wal_start_lsn: u64,
-    pub(crate) index_files: Vec<u64>,
+    /// Oldest first; the last one is open.
+    pub(crate) epochs: Vec<EpochEntry>,
     pub(crate) catalog_file: u64,
     pub(crate) deletes_file: u64,
     pub(crate) parts: Vec<PartEntry>,
@@ -67,10 +80,23 @@ impl Manifest {
     /// All files that it names; the manifest itself and the wal are not among them.
     pub(crate) fn files(&self) -> Vec<Named> {
         let parts = self.parts.iter().map(|part| Named::Part(part.number));
-        let index_files = self.index_files.iter().map(|&number| Named::Index(number));
+        let index_files = self.epochs.iter().flat_map(|epoch| {
+            let segment = (epoch.segment != 0).then_some(Named::Segment(epoch.segment));
+            epoch.index_files.iter().map(|&number| Named::Index(number)).chain(segment)
+        });
         let catalog = (self.catalog_file != 0).then_some(Named::Catalog(self.catalog_file));
         let deletes = (self.deletes_file != 0).then_some(Named::Deletes(self.deletes_file));
         parts.chain(index_files).chain(catalog).chain(deletes).collect()
+    }
+
+    /// The entry of the epoch that begins at `origin`, made if there is none.
+    pub(crate) fn epoch_entry(&mut self, origin: Origin) -> &mut EpochEntry {
+        let at = self.epochs.partition_point(|entry| entry.origin.epoch < origin.epoch);
+        if self.epochs.get(at).is_none_or(|entry| entry.origin.epoch != origin.epoch) {
+            self.epochs.insert(at, EpochEntry { origin, ..EpochEntry::default() });
+        }
+        #[allow(clippy::indexing_slicing, reason = "found or inserted above")]
+        &mut self.epochs[at]
     }
 
     /// Reads the manifest of `dir`; nothing if there is none.
@@ -118,13 +144,13 @@ impl Manifest {
         let mut out = Vec::new();
         out.extend_from_slice(&self.store_id.to_le_bytes());
         out.extend_from_slice(&self.key_secret.to_le_bytes());
-        out.extend_from_slice(&self.epoch.to_le_bytes());
         out.extend_from_slice(&self.next_namespace.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&self.next_file.to_le_bytes());
         out.extend_from_slice(&self.wal_start_lsn.to_le_bytes());
-        out.extend_from_slice(&(self.index_files.len() as u32).to_le_bytes());
-        for number in &self.index_files {
-            out.extend_from_slice(&number.to_le_bytes());
+        out.extend_from_slice(&(self.epochs.len() as u32).to_le_bytes());
+        for epoch in &self.epochs {
+            epoch.encode(&mut out);
         }
         out.extend_from_slice(&self.catalog_file.to_le_bytes());
         out.extend_from_slice(&self.deletes_file.to_le_bytes());
@@ -150,14 +176,13 @@ impl Manifest {
         let mut manifest = Self {
             store_id: u64::from_le_bytes(take(rest)?),
             key_secret: u64::from_le_bytes(take(rest)?),
-            epoch: u32::from_le_bytes(take(rest)?),
-            next_namespace: u32::from_le_bytes(take(rest)?),
+            next_namespace: u64::from_le_bytes(take(rest)?) as u32,
             next_file: u64::from_le_bytes(take(rest)?),
             wal_start_lsn: u64::from_le_bytes(take(rest)?),
             ..Self::default()
         };
         for _ in 0..u32::from_le_bytes(take(rest)?) {
-            manifest.index_files.push(u64::from_le_bytes(take(rest)?));
+            manifest.epochs.push(EpochEntry::decode(rest)?);
         }
         manifest.catalog_file = u64::from_le_bytes(take(rest)?);
         manifest.deletes_file = u64::from_le_bytes(take(rest)?);
@@ -187,6 +212,31 @@ impl Manifest {
     }
 }
 
+impl EpochEntry {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let Origin { epoch, base, symbols } = self.origin;
+        let numbers = [epoch, base].into_iter().chain(symbols);
+        numbers.for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        out.extend_from_slice(&self.segment.to_le_bytes());
+        out.extend_from_slice(&(self.index_files.len() as u32).to_le_bytes());
+        for number in &self.index_files {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    fn decode(rest: &mut &[u8]) -> Option<Self> {
+        let mut number = || take(rest).map(u32::from_le_bytes);
+        let (epoch, base) = (number()?, number()?);
+        let symbols = [number()?, number()?, number()?, number()?];
+        let mut entry = Self { origin: Origin { epoch, base, symbols }, ..Self::default() };
+        entry.segment = u64::from_le_bytes(take(rest)?);
+        for _ in 0..u32::from_le_bytes(take(rest)?) {
+            entry.index_files.push(u64::from_le_bytes(take(rest)?));
+        }
+        Some(entry)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,11 +258,17 @@ mod tests {
         Manifest {
             store_id: 1,
             key_secret: 2,
-            epoch: 3,
             next_namespace: 4,
             next_file: 5,
             wal_start_lsn: 6,
-            index_files: vec![7, 8],
+            epochs: vec![
+                EpochEntry { segment: 6, ..EpochEntry::default() },
+                EpochEntry {
+                    origin: Origin { epoch: 1, base: 1024, symbols: [1, 2, 3, 4] },
+                    segment: 0,
+                    index_files: vec![7, 8],
+                },
+            ],
             catalog_file: 9,
             deletes_file: 10,
             parts: vec![part(1), part(4)],

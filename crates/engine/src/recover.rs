@@ -8,18 +8,22 @@
 //!
 //! Each step can be interrupted and begun again.
 
+use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::block::Builder;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::config::Config;
+use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::handles::Handles;
 use crate::head::Head;
+use crate::limits::PAGE_SERIES;
 use crate::manifest::Manifest;
 use crate::part::Part;
 use crate::retention::Retention;
+use crate::segment_file;
 use crate::stats::Counters;
 use crate::store::{Files, Order, Store};
 use crate::tombstones::{Tombstone, Tombstones};
@@ -29,9 +33,10 @@ use crate::wal::frame::FrameKind;
 use crate::wal::rows;
 use crate::wal::segment::{self, Replayed};
 use foliot_disk::{DirLock, Disk};
-use foliot_index::Registry;
+use foliot_index::{Limits, Registry, Segment};
 use foliot_model::KeySecret;
 use parking_lot::{Condvar, Mutex, RwLock};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -44,30 +49,22 @@ pub(crate) fn open(
     dir: &Path,
     config: Config,
 ) -> Result<(Store, Vec<String>), Error> {
-    disk.create_dir_all(dir).map_err(Error::io("create", dir))?;
-    let lock = lock(&*disk, dir)?;
-    let mut manifest = match Manifest::read(&*disk, dir)? {
-        Some(manifest) => manifest,
-        None => create(&*disk, dir)?,
-    };
-    // The process that put it in place may have died before that was durable.
-    disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
-    remove_leftovers(&*disk, dir, &manifest)?;
-
+    let (lock, mut manifest) = enter(&*disk, dir)?;
     let mut damages = Vec::new();
     let deletes = read_deletes(&*disk, dir, &manifest)?;
-    let registry = Arc::new(read_registry(&*disk, dir, &manifest, &deletes)?);
-    let index_mark = registry.mark();
     let catalog = read_catalog(&*disk, dir, &manifest)?;
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
+    let epochs = read_epochs(&*disk, dir, &manifest, &deletes, &cache)?;
+    let registries = epochs.in_memory();
+    let index_marks = registries.map(|registry| (registry.epoch(), registry.mark())).collect();
+    let epochs = RefCell::new(epochs);
     let handles = Arc::new(Handles::new(disk.clone()));
     let parts = open_parts(&handles, dir, &mut manifest, &cache, &mut damages)?;
 
     let head = Arc::new(Head::new());
     let counters = Counters::default();
     let mut tombstones = deletes.clone();
-    let target =
-        Target { registry: &registry, catalog: &catalog, head: &head, counters: &counters };
+    let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
     sync_wal(&*disk, dir)?;
     damages.extend(replayed.damages);
@@ -75,6 +72,8 @@ pub(crate) fn open(
 
     let wal =
         Wal::open(disk.clone(), dir.to_owned(), manifest.store_id, replayed.end_lsn, &config)?;
+    let base = epochs.borrow().current().origin().base;
+    let activity = Activity::new(base, config.index_active_window, disk.monotonic_ns());
     // Files to come must not be taken for older than a delete that the wal told of.
     let next_file = manifest.next_file.max(tombstones.before_max());
     let retention = Retention::load(&config, Vec::new(), &catalog);
@@ -83,7 +82,7 @@ pub(crate) fn open(
         disk,
         dir: dir.to_owned(),
         config,
-        registry,
+        epochs: RwLock::new(Arc::new(epochs.into_inner())),
         head,
         wal,
         catalog,
@@ -94,7 +93,14 @@ pub(crate) fn open(
         next_file: AtomicU64::new(next_file),
         store_id: manifest.store_id,
         key_secret: KeySecret(manifest.key_secret),
-        files: Mutex::new(Files { manifest, index_mark, catalog_changes: 0, deletes }),
+        files: Mutex::new(Files {
+            manifest,
+            index_marks,
+            activity,
+            flushes_since_switch: 0,
+            catalog_changes: 0,
+            deletes,
+        }),
         gate: RwLock::new(()),
         creating_namespace: Mutex::new(()),
         counters,
@@ -106,6 +112,20 @@ pub(crate) fn open(
         _lock: lock,
     };
     Ok((store, damages))
+}
+
+/// Locks the directory, and sees to it that it holds a manifest and nothing left over.
+fn enter(disk: &dyn Disk, dir: &Path) -> Result<(Box<dyn DirLock>, Manifest), Error> {
+    disk.create_dir_all(dir).map_err(Error::io("create", dir))?;
+    let lock = lock(disk, dir)?;
+    let manifest = match Manifest::read(disk, dir)? {
+        Some(manifest) => manifest,
+        None => create(disk, dir)?,
+    };
+    // The process that put it in place may have died before that was durable.
+    disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    remove_leftovers(disk, dir, &manifest)?;
+    Ok((lock, manifest))
 }
 
 pub(crate) fn read_deletes(
@@ -121,20 +141,47 @@ pub(crate) fn read_deletes(
     Tombstones::read(disk, &path, number, manifest.store_id).map(Arc::new)
 }
 
-pub(crate) fn read_registry(
+/// The epochs that the manifest names: registries are read, segments only opened.
+pub(crate) fn read_epochs(
     disk: &dyn Disk,
     dir: &Path,
     manifest: &Manifest,
     deletes: &Tombstones,
-) -> Result<Registry, Error> {
-    let registry = Registry::new(manifest.epoch);
-    // Before the registrations: a name that was dropped may stand among them twice.
-    registry.forget(deletes.dropped());
-    for &number in &manifest.index_files {
-        let path = filenames::index(dir, number);
-        crate::index_file::read(disk, &path, number, manifest.store_id, &registry)?;
+    cache: &Arc<Cache>,
+) -> Result<Epochs, Error> {
+    let store_id = manifest.store_id;
+    let mut segments = Vec::new();
+    let mut epochs: Option<Epochs> = None;
+    for entry in &manifest.epochs {
+        if entry.segment != 0 {
+            let path = filenames::segment(dir, entry.segment);
+            let number = entry.segment;
+            let cache = cache.clone();
+            segments.push(segment_file::open(disk, &path, number, store_id, cache)?);
+            continue;
+        }
+        let next = match &epochs {
+            Some(epochs) => epochs.switched(entry.origin),
+            None => {
+                let registry = Registry::begin(entry.origin, Limits::default());
+                Epochs::new(Arc::new(registry), store_id)
+            }
+        };
+        let registry = next.current().clone();
+        // Before the registrations: a name that was dropped may stand among them twice.
+        registry.forget(deletes.dropped());
+        for &number in &entry.index_files {
+            let path = filenames::index(dir, number);
+            crate::index_file::read(disk, &path, number, store_id, &registry)?;
+        }
+        epochs = Some(next);
     }
-    Ok(registry)
+    // Only a manifest that was made anew can lack the open epoch.
+    let origin = segments.last().map(|segment: &Segment| segment.next_origin(PAGE_SERIES as u32));
+    let origin = origin.transpose()?.unwrap_or_default();
+    let first = || Arc::new(Registry::begin(origin, Limits::default()));
+    let epochs = epochs.unwrap_or_else(|| Epochs::new(first(), store_id));
+    Ok(segments.into_iter().fold(epochs, |epochs, segment| epochs.archived(segment)))
 }
 
 pub(crate) fn read_catalog(
@@ -253,7 +300,7 @@ pub(crate) fn is_damage(error: &Error) -> bool {
 
 /// What the wal is replayed into.
 struct Target<'t> {
-    registry: &'t Registry,
+    epochs: &'t RefCell<Epochs>,
     catalog: &'t Catalog,
     head: &'t Head,
     counters: &'t Counters,
@@ -266,16 +313,14 @@ fn replay(
     target: &Target<'_>,
     tombstones: &mut Arc<Tombstones>,
 ) -> Result<Replayed, Error> {
-    let Target { registry, catalog, head, counters } = *target;
+    let Target { epochs, catalog, head, counters } = *target;
     let mut builder = Builder::default();
     let mut unread = 0u64;
     let (mut samples, mut orphans) = (0, 0);
-    let mut series = registry.counts().series;
     let each = &mut |_, kind, body: &[u8]| {
         match kind {
             FrameKind::Register => {
-                unread += u64::from(registry.replay(body).is_err());
-                series = registry.counts().series;
+                unread += u64::from(!epochs.borrow_mut().replay(body));
             }
             FrameKind::Catalog => {
                 unread += u64::from(catalog.apply(&mut &*body).is_none());
@@ -285,7 +330,8 @@ fn replay(
                 Some(tombstone) => {
                     head.cut(&tombstone.sids, tombstone.range)?;
                     if tombstone.is_drop {
-                        registry.forget(&tombstone.sids);
+                        let epochs = epochs.borrow();
+                        epochs.in_memory().for_each(|registry| registry.forget(&tombstone.sids));
                     }
                     // What was replayed is synced before anything is made physical.
                     *tombstones = Arc::new(tombstones.with(Arc::new(tombstone), 0));
@@ -294,11 +340,12 @@ fn replay(
             },
             FrameKind::Rows => {
                 let mut appender = head.appender(&mut builder);
+                let epochs = epochs.borrow();
                 let read = rows::read(body, &mut |sid, first, sample, bytes| {
                     // Damage may have taken the registration: such rows belong to nobody.
-                    match u64::from(sid) < series {
-                        true => appender.append(sid, first, sample, bytes),
-                        false => orphans += 1,
+                    match epochs.epoch_of(sid) {
+                        Some(_) => appender.append(sid, first, sample, bytes),
+                        None => orphans += 1,
                     }
                 });
                 samples += read.map_or(0, |(_, samples)| samples);

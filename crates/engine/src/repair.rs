@@ -19,6 +19,7 @@ use crate::merge::Merger;
 use crate::part::format::Header;
 use crate::part::{BlockRef, Cursor, Part, PartWriter};
 use crate::recover;
+use crate::segment_file;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::wal::frame::FrameKind;
 use crate::wal::segment;
@@ -67,7 +68,7 @@ impl Repairer<'_> {
             "made {} anew from {} parts, {} index files and the wal",
             path.display(),
             manifest.parts.len(),
-            manifest.index_files.len()
+            manifest.epochs.iter().map(|entry| entry.index_files.len()).sum::<usize>()
         ));
         Ok(manifest)
     }
@@ -97,10 +98,19 @@ impl Repairer<'_> {
                     Err(error) => return Err(error),
                 },
                 Named::Index(number) => {
-                    let (store_id, epoch) = index_file::owner(&**self.disk, &path, number)?;
+                    let (store_id, origin) = index_file::owner(&**self.disk, &path, number)?;
                     manifest.store_id = store_id;
-                    manifest.epoch = manifest.epoch.max(epoch);
-                    manifest.index_files.push(number);
+                    manifest.epoch_entry(origin).index_files.push(number);
+                }
+                // Numbers of kinds are sorted: index files of its epoch, left over, came before.
+                Named::Segment(number) => {
+                    let store_id = segment_file::owner(&**self.disk, &path, number)?;
+                    let cache = Arc::new(Cache::new(0));
+                    let segment = segment_file::open(&**self.disk, &path, number, store_id, cache)?;
+                    manifest.store_id = store_id;
+                    let entry = manifest.epoch_entry(segment.origin());
+                    entry.index_files.clear();
+                    entry.segment = number;
                 }
                 // Of several the newest was written last.
                 Named::Catalog(number) => manifest.catalog_file = number,
@@ -166,7 +176,8 @@ impl Repairer<'_> {
     fn index_files(&self, manifest: &Manifest) -> Result<(), Error> {
         recover::read_deletes(&**self.disk, self.dir, manifest)
             .and_then(|deletes| {
-                recover::read_registry(&**self.disk, self.dir, manifest, &deletes).map(|_| ())
+                let cache = Arc::new(Cache::new(0));
+                recover::read_epochs(&**self.disk, self.dir, manifest, &deletes, &cache).map(|_| ())
             })
             .map_err(|error| match recover::is_damage(&error) {
                 false => error,

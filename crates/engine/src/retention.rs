@@ -249,13 +249,17 @@ impl Engine {
                 None => self.namespaces().into_iter().map(|(id, ..)| id).collect(),
             };
             for namespace in namespaces {
-                let sids = self.snapshot().select(&all_of(namespace), range)?;
-                let is_meant = |sid: &u32| {
-                    of.is_none_or(|(_, class)| {
-                        store.registry.describe(*sid).is_some_and(|series| series.class == class)
-                    })
-                };
-                let sids: SidSet = sids.into_iter().filter(is_meant).collect();
+                let snapshot = self.snapshot();
+                let found = snapshot.select(&all_of(namespace), range)?;
+                let mut sids = Vec::new();
+                for sid in found.into_iter().flat_map(|sid| snapshot.ids(sid)) {
+                    let class = store.epochs().describe(sid)?.map(|series| series.class);
+                    if of.is_none_or(|(_, wanted)| class == Some(wanted)) {
+                        sids.push(sid);
+                    }
+                }
+                sids.sort_unstable();
+                let sids: SidSet = sids.into_iter().collect();
                 commit = store.delete(namespace, sids, range, false)?.max(commit);
             }
             commit = self.catalog_delete(EXPIRED_KIND, &key)?.max(commit);
@@ -316,7 +320,7 @@ impl Store {
         }
         let sids: Vec<u32> = (first..end).collect();
         let mut classes = Vec::with_capacity(sids.len());
-        self.registry.identities(&sids, &mut |sid, identity| {
+        self.registry().identities(&sids, &mut |sid, identity| {
             classes.push((sid, retention.class(&identity)));
         });
         classes.retain(|(_, class)| *class != 0);
@@ -327,17 +331,17 @@ impl Store {
     /// those whose old class lost files, what is left below its floor is deleted.
     fn classify_all(&self, namespace: NamespaceId) -> Result<u64, Error> {
         let retention = self.retention.read().clone();
-        if !retention.has_rules() && !self.registry.has_classes() {
+        if !retention.has_rules() && !self.registry().has_classes() {
             return Ok(0);
         }
-        let sids = self.registry.select(&all_of(namespace));
+        let sids = self.registry().select(&all_of(namespace));
         let mut classes = Vec::new();
-        self.registry.identities(&sids, &mut |sid, identity| {
+        self.registry().identities(&sids, &mut |sid, identity| {
             classes.push((sid, retention.class(&identity)));
         });
         let mut below = BTreeMap::<i64, Vec<u32>>::new();
         classes.retain(|(sid, class)| {
-            let old = self.registry.describe(*sid).map_or(*class, |series| series.class);
+            let old = self.registry().describe(*sid).map_or(*class, |series| series.class);
             if let Some(&floor_ns) = retention.expired.get(&(namespace, old))
                 && old != *class
             {
@@ -362,7 +366,7 @@ impl Store {
         let is_run = |a: &(u32, u32), b: &(u32, u32)| a.0.checked_add(1) == Some(b.0) && a.1 == b.1;
         for run in classes.chunk_by(is_run) {
             if let Some(&(first, class)) = run.first() {
-                self.registry.assign_class(first, run.len() as u32, class, &mut publish)?;
+                self.registry().assign_class(first, run.len() as u32, class, &mut publish)?;
             }
         }
         Ok(())

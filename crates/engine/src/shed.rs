@@ -120,7 +120,8 @@ impl Expired {
         if start_ns >= self.highest_ns {
             return;
         }
-        let class = store.registry.describe(sid).map_or(self.class, |series| series.class);
+        let class = store.epochs().describe(sid).ok().flatten();
+        let class = class.map_or(self.class, |series| series.class);
         let floor_ns = self.retention.floor(self.now_ns, self.namespace, class);
         if start_ns < floor_ns {
             self.floors.insert((self.namespace, class), floor_ns);

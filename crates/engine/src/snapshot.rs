@@ -5,21 +5,25 @@
 //! the parts. Whatever moves from the head to a part meanwhile is found in between, at worst twice,
 //! and twice the same sample is one sample.
 
+use crate::epochs::{Earlier, Epochs};
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
 use crate::head::{self, Head};
 use crate::retention::Retention;
 use crate::scan::Scan;
 use crate::store::Store;
+use crate::tombstones::Mask;
 use crate::view::View;
-use foliot_index::{Identity, Listed, Registry, SymbolKind};
+use foliot_index::{Identity, Listed, SymbolKind};
 use foliot_model::{Samples, Selector, TimeRange};
 use std::sync::Arc;
 
 /// What one reader sees. Clones see the same.
 #[derive(Clone)]
 pub struct Snapshot {
-    registry: Arc<Registry>,
+    epochs: Arc<Epochs>,
+    /// What selections found out, for scans.
+    earlier: Arc<Earlier>,
     head: Arc<Head>,
     view: Arc<View>,
     retention: Arc<Retention>,
@@ -29,7 +33,9 @@ pub struct Snapshot {
 impl Snapshot {
     pub(crate) fn new(store: &Store) -> Self {
         Self {
-            registry: store.registry.clone(),
+            // Epochs first: what a segment says is in parts is in every later view.
+            epochs: store.epochs(),
+            earlier: Arc::default(),
             head: store.head.clone(),
             view: store.view.read().clone(),
             retention: store.retention.read().clone(),
@@ -41,8 +47,14 @@ impl Snapshot {
     ///
     /// # Errors
     /// When an index file cannot be read.
-    pub fn select(&self, selector: &Selector, _range: TimeRange) -> Result<Vec<u32>, Error> {
-        Ok(self.registry.select(selector))
+    pub fn select(&self, selector: &Selector, range: TimeRange) -> Result<Vec<u32>, Error> {
+        self.epochs.select(&self.view, selector, range, &self.earlier)
+    }
+
+    /// All ids of a series that was selected, oldest first: it has one in each epoch in which it
+    /// was written, as far as selections looked.
+    pub(crate) fn ids(&self, sid: u32) -> Vec<u32> {
+        self.earlier.ids(sid)
     }
 
     /// What a series is called.
@@ -50,7 +62,7 @@ impl Snapshot {
     /// # Errors
     /// When an index file cannot be read.
     pub fn identity(&self, sid: u32) -> Result<Option<Identity>, Error> {
-        Ok(self.registry.identity(sid))
+        self.epochs.identity(sid)
     }
 
     /// What many series are called; strings that they have in common are shared.
@@ -62,11 +74,11 @@ impl Snapshot {
         sids: &[u32],
         each: &mut dyn FnMut(u32, Identity),
     ) -> Result<(), Error> {
-        self.registry.identities(sids, each);
-        Ok(())
+        self.epochs.identities(sids, each)
     }
 
-    /// Names in use, distinct and in byte order; see [`Registry::list`].
+    /// Names in use, distinct and in byte order: those that begin with `prefix`, without the
+    /// first `offset`, at most `limit`.
     ///
     /// # Errors
     /// When an index file cannot be read.
@@ -78,7 +90,7 @@ impl Snapshot {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<String>, Error> {
-        Ok(self.registry.list(what, selector, prefix, offset, limit))
+        self.epochs.list(what, selector, prefix, (offset, limit), &self.view)
     }
 
     /// The number of a symbol.
@@ -86,7 +98,7 @@ impl Snapshot {
     /// # Errors
     /// When an index file cannot be read.
     pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Result<Option<u32>, Error> {
-        Ok(self.registry.symbol_id(kind, name))
+        self.epochs.symbol_id(kind, name)
     }
 
     /// The name of a symbol.
@@ -94,7 +106,7 @@ impl Snapshot {
     /// # Errors
     /// When an index file cannot be read.
     pub fn symbol_name(&self, kind: SymbolKind, id: u32) -> Result<Option<Arc<str>>, Error> {
-        Ok(self.registry.symbol_name(kind, id))
+        self.epochs.symbol_name(kind, id)
     }
 
     /// Reads the samples of a series in `range`.
@@ -112,29 +124,31 @@ impl Snapshot {
     /// # Errors
     /// When a part cannot be read.
     pub fn scan_into(&self, sid: u32, scan: &mut Scan) -> Result<(), Error> {
-        scan.clear(self.floor(sid));
+        scan.clear(self.floor(sid)?);
         if scan.range().is_empty() {
             return Ok(());
         }
-        let mut live = SeriesCopy::default();
-        self.head.copy(sid, scan.range(), &mut live);
-        let (page, local) = (head::page_of(sid), head::local_of(sid));
-        let mut frozen = Some(&self.view.frozen);
+        let ids = self.ids(sid);
         let mut copies = Vec::new();
-        while let Some(set) = frozen {
-            for data in set.page(page) {
-                let mut copy = SeriesCopy::default();
-                data.copy(local, scan.range(), &mut copy);
-                copies.push(copy);
-            }
-            frozen = set.next();
+        for &sid in &ids {
+            self.copies(sid, scan.range(), &mut copies);
         }
-        let mut masks = Vec::new();
-        self.view.tombstones.masks(sid, scan.range(), &mut masks);
+        let masks: Vec<Vec<Mask>> = ids
+            .iter()
+            .map(|&sid| {
+                let mut masks = Vec::new();
+                self.view.tombstones.masks(sid, scan.range(), &mut masks);
+                masks
+            })
+            .collect();
+        let epochs: Vec<_> = ids.iter().map(|&sid| self.epochs.epoch_of(sid)).collect();
         for part in &self.view.parts {
-            scan.add_part(sid, part, &masks)?;
+            for ((&sid, epoch), masks) in ids.iter().zip(&epochs).zip(&masks) {
+                if *epoch == Some(part.entry.epoch) {
+                    scan.add_part(sid, part, masks)?;
+                }
+            }
         }
-        copies.push(live);
         for copy in copies {
             scan.add_copy(copy);
         }
@@ -143,26 +157,45 @@ impl Snapshot {
     }
 
     /// The instant before which samples of a series are too old to be seen.
-    fn floor(&self, sid: u32) -> i64 {
+    fn floor(&self, sid: u32) -> Result<i64, Error> {
         if self.retention.is_forever() {
-            return i64::MIN;
+            return Ok(i64::MIN);
         }
-        let series = self.registry.describe(sid);
-        series.map_or(i64::MIN, |series| {
+        let series = self.epochs.describe(sid)?;
+        Ok(series.map_or(i64::MIN, |series| {
             self.retention.floor(self.now_ns, series.namespace, series.class)
-        })
+        }))
     }
 
-    /// The latest sample of a series, if it has any.
+    /// What the head holds under an id in `range`, older samples first.
+    fn copies(&self, sid: u32, range: TimeRange, copies: &mut Vec<SeriesCopy>) {
+        let mut live = SeriesCopy::default();
+        self.head.copy(sid, range, &mut live);
+        let (page, local) = (head::page_of(sid), head::local_of(sid));
+        let mut frozen = Some(&self.view.frozen);
+        while let Some(set) = frozen {
+            for data in set.page(page) {
+                let mut copy = SeriesCopy::default();
+                data.copy(local, range, &mut copy);
+                copies.push(copy);
+            }
+            frozen = set.next();
+        }
+        copies.push(live);
+    }
+
+    /// The latest sample of a series, if it has any; of all that go by its id, as far as
+    /// selections looked.
     ///
     /// # Errors
     /// When a part cannot be read.
     pub fn last(&self, sid: u32) -> Result<Option<Samples>, Error> {
         let mut last = Samples::default();
         let mut range = TimeRange::ALL;
-        let floor_ns = self.floor(sid);
-        if let Some(sample) = self.head.last_number(sid).filter(|sample| sample.time_ns >= floor_ns)
-        {
+        let floor_ns = self.floor(sid)?;
+        let is_one = self.ids(sid).len() == 1;
+        let known = self.head.last_number(sid).filter(|_| is_one);
+        if let Some(sample) = known.filter(|sample| sample.time_ns >= floor_ns) {
             last.push(sample.time_ns, crate::columns::value(sample, &[]));
             // Parts of an earlier process may know a later one.
             range.start_ns = sample.time_ns.saturating_add(1);

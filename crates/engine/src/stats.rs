@@ -32,13 +32,17 @@ pub(crate) struct Counters {
 /// Counts and sizes of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Series registered and not dropped.
+    /// Series registered in the open epoch and not dropped.
     pub series: u64,
     /// Sources registered.
     pub sources: u64,
     /// Series created since the start.
     pub series_created: u64,
-    /// Memory of the registry, in bytes, estimated.
+    /// Series of closed epochs, most of them read from disk.
+    pub series_closed: u64,
+    /// Epochs, the open one included.
+    pub epochs: u64,
+    /// Memory of registries, in bytes, estimated.
     pub registry_bytes: u64,
     /// Memory of samples in the head and on their way into parts, in bytes.
     pub head_bytes: u64,
@@ -105,7 +109,8 @@ impl Stats {
     }
 
     pub(crate) fn of(store: &Store) -> Self {
-        let counts = store.registry.counts();
+        let epochs = store.epochs();
+        let counts = epochs.current().counts();
         let view = store.view.read().clone();
         let progress = store.wal.progress();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -116,7 +121,9 @@ impl Stats {
             series: counts.series - counts.forgotten,
             sources: counts.sources,
             series_created: load(&counters.series_created),
-            registry_bytes: counts.memory_bytes,
+            series_closed: epochs.series_closed(),
+            epochs: epochs.closed().len() as u64 + 1,
+            registry_bytes: epochs.in_memory().map(|r| r.counts().memory_bytes).sum(),
             head_bytes: store.head.bytes() + view.frozen.bytes(),
             head_fixed_bytes: store.head.fixed_bytes(),
             wal_bytes: progress.written_lsn.saturating_sub(load(&counters.flushed_lsn)),

@@ -1,9 +1,11 @@
 //! The store's state, and its life from open to close.
 
+use crate::activity::Activity;
 use crate::admission::Admission;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::config::{Ack, Commit, Config, Progress};
+use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::handles::Handles;
 use crate::head::Head;
@@ -17,9 +19,10 @@ use crate::view::View;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
 use foliot_disk::{DirLock, Disk};
-use foliot_index::{Mark, Registry};
+use foliot_index::Mark;
 use foliot_model::{DEFAULT_NAMESPACE, KeySecret, NamespaceId};
 use parking_lot::{Condvar, Mutex, RwLock};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +39,7 @@ pub(crate) struct Store {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) config: Config,
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) epochs: RwLock<Arc<Epochs>>,
     pub(crate) head: Arc<Head>,
     pub(crate) wal: Wal,
     pub(crate) catalog: Catalog,
@@ -108,7 +111,11 @@ impl Store {
 /// The manifest, and up to where its index files go.
 pub(crate) struct Files {
     pub(crate) manifest: Manifest,
-    pub(crate) index_mark: Mark,
+    /// By epoch, for registries in memory.
+    pub(crate) index_marks: BTreeMap<u32, Mark>,
+    pub(crate) activity: Activity,
+    /// Flushes since the open epoch began, or since the store was opened.
+    pub(crate) flushes_since_switch: u32,
     /// Changes of the catalog that its file holds, as counted.
     pub(crate) catalog_changes: u64,
     /// The deletes that their file holds.

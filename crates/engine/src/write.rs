@@ -15,7 +15,7 @@ use crate::retention::Retention;
 use crate::store::Store;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
-use foliot_index::{Resolver, Run, Sids};
+use foliot_index::{Registry, Resolver, Run, Sids};
 use foliot_model::{Batch, NamespaceId, Reject, Row};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -70,8 +70,9 @@ impl Store {
         let rejects_before = rejects.len();
         let commit = WORKSPACE.with_borrow_mut(|workspace| {
             let _gate = self.gate.read();
-            workspace.resolve(self, batch, rejects)?;
-            workspace.append_and_apply(self, batch)
+            let registry = self.registry();
+            workspace.resolve(self, &registry, batch, rejects)?;
+            workspace.append_and_apply(self, &registry, batch)
         })?;
         let rejected = (rejects.len() - rejects_before) as u64;
         self.counters.rows_rejected.fetch_add(rejected, Ordering::Relaxed);
@@ -84,6 +85,7 @@ impl Workspace {
     fn resolve(
         &mut self,
         store: &Store,
+        registry: &Registry,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
@@ -91,7 +93,7 @@ impl Workspace {
         self.missing.clear();
         self.ids.clear();
         let too_old = TooOld::new(store, batch.namespace());
-        let resolver = store.registry.resolver();
+        let resolver = registry.resolver();
         for (index, row) in batch.rows().iter().enumerate() {
             if row.time_ns < too_old.surely_before_ns {
                 too_old.reject(store, row, rejects);
@@ -107,10 +109,10 @@ impl Workspace {
         }
         drop(resolver);
         if !self.missing.is_empty() {
-            self.register(store, batch, rejects)?;
+            self.register(store, registry, batch, rejects)?;
         }
         if too_old.possibly_before_ns > too_old.surely_before_ns {
-            self.reject_by_class(store, batch, &too_old, rejects);
+            self.reject_by_class(store, registry, batch, &too_old, rejects);
         }
         Ok(())
     }
@@ -119,13 +121,14 @@ impl Workspace {
     fn reject_by_class(
         &mut self,
         store: &Store,
+        registry: &Registry,
         batch: &Batch<'_>,
         too_old: &TooOld,
         rejects: &mut Vec<Reject>,
     ) {
         let mut doubtful = Vec::new();
         {
-            let resolver = store.registry.resolver();
+            let resolver = registry.resolver();
             for (index, (row, place)) in batch.rows().iter().zip(&self.places).enumerate() {
                 if row.time_ns < too_old.possibly_before_ns
                     && let Some(sids) = sids(&resolver, &self.ids, *place, fields(batch, row))
@@ -136,7 +139,7 @@ impl Workspace {
         }
         for (index, row, sid) in doubtful {
             // Rules look at measurement and labels, so all series of a row are of one class.
-            let class = store.registry.describe(sid).map_or(0, |series| series.class);
+            let class = registry.describe(sid).map_or(0, |series| series.class);
             let floor_ns = too_old.retention.floor(too_old.now_ns, batch.namespace(), class);
             if let Some(place) = self.places.get_mut(index).filter(|_| row.time_ns < floor_ns) {
                 too_old.reject(store, row, rejects);
@@ -149,6 +152,7 @@ impl Workspace {
     fn register(
         &mut self,
         store: &Store,
+        registry: &Registry,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
@@ -161,28 +165,33 @@ impl Workspace {
                 ids.extend(sids.iter());
             }
         };
-        let counts = store.registry.counts();
+        let counts = registry.counts();
         let admit = store.admission.room(&*store.disk, counts.series - counts.forgotten);
-        let first_new = counts.series as u32;
+        let first_new = registry.series_end();
         let registered =
-            store.registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
+            registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
         if registered.new_series > 0 {
-            store.classify(first_new, store.registry.counts().series as u32)?;
+            store.classify(first_new, registry.series_end())?;
         }
         store.admission.take(registered.new_series);
         store.counters.series_created.fetch_add(registered.new_series, Ordering::Relaxed);
         Ok(())
     }
 
-    fn append_and_apply(&mut self, store: &Store, batch: &Batch<'_>) -> Result<Commit, Error> {
+    fn append_and_apply(
+        &mut self,
+        store: &Store,
+        registry: &Registry,
+        batch: &Batch<'_>,
+    ) -> Result<Commit, Error> {
         let stored = self.places.iter().filter(|place| !matches!(place, Place::Nowhere)).count();
         if stored == 0 {
             return Ok(Commit { lsn: 0 });
         }
-        let resolver = store.registry.resolver();
+        let resolver = registry.resolver();
         let Self { places, ids, frame, builder, .. } = self;
         frame.clear();
-        let mut writer = rows::Writer::new(frame, store.registry.epoch(), stored);
+        let mut writer = rows::Writer::new(frame, registry.epoch(), stored);
         for (row, place) in batch.rows().iter().zip(places.iter()) {
             let count = fields(batch, row);
             if let Some(sids) = sids(&resolver, ids, *place, count) {

@@ -104,6 +104,8 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         merge_parts: config.merge_parts as usize,
         merge_quiet: config.merge_quiet,
         merge_share_percent: config.merge_share as u32,
+        index_active_window: config.index_active_window,
+        epoch_dead_min: config.index_quiet_series,
         series_max: config.limits_series,
         new_series_per_second: config.limits_new_series_per_second,
         retention: config.retention_time.0,

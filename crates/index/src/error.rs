@@ -2,19 +2,44 @@
 
 use std::fmt;
 
-/// A record that contradicts its grammar or what is already registered.
+/// Bytes that contradict their grammar, or that could not be read.
 #[derive(Debug)]
-pub struct Error {
-    /// Position of the record's first byte.
-    pub offset: usize,
-    /// What is wrong with it.
-    pub reason: String,
+pub enum Error {
+    /// A record contradicts its grammar or what is already registered.
+    Record {
+        /// Position of the record's first byte.
+        offset: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A segment is damaged.
+    Segment {
+        /// Where in it.
+        at: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A segment could not be read: the error of whoever reads files.
+    Read(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "registration record at byte {}: {}", self.offset, self.reason)
+        match self {
+            Self::Record { offset, reason } => {
+                write!(f, "registration record at byte {offset}: {reason}")
+            }
+            Self::Segment { at, reason } => write!(f, "index segment at byte {at}: {reason}"),
+            Self::Read(error) => error.fmt(f),
+        }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => Some(&**error),
+            _ => None,
+        }
+    }
+}

@@ -38,7 +38,7 @@ impl Forgotten {
 impl Names {
     /// Forgets series; those that are not registered yet will be forgotten from the start.
     pub(crate) fn forget(&mut self, sids: &SidSet) {
-        let known = self.series_len();
+        let known = self.series_end();
         let new: Vec<u32> =
             sids.iter().filter(|&sid| sid < known && !self.is_forgotten(sid)).collect();
         for sid in new {

@@ -14,7 +14,7 @@ pub struct Identity {
     pub field: Arc<str>,
     /// Labels.
     pub labels: Labels,
-    /// Number of the source: series of one source share it.
+    /// Number of the source: series of one source and epoch share it.
     pub source: u32,
 }
 
@@ -67,6 +67,7 @@ impl<'a> Speller<'a> {
             _ => self.labels(source)?,
         };
         self.last_source = Some((source, labels.clone()));
+        let source = self.names.origin.base + source;
         Some(Identity { measurement, field, labels, source })
     }
 

@@ -9,9 +9,11 @@
 
 mod dictionary;
 mod entries;
+mod epoch;
 mod error;
 mod forgotten;
 mod identity;
+mod key;
 mod limits;
 mod list;
 mod lookup;
@@ -23,6 +25,7 @@ mod recent;
 mod record;
 mod register;
 mod registry;
+mod segment;
 mod select;
 mod series;
 mod sid_set;
@@ -30,6 +33,7 @@ mod slots;
 mod sources;
 mod stage;
 
+pub use epoch::Origin;
 pub use error::Error;
 pub use identity::{Description, Identity};
 pub use limits::{FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
@@ -37,4 +41,5 @@ pub use list::Listed;
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver};
+pub use segment::{ReadAt, Segment, write as write_segment};
 pub use sid_set::SidSet;

@@ -76,7 +76,7 @@ fn is_everything(selector: &Selector) -> bool {
     selector.names.is_empty() && has_all_sources(selector)
 }
 
-fn has_all_sources(selector: &Selector) -> bool {
+pub(crate) fn has_all_sources(selector: &Selector) -> bool {
     selector.matchers.is_empty() && selector.exact_labels.is_none() && selector.only.is_none()
 }
 

@@ -9,6 +9,7 @@
 //! are written (`record.rs`).
 
 use crate::dictionary::Dictionary;
+use crate::epoch::Origin;
 use crate::forgotten::Forgotten;
 use crate::limits::IDS_MAX;
 use crate::pages::Pages;
@@ -63,6 +64,10 @@ pub(crate) struct Names {
     pairs: Pairs,
     sources: Sources,
     columns: Dictionary,
+    pub(crate) origin: Origin,
+    /// By kind: symbols that have the numbers of an earlier epoch, local number and that, both as
+    /// they were added.
+    carried: [Vec<[u32; 2]>; 4],
     series: Series,
     series_slots: Slots,
     /// For each source its first series.
@@ -92,7 +97,7 @@ pub(crate) enum Refusal {
 }
 
 impl Names {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, origin: Origin) -> Self {
         let symbols = SymbolKind::ALL.map(|kind| {
             let many = kind == SymbolKind::LabelValue;
             let mut symbols = Dictionary::new(seed, if many { SHARDS_MANY } else { SHARDS_FEW });
@@ -105,7 +110,9 @@ impl Names {
             pairs: Pairs::new(seed),
             sources: Sources::new(seed),
             columns: Dictionary::new(seed, SHARDS_FEW),
-            series: Series::default(),
+            origin,
+            carried: Default::default(),
+            series: Series::new(origin.base),
             series_slots: Slots::new(SHARDS_MANY),
             first_series: Pages::default(),
             series_counts: Pages::default(),
@@ -163,6 +170,11 @@ impl Names {
         self.series.len()
     }
 
+    /// The id that the next series gets.
+    pub(crate) fn series_end(&self) -> u32 {
+        self.series.end()
+    }
+
     /// Source and column of a series.
     #[inline]
     pub(crate) fn series(&self, sid: u32) -> Option<(u32, u32)> {
@@ -215,6 +227,11 @@ impl Names {
         before.filter(|(_, (end, _))| sid < *end).map_or(0, |(_, (_, class))| *class)
     }
 
+    /// Runs of series of a class other than 0: first, end, class.
+    pub(crate) fn class_runs(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        self.classes.iter().map(|(first, (end, class))| (*first, *end, *class))
+    }
+
     /// All assignments of classes in order: first series, count, class.
     pub(crate) fn class_log(&self) -> &[[u32; 3]] {
         &self.class_log
@@ -222,7 +239,7 @@ impl Names {
 
     /// Whether a chunk of registrations fits.
     pub(crate) fn has_room(&self) -> bool {
-        self.series.len() < IDS_MAX - (1 << 24)
+        self.series.end() < IDS_MAX - (1 << 24)
             && self.symbols.iter().all(Dictionary::has_room)
             && self.pairs.entries().has_room()
             && self.sources.has_room()
@@ -304,7 +321,7 @@ impl Names {
 
     /// Adds the series of a source in a column of the same namespace.
     pub(crate) fn add_series(&mut self, source: u32, column: u32) -> Result<u32, Refusal> {
-        let sid = self.series.len();
+        let sid = self.series.end();
         if sid >= IDS_MAX {
             return Err(Refusal::Full);
         }
@@ -344,7 +361,7 @@ impl Names {
 
     /// Assigns a retention class to `count` series from `first` on.
     pub(crate) fn set_class(&mut self, first: u32, count: u32, class: u32) -> Result<(), Refusal> {
-        let end = first.checked_add(count).filter(|end| *end <= self.series.len());
+        let end = first.checked_add(count).filter(|end| *end <= self.series.end());
         let end = end.ok_or(Refusal::Dangling)?;
         self.class_log.push([first, count, class]);
         // Cut what overlaps, then put the new run between.
@@ -367,6 +384,31 @@ impl Names {
         if class != 0 && first < end {
             self.classes.insert(first, (end, class));
         }
+        Ok(())
+    }
+
+    /// The symbols that have numbers of an earlier epoch, as place and number.
+    pub(crate) fn carried_of(&self, kind: SymbolKind) -> &[[u32; 2]] {
+        self.carried.get(kind as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Notes that the symbol `local` has the `number` that an earlier epoch gave it.
+    pub(crate) fn carry(
+        &mut self,
+        kind: SymbolKind,
+        local: u32,
+        number: u32,
+    ) -> Result<(), Refusal> {
+        self.check_symbol(kind, local)?;
+        let is_earlier = number != 0 && number <= self.origin.symbol(kind);
+        let Some(carried) = self.carried.get_mut(kind as usize) else { return Ok(()) };
+        if carried.binary_search_by_key(&local, |[local, _]| *local).is_ok() {
+            return Ok(());
+        }
+        if !is_earlier || carried.last().is_some_and(|[last, _]| *last > local) {
+            return Err(Refusal::Dangling);
+        }
+        carried.push([local, number]);
         Ok(())
     }
 

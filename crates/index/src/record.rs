@@ -2,7 +2,7 @@
 //!
 //! A sequence of records, each a tag byte and LEB128 varints; docs/format/index.md draws them:
 //!
-//! 1. `01 epoch`
+//! 1. `01 epoch base measurements fields names values` where the epoch begins
 //! 2. `02 kind first count (length bytes)*count` symbols
 //! 3. `03 namespace first count (name value)*count` pairs, zigzag differences to the one before
 //! 4. `04 namespace first count (measurement field)*count` columns, likewise
@@ -10,12 +10,14 @@
 //! 6. `06 first_series first_source sources columns difference*columns` series: so many sources in
 //!    a row have one series in each of these columns; series count up source by source
 //! 7. `07 first_series count class` retention class
+//! 8. `08 kind count (difference number)*count` symbols that have numbers of an earlier epoch
 //!
 //! Every record says the number of the first thing it registers. Reading skips what is registered
 //! already and refuses a gap, so records may be read again in the same order.
 
 use crate::dictionary::Dictionary;
 use crate::entries::Entries;
+use crate::epoch::Origin;
 use crate::names::{Names, Refusal, SymbolKind, triple_of};
 use crate::{Error, limits};
 use foliot_codec::varint::{get_i64, get_u32, put_i64, put_u32};
@@ -28,6 +30,7 @@ const COLUMNS: u8 = 4;
 const SOURCES: u8 = 5;
 const SERIES: u8 = 6;
 const CLASS: u8 = 7;
+const CARRIED: u8 = 8;
 
 /// Dictionaries of triples: namespace and two symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +39,43 @@ pub(crate) enum Triples {
     Columns,
 }
 
-pub(crate) fn put_epoch(out: &mut Vec<u8>, epoch: u32) {
+pub(crate) fn put_epoch(out: &mut Vec<u8>, origin: &Origin) {
     out.push(EPOCH);
-    put_u32(out, epoch);
+    put_u32(out, origin.epoch);
+    put_u32(out, origin.base);
+    origin.symbols.iter().for_each(|&number| put_u32(out, number));
+}
+
+/// Where the epoch of a stretch of records begins: it is the first thing they say.
+pub(crate) fn origin(mut records: &[u8]) -> Option<Origin> {
+    let rest = &mut records;
+    let (&tag, body) = rest.split_first()?;
+    *rest = body;
+    match tag {
+        EPOCH => take_origin(rest).ok(),
+        _ => None,
+    }
+}
+
+fn take_origin(rest: &mut &[u8]) -> Result<Origin, Reason> {
+    let (epoch, base) = (take(rest)?, take(rest)?);
+    let symbols = [take(rest)?, take(rest)?, take(rest)?, take(rest)?];
+    Ok(Origin { epoch, base, symbols })
+}
+
+/// Writes which symbols have numbers of an earlier epoch; local numbers ascend.
+pub(crate) fn put_carried(out: &mut Vec<u8>, kind: SymbolKind, carried: &[[u32; 2]]) {
+    if carried.is_empty() {
+        return;
+    }
+    out.extend([CARRIED, kind as u8]);
+    put_u32(out, carried.len() as u32);
+    let mut previous = 0;
+    for &[local, number] in carried {
+        put_u32(out, local - previous);
+        put_u32(out, number);
+        previous = local;
+    }
 }
 
 /// Writes the entries `range` of a dictionary of symbols; entry 0 has the number `base`.
@@ -181,14 +218,14 @@ pub(crate) fn put_class(out: &mut Vec<u8>, [first, count, class]: [u32; 3]) {
 ///
 /// # Errors
 /// When a record contradicts its grammar, the epoch, or what is registered.
-pub(crate) fn apply(names: &mut Names, epoch: u32, records: &[u8]) -> Result<(), Error> {
+pub(crate) fn apply(names: &mut Names, records: &[u8]) -> Result<(), Error> {
     let mut rest = records;
     let mut numbers = Vec::new();
     while let Some((&tag, body)) = rest.split_first() {
         let offset = records.len() - rest.len();
         rest = body;
-        apply_one(names, epoch, tag, &mut rest, &mut numbers)
-            .map_err(|reason| Error { offset, reason: reason.into_owned() })?;
+        apply_one(names, tag, &mut rest, &mut numbers)
+            .map_err(|reason| Error::Record { offset, reason: reason.into_owned() })?;
     }
     Ok(())
 }
@@ -197,15 +234,14 @@ type Reason = std::borrow::Cow<'static, str>;
 
 fn apply_one(
     names: &mut Names,
-    epoch: u32,
     tag: u8,
     rest: &mut &[u8],
     numbers: &mut Vec<u32>,
 ) -> Result<(), Reason> {
     match tag {
-        EPOCH => match take(rest)? {
-            found if found == epoch => Ok(()),
-            found => Err(format!("epoch {found} where {epoch} is open").into()),
+        EPOCH => match (take_origin(rest)?, names.origin) {
+            (found, open) if found == open => Ok(()),
+            (found, open) => Err(format!("epoch {found} where {open} is open").into()),
         },
         SYMBOLS => apply_symbols(names, rest),
         PAIRS => apply_triples(names, Triples::Pairs, rest),
@@ -216,6 +252,7 @@ fn apply_one(
             let (first, count, class) = (take(rest)?, take(rest)?, take(rest)?);
             refused("class", first, names.set_class(first, count, class))
         }
+        CARRIED => apply_carried(names, rest),
         tag => Err(format!("unknown tag {tag}").into()),
     }
 }
@@ -253,7 +290,7 @@ fn is_known(
 ) -> Result<bool, Reason> {
     let id = id.ok_or("number leaves its range")?;
     if id > len {
-        return Err(format!("{what} {id} follows a gap: {len} are known").into());
+        return Err(format!("{what} {id} follows a gap: the next one is {len}").into());
     }
     if id == len {
         return Ok(false);
@@ -265,13 +302,7 @@ fn is_known(
 }
 
 fn apply_symbols(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
-    let kind = match rest.split_first() {
-        Some((&kind, body)) => {
-            *rest = body;
-            SymbolKind::ALL.get(kind as usize).copied().ok_or("unknown kind of symbol")?
-        }
-        None => return Err("ends early".into()),
-    };
+    let kind = take_kind(rest)?;
     let (first, count) = (take(rest)?, take(rest)?);
     for index in 0..count {
         let length = take(rest)? as usize;
@@ -284,6 +315,23 @@ fn apply_symbols(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
         if !is_known("symbol", id, len, |id| names.symbols(kind).get(id) == Some(name))? {
             refused("symbol", len, names.add_symbol(kind, name))?;
         }
+    }
+    Ok(())
+}
+
+fn take_kind(rest: &mut &[u8]) -> Result<SymbolKind, Reason> {
+    let (&kind, body) = rest.split_first().ok_or("ends early")?;
+    *rest = body;
+    SymbolKind::ALL.get(kind as usize).copied().ok_or_else(|| "unknown kind of symbol".into())
+}
+
+fn apply_carried(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
+    let kind = take_kind(rest)?;
+    let mut local = 0u32;
+    for _ in 0..take(rest)? {
+        local = local.checked_add(take(rest)?).ok_or("symbol leaves its range")?;
+        let number = take(rest)?;
+        refused("number of symbol", local, names.carry(kind, local, number))?;
     }
     Ok(())
 }
@@ -361,7 +409,7 @@ fn apply_series(names: &mut Names, rest: &mut &[u8], columns: &mut Vec<u32>) -> 
             return Err("no such source in the columns' namespace".into());
         }
         for &column in columns.iter() {
-            let len = names.series_len();
+            let len = names.series_end();
             if !is_known("series", id, len, |id| names.series(id) == Some((source, column)))? {
                 refused("series", len, names.add_series(source, column))?;
             }

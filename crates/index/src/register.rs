@@ -226,13 +226,13 @@ impl Chunk {
                 let refused = self.stage_row(&names, &mut overlay, batch, index, admit);
                 rejects.extend(refused);
             }
-            overlay.records(&names, registry.epoch())
+            overlay.records(&names)
         };
         if records.is_empty() {
             return Ok(0);
         }
         publish(&records)?;
-        let applied = record::apply(&mut registry.names().write(), registry.epoch(), &records);
+        let applied = record::apply(&mut registry.names().write(), &records);
         debug_assert!(applied.is_ok(), "staged records apply: {applied:?}");
         if let Err(error) = applied {
             self.memo = Memo::default();

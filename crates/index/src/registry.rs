@@ -4,6 +4,7 @@
 //! registered), `lookup` (raw spellings to series). Ingest of known series takes only `lookup`,
 //! shared; queries take only `names`, shared.
 
+use crate::epoch::Origin;
 use crate::error::Error;
 use crate::identity::{Description, Identity, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// All series of one epoch: from names to numbers and back.
 #[derive(Debug)]
 pub struct Registry {
-    epoch: u32,
+    origin: Origin,
     limits: Limits,
     registrar: Mutex<Overlay>,
     names: RwLock<Names>,
@@ -44,6 +45,7 @@ pub struct Registered {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     symbols: [u32; 4],
+    carried: [u32; 4],
     pairs: u32,
     columns: u32,
     sources: u32,
@@ -71,21 +73,21 @@ pub struct Counts {
 }
 
 impl Registry {
-    /// An empty registry for `epoch`, with default limits.
+    /// An empty registry for an epoch that begins at 0, with default limits.
     pub fn new(epoch: u32) -> Self {
-        Self::with_limits(epoch, Limits::default())
+        Self::begin(Origin { epoch, ..Origin::default() }, Limits::default())
     }
 
-    /// An empty registry for `epoch`.
-    pub fn with_limits(epoch: u32, limits: Limits) -> Self {
+    /// An empty registry for the epoch that begins at `origin`.
+    pub fn begin(origin: Origin, limits: Limits) -> Self {
         // Clients choose the names: a seed of their own for each process keeps them from aiming for
         // collisions. No number that is given out depends on it.
         let seed = RandomState::new().hash_one(0u8);
         Self {
-            epoch,
+            origin,
             limits,
             registrar: Mutex::new(Overlay::new(seed)),
-            names: RwLock::new(Names::new(seed)),
+            names: RwLock::new(Names::new(seed, origin)),
             lookup: RwLock::new(Lookup::new()),
             chunks: Mutex::new(Vec::new()),
         }
@@ -93,7 +95,33 @@ impl Registry {
 
     /// The epoch that the numbers belong to.
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        self.origin.epoch
+    }
+
+    /// Where the epoch begins.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Where the next epoch would begin. Its ids begin at a multiple of `align`.
+    pub fn next_origin(&self, align: u32) -> Origin {
+        let names = self.names.read();
+        let symbol = |kind| self.origin.symbol(kind) + names.symbols(kind).len() - 1;
+        Origin {
+            epoch: self.origin.epoch + 1,
+            base: names.series_end().next_multiple_of(align),
+            symbols: SymbolKind::ALL.map(symbol),
+        }
+    }
+
+    /// While `closing`, the epoch before, is in memory, names that it knows keep their numbers.
+    pub fn set_closing(&self, closing: Option<Arc<Self>>) {
+        self.registrar.lock().closing = closing;
+    }
+
+    /// The id that the next series gets.
+    pub fn series_end(&self) -> u32 {
+        self.names.read().series_end()
     }
 
     /// The limits that registration holds rows to.
@@ -171,14 +199,14 @@ impl Registry {
                 return Ok(None);
             }
             let id = Stage::creating(&names, &mut overlay).symbol(kind, name.as_bytes());
-            (id, overlay.records(&names, self.epoch))
+            (id, overlay.records(&names))
         };
         if !records.is_empty() {
             publish(&records)?;
-            let applied = record::apply(&mut self.names.write(), self.epoch, &records);
+            let applied = record::apply(&mut self.names.write(), &records);
             debug_assert!(applied.is_ok(), "a staged symbol applies: {applied:?}");
         }
-        Ok(id)
+        Ok(id.and_then(|id| self.names.read().number(kind, id)))
     }
 
     /// Assigns a retention class to `count` series from `first` on. False when one of them does not
@@ -195,11 +223,11 @@ impl Registry {
     ) -> Result<bool, E> {
         let _one_at_a_time = self.registrar.lock();
         let end = first.checked_add(count);
-        if end.is_none_or(|end| end > self.names.read().series_len()) {
+        if end.is_none_or(|end| end > self.names.read().series_end()) {
             return Ok(false);
         }
         let mut records = Vec::new();
-        record::put_epoch(&mut records, self.epoch);
+        record::put_epoch(&mut records, &self.origin);
         record::put_class(&mut records, [first, count, class]);
         publish(&records)?;
         Ok(self.names.write().set_class(first, count, class).is_ok())
@@ -238,7 +266,7 @@ impl Registry {
     /// are kept.
     pub fn replay(&self, records: &[u8]) -> Result<(), Error> {
         let _one_at_a_time = self.registrar.lock();
-        record::apply(&mut self.names.write(), self.epoch, records)
+        record::apply(&mut self.names.write(), records)
     }
 
     /// Records of everything registered after `from`, and how far they reach.
@@ -265,10 +293,11 @@ impl Registry {
     ) -> Result<Mark, E> {
         let target = self.mark();
         let mut at = *from;
+        at.series = at.series.max(self.origin.base);
         let mut slice = Vec::new();
         while at != target {
             slice.clear();
-            record::put_epoch(&mut slice, self.epoch);
+            record::put_epoch(&mut slice, &self.origin);
             checkpoint_slice(&self.names.read(), &mut at, &target, &mut slice);
             each(&slice)?;
         }
@@ -283,9 +312,15 @@ impl Registry {
             pairs: names.pairs().entries().len(),
             columns: names.columns().len(),
             sources: names.sources().entries().len(),
-            series: names.series_len(),
+            series: names.series_end(),
+            carried: names.carried_counts(),
             classes: names.class_log().len() as u32,
         }
+    }
+
+    /// How far registration is when nothing is registered.
+    pub fn first_mark(&self) -> Mark {
+        Mark { series: self.origin.base, ..Mark::default() }
     }
 
     /// The series that `selector` wants, ascending.
@@ -308,6 +343,12 @@ impl Registry {
                 each(sid, identity);
             }
         }
+    }
+
+    /// What tells each of `sids` from all other series, in every epoch; see [`crate::Segment`].
+    pub fn keys(&self, sids: &[u32], secret: u64) -> Vec<u128> {
+        let names = self.names.read();
+        sids.iter().filter_map(|&sid| names.key(sid, secret)).collect()
     }
 
     /// A series by numbers.
@@ -333,14 +374,13 @@ impl Registry {
 
     /// The number of a symbol.
     pub fn symbol_id(&self, kind: SymbolKind, name: &str) -> Option<u32> {
-        self.names.read().symbols(kind).find(name.as_bytes()).filter(|&id| id != 0)
+        self.names.read().number_of(kind, name.as_bytes())
     }
 
     /// The name of a symbol.
     pub fn symbol_name(&self, kind: SymbolKind, id: u32) -> Option<Arc<str>> {
         let names = self.names.read();
-        let is_there = id != 0 && id < names.symbols(kind).len();
-        is_there.then(|| names.symbol(kind, id).into())
+        names.symbol_numbered(kind, id).map(|local| names.symbol(kind, local).into())
     }
 
     /// How much is registered. Cheap: nothing is walked.
@@ -351,7 +391,7 @@ impl Registry {
         let symbols = SymbolKind::ALL.map(|kind| u64::from(names.symbols(kind).len() - 1));
         Counts {
             series: names.series_len().into(),
-            forgotten: names.forgotten.sids().len(),
+            forgotten: names.forgotten.sids().count_within(self.origin.base, names.series_end()),
             sources: names.sources().entries().len().into(),
             columns: names.columns().len().into(),
             symbols: symbols.iter().sum(),
@@ -405,6 +445,14 @@ fn checkpoint_slice(names: &Names, at: &mut Mark, target: &Mark, out: &mut Vec<u
             // Marks count symbols from 0, ids count from 1.
             let range = next(at, target);
             record::put_symbols(out, kind, names.symbols(kind), range.start + 1..range.end + 1, 0);
+        }
+    }
+    for (kind, (at, target)) in
+        SymbolKind::ALL.into_iter().zip(at.carried.iter_mut().zip(target.carried))
+    {
+        while *at < target && out.len() < CHECKPOINT_SLICE_BYTES {
+            let range = next(at, target);
+            record::put_carried(out, kind, names.carried(kind, range));
         }
     }
     while at.pairs < target.pairs && out.len() < CHECKPOINT_SLICE_BYTES {

@@ -16,6 +16,8 @@ const RUNS_MAX: usize = 170;
 /// Source and column of each series.
 #[derive(Debug, Default)]
 pub(crate) struct Series {
+    /// The first id.
+    base: u32,
     sealed: Vec<Chunk>,
     open: Vec<[u32; 2]>,
     lists: Lists,
@@ -47,6 +49,16 @@ struct Lists {
 }
 
 impl Series {
+    /// No series yet; the first one will be `base`.
+    pub(crate) fn new(base: u32) -> Self {
+        Self { base, ..Self::default() }
+    }
+
+    /// The id that the next series gets.
+    pub(crate) fn end(&self) -> u32 {
+        self.base + self.len()
+    }
+
     /// Number of series.
     pub(crate) fn len(&self) -> u32 {
         ((self.sealed.len() << CHUNK_BITS) + self.open.len()) as u32
@@ -68,6 +80,8 @@ impl Series {
     /// Source and column of a series.
     #[inline]
     pub(crate) fn get(&self, sid: u32) -> Option<(u32, u32)> {
+        // An id below the base wraps to one that is far too high.
+        let sid = sid.wrapping_sub(self.base);
         let offset = sid as usize % CHUNK_ITEMS;
         match self.sealed.get((sid >> CHUNK_BITS) as usize) {
             Some(Chunk::Runs(runs)) => {
@@ -88,6 +102,7 @@ impl Series {
 
     /// Source and column of the series from `sid` on.
     pub(crate) fn walk(&self, sid: u32) -> Walk<'_> {
+        let sid = sid.wrapping_sub(self.base);
         Walk { series: self, sid, plain: &[], list: &[], inside: 0, source: 0, left: 0 }
     }
 
@@ -153,6 +168,7 @@ impl Lists {
 #[derive(Clone, Debug)]
 pub(crate) struct Walk<'a> {
     series: &'a Series,
+    /// Counted from the base.
     sid: u32,
     plain: &'a [[u32; 2]],
     list: &'a [u32],
@@ -233,18 +249,21 @@ mod tests {
         (0..5_000).for_each(|column| expected.push((7, column)));
         (0..5_000).for_each(|_| expected.push((next(1 << 31) as u32, next(1 << 20) as u32)));
         (0..5_001).for_each(|source| expected.push((source, 3)));
-        let mut series = Series::default();
-        for (sid, &(source, column)) in expected.iter().enumerate() {
-            assert_eq!(series.len() as usize, sid);
-            series.push(source, column);
+        for base in [0, 5_000] {
+            let mut series = Series::new(base);
+            for (at, &(source, column)) in expected.iter().enumerate() {
+                assert_eq!((series.len() as usize, series.end()), (at, base + at as u32));
+                series.push(source, column);
+            }
+            for (sid, &item) in (base..).zip(&expected) {
+                assert_eq!(series.get(sid), Some(item), "{sid}");
+            }
+            assert_eq!((series.get(series.end()), series.get(base.wrapping_sub(1))), (None, None));
+            for from in [0, 1, 1_023, 1_024, 30_005, 40_000, series.len()] {
+                let rest = expected[from as usize..].iter().copied();
+                assert!(series.walk(base + from).eq(rest), "{from}");
+            }
+            assert!(series.memory_bytes() < expected.len() * 5);
         }
-        for (sid, &item) in expected.iter().enumerate() {
-            assert_eq!(series.get(sid as u32), Some(item), "{sid}");
-        }
-        assert_eq!(series.get(series.len()), None);
-        for from in [0, 1, 1_023, 1_024, 30_005, 40_000, series.len()] {
-            assert!(series.walk(from).eq(expected[from as usize..].iter().copied()), "{from}");
-        }
-        assert!(series.memory_bytes() < expected.len() * 5);
     }
 }

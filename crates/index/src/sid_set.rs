@@ -58,6 +58,15 @@ impl SidSet {
         self.runs.iter().flat_map(|(first, last)| *first..=*last)
     }
 
+    /// How many of the ids are at least `base` and below `end`.
+    pub fn count_within(&self, base: u32, end: u32) -> u64 {
+        let inside = |(first, last): &Run| {
+            let (first, end_of_run) = (u64::from(*first.max(&base)), u64::from(*last) + 1);
+            end_of_run.min(end.into()).saturating_sub(first)
+        };
+        self.runs.iter().map(inside).sum()
+    }
+
     /// The ids from `first` to `last`, ascending.
     pub fn within(&self, first: u32, last: u32) -> impl Iterator<Item = u32> {
         let from = self.runs.partition_point(|run| run.1 < first);

@@ -5,9 +5,11 @@ use crate::dictionary::Dictionary;
 use crate::names::{Key, Names, SymbolKind};
 use crate::recent::Recent;
 use crate::record::{self, Triples};
+use crate::registry::Registry;
 use crate::sources;
 use foliot_model::KeyParts;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What the records of a chunk mostly need.
 const RECORDS_BYTES: usize = 16 << 10;
@@ -21,6 +23,10 @@ pub(crate) struct Overlay {
     columns: Dictionary,
     /// Source and column, four bytes each.
     series: Dictionary,
+    /// By kind: symbols that an earlier epoch numbered, local number and that.
+    carried: [Vec<[u32; 2]>; 4],
+    /// The epoch before, while it is in memory: names that it knows keep their numbers.
+    pub(crate) closing: Option<Arc<Registry>>,
 }
 
 impl Overlay {
@@ -32,6 +38,8 @@ impl Overlay {
             sources: dictionary(),
             columns: dictionary(),
             series: dictionary(),
+            carried: Default::default(),
+            closing: None,
         }
     }
 
@@ -41,6 +49,7 @@ impl Overlay {
         self.sources.clear();
         self.columns.clear();
         self.series.clear();
+        self.carried.iter_mut().for_each(Vec::clear);
     }
 
     /// Number of staged series.
@@ -54,15 +63,18 @@ impl Overlay {
     }
 
     /// Writes what was staged on top of `names` as records.
-    pub(crate) fn records(&self, names: &Names, epoch: u32) -> Vec<u8> {
+    pub(crate) fn records(&self, names: &Names) -> Vec<u8> {
         if self.is_empty() {
             return Vec::new();
         }
         let mut out = Vec::with_capacity(RECORDS_BYTES);
-        record::put_epoch(&mut out, epoch);
+        record::put_epoch(&mut out, &names.origin);
         for (kind, symbols) in SymbolKind::ALL.into_iter().zip(&self.symbols) {
             let base = names.symbols(kind).len();
             record::put_symbols(&mut out, kind, symbols, 0..symbols.len(), base);
+        }
+        for (kind, carried) in SymbolKind::ALL.into_iter().zip(&self.carried) {
+            record::put_carried(&mut out, kind, carried);
         }
         let (pairs, columns) = (self.pairs.entries(), self.columns.entries());
         let base = names.pairs().entries().len();
@@ -76,7 +88,7 @@ impl Overlay {
             let column = column.first_chunk::<4>()?;
             Some((u32::from_le_bytes(*source), u32::from_le_bytes(*column)))
         });
-        record::put_series(&mut out, names.series_len(), series);
+        record::put_series(&mut out, names.series_end(), series);
         out
     }
 }
@@ -130,7 +142,9 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn symbol(&mut self, kind: SymbolKind, name: &[u8]) -> Option<u32> {
         let known = self.names.symbols(kind);
-        self.entry(
+        let staged = |overlay: &Overlay| overlay.symbols.get(kind as usize).map(Dictionary::len);
+        let before = self.overlay.as_deref().and_then(staged);
+        let id = self.entry(
             known,
             |overlay| {
                 let [measurements, fields, label_names, label_values] = &mut overlay.symbols;
@@ -142,7 +156,24 @@ impl<'a> Stage<'a> {
                 }
             },
             name,
-        )
+        );
+        if self.overlay.as_deref().and_then(staged) != before {
+            self.carry(kind, name, id);
+        }
+        id
+    }
+
+    /// Gives a symbol that was just staged the number that it had in the epoch before.
+    #[cold]
+    fn carry(&mut self, kind: SymbolKind, name: &[u8], local: Option<u32>) {
+        let Some(overlay) = self.overlay.as_deref_mut() else { return };
+        let closing = overlay.closing.as_ref();
+        let number = closing.and_then(|closing| closing.names().read().number_of(kind, name));
+        if let (Some(local), Some(number)) = (local, number)
+            && let Some(carried) = overlay.carried.get_mut(kind as usize)
+        {
+            carried.push([local, number]);
+        }
     }
 
     fn source(&mut self, namespace: u32, parts: &KeyParts, memo: &mut Memo) -> Option<u32> {
@@ -251,7 +282,7 @@ impl<'a> Stage<'a> {
         let (head, tail) = key.split_at_mut(4);
         head.copy_from_slice(&source.to_le_bytes());
         tail.copy_from_slice(&column.to_le_bytes());
-        self.staged(self.names.series_len(), |overlay| &mut overlay.series, &key)
+        self.staged(self.names.series_end(), |overlay| &mut overlay.series, &key)
     }
 
     /// Source and series of a row; the series are appended to `sids`.

@@ -12,7 +12,7 @@ mod model;
 
 use foliot_index::{Listed, Mark, Registry};
 use foliot_model::{DEFAULT_FIELD, KeySyntax, Matcher, Name, Selector, Test};
-use model::{COMMAS, Canonical, Line, SPACES, canonical, wants, write};
+use model::{COMMAS, Canonical, Line, SECRET, SPACES, canonical, segment_of, wants, write};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -251,9 +251,22 @@ fn compare(world: &World, selectors: Vec<(Selector, Option<Vec<Index>>)>, listin
         selector.only = only.map(|only| only.iter().map(|at| at.index(len + 2) as u32).collect());
         selector
     };
+    let segment = segment_of(&world.registry);
+    let all: Vec<u32> = world.known.values().copied().collect();
+    let mut spelled = 0;
+    segment
+        .identities(&all, &mut |sid, identity| {
+            assert_eq!(Some(identity), world.registry.identity(sid));
+            assert_eq!(segment.describe(sid).unwrap().unwrap().class, 0);
+            spelled += 1;
+        })
+        .unwrap();
+    assert_eq!(spelled, all.len());
+    assert_eq!(segment.keys(&all).unwrap(), world.registry.keys(&all, SECRET));
     for selector in selectors.into_iter().map(with_only) {
         let found = world.registry.select(&selector);
         assert!(found.iter().eq(world.wanted(&selector).keys()), "{selector:?}: {found:?}");
+        assert_eq!(segment.select(&selector).unwrap(), found, "{selector:?}");
     }
     for ((what, prefix, offset, limit), selector) in listings {
         let selector = with_only(selector);
@@ -262,5 +275,10 @@ fn compare(world: &World, selectors: Vec<(Selector, Option<Vec<Index>>)>, listin
         let expected: Vec<String> =
             expected.filter(|name| name.starts_with(prefix)).skip(offset).take(limit).collect();
         assert_eq!(found, expected, "{what:?} of {selector:?} from {prefix:?}");
+        let all_live = |_| true;
+        for living in [None, Some(&all_live as &dyn Fn(u32) -> bool)] {
+            let found = segment.list(&what, &selector, prefix, offset + limit, living).unwrap();
+            assert!(found.iter().skip(offset).eq(&expected), "{what:?} of {selector:?}: {found:?}");
+        }
     }
 }

@@ -257,7 +257,7 @@ fn replay_refuses_gaps_other_epochs_and_contradictions() {
     write_all(&registry, 0, &[Line::new("b,h=2", &["x"])]);
     let second = registry.checkpoint(&middle).0;
     let reason = |registry: &Registry, records: &[u8]| match registry.replay(records) {
-        Err(Error { reason, .. }) => reason,
+        Err(Error::Record { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
     assert!(reason(&Registry::new(0), &second).contains("gap"));
@@ -336,7 +336,7 @@ fn the_format_is_pinned() {
     );
     let (records, _) = registry.checkpoint(&Mark::default());
     let expected: &[u8] = &[
-        1, 5, // epoch 5
+        1, 5, 0, 0, 0, 0, 0, // epoch 5, which begins at 0
         2, 0, 1, 1, 3, b'c', b'p', b'u', // measurement 1
         2, 1, 1, 2, 1, b'x', 1, b'y', // fields 1 and 2
         2, 2, 1, 1, 1, b'h', // label name 1

@@ -127,7 +127,13 @@ settings! {
     /// Share of one core, in percent, that merging takes while samples arrive; at 100 it never
     /// pauses.
     merge_share: u64 = 50, "merge.share", "merge-share";
-    /// Series that may exist; beyond it new ones are refused while known ones go on.
+    /// A series that was written within this long counts as active.
+    index_active_window: Duration = Duration::from_secs(3600),
+        "index.active_window", "index-active-window";
+    /// When more series than this, and more than half of all in memory, are not active any more,
+    /// their names move to disk.
+    index_quiet_series: u64 = 500_000, "index.quiet_series", "index-quiet-series";
+    /// Series that may be in memory; beyond it new ones are refused while known ones go on.
     limits_series: u64 = 100_000_000, "limits.series", "limits-series";
     /// New series per second, averaged over ten seconds; beyond it new ones are refused.
     limits_new_series_per_second: u64 = 1_000_000,

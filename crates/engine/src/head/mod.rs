@@ -109,6 +109,16 @@ impl Head {
         true
     }
 
+    /// Gives the memory of empty pages below `end` back: their series are not written any more.
+    pub(crate) fn give_back(&self, end: u32) {
+        for number in self.pages().take_while(|number| *number < end) {
+            if self.page(number).is_some_and(|page| page.lock().give_back()) {
+                let bytes = PageData::FIXED_BYTES as u64;
+                self.fixed_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Takes away what series hold in `range`.
     pub(crate) fn cut(&self, sids: &SidSet, range: TimeRange) -> Result<(), Error> {
         let mut cutter = Cutter::default();
@@ -194,7 +204,11 @@ impl<'h> Appender<'h> {
     fn turn_to(&mut self, number: u32) {
         self.close();
         self.open = self.head.page_or_new(number).map(|page| {
-            let page = page.lock();
+            let mut page = page.lock();
+            if page.take_back() {
+                let bytes = PageData::FIXED_BYTES as u64;
+                self.head.fixed_bytes.fetch_add(bytes, Ordering::Relaxed);
+            }
             let bytes_before = page.bytes();
             Open { number, page, bytes_before }
         });

@@ -1,6 +1,6 @@
 //! Two small key syntaxes, rows in plain words, and a naive registry to compare with.
 
-use foliot_index::{Registered, Registry};
+use foliot_index::{Registered, Registry, Segment, write_segment};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Reject, Selector, Span,
 };
@@ -41,6 +41,37 @@ fn parse(bytes: &[u8], between: u8, inside: u8, parts: &mut KeyParts) -> Result<
 fn copy_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
     out.extend_from_slice(raw);
     Ok(())
+}
+
+pub(crate) const SECRET: u64 = 77;
+
+/// The bytes of the segment of a registry.
+pub(crate) fn segment_bytes(registry: &Registry) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut keep = |piece: &[u8]| {
+        bytes.extend_from_slice(piece);
+        Ok::<(), std::convert::Infallible>(())
+    };
+    let Ok(()) = write_segment(registry, SECRET, &mut keep);
+    bytes
+}
+
+/// Opens a segment whose bytes are in memory.
+pub(crate) fn open_segment(bytes: Vec<u8>) -> Result<Segment, foliot_index::Error> {
+    let len = bytes.len() as u64;
+    let read = move |at: u64, len: usize, out: &mut Vec<u8>| {
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        let found = start.checked_add(len).and_then(|end| bytes.get(start..end));
+        let found = found.ok_or_else(|| foliot_index::Error::Read("past the end".into()))?;
+        out.extend_from_slice(found);
+        Ok(())
+    };
+    Segment::open(Box::new(read), len, SECRET)
+}
+
+/// The segment of a registry.
+pub(crate) fn segment_of(registry: &Registry) -> Segment {
+    open_segment(segment_bytes(registry)).unwrap()
 }
 
 /// A row as raw key and field names.

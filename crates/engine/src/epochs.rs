@@ -1,0 +1,401 @@
+//! Epochs: the registry that rows are registered in, and the closed ones before it.
+//!
+//! ```text
+//! switch    in a flush: an empty registry takes the place of the open one, which closes; its
+//!           series move over by being written again, under new ids               flush.rs
+//! archive   a closed registry is written to a segment on disk and leaves memory  maintain
+//! retire    a segment whose epoch has no part left is removed                    maintain
+//! ```
+//!
+//! Readers ask all epochs that can hold samples of the range they look at, and know a series that
+//! occurs in several again by its key. It then goes by its newest id, under which the samples of
+//! the older ones are found too. So memory follows the series that are written, and queries of
+//! recent times do not read the index of old ones.
+
+use crate::error::Error;
+use crate::limits::PAGE_SERIES;
+use crate::view::View;
+use foliot_index::{
+    Description, Identity, Limits, Listed, Origin, Registry, Segment, SidSet, SymbolKind,
+};
+use foliot_model::{NamespaceId, Selector, TimeRange};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// All epochs of one moment, swapped whole like a view.
+#[derive(Clone)]
+pub(crate) struct Epochs {
+    /// Oldest first.
+    closed: Vec<Closed>,
+    current: Arc<Registry>,
+    /// Seeds the keys of series; random, and the same as long as the store lives.
+    seed: u64,
+}
+
+/// An epoch that nobody registers in any more.
+#[derive(Clone)]
+pub(crate) enum Closed {
+    /// Until its segment is written.
+    Memory(Arc<Registry>),
+    Disk(Arc<Segment>),
+}
+
+impl Closed {
+    pub(crate) fn origin(&self) -> Origin {
+        match self {
+            Self::Memory(registry) => registry.origin(),
+            Self::Disk(segment) => segment.origin(),
+        }
+    }
+
+    pub(crate) fn series_end(&self) -> u32 {
+        match self {
+            Self::Memory(registry) => registry.series_end(),
+            Self::Disk(segment) => segment.series_end(),
+        }
+    }
+
+    /// The series that `selector` wants, dropped ones left out.
+    fn select(&self, selector: &Selector, dropped: &SidSet) -> Result<Vec<u32>, Error> {
+        let mut sids = match self {
+            Self::Memory(registry) => registry.select(selector),
+            Self::Disk(segment) => segment.select(selector)?,
+        };
+        dropped.take_from(&mut sids);
+        Ok(sids)
+    }
+
+    fn keys(&self, sids: &[u32], seed: u64) -> Result<Vec<u128>, Error> {
+        match self {
+            Self::Memory(registry) => Ok(registry.keys(sids, seed)),
+            Self::Disk(segment) => Ok(segment.keys(sids)?),
+        }
+    }
+
+    fn list(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        limit: usize,
+        dropped: &SidSet,
+    ) -> Result<Vec<String>, Error> {
+        match self {
+            Self::Memory(registry) => Ok(registry.list(what, selector, prefix, 0, limit)),
+            Self::Disk(segment) => {
+                let (first, last) = (self.origin().base, self.series_end().saturating_sub(1));
+                let is_living = |sid: u32| !dropped.contains(sid);
+                let living = dropped.within(first, last).next().is_some();
+                let living = living.then_some(&is_living as &dyn Fn(u32) -> bool);
+                Ok(segment.list(what, selector, prefix, limit, living)?)
+            }
+        }
+    }
+}
+
+impl Epochs {
+    pub(crate) fn new(current: Arc<Registry>, store_id: u64) -> Self {
+        Self { closed: Vec::new(), current, seed: store_id }
+    }
+
+    /// The registry that rows are registered in.
+    pub(crate) fn current(&self) -> &Arc<Registry> {
+        &self.current
+    }
+
+    pub(crate) fn closed(&self) -> &[Closed] {
+        &self.closed
+    }
+
+    /// The closed registry that is still in memory; there is at most one.
+    pub(crate) fn closing(&self) -> Option<&Arc<Registry>> {
+        self.in_memory().find(|registry| !Arc::ptr_eq(registry, &self.current))
+    }
+
+    /// Registries in memory, oldest first.
+    pub(crate) fn in_memory(&self) -> impl Iterator<Item = &Arc<Registry>> {
+        let closed = self.closed.iter().filter_map(|closed| match closed {
+            Closed::Memory(registry) => Some(registry),
+            Closed::Disk(_) => None,
+        });
+        closed.chain([&self.current])
+    }
+
+    /// Series of all epochs.
+    pub(crate) fn series(&self) -> u64 {
+        self.series_closed() + self.current.counts().series
+    }
+
+    /// Series of closed epochs.
+    pub(crate) fn series_closed(&self) -> u64 {
+        self.closed.iter().map(|c| u64::from(c.series_end() - c.origin().base)).sum()
+    }
+
+    /// Where the next epoch begins: its series share no page of the head with earlier ones.
+    pub(crate) fn next_origin(&self) -> Origin {
+        self.current.next_origin(PAGE_SERIES as u32)
+    }
+
+    /// These with `origin` open and the epoch before closed.
+    pub(crate) fn switched(&self, origin: Origin) -> Self {
+        let mut next = self.clone();
+        let current = Registry::begin(origin, Limits::default());
+        current.set_closing(Some(self.current.clone()));
+        next.closed.push(Closed::Memory(std::mem::replace(&mut next.current, Arc::new(current))));
+        next
+    }
+
+    /// Reads registrations of the wal: of an epoch in memory, or the first ones of the next. False
+    /// when they cannot be.
+    pub(crate) fn replay(&mut self, records: &[u8]) -> bool {
+        let Some(origin) = Origin::of_records(records) else { return false };
+        let open = self.current.origin();
+        if origin.epoch == open.epoch && self.current.mark() == self.current.first_mark() {
+            // Where it begins was a guess: the manifest was made anew.
+            self.current = Arc::new(Registry::begin(origin, Limits::default()));
+        } else if origin.epoch > open.epoch {
+            *self = self.switched(origin);
+        }
+        let registry = self.in_memory().find(|registry| registry.origin() == origin);
+        registry.is_some_and(|registry| registry.replay(records).is_ok())
+    }
+
+    /// These with `segment` closed, instead of the registry that it was written from.
+    pub(crate) fn archived(&self, segment: Segment) -> Self {
+        let mut next = self.clone();
+        let epoch = segment.origin().epoch;
+        let segment = Closed::Disk(Arc::new(segment));
+        match next.closed.iter_mut().find(|closed| closed.origin().epoch == epoch) {
+            Some(place) => *place = segment,
+            None => next.closed.push(segment),
+        }
+        next.closed.sort_by_key(|closed| closed.origin().epoch);
+        next
+    }
+
+    /// These without the epochs numbered `gone`.
+    pub(crate) fn without(&self, gone: &[u32]) -> Self {
+        let mut next = self.clone();
+        next.closed.retain(|closed| !gone.contains(&closed.origin().epoch));
+        next
+    }
+
+    /// The epoch of a series, as registrations said; nothing when nobody registered it.
+    pub(crate) fn epoch_of(&self, sid: u32) -> Option<u32> {
+        let origin = self.current.origin();
+        if sid >= origin.base {
+            return (sid < self.current.series_end()).then_some(origin.epoch);
+        }
+        self.closed_of(sid).map(|closed| closed.origin().epoch)
+    }
+
+    fn closed_of(&self, sid: u32) -> Option<&Closed> {
+        let after = self.closed.partition_point(|closed| closed.origin().base <= sid);
+        let closed = self.closed.get(after.checked_sub(1)?)?;
+        (sid < closed.series_end()).then_some(closed)
+    }
+
+    /// Whether series were ever given a retention class.
+    pub(crate) fn has_classes(&self) -> bool {
+        let of_closed = |closed: &Closed| match closed {
+            Closed::Memory(registry) => registry.has_classes(),
+            Closed::Disk(segment) => segment.has_classes(),
+        };
+        self.current.has_classes() || self.closed.iter().any(of_closed)
+    }
+
+    /// A series by numbers.
+    pub(crate) fn describe(&self, sid: u32) -> Result<Option<Description>, Error> {
+        if sid >= self.current.origin().base {
+            return Ok(self.current.describe(sid));
+        }
+        match self.closed_of(sid) {
+            None => Ok(None),
+            Some(Closed::Memory(registry)) => Ok(registry.describe(sid)),
+            Some(Closed::Disk(segment)) => Ok(segment.describe(sid)?),
+        }
+    }
+
+    pub(crate) fn identity(&self, sid: u32) -> Result<Option<Identity>, Error> {
+        let mut found = None;
+        self.identities(&[sid], &mut |_, identity| found = Some(identity))?;
+        Ok(found)
+    }
+
+    pub(crate) fn identities(
+        &self,
+        sids: &[u32],
+        each: &mut dyn FnMut(u32, Identity),
+    ) -> Result<(), Error> {
+        let epoch = |sid: &u32| self.epoch_of(*sid);
+        for sids in sids.chunk_by(|a, b| epoch(a) == epoch(b)) {
+            let Some(&first) = sids.first() else { continue };
+            if first >= self.current.origin().base {
+                self.current.identities(sids, each);
+                continue;
+            }
+            match self.closed_of(first) {
+                None => {}
+                Some(Closed::Memory(registry)) => registry.identities(sids, each),
+                Some(Closed::Disk(segment)) => segment.identities(sids, each)?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn list(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        (offset, limit): (usize, usize),
+        view: &View,
+    ) -> Result<Vec<String>, Error> {
+        if self.closed.is_empty() {
+            return Ok(self.current.list(what, selector, prefix, offset, limit));
+        }
+        let end = offset.saturating_add(limit);
+        let mut found = self.current.list(what, selector, prefix, 0, end);
+        for closed in self.relevant(view, selector.namespace, TimeRange::ALL) {
+            let dropped = view.tombstones.dropped();
+            found.extend(closed.list(what, selector, prefix, end, dropped)?);
+            found.sort_unstable();
+            found.dedup();
+            found.truncate(end);
+        }
+        found.drain(..offset.min(found.len()));
+        Ok(found)
+    }
+
+    /// Closed epochs that may have samples of a namespace in `range`, newest first. What the head
+    /// holds is of epochs in memory.
+    fn relevant(
+        &self,
+        view: &View,
+        namespace: NamespaceId,
+        range: TimeRange,
+    ) -> impl Iterator<Item = &Closed> {
+        self.closed.iter().rev().filter(move |closed| match closed {
+            Closed::Memory(_) => true,
+            Closed::Disk(segment) => {
+                let epoch = segment.origin().epoch;
+                view.parts.iter().any(|part| {
+                    part.entry.epoch == epoch
+                        && part.entry.namespace == namespace
+                        && part.footer.range.overlaps(&range)
+                })
+            }
+        })
+    }
+
+    /// The number of a symbol: the one it has in the newest epoch that knows it.
+    pub(crate) fn symbol_id(&self, kind: SymbolKind, name: &str) -> Result<Option<u32>, Error> {
+        let mut found = self.current.symbol_id(kind, name);
+        for closed in self.closed.iter().rev() {
+            if found.is_some() {
+                break;
+            }
+            found = match closed {
+                Closed::Memory(registry) => registry.symbol_id(kind, name),
+                Closed::Disk(segment) => segment.symbol_id(kind, name)?,
+            };
+        }
+        Ok(found)
+    }
+
+    /// The name of a symbol.
+    pub(crate) fn symbol_name(
+        &self,
+        kind: SymbolKind,
+        number: u32,
+    ) -> Result<Option<Arc<str>>, Error> {
+        let mut found = self.current.symbol_name(kind, number);
+        for closed in self.closed.iter().rev() {
+            if found.is_some() {
+                break;
+            }
+            found = match closed {
+                Closed::Memory(registry) => registry.symbol_name(kind, number),
+                Closed::Disk(segment) => segment.symbol_name(kind, number)?,
+            };
+        }
+        Ok(found)
+    }
+}
+
+/// The older ids of series that occur in several epochs, oldest first, by their newest id: what a
+/// snapshot's selections found out.
+#[derive(Default)]
+pub(crate) struct Earlier(RwLock<HashMap<u32, Vec<u32>>>);
+
+impl Earlier {
+    /// All ids of a series, oldest first.
+    pub(crate) fn ids(&self, sid: u32) -> Vec<u32> {
+        let earlier = self.0.read();
+        let mut ids = earlier.get(&sid).cloned().unwrap_or_default();
+        ids.push(sid);
+        ids
+    }
+
+    fn add(&self, found: HashMap<u32, Vec<u32>>) {
+        if found.is_empty() {
+            return;
+        }
+        let mut earlier = self.0.write();
+        for (sid, ids) in found {
+            let known = earlier.entry(sid).or_default();
+            known.extend(ids);
+            known.sort_unstable();
+            known.dedup();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.read().is_empty()
+    }
+}
+
+impl Epochs {
+    /// The series that `selector` wants and that may have samples in `range`, ascending, each by
+    /// its newest id. What ids it has in earlier epochs goes to `earlier`.
+    pub(crate) fn select(
+        &self,
+        view: &View,
+        selector: &Selector,
+        range: TimeRange,
+        earlier: &Earlier,
+    ) -> Result<Vec<u32>, Error> {
+        let expanded = match &selector.only {
+            Some(only) if !earlier.is_empty() => {
+                let only = only.iter().flat_map(|&sid| earlier.ids(sid)).collect();
+                &Selector { only: Some(only), ..selector.clone() }
+            }
+            _ => selector,
+        };
+        let mut sids = self.current.select(expanded);
+        let dropped = view.tombstones.dropped();
+        let mut newest: Option<HashMap<u128, u32>> = None;
+        let mut found: HashMap<u32, Vec<u32>> = HashMap::new();
+        for closed in self.relevant(view, selector.namespace, range) {
+            let older = closed.select(expanded, dropped)?;
+            if older.is_empty() {
+                continue;
+            }
+            let newest = newest.get_or_insert_with(|| {
+                let keys = self.current.keys(&sids, self.seed);
+                keys.into_iter().zip(sids.iter().copied()).collect()
+            });
+            for (key, sid) in closed.keys(&older, self.seed)?.into_iter().zip(older) {
+                let first = *newest.entry(key).or_insert(sid);
+                match first == sid {
+                    true => sids.push(sid),
+                    false => found.entry(first).or_default().push(sid),
+                }
+            }
+        }
+        sids.sort_unstable();
+        earlier.add(found);
+        Ok(sids)
+    }
+}

@@ -1,0 +1,308 @@
+//! Selection in a segment: the same answers as those of `crate::select`, from tables on disk.
+//!
+//! 1. Names become columns, or "all"; matchers become wanted or unwanted pairs, literals by binary
+//!    search, other tests over the values of that one label, each tested once.
+//! 2. Wanted sets of sources are intersected, unwanted ones taken away.
+//! 3. The sources that are left say which of their series are in the columns. Without a condition
+//!    on labels the columns say it alone.
+
+use super::Segment;
+use super::read::{Sources, Strings};
+use crate::error::Error;
+use crate::names::SymbolKind;
+use crate::select::Bitmap;
+use foliot_codec::varint::get_u32;
+use foliot_model::{Matcher, Name, Selector, Test};
+use std::ops::Range;
+
+/// One matcher against the pairs of its label.
+struct Condition {
+    /// Sources that have one of the pairs.
+    sources: Bitmap,
+    is_void: bool,
+    unwanted: bool,
+}
+
+impl Segment {
+    /// The series that `selector` wants, ascending.
+    ///
+    /// # Errors
+    /// When the segment cannot be read.
+    pub fn select(&self, selector: &Selector) -> Result<Vec<u32>, Error> {
+        let columns = match selector.names.is_empty() {
+            true => self.columns_in(selector.namespace)?.collect(),
+            false => self.columns_named(selector.namespace, &selector.names)?,
+        };
+        if columns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut conditions = Vec::with_capacity(selector.matchers.len());
+        for matcher in &selector.matchers {
+            let condition = self.condition(selector.namespace, matcher)?;
+            if condition.is_void && !condition.unwanted {
+                return Ok(Vec::new());
+            }
+            conditions.push(condition);
+        }
+        let exact = match &selector.exact_labels {
+            None => None,
+            Some(labels) => match self.label_symbols(labels)? {
+                None => return Ok(Vec::new()),
+                found => found,
+            },
+        };
+        let mut sids = Vec::new();
+        if conditions.is_empty() && exact.is_none() && selector.only.is_none() {
+            for column in columns {
+                self.ids(column, &mut |local| sids.push(self.tables.origin.base + local))?;
+            }
+            sids.sort_unstable();
+            return Ok(sids);
+        }
+        let mut is_column = Bitmap::default();
+        columns.iter().for_each(|&column| is_column.set(column));
+        let wanted = Wanted { conditions, exact, namespace: selector.namespace };
+        match &selector.only {
+            Some(only) => self.select_only(only, &wanted, &is_column, &mut sids)?,
+            None => self.select_all(&wanted, &is_column, &mut sids)?,
+        }
+        sids.sort_unstable();
+        sids.dedup();
+        Ok(sids)
+    }
+
+    fn select_only(
+        &self,
+        only: &[u32],
+        wanted: &Wanted,
+        is_column: &Bitmap,
+        sids: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        let mut sources = Sources::new(self);
+        for &sid in only {
+            let Some((source, column)) = sources.of_series(sid)? else { continue };
+            if is_column.contains(column) && wanted.accepts(self, &mut sources, source)? {
+                sids.push(sid);
+            }
+        }
+        Ok(())
+    }
+
+    fn select_all(
+        &self,
+        wanted: &Wanted,
+        is_column: &Bitmap,
+        sids: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        let mut sources = Sources::new(self);
+        let mut take = |source| -> Result<(), Error> {
+            if wanted.accepts(self, &mut sources, source)? {
+                let series = sources.get(source)?.series.iter();
+                sids.extend(series.filter(|(column, _)| is_column.contains(*column)).map(|s| s.1));
+            }
+            Ok(())
+        };
+        // Any wanted condition will do to begin with; the others are bits.
+        match wanted.conditions.iter().find(|condition| !condition.unwanted) {
+            Some(condition) => condition.sources.iter().try_for_each(take),
+            None => (0..self.tables.sources.len).try_for_each(&mut take),
+        }
+    }
+
+    /// The columns of a namespace.
+    pub(super) fn columns_in(&self, namespace: u32) -> Result<Range<u32>, Error> {
+        let columns = self.tables.columns;
+        let all = (0, columns.len);
+        let start = columns.partition(self, all, |[n, ..]: [u32; 3]| Ok(n < namespace))?;
+        let end = columns.partition(self, all, |[n, ..]: [u32; 3]| Ok(n <= namespace))?;
+        Ok(start..end)
+    }
+
+    /// The columns that one of the readings of a name fits, ascending.
+    pub(super) fn columns_named(
+        &self,
+        namespace: u32,
+        readings: &[Name],
+    ) -> Result<Vec<u32>, Error> {
+        let mut found = Vec::new();
+        let all = self.columns_in(namespace)?;
+        for reading in readings {
+            match reading.measurement.literals() {
+                Some(literals) => {
+                    for literal in literals {
+                        let kind = SymbolKind::Measurement;
+                        let Some(wanted) = self.find_symbol(kind, literal)? else { continue };
+                        let columns = self.tables.columns;
+                        let all = (all.start, all.end);
+                        let start =
+                            columns.partition(self, all, |[_, m, _]: [u32; 3]| Ok(m < wanted))?;
+                        let end =
+                            columns.partition(self, all, |[_, m, _]: [u32; 3]| Ok(m <= wanted))?;
+                        self.columns_of(start..end, None, &reading.field, &mut found)?;
+                    }
+                }
+                None => {
+                    let test = Some(&reading.measurement);
+                    self.columns_of(all.clone(), test, &reading.field, &mut found)?;
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The columns of a range that pass two tests.
+    fn columns_of(
+        &self,
+        range: Range<u32>,
+        measurement: Option<&Test>,
+        field: &Test,
+        found: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        let mut measurements = Strings::new(self, SymbolKind::Measurement);
+        let mut fields = Strings::new(self, SymbolKind::Field);
+        let columns = self.tables.columns.range::<3>(self, range.start, range.end)?;
+        let mut last = None;
+        for (column, [_, of, name]) in range.zip(columns) {
+            let passes = match (measurement, last) {
+                (None, _) => true,
+                (Some(_), Some((tested, passes))) if tested == of => passes,
+                (Some(test), _) => test.passes(&measurements.get(of)?),
+            };
+            last = Some((of, passes));
+            if passes && field.passes(&fields.get(name)?) {
+                found.push(column);
+            }
+        }
+        Ok(())
+    }
+
+    /// The pairs of a label.
+    pub(super) fn pairs_of_label(&self, namespace: u32, label: u32) -> Result<Range<u32>, Error> {
+        let labels = self.tables.labels;
+        let is_before = |[n, l, ..]: [u32; 4]| Ok((n, l) < (namespace, label));
+        let at = labels.partition(self, (0, labels.len), is_before)?;
+        if at < labels.len {
+            let [n, l, start, end] = labels.get::<4>(self, at)?;
+            if (n, l) == (namespace, label) {
+                return Ok(start..end);
+            }
+        }
+        Ok(0..0)
+    }
+
+    fn condition(&self, namespace: u32, matcher: &Matcher) -> Result<Condition, Error> {
+        let unwanted = matcher.accepts_absent;
+        let mut condition = Condition { sources: Bitmap::default(), is_void: true, unwanted };
+        let Some(label) = self.find_symbol(SymbolKind::LabelName, &matcher.name)? else {
+            return Ok(condition);
+        };
+        let range = self.pairs_of_label(namespace, label)?;
+        let mut take = |pair| -> Result<(), Error> {
+            condition.is_void = false;
+            self.sources_of(pair, &mut |source| condition.sources.set(source))
+        };
+        // The literals are the pairs sought when a value that passes is in the set sought.
+        if let Some(literals) = matcher.test.literals().filter(|_| matcher.negated == unwanted) {
+            for literal in literals {
+                let value = self.find_symbol(SymbolKind::LabelValue, literal)?;
+                if let Some(pair) = value.map(|v| self.find_pair(range.clone(), v)).transpose()? {
+                    pair.into_iter().try_for_each(&mut take)?;
+                }
+            }
+            return Ok(condition);
+        }
+        let mut values = Strings::new(self, SymbolKind::LabelValue);
+        let of_label = self.tables.pairs.range::<1>(self, range.start, range.end)?;
+        for (pair, [value]) in range.zip(of_label) {
+            if matcher.matches(Some(&values.get(value)?)) != unwanted {
+                take(pair)?;
+            }
+        }
+        Ok(condition)
+    }
+
+    fn find_pair(&self, range: Range<u32>, value: u32) -> Result<Option<u32>, Error> {
+        let pairs = self.tables.pairs;
+        let at = pairs.partition(self, (range.start, range.end), |[v]| Ok(v < value))?;
+        if at == range.end {
+            return Ok(None);
+        }
+        let [found] = pairs.get(self, at)?;
+        Ok((found == value).then_some(at))
+    }
+
+    fn sources_of(&self, pair: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
+        let rows = self.tables.sources_of_pair;
+        let row = rows.row(self, pair)?;
+        self.read(rows, || each_id(&row, each))
+    }
+
+    /// The series of a column, counted from the epoch's first.
+    fn ids(&self, column: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
+        let rows = self.tables.series_of_column;
+        let row = rows.row(self, column)?;
+        self.read(rows, || each_id(&row, each))
+    }
+
+    /// Places of label names, ascending; nothing when one of them is unknown.
+    fn label_symbols(&self, names: &[String]) -> Result<Option<Vec<u32>>, Error> {
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            match self.find_symbol(SymbolKind::LabelName, name)? {
+                Some(label) => found.push(label),
+                None => return Ok(None),
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(Some(found))
+    }
+}
+
+fn each_id(mut row: &[u8], each: &mut dyn FnMut(u32)) -> Option<()> {
+    let mut id = 0u32;
+    while !row.is_empty() {
+        id = id.checked_add(get_u32(&mut row).ok()?)?;
+        each(id);
+    }
+    Some(())
+}
+
+/// What is asked of sources.
+struct Wanted {
+    conditions: Vec<Condition>,
+    /// Places of exactly the label names to have, ascending.
+    exact: Option<Vec<u32>>,
+    namespace: u32,
+}
+
+impl Wanted {
+    fn accepts(
+        &self,
+        segment: &Segment,
+        sources: &mut Sources<'_>,
+        source: u32,
+    ) -> Result<bool, Error> {
+        let holds =
+            |condition: &Condition| condition.sources.contains(source) != condition.unwanted;
+        if !self.conditions.iter().all(holds) {
+            return Ok(false);
+        }
+        let found = sources.get(source)?;
+        if found.namespace != self.namespace {
+            return Ok(false);
+        }
+        let Some(exact) = &self.exact else { return Ok(true) };
+        if found.pairs.len() != exact.len() {
+            return Ok(false);
+        }
+        let mut labels = Vec::with_capacity(exact.len());
+        for &pair in &found.pairs {
+            labels.push(segment.pair(pair)?[0]);
+        }
+        labels.sort_unstable();
+        Ok(labels == *exact)
+    }
+}
