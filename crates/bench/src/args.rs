@@ -27,6 +27,10 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Ask questions about data that a load with the same arguments wrote, and check the answers
     Query(Box<QueryArgs>),
+    /// Write and ask at the same time: a load beside questions about the steps before it
+    Mix(Box<MixArgs>),
+    /// Find the highest rate of values that the server keeps up with
+    Search(Box<SearchArgs>),
     /// Run a published experiment and write its report; wants a fresh server, because data that an
     /// earlier experiment left behind would be counted
     Exp(Box<ExpArgs>),
@@ -168,6 +172,9 @@ pub(crate) struct LoadArgs {
     /// Write the whole result as JSON to this file, "-" for the standard output
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+    /// Write the latencies to this file, as an HDR histogram log
+    #[arg(long)]
+    pub(crate) hlog: Option<PathBuf>,
     /// No progress line
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -203,6 +210,34 @@ pub(crate) struct QueryArgs {
     /// Write the whole result as JSON to this file, "-" for the standard output
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct MixArgs {
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// Questions per second of all kinds together, on plan whatever the server does
+    #[arg(long, default_value_t = 20.0)]
+    pub(crate) questions: f64,
+    /// Kinds to ask, each on a connection of its own [default: those of a device]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) kinds: Vec<Kind>,
+    /// Answers of each kind to check against the generator
+    #[arg(long, default_value = "20", value_parser = number)]
+    pub(crate) check: u64,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct SearchArgs {
+    /// --rate is where the search begins, --seconds the length of a screen (10)
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// The server keeps up while 99.9 % of requests take less, counted from their planned start
+    #[arg(long, default_value = "100ms", value_parser = duration)]
+    pub(crate) bound: Duration,
+    /// Times to halve in on the edge
+    #[arg(long, default_value_t = 3)]
+    pub(crate) halvings: u32,
 }
 
 #[derive(ClapArgs, Debug, Clone)]

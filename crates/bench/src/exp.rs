@@ -1,6 +1,7 @@
 //! Experiments: one command per published document, each with its table, the document's figures
 //! beside ours, and every answer checked. What they share is here; each file is one document.
 
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use clap::ValueEnum;
 
 use crate::disorder::Disorder;
 use crate::fleet::{Fleet, Shape};
+use crate::latency::{self, Logged};
 use crate::load::Load;
 use crate::mix::Reads;
 use crate::pace::Pace;
@@ -74,6 +76,7 @@ pub(crate) struct Plan {
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) report: Report,
+    latencies: Vec<Logged>,
     loads: i64,
 }
 
@@ -125,7 +128,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         format!("{}: {help}", value.get_name())
     });
     let name = plan.name;
-    let mut run = Run { plan, report: Report::new(&title), loads: 0 };
+    let mut run = Run { plan, report: Report::new(&title), latencies: Vec::new(), loads: 0 };
     match name {
         Name::MaxCardinality => max_cardinality::run(&mut run)?,
         Name::CpuScaling => cpu_scaling::run(&mut run)?,
@@ -136,6 +139,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
     }
     run.untested_note();
     run.report.write(&run.plan.out)?;
+    fs::write(run.plan.out.join("latency.hlog"), latency::log(&run.latencies)?)?;
     say(&run.report.markdown());
     say(&format!("report: {}", run.plan.out.join("report.html").display()));
     Ok(run.report.right)
@@ -199,7 +203,7 @@ impl Run {
             progress: true,
         };
         let settle = match cell.settle {
-            true => Duration::from_secs(if self.plan.short { 20 } else { 300 }),
+            true => Duration::from_secs(if self.plan.short { 6 } else { 300 }),
             false => Duration::ZERO,
         };
         let (mut result, outcome) = measure(&load, &site.watched, settle)?;
@@ -208,6 +212,8 @@ impl Run {
             let verdict = verify(&load, &outcome, address, dialect, samples, VISIBLE_WITHIN);
             result.verification = Some(verdict);
         }
+        let name = format!("{}-{}-{}", self.loads, site.name, load.connections);
+        self.latencies.extend(result.latencies(&name));
         self.report.right &= result.is_right();
         if !result.is_right() {
             say(&result.table());

@@ -1,8 +1,11 @@
 //! Latency histograms: 1 us to 1 h with three digits, one per thread, added up at the end.
 
+use std::io;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use serde::Serialize;
 
 const LOWEST_US: u64 = 1;
@@ -10,7 +13,7 @@ const HIGHEST_US: u64 = 3_600_000_000;
 const DIGITS: u8 = 3;
 
 /// Counts of durations. A histogram that could not be made records nothing.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Latency(Option<Histogram<u64>>);
 
 /// Percentiles in milliseconds.
@@ -67,6 +70,35 @@ impl Latency {
     }
 }
 
+/// A histogram on its way into a log.
+pub(crate) struct Logged {
+    pub(crate) name: String,
+    pub(crate) latency: Latency,
+    /// Length of the run that it covers.
+    pub(crate) wall_s: f64,
+}
+
+/// Histograms as a log of intervals that HdrHistogram's tools read (hdrhistogram.org, "Histogram
+/// log", V2): one interval each, its name as tag, values in microseconds.
+pub(crate) fn log(logged: &[Logged]) -> io::Result<Vec<u8>> {
+    let failed = |error: &dyn std::fmt::Debug| io::Error::other(format!("{error:?}"));
+    let mut out = Vec::new();
+    let mut serializer = V2DeflateSerializer::new();
+    let mut builder = IntervalLogWriterBuilder::new();
+    builder.add_comment("foliot bench; values in microseconds");
+    let mut writer = builder.begin_log_with(&mut out, &mut serializer)?;
+    for logged in logged {
+        let Some(histogram) = &logged.latency.0 else { continue };
+        let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let name: String = logged.name.chars().map(letter).collect();
+        let length = Duration::from_secs_f64(logged.wall_s);
+        writer
+            .write_histogram(histogram, Duration::ZERO, length, Tag::new(&name))
+            .map_err(|error| failed(&error))?;
+    }
+    Ok(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +120,28 @@ mod tests {
             let exact = exact[(exact.len() as f64 * quantile) as usize] as f64 / 1000.0;
             assert!((seen / exact - 1.0).abs() < 0.0025, "{quantile}: {seen} for {exact}");
         }
+    }
+
+    #[test]
+    fn logs_can_be_read_again() {
+        use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+        let mut latency = Latency::new();
+        for us in [10, 20, 30_000] {
+            latency.record(Duration::from_micros(us));
+        }
+        let logged = [Logged { name: "a, b".into(), latency, wall_s: 2.0 }];
+        let text = log(&logged).unwrap();
+        let entries = IntervalLogIterator::new(&text).map_while(Result::ok);
+        let intervals = entries.filter_map(|entry| match entry {
+            LogEntry::Interval(interval) => Some(interval),
+            _ => None,
+        });
+        let intervals: Vec<_> = intervals.collect();
+        assert_eq!(intervals.len(), 1);
+        assert_eq!(intervals[0].tag().unwrap().as_str(), "a--b");
+        assert_eq!(intervals[0].duration(), Duration::from_secs(2));
+        // Three digits of 30 000 microseconds.
+        assert!((intervals[0].max() - 30_000.0).abs() < 30.0, "{}", intervals[0].max());
+        assert!(!intervals[0].encoded_histogram().is_empty());
     }
 }

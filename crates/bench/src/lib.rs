@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod caps;
 mod catalogue;
 mod cursor;
 mod dialect;
@@ -39,6 +40,7 @@ mod random;
 mod report;
 mod result;
 mod run;
+mod search;
 mod sender;
 mod server;
 mod sink;

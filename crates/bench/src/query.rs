@@ -106,7 +106,8 @@ impl Stream<'_> {
         })?;
         let wall = begin.elapsed();
         let cpu = before.zip(watched.reading());
-        let cpu_ms = cpu.map(|(before, after)| (after.cpu_ms() - before.cpu_ms()) as f64);
+        let cpu_ms =
+            cpu.map(|(before, after)| after.cpu_ms().saturating_sub(before.cpu_ms()) as f64);
         let mut result = KindResult::of(self.kind, &asked, wall, cpu_ms);
         let begin = Instant::now();
         for kept in asked.iter().flat_map(|asked| &asked.kept) {

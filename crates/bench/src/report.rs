@@ -88,7 +88,9 @@ pub(crate) struct Line {
 impl Report {
     pub(crate) fn new(title: &str) -> Report {
         let words = std::env::args().collect::<Vec<_>>();
-        let command = words.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+        // Under the name of the whole binary the first word after it is `bench`.
+        let own = words.iter().skip(1).take(1).filter(|word| *word == "bench").count();
+        let command = words.iter().skip(1 + own).map(String::as_str).collect::<Vec<_>>().join(" ");
         Report {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -240,6 +242,12 @@ fn machine() -> Vec<(String, String)> {
     let kernel = read("/proc/sys/kernel/osrelease");
     if !kernel.is_empty() {
         machine.push(("kernel".to_owned(), kernel.trim().to_owned()));
+    }
+    let load = read("/proc/loadavg");
+    let mut words = load.split(' ');
+    if let (Some(one), Some(five)) = (words.next(), words.next()) {
+        let load = format!("{one} over a minute, {five} over five, when the run began");
+        machine.push(("load average".to_owned(), load));
     }
     let shared = "client and server share these cores unless the words below say otherwise";
     machine.push(("note".to_owned(), shared.to_owned()));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::latency::{Latency, Percentiles};
+use crate::latency::{self, Latency, Percentiles};
 use crate::load::{Load, Outcome};
 use crate::query::KindResult;
 use crate::server::{DiskUse, Reading};
@@ -71,6 +71,11 @@ pub(crate) struct Write {
     /// From the planned start; equals service time in a closed loop.
     pub(crate) intended_latency: Percentiles,
     pub(crate) service_time: Percentiles,
+    /// The histograms behind them.
+    #[serde(skip)]
+    pub(crate) intended: Latency,
+    #[serde(skip)]
+    pub(crate) service: Latency,
     /// Acknowledged values of the slowest and the fastest connection.
     pub(crate) connection_points: (u64, u64),
 }
@@ -135,6 +140,19 @@ impl LoadResult {
         self.write.errors.is_empty()
             && self.reads.iter().all(KindResult::is_right)
             && self.verification.as_ref().is_none_or(Verdict::is_right)
+    }
+
+    /// The histograms under their names in a log, which begin with `name`.
+    pub(crate) fn latencies(&self, name: &str) -> Vec<latency::Logged> {
+        let logged = |what: &str, latency: &Latency| latency::Logged {
+            name: format!("{name}-{what}"),
+            latency: latency.clone(),
+            wall_s: self.write.wall_s,
+        };
+        vec![
+            logged("write-intended", &self.write.intended),
+            logged("write-service", &self.write.service),
+        ]
     }
 
     /// Lines for people.
@@ -234,6 +252,8 @@ impl Write {
             errors,
             intended_latency: intended.percentiles(),
             service_time: service.percentiles(),
+            intended,
+            service,
             connection_points: (each().min().unwrap_or(0), each().max().unwrap_or(0)),
         }
     }
@@ -310,7 +330,7 @@ impl ServerCost {
             "written to disk",
             format!(
                 "{:.1} MiB, {:.2} bytes a value",
-                mib(self.settled.written_bytes - self.before.written_bytes),
+                mib(self.settled.written_bytes.saturating_sub(self.before.written_bytes)),
                 self.written_bytes_per_point
             ),
         ));

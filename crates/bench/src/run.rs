@@ -20,6 +20,7 @@ use crate::exp;
 use crate::feed::Feed;
 use crate::fleet::{Fleet, Shape};
 use crate::http::Client;
+use crate::latency;
 use crate::load::{Load, Outcome, fill};
 use crate::mix::{self, Reads};
 use crate::oracle::Oracle;
@@ -27,6 +28,7 @@ use crate::pace::Pace;
 use crate::query::{KindResult, Stream};
 use crate::report::{Report, SCHEMA_VERSION, compare};
 use crate::result::{LoadResult, Observed};
+use crate::search;
 use crate::server::{Watched, thread_cpu_ns};
 use crate::sink;
 use crate::site::Site;
@@ -38,6 +40,8 @@ pub(crate) fn run(args: Args) -> io::Result<bool> {
     match args.command {
         Command::Load(args) => load(&args),
         Command::Query(args) => query(&args),
+        Command::Mix(args) => search::mix(&args),
+        Command::Search(args) => search::search(&args),
         Command::Exp(args) => experiment(&args),
         Command::Report(args) => report(&args),
         Command::Generate(args) => generate(&args).map(|()| true),
@@ -48,7 +52,7 @@ pub(crate) fn run(args: Args) -> io::Result<bool> {
 fn load(args: &LoadArgs) -> io::Result<bool> {
     let fleet = fleet(&args.data);
     let load = plan_load(args, &fleet)?;
-    let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
+    let watched = watched(&args.server);
     let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
     let address = query_address(&args.server);
     if let Some((samples, dialect)) = args.verify.zip(dialect(&args.server)) {
@@ -57,6 +61,9 @@ fn load(args: &LoadArgs) -> io::Result<bool> {
     }
     if let Some(path) = &args.json {
         write_json(path, &result)?;
+    }
+    if let Some(path) = &args.hlog {
+        fs::write(path, latency::log(&result.latencies("load"))?)?;
     }
     if args.json.as_deref() != Some(Path::new("-")) {
         io::stdout().write_all(result.table().as_bytes())?;
@@ -100,7 +107,7 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
     };
     let none = || io::Error::other("this target answers no questions");
     let dialect = dialect(&args.server).ok_or_else(none)?;
-    let watched = Watched { pid: args.server.pid, data_dir: args.server.data_dir.clone() };
+    let watched = watched(&args.server);
     let kinds = if args.kinds.is_empty() { Kind::value_variants() } else { &args.kinds };
     let pace = match args.rate {
         Some(requests_per_second) => Pace::Fixed { requests_per_second },
@@ -180,7 +187,12 @@ fn address(url: &str) -> String {
     url.trim_start_matches("http://").trim_end_matches('/').to_owned()
 }
 
-fn query_address(server: &ServerArgs) -> String {
+/// Where the server's costs are read.
+pub(crate) fn watched(server: &ServerArgs) -> Watched {
+    Watched { pid: server.pid, data_dir: server.data_dir.clone() }
+}
+
+pub(crate) fn query_address(server: &ServerArgs) -> String {
     address(server.query_url.as_ref().unwrap_or(&server.url))
 }
 
@@ -197,7 +209,8 @@ pub(crate) fn fleet(data: &DataArgs) -> Fleet {
     })
 }
 
-fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
+/// The load that the command line describes.
+pub(crate) fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
     let disorder = disorder(&args.data, fleet)?;
     let target = args.server.target;
     let door = target.door();
@@ -237,7 +250,7 @@ fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Load<'a>> {
 }
 
 /// The language that the command line chose, or the target's own.
-fn dialect(server: &ServerArgs) -> Option<Dialect> {
+pub(crate) fn dialect(server: &ServerArgs) -> Option<Dialect> {
     server.ask.or_else(|| server.target.dialect_at(&query_address(server)))
 }
 

@@ -47,8 +47,32 @@ pub(crate) struct DiskUse {
 }
 
 impl Reading {
-    /// The counters of `pid` now; none when it is gone or /proc is missing.
+    /// The counters of `pid` and its children now; none when it is gone or /proc is missing.
     pub(crate) fn take(pid: u32) -> Option<Reading> {
+        let mut sum = Reading::of_one(pid)?;
+        for child in children(pid) {
+            // A child may end between the listing and the question; its parent then counts it.
+            if let Some(reading) = Reading::take(child) {
+                sum.add(&reading);
+            }
+        }
+        Some(sum)
+    }
+
+    fn add(&mut self, other: &Reading) {
+        self.cpu_user_ms += other.cpu_user_ms;
+        self.cpu_system_ms += other.cpu_system_ms;
+        self.rss_anon_bytes += other.rss_anon_bytes;
+        self.rss_file_bytes += other.rss_file_bytes;
+        self.rss_peak_bytes += other.rss_peak_bytes;
+        self.read_bytes += other.read_bytes;
+        self.written_bytes += other.written_bytes;
+        self.read_calls += other.read_calls;
+        self.write_calls += other.write_calls;
+        self.threads += other.threads;
+    }
+
+    fn of_one(pid: u32) -> Option<Reading> {
         let root = PathBuf::from(format!("/proc/{pid}"));
         let (user, system) = cpu_ticks(&fs::read_to_string(root.join("stat")).ok()?)?;
         let status = fs::read_to_string(root.join("status")).ok()?;
@@ -105,7 +129,7 @@ impl Watched {
                 && now - *then >= QUIET_SPAN
             {
                 let span_ms = (now - *then).as_millis() as f64;
-                let used_ms = (reading.cpu_ms() - cpu_ms) as f64;
+                let used_ms = reading.cpu_ms().saturating_sub(*cpu_ms) as f64;
                 if used_ms < span_ms * QUIET_SHARE || begin.elapsed() >= most {
                     return Some(reading);
                 }
@@ -121,12 +145,21 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     stat.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// User and system ticks of a `stat` line; the command name may contain anything but is last
-/// closed by a parenthesis (proc(5)).
+/// User and system ticks of a `stat` line, those of children that have ended included; the command
+/// name may contain anything but is last closed by a parenthesis (proc(5)).
 fn cpu_ticks(stat: &str) -> Option<(u64, u64)> {
-    let mut words = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
-    let user = words.nth(11)?.parse().ok()?;
-    Some((user, words.next()?.parse().ok()?))
+    let words = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
+    let ticks: Vec<u64> = words.skip(11).take(4).map_while(|word| word.parse().ok()).collect();
+    let [user, system, user_ended, system_ended] = ticks.as_slice() else { return None };
+    Some((user + user_ended, system + system_ended))
+}
+
+/// Processes whose parent is `pid`.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
+    let lists: Vec<String> = lists.map_while(Result::ok).collect();
+    lists.iter().flat_map(|list| list.split_whitespace()).flat_map(str::parse).collect()
 }
 
 fn named(text: &str, name: &str) -> Option<u64> {
@@ -166,8 +199,8 @@ mod tests {
 
     #[test]
     fn stat_lines_with_odd_command_names_are_read() {
-        let line = "12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 111 222 0 0 20 0";
-        assert_eq!(cpu_ticks(line), Some((111, 222)));
+        let line = "12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 111 222 3 4 20 0";
+        assert_eq!(cpu_ticks(line), Some((114, 226)));
     }
 
     /// Set in the process that `readings_agree_with_a_process_of_known_cost` starts.

@@ -1,8 +1,8 @@
 //! Sites: running servers that an experiment is pointed at, as `KIND://HOST:PORT?key=value`.
 
 use std::path::PathBuf;
-use std::process::Command;
 
+use crate::caps::bind_to_cores;
 use crate::server::Watched;
 use crate::target::Target;
 
@@ -189,16 +189,7 @@ impl Site {
 
     /// Binds the server to the first `count` cores; the error says why not.
     pub(crate) fn bind_to_cores(&self, count: usize) -> Result<(), String> {
-        let pid = self.watched.pid.ok_or("no process id was given")?;
-        let cores = format!("0-{}", count.saturating_sub(1));
-        let output = Command::new("taskset")
-            .args(["-a", "-c", "-p", &cores, &pid.to_string()])
-            .output()
-            .map_err(|error| format!("taskset: {error}"))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        }
+        bind_to_cores(self.watched.pid, count)
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::io;
 
+mod usl;
+
 use super::{Cell, Run, small_box, thousands, write_cells, write_table};
 use crate::profile::Profile;
 use crate::query::KindResult;
@@ -107,6 +109,13 @@ fn run_site(
         }
         found.notes.push((format!("{}, {count} cores", site.name), Some(result)));
     }
+    if let Some((contention, coherency)) = usl::fit(&line) {
+        let words = format!(
+            "{}: universal scalability law: contention {contention:.3}, coherency {coherency:.4}.",
+            site.name
+        );
+        found.notes.push((words, None));
+    }
     if line.len() > 1 {
         found.plot.line(&site.name, line);
     }
@@ -129,7 +138,7 @@ fn best(
             batch: 20,
             block: 20,
             steps: 0..u64::MAX,
-            limit: Some(run.seconds(5.0, 30.0)),
+            limit: Some(run.seconds(3.0, 30.0)),
             reads_per_write,
             ..Cell::default()
         };

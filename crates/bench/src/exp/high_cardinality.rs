@@ -91,9 +91,9 @@ fn disk_row(name: &str, result: &LoadResult) -> Option<TableRow> {
     let (after, before) = (&server.settled, &server.before);
     let cells = vec![
         name.to_owned(),
-        format!("{:.1}", mib(after.written_bytes - before.written_bytes)),
-        thousands((after.write_calls - before.write_calls) as f64),
-        thousands((after.read_calls - before.read_calls) as f64),
+        format!("{:.1}", mib(after.written_bytes.saturating_sub(before.written_bytes))),
+        thousands((after.write_calls.saturating_sub(before.write_calls)) as f64),
+        thousands((after.read_calls.saturating_sub(before.read_calls)) as f64),
         format!("{:.2}", server.written_bytes_per_point),
     ];
     Some(TableRow { cells, source: None })

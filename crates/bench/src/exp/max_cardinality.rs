@@ -6,6 +6,7 @@
 use std::io;
 
 use super::{Cell, Run, thousands, write_cells, write_table};
+use crate::caps::MemoryCap;
 use crate::fleet::Fleet;
 use crate::pace::Pace;
 use crate::profile::Profile;
@@ -13,14 +14,22 @@ use crate::report::{Plot, Table};
 use crate::result::LoadResult;
 use crate::site::{Site, Style};
 
+/// What the document gave each server.
+const CORES: usize = 2;
+const MEMORY_BYTES: u64 = 4 << 30;
+
 const INTERVAL_MS: u64 = 10_000;
 const FIELDS: u64 = 10;
 
-/// Devices of the first screen.
-const DEVICES_FIRST: u64 = 1_000;
+/// Devices of the first screen, and by how much they grow: short, long.
+const DEVICES_FIRST: (u64, u64) = (4_000, 1_000);
+const GROWTH: (u64, u64) = (4, 2);
 
-/// Screens of doubling at most: a thousand to half a billion devices.
-const SCREENS_MAX: u32 = 20;
+/// Growing screens at most: to a million devices, to half a billion.
+const SCREENS_MAX: (u32, u32) = (5, 20);
+
+/// Intervals of a screen.
+const ROUNDS: (u64, u64) = (1, 30);
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
@@ -29,9 +38,16 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let mut bars = Plot::bars("Series sustained", "series");
     let mut notes = Vec::new();
     for site in &sites {
+        let bound = site
+            .bind_to_cores(CORES)
+            .and_then(|()| MemoryCap::apply(site.watched.pid, MEMORY_BYTES));
+        if let Err(why) = &bound {
+            let words = format!("{}: limits of {CORES} cores, 4 GiB not applied: {why}", site.name);
+            notes.push((words, None));
+        }
         let (mut sustained, mut failed) = (0, None);
-        let mut devices = DEVICES_FIRST;
-        for _ in 0..run.pick(8, SCREENS_MAX) {
+        let mut devices = run.pick(DEVICES_FIRST.0, DEVICES_FIRST.1);
+        for _ in 0..run.pick(SCREENS_MAX.0, SCREENS_MAX.1) {
             match screen(run, site, devices, &mut table, &mut notes)? {
                 Some(true) => sustained = devices,
                 Some(false) => {
@@ -40,9 +56,9 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 }
                 None => break,
             }
-            devices *= 2;
+            devices *= run.pick(GROWTH.0, GROWTH.1);
         }
-        for _ in 0..run.pick(2, 5) {
+        for _ in 0..run.pick(1, 5) {
             let Some(too_many) = failed else { break };
             let middle = (sustained + too_many) / 2;
             match screen(run, site, middle, &mut table, &mut notes)? {
@@ -52,14 +68,14 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
         }
         bars.bar(&site.name, vec![("series".into(), (sustained * FIELDS) as f64)]);
         let series = thousands((sustained * FIELDS) as f64);
-        let bound = match failed {
+        let edge = match failed {
             Some(failed) => format!("{} were too many", thousands((failed * FIELDS) as f64)),
             None => "the search ended before it failed".to_owned(),
         };
-        notes.push((format!("{}: {series} series sustained; {bound}.", site.name), None));
+        notes.push((format!("{}: {series} series sustained; {edge}.", site.name), None));
     }
     references(&mut table);
-    let rounds = run.pick(2, 30);
+    let rounds = run.pick(ROUNDS.0, ROUNDS.1);
     let section = run.report.section("Maximum cardinality");
     section.say(format!(
         "Each device sends {FIELDS} values in one request every {} s at its own phase; latency \
@@ -87,7 +103,7 @@ fn screen(
 ) -> io::Result<Option<bool>> {
     let mut fleet = run.fleet(Profile::Iotdb, devices, FIELDS as usize);
     fleet.shape.interval_ms = INTERVAL_MS as i64;
-    let rounds = run.pick(2, 30);
+    let rounds = run.pick(ROUNDS.0, ROUNDS.1);
     let style = [Style::Json, Style::Rows]
         .into_iter()
         .find(|style| site.kind.target(*style).is_some())

@@ -6,12 +6,16 @@
 use std::io;
 
 use super::{Cell, Run, thousands, write_cells, write_table};
+use crate::caps::MemoryCap;
 use crate::disorder::Disorder;
 use crate::profile::Profile;
 use crate::report::Plot;
 use crate::site::Site;
 
 const CLIENTS: [u64; 5] = [1, 3, 5, 7, 9];
+
+/// The memory of the board.
+const MEMORY_BYTES: u64 = 512 << 20;
 
 /// Variants: heading, reads per write, share of late rows.
 const VARIANTS: [(&str, f64, f64); 3] = [
@@ -23,13 +27,20 @@ const VARIANTS: [(&str, f64, f64); 3] = [
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
     let limits: Vec<String> = sites.iter().map(one_core).collect();
+    let caps: Vec<_> =
+        sites.iter().map(|site| MemoryCap::apply(site.watched.pid, MEMORY_BYTES)).collect();
+    let caps_said = caps.iter().zip(&sites).map(|(cap, site)| match cap {
+        Ok(_) => format!("{}: memory limited to 512 MiB by a control group.", site.name),
+        Err(why) => format!("{}: limit of 512 MiB not applied: {why}.", site.name),
+    });
+    let limits: Vec<String> = limits.into_iter().chain(caps_said).collect();
     for (at, (heading, reads_per_write, late)) in VARIANTS.into_iter().enumerate() {
         let mut table = write_table(heading, &["clients", "server", "reads/s"]);
         let mut bars = Plot::bars(&format!("{heading}: values per second"), "values/s");
         let mut notes = Vec::new();
         for site in &sites {
             let mut rates = Vec::new();
-            for clients in CLIENTS {
+            for clients in run.pick(vec![1, 5, 9], CLIENTS.to_vec()) {
                 let fleet = run.fleet(Profile::Iotdb, clients, 10);
                 let disorder = Disorder { late, late_steps_max: 1000, ..Disorder::default() };
                 let cell = Cell {
@@ -38,7 +49,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                     block: 10,
                     steps: 0..u64::MAX,
                     disorder,
-                    limit: Some(run.seconds(3.0, 60.0)),
+                    limit: Some(run.seconds(1.5, 60.0)),
                     reads_per_write,
                     verify: Some(9),
                     settle: false,
@@ -76,6 +87,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
         section.tables.push(table);
         section.plots.push(bars);
     }
+    drop(caps);
     all_cores(&sites);
     Ok(())
 }
@@ -83,7 +95,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
 /// Binds a server to one core; says in words what came of it.
 fn one_core(site: &Site) -> String {
     match site.bind_to_cores(1) {
-        Ok(()) => format!("{}: bound to one core; memory not limited by this tool.", site.name),
+        Ok(()) => format!("{}: bound to one core.", site.name),
         Err(why) => format!("{}: limit of one core not applied: {why}.", site.name),
     }
 }

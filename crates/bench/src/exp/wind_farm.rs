@@ -108,8 +108,8 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
 
 /// Stages 2 and 4: clients with 50 turbines each, one snapshot per seven seconds.
 fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
-    let clients = run.pick(vec![1, 10, 50], vec![1, 3, 5, 10, 30, 50, 100, 300, 500]);
-    let rounds = run.pick(2, 17);
+    let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 300, 500]);
+    let rounds = run.pick(1, 17);
     let heading = match stressed {
         false => "Stage 2: append",
         true => "Stage 4: append while 50 clients ask twice a second",
@@ -173,8 +173,8 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
 
 /// Stages 3 and 5: clients that ask, think 50 ms, and ask again.
 fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
-    let clients = run.pick(vec![1, 10, 50], vec![1, 3, 5, 10, 30, 50, 100, 150]);
-    let time = run.seconds(4.0, 120.0);
+    let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 150]);
+    let time = run.seconds(2.0, 120.0);
     let heading = match stressed {
         false => "Stage 3: query",
         true => "Stage 5: query while 100 turbines append",
