@@ -77,6 +77,8 @@ pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) report: Report,
     latencies: Vec<Logged>,
+    /// Loads that could not even begin.
+    gone: Vec<String>,
     loads: i64,
 }
 
@@ -128,7 +130,13 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         format!("{}: {help}", value.get_name())
     });
     let name = plan.name;
-    let mut run = Run { plan, report: Report::new(&title), latencies: Vec::new(), loads: 0 };
+    let mut run = Run {
+        plan,
+        report: Report::new(&title),
+        latencies: Vec::new(),
+        gone: Vec::new(),
+        loads: 0,
+    };
     match name {
         Name::MaxCardinality => max_cardinality::run(&mut run)?,
         Name::CpuScaling => cpu_scaling::run(&mut run)?,
@@ -137,6 +145,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         Name::HighCardinality => high_cardinality::run(&mut run)?,
         Name::VerifyAll => verify_all::run(&mut run)?,
     }
+    run.gone_note();
     run.untested_note();
     run.report.write(&run.plan.out)?;
     fs::write(run.plan.out.join("latency.hlog"), latency::log(&run.latencies)?)?;
@@ -170,7 +179,7 @@ impl Run {
         if self.plan.short { short } else { long }
     }
 
-    /// Runs one load at one site; none when the site has no such door.
+    /// Runs one load at one site; none when the site has no such door, or is gone.
     pub(crate) fn load(
         &mut self,
         site: &Site,
@@ -206,7 +215,15 @@ impl Run {
             true => Duration::from_secs(if self.plan.short { 6 } else { 300 }),
             false => Duration::ZERO,
         };
-        let (mut result, outcome) = measure(&load, &site.watched, settle)?;
+        let (mut result, outcome) = match measure(&load, &site.watched, settle) {
+            Ok(measured) => measured,
+            Err(error) => {
+                // One server's end must not cost the others their rows.
+                self.gone.push(format!("{}, {:?}: {error}", site.name, load.target));
+                self.report.right = false;
+                return Ok(None);
+            }
+        };
         if let (Some(samples), Some(dialect)) = (cell.verify, dialect) {
             let address = &site.query_address;
             let verdict = verify(&load, &outcome, address, dialect, samples, VISIBLE_WITHIN);
@@ -231,8 +248,23 @@ impl Run {
         for fault in errors.chain(wrong).take(5) {
             section.say(format!("{what}: {fault}"));
         }
+        let (stale, judged) =
+            result.reads.iter().fold((0, 0), |sum, r| (sum.0 + r.stale, sum.1 + r.judged));
+        if stale > 0 {
+            section.say(format!(
+                "{what}: {stale} of {judged} answers lacked values that had been acknowledged; \
+                 this server shows them a moment later."
+            ));
+        }
         if let Some(why) = &result.client.limited {
             section.say(format!("{what}: client-limited, no verdict on the server: {why}"));
+        }
+    }
+
+    fn gone_note(&mut self) {
+        if !self.gone.is_empty() {
+            let section = self.report.section("Loads that could not begin");
+            self.gone.iter().for_each(|gone| section.say(gone.clone()));
         }
     }
 

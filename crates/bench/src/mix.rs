@@ -124,6 +124,10 @@ pub(crate) fn results(load: &Load<'_>, outcome: &mut crate::load::Outcome) -> Ve
         let kept = asked.iter().flat_map(|asked| &asked.kept);
         let oracle = load.oracle();
         kept.for_each(|kept: &Kept| result.judge(&oracle, reads.dialect, kept));
+        if load.target.shows_late() {
+            result.stale = std::mem::take(&mut result.wrong);
+            result.wrong_described.clear();
+        }
         results.push(result);
     }
     results

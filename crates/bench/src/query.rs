@@ -60,6 +60,8 @@ pub(crate) struct KindResult {
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) judged: u64,
     pub(crate) wrong: u64,
+    /// Answers that lacked what had been acknowledged, of servers that show it a moment later.
+    pub(crate) stale: u64,
     pub(crate) wrong_described: Vec<String>,
 }
 
@@ -271,6 +273,7 @@ impl KindResult {
             errors,
             judged: 0,
             wrong: 0,
+            stale: 0,
             wrong_described: Vec::new(),
         }
     }

@@ -195,6 +195,13 @@ impl Target {
         !never.contains(&self)
     }
 
+    /// Whether rows are acknowledged before they can be asked for.
+    pub(crate) fn shows_late(self) -> bool {
+        let text = matches!(self, Target::Victoriametrics | Target::VictoriametricsText);
+        let others = matches!(self, Target::VictoriametricsRemote | Target::VictoriametricsPut);
+        text || others || matches!(self, Target::Questdb | Target::Opentsdb | Target::OpentsdbPut)
+    }
+
     /// Whether the server ends a stream once we have ended our side of it.
     pub(crate) fn closes_streams(self) -> bool {
         !matches!(self, Target::TicktockTcp | Target::TicktockPut)
