@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy test-foreign deny bench sim
+.PHONY: help run test check fmt tidy test-foreign deny bench benchmarks sim
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,6 +30,10 @@ bench:           ## the gates of docs/performance.md, then each room's hot loops
 	$(CARGO) build --release --locked -p foliot
 	tools/gates
 	tools/bench
+
+benchmarks:      ## five published experiments beside the peers that are installed, about ten minutes
+	$(CARGO) build --release --locked -p foliot
+	tools/benchmarks
 
 sim:             ## crash the store a hundred thousand times, from a random seed
 	$(CARGO) run --release -p foliot-sim -- --rounds 100000

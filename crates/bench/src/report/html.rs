@@ -15,10 +15,10 @@ const STYLE: &str = "\
 --c3:#da77f2;--c4:#f783ac;--c5:#66d9e8;--c6:#ffd43b;--c7:#ced4da}}\
 *{box-sizing:border-box}\
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.55 system-ui,sans-serif}\
-main{max-width:1040px;margin:0 auto;padding:40px 20px 80px}\
+main{max-width:1240px;margin:0 auto;padding:40px 20px 80px}\
 h1{font-size:30px;line-height:1.2;margin:0 0 8px;letter-spacing:-.01em}\
 h2{font-size:20px;margin:44px 0 10px}\
-p{margin:8px 0;max-width:76ch}\
+p{margin:8px 0;max-width:84ch;overflow-wrap:anywhere}\
 code{display:block;background:var(--card);border:1px solid var(--faint);border-radius:8px;\
 padding:10px 14px;overflow-x:auto;font:13px/1.5 ui-monospace,monospace;white-space:pre}\
 .badge{display:inline-block;border-radius:99px;padding:2px 12px;font-weight:600;color:#fff;\
@@ -28,8 +28,9 @@ figure{margin:20px 0;background:var(--card);border:1px solid var(--faint);border
 padding:14px 16px;overflow-x:auto;break-inside:avoid}\
 figcaption{font-weight:600;margin-bottom:8px}\
 table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}\
-th,td{padding:6px 10px;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
-th{color:var(--soft);font-weight:600;border-bottom-width:2px}\
+th,td{padding:6px 8px;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
+th{color:var(--soft);font-weight:600;border-bottom-width:2px;white-space:normal;\
+vertical-align:bottom}\
 th:first-child,td:first-child{text-align:left}\
 tr.reference td{color:var(--soft);font-style:italic}\
 .source{font-size:11px}\
