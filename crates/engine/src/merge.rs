@@ -91,7 +91,7 @@ impl Merger {
         while let Some(rank) = self.earliest(sid) {
             self.take(sid, rank, writer)?;
         }
-        self.settle(i64::MAX);
+        self.settle(None);
         self.encode(sid, 1, writer)
     }
 
@@ -112,7 +112,7 @@ impl Merger {
         let Some(place) = cursor.take(&mut self.bytes)? else { return Ok(()) };
         let is_hiding = |(before, range): &&Mask| number < *before && range.overlaps(&place.range);
         let is_masked = self.masks.iter().any(|mask| is_hiding(&mask));
-        self.settle(place.range.start_ns);
+        self.settle(Some(place.range.start_ns));
         self.encode(sid, BLOCK_SAMPLES_MAX, writer)?;
         let next = self.earliest(sid).and_then(|rank| self.cursors.get(rank)?.range());
         let is_alone =
@@ -190,11 +190,12 @@ impl Merger {
         (self.open, self.open_ranks) = (sorted, ranks);
     }
 
-    /// Moves open samples earlier than `until_ns`, before which nothing is unread, to the builder.
-    fn settle(&mut self, until_ns: i64) {
+    /// Moves open samples earlier than `until_ns`, before which nothing is unread, to the builder;
+    /// all of them when nothing is unread.
+    fn settle(&mut self, until_ns: Option<i64>) {
         let count = match until_ns {
-            i64::MAX => self.open.len(),
-            _ => self.open.times_ns.partition_point(|&time| time < until_ns),
+            None => self.open.len(),
+            Some(until_ns) => self.open.times_ns.partition_point(|&time| time < until_ns),
         };
         if count > 0 {
             self.builder.columns.append(&self.open, 0..count);
