@@ -163,21 +163,30 @@ impl Retention {
         self.size_floor_ns
     }
 
-    /// Floors made physical that are higher than what is asked for now: namespace, class, floor.
-    fn too_high(&self, now_ns: i64, cap: u64) -> Vec<(String, Option<(NamespaceId, u32)>, i64)> {
+    /// Floors made physical that are higher than what is asked for now.
+    fn too_high(&self, now_ns: i64, cap: u64) -> Vec<Floor> {
         let mut all = Vec::new();
-        for (&(namespace, class), &floor_ns) in &self.expired {
-            let keep = self.keep(namespace, class).map(keep_ns);
+        for (&of, &floor_ns) in &self.expired {
+            let keep = self.keep(of.0, of.1).map(keep_ns);
             if keep.is_none_or(|keep| now_ns.saturating_sub(keep) < floor_ns) {
-                let key = expired_key((namespace, class));
-                all.push((key, Some((namespace, class)), floor_ns));
+                all.push(Floor { key: expired_key(of), of: Some(of), floor_ns });
             }
         }
         if self.size_floor_ns != i64::MIN && self.size_floor_cap != cap {
-            all.push((EXPIRED_BY_SIZE.to_owned(), None, self.size_floor_ns));
+            let (key, floor_ns) = (EXPIRED_BY_SIZE.to_owned(), self.size_floor_ns);
+            all.push(Floor { key, of: None, floor_ns });
         }
         all
     }
+}
+
+/// A floor that was made physical.
+struct Floor {
+    /// Its key in the catalog.
+    key: String,
+    /// The namespace and class that it is of; nothing for all.
+    of: Option<(NamespaceId, u32)>,
+    floor_ns: i64,
 }
 
 fn expired_key((namespace, class): (NamespaceId, u32)) -> String {
@@ -242,7 +251,7 @@ impl Engine {
         let retention = store.retention.read().clone();
         let cap = store.config.retention_bytes_max;
         let mut commit = Commit { lsn: 0 };
-        for (key, of, floor_ns) in retention.too_high(store.disk.now_ns(), cap) {
+        for Floor { key, of, floor_ns } in retention.too_high(store.disk.now_ns(), cap) {
             let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
             let namespaces: Vec<NamespaceId> = match of {
                 Some((namespace, _)) => vec![namespace],
