@@ -19,7 +19,7 @@ use crate::view::View;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
 use foliot_disk::{DirLock, Disk};
-use foliot_index::Mark;
+use foliot_index::{Mark, SymbolKind};
 use foliot_model::{DEFAULT_NAMESPACE, KeySecret, NamespaceId};
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -256,6 +256,25 @@ impl Engine {
     /// Counts and sizes.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.store)
+    }
+
+    /// The number of a name, which gets one if it has none, and the commit that says so. No number
+    /// when the name is empty, too long, or there is no room.
+    ///
+    /// # Errors
+    /// When the wal refuses.
+    pub fn assign_symbol(
+        &self,
+        kind: SymbolKind,
+        name: &str,
+    ) -> Result<(Option<u32>, Option<Commit>), Error> {
+        let _gate = self.store.gate.read();
+        let mut commit = None;
+        let id = self.store.registry().symbol_assign(kind, name, &mut |records| {
+            commit = Some(self.store.wal.append(FrameKind::Register, records)?);
+            Ok::<_, Error>(())
+        })?;
+        Ok((id, commit))
     }
 
     /// The id of a namespace.

@@ -106,6 +106,24 @@ pub fn filters_json() -> String {
     Value::Object(FILTERS.iter().map(entry).collect::<Map<_, _>>()).to_string()
 }
 
+/// The body of `/api/config`: names and texts; what looks like a password is not told.
+pub fn config_json<'k>(settings: impl IntoIterator<Item = (&'k str, String)>) -> String {
+    let entry = |(name, text): (&str, String)| {
+        let is_secret = name.to_ascii_uppercase().contains("PASS");
+        (name.to_owned(), Value::from(if is_secret { "********".to_owned() } else { text }))
+    };
+    Value::Object(settings.into_iter().map(entry).collect()).to_string()
+}
+
+/// A figure of `/api/stats`.
+pub fn stat_json(name: &str, time_s: i64, value: u64, tags: &[(&str, &str)], host: &str) -> String {
+    let mut all: Map<String, Value> =
+        tags.iter().map(|&(key, tag)| (key.to_owned(), tag.into())).collect();
+    all.insert("host".to_owned(), host.into());
+    json!({"metric": name, "timestamp": time_s, "value": value.to_string(), "tags": all})
+        .to_string()
+}
+
 /// The body of `/api/status`.
 pub fn status_json() -> &'static str {
     r#"{"status":"ok"}"#

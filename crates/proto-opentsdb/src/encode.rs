@@ -7,6 +7,7 @@ mod lines;
 
 pub use lines::LineEncoder;
 
+use crate::annotation::Note;
 use crate::http::HttpError;
 use crate::lang::{Question, Request, Source, Tsuid};
 pub use double::write_double;
@@ -23,8 +24,7 @@ pub type TsuidOf<'a> = dyn Fn(u32) -> Option<Tsuid> + Send + 'a;
 
 /// Writes the answer to a [`Request`].
 ///
-/// Differs from OpenTSDB on purpose: `annotations` are never written, and `stats` holds what is
-/// known while streaming.
+/// Differs from OpenTSDB on purpose: `stats` holds what is known while streaming.
 pub struct Encoder<'a> {
     request: &'a Request,
     tsuid_of: Box<TsuidOf<'a>>,
@@ -133,19 +133,44 @@ impl<'a> Encoder<'a> {
             out.extend_from_slice(b",\"query\":");
             out.extend_from_slice(question.show(head.question).as_bytes());
         }
-        if output.shows_tsuids {
+        let mut words: Vec<String> = Vec::new();
+        if output.shows_tsuids || !self.request.notes.by_tsuid.is_empty() {
             let tsuids = head.members.iter().filter_map(|&sid| (self.tsuid_of)(sid));
-            let mut words: Vec<String> = tsuids.map(|tsuid| tsuid.to_string()).collect();
+            words.extend(tsuids.map(|tsuid| tsuid.to_string()));
             words.sort_unstable();
+        }
+        if output.shows_tsuids {
             out.extend_from_slice(b",\"tsuids\":[");
             write_list(words.iter().map(String::as_str), out);
             out.push(b']');
         }
+        self.write_notes(&words, out);
         out.extend_from_slice(b",\"dps\":");
         out.push(if output.as_arrays { b'[' } else { b'{' });
         let downsample = question.and_then(|question| question.downsample.as_ref());
         let nan_is_null = downsample.is_some_and(|downsample| downsample.fill == Fill::Null);
         self.open = Some(Open { head: Arc::clone(head), samples: 0, nan_is_null });
+    }
+
+    /// Writes the annotations of a series: those of its members, empty when all are outside of the
+    /// query, and those about everything.
+    fn write_notes(&self, tsuids: &[String], out: &mut Vec<u8>) {
+        let request = self.request;
+        let known = tsuids.iter().filter_map(|tsuid| request.notes.by_tsuid.get(tsuid));
+        let mut notes: Vec<&Note> = known.flatten().collect();
+        let write = |name: &str, notes: &[&Note], out: &mut Vec<u8>| {
+            let list: Vec<String> = notes.iter().map(|note| note.to_json().to_string()).collect();
+            out.extend_from_slice(format!(",\"{name}\":[{}]", list.join(",")).as_bytes());
+        };
+        if !notes.is_empty() {
+            notes.retain(|note| (request.start_ms..=request.end_ms).contains(&note.start_ms()));
+            notes.sort_by_key(|note| note.start_ms());
+            write("annotations", &notes, out);
+        }
+        if !request.notes.globals.is_empty() {
+            let globals: Vec<&Note> = request.notes.globals.iter().collect();
+            write("globalAnnotations", &globals, out);
+        }
     }
 
     fn close_series(&mut self, out: &mut Vec<u8>) {
@@ -208,6 +233,18 @@ fn write_samples(
     Ok(())
 }
 
+/// The text of a value as this door prints it; nothing for histograms.
+pub fn value_text(value: Value<'_>) -> String {
+    let mut out = Vec::new();
+    match value {
+        Value::String(text) => return text.to_owned(),
+        Value::Float(value) if !value.is_finite() => return value.to_string(),
+        // Finite floats cannot fail.
+        value => drop(write_value(value, false, &mut out)),
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// Writes a value: integers as such, booleans as 0 and 1, floats in Java's notation.
 fn write_value(value: Value<'_>, nan_is_null: bool, out: &mut Vec<u8>) -> Result<(), HttpError> {
     let mut digits = itoa::Buffer::new();
@@ -244,7 +281,7 @@ fn write_list<'t>(texts: impl Iterator<Item = &'t str>, out: &mut Vec<u8>) {
 }
 
 /// Writes a JSON string.
-fn write_text(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
     let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     if text.bytes().all(is_plain) {
         out.push(b'"');

@@ -38,8 +38,41 @@ pub enum Endpoint {
     Serializers,
     /// `/api/dropcaches`
     DropCaches,
-    /// `/q`: with `ascii` a query answered in lines.
+    /// `/q`: a query answered in lines, in figures or as a picture.
     Graph,
+    /// `/api/query/last`
+    Last,
+    /// `/api/query/exp`
+    Expressions,
+    /// `/api/query/gexp`
+    Functions,
+    /// `/api/search/…`
+    Search,
+    /// `/api/uid/…`
+    Uid,
+    /// `/api/annotation`, `/api/annotations` and their `/bulk`
+    Annotation,
+    /// `/api/tree` and what is below it
+    Tree,
+    /// `/api/config`
+    Config,
+    /// `/api/stats` and what is below it, `/stats?json`
+    Stats,
+    /// `/stats`: lines of text.
+    StatsText,
+}
+
+impl Endpoint {
+    /// Whether the request changes what is stored. `method` is what the request wants to be, see
+    /// [`method`].
+    pub fn changes(self, method: &str) -> bool {
+        match self {
+            Self::Put => true,
+            Self::Uid | Self::Annotation | Self::Tree => method != "GET",
+            Self::Query => method == "DELETE",
+            _ => false,
+        }
+    }
 }
 
 /// An answer that tells a client what went wrong.
@@ -106,30 +139,77 @@ impl std::error::Error for HttpError {}
 pub fn route(request: &HttpRequest<'_>) -> Result<Endpoint, HttpError> {
     let path = percent_decode(request.path, false).to_lowercase();
     let path = path.strip_suffix('/').unwrap_or(&path);
-    let (endpoint, methods): (_, &[&str]) = match api_path(path)?.as_str() {
-        "/api/put" => (Endpoint::Put, &["POST"]),
-        "/api/query" => (Endpoint::Query, &["GET", "POST", "DELETE"]),
-        "/api/suggest" => (Endpoint::Suggest, &["GET", "POST"]),
-        "/suggest" => (Endpoint::Suggest, &["GET"]),
-        "/api/aggregators" | "/aggregators" => (Endpoint::Aggregators, &["GET"]),
-        "/api/config/filters" => (Endpoint::Filters, &["GET", "POST"]),
-        "/api/version" => (Endpoint::Version, &["GET", "POST"]),
-        "/version" if Params::parse(request.query).has("json") => (Endpoint::Version, &["GET"]),
-        "/version" => (Endpoint::VersionText, &["GET"]),
-        "/api/status" => (Endpoint::Status, &["GET"]),
-        "/api/serializers" => (Endpoint::Serializers, &["GET", "POST"]),
-        "/api/dropcaches" => (Endpoint::DropCaches, &["GET", "DELETE"]),
-        "/q" => (Endpoint::Graph, &["GET", "POST"]),
-        _ => return Err(HttpError::new(404, "Endpoint not found")),
-    };
+    let path = api_path(path)?;
+    let (endpoint, methods) = endpoint_at(&path, request.query)?;
     let method = method(request);
     match methods.contains(&method.as_str()) {
         true => Ok(endpoint),
-        false => {
-            let details = format!("The HTTP method [{method}] is not permitted for this endpoint");
-            Err(HttpError::new(405, "Method not allowed").with_details(details))
-        }
+        false => Err(not_allowed(&method)),
     }
+}
+
+const GET: &[&str] = &["GET"];
+const POST: &[&str] = &["POST"];
+const ASK: &[&str] = &["GET", "POST"];
+const ALL: &[&str] = &["GET", "POST", "PUT", "DELETE"];
+
+/// What a path is for, and the methods that it takes.
+fn endpoint_at(path: &str, query: &str) -> Result<(Endpoint, &'static [&'static str]), HttpError> {
+    let has = |name| Params::parse(query).has(name);
+    Ok(match path {
+        "/api/put" => (Endpoint::Put, POST),
+        "/api/query/exp" => (Endpoint::Expressions, POST),
+        "/api/query/gexp" => (Endpoint::Functions, GET),
+        "/api/query/last" => (Endpoint::Last, ASK),
+        "/api/suggest" => (Endpoint::Suggest, ASK),
+        "/suggest" => (Endpoint::Suggest, GET),
+        "/api/aggregators" | "/aggregators" => (Endpoint::Aggregators, GET),
+        "/api/config" => (Endpoint::Config, ASK),
+        "/api/config/filters" => (Endpoint::Filters, ASK),
+        "/api/version" => (Endpoint::Version, ASK),
+        "/version" if has("json") => (Endpoint::Version, GET),
+        "/version" => (Endpoint::VersionText, GET),
+        "/api/status" => (Endpoint::Status, GET),
+        "/api/serializers" => (Endpoint::Serializers, ASK),
+        "/api/dropcaches" | "/dropcaches" => (Endpoint::DropCaches, &["GET", "DELETE"]),
+        "/stats" if has("json") => (Endpoint::Stats, GET),
+        "/stats" => (Endpoint::StatsText, GET),
+        "/q" => (Endpoint::Graph, ASK),
+        _ => match area(path) {
+            "query" => (Endpoint::Query, &["GET", "POST", "DELETE"]),
+            "search" => (Endpoint::Search, ASK),
+            "uid" => (Endpoint::Uid, ALL),
+            "annotation" | "annotations" => (Endpoint::Annotation, ALL),
+            "tree" => (Endpoint::Tree, ALL),
+            "stats" => (Endpoint::Stats, ASK),
+            _ => return Err(HttpError::new(404, "Endpoint not found")),
+        },
+    })
+}
+
+/// The first part of a path below `/api`.
+fn area(path: &str) -> &str {
+    let rest = path.strip_prefix("/api/").unwrap_or_default();
+    rest.split('/').next().unwrap_or_default()
+}
+
+/// The part of a request's path behind the first one below `/api`, in lower case:
+/// `lookup` of `/api/v1/search/lookup`.
+pub(crate) fn tail(request: &HttpRequest<'_>) -> String {
+    let path = percent_decode(request.path, false).to_lowercase();
+    let path = api_path(path.trim_end_matches('/')).unwrap_or_default();
+    path.splitn(4, '/').nth(3).unwrap_or_default().to_owned()
+}
+
+/// The error of a method that is not allowed somewhere.
+pub(crate) fn not_allowed(method: &str) -> HttpError {
+    let details = format!("The HTTP method [{method}] is not permitted for this endpoint");
+    HttpError::new(405, "Method not allowed").with_details(details)
+}
+
+/// The error of a parameter that is not there.
+pub(crate) fn missing_parameter(name: &str) -> HttpError {
+    HttpError::bad_request(format!("Missing parameter <code>{name}</code>"))
 }
 
 /// The request's method, or what a GET says it wants to be with `method_override`.
@@ -246,8 +326,22 @@ mod tests {
         assert_eq!(to("GET", "/api/vx/query"), Err(404));
         assert_eq!(to("GET", "/api/nosuch"), Err(404));
         assert_eq!(to("POST", "/api/aggregators"), Err(405));
+        assert_eq!(to("GET", "/api/query/LAST?timeseries=m"), Ok(Endpoint::Last));
+        assert_eq!(to("GET", "/api/query/other?m=sum:x"), Ok(Endpoint::Query));
+        assert_eq!(to("GET", "/api/v1/search/lookup?m=x"), Ok(Endpoint::Search));
+        assert_eq!(to("PUT", "/api/annotations/bulk"), Ok(Endpoint::Annotation));
+        assert_eq!(to("GET", "/api/queryx"), Err(404));
         assert_eq!(to("GET", "/version"), Ok(Endpoint::VersionText));
         assert_eq!(to("GET", "/version?json"), Ok(Endpoint::Version));
+    }
+
+    #[test]
+    fn tails_of_paths() {
+        let of = |path| tail(&HttpRequest { method: "GET", path, query: "", body: b"" });
+        assert_eq!(of("/api/v1/Search/Lookup/"), "lookup");
+        assert_eq!(of("/api/tree"), "");
+        assert_eq!(of("/api/annotation/bulk"), "bulk");
+        assert_eq!(of("/api/a/b/c"), "b/c");
     }
 
     #[test]

@@ -12,19 +12,23 @@ mod plan;
 mod post;
 mod rate;
 mod show;
-mod time;
+pub(crate) mod time;
 mod tsuid;
 
 pub use plan::metric_names;
 pub use tsuid::Tsuid;
+pub(crate) use tsuid::write_id;
 
+use crate::annotation::{self, Note};
 use crate::http::{HttpError, HttpRequest, Params, method};
+use crate::view::View;
 use aggregator::Aggregator;
 use downsample::Downsample;
 use filter::Filter;
 use foliot_model::{NamespaceId, Selector};
 use jiff::tz::TimeZone;
 use rate::RateOptions;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A query as asked.
@@ -40,6 +44,18 @@ pub struct Request {
     zone: Arc<str>,
     /// Whether the answer ends where the query does, or where the samples end that it looks at.
     is_clipped: bool,
+    /// Notes that belong to the answer.
+    pub(crate) notes: Notes,
+}
+
+/// Annotations of a query's time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    /// About everything; shown when asked for.
+    pub(crate) globals: Vec<Note>,
+    /// About single series, by TSUID; those of the hours around the query, so that an answer can
+    /// tell "none in the query" from "none".
+    pub(crate) by_tsuid: HashMap<String, Vec<Note>>,
 }
 
 /// How an answer is to look.
@@ -57,8 +73,31 @@ pub struct Output {
     pub shows_stats: bool,
     /// The answer ends with figures about the whole query.
     pub shows_summary: bool,
+    /// Annotations are left out.
+    pub hides_notes: bool,
+    /// Annotations about everything are shown with each series.
+    pub shows_globals: bool,
     /// A function to wrap the answer in.
     pub jsonp: Option<String>,
+}
+
+impl Output {
+    /// The unit of times, in milliseconds.
+    pub(crate) fn unit_ms(&self) -> i64 {
+        if self.in_ms { 1 } else { 1000 }
+    }
+}
+
+/// A question by its parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) metric: &'a str,
+    pub(crate) aggregator: &'a str,
+    pub(crate) downsample: Option<&'a str>,
+    pub(crate) rates: bool,
+    /// As POST queries have them.
+    pub(crate) filters: &'a [serde_json::Value],
+    pub(crate) is_explicit: bool,
 }
 
 /// One of a query's questions.
@@ -135,6 +174,80 @@ impl Request {
         Ok(query)
     }
 
+    /// Looks up the annotations that belong to the answer. To be called before
+    /// [`Request::plans`].
+    pub fn load_notes(&mut self, view: &View<'_>) {
+        if self.output.hides_notes {
+            return;
+        }
+        let (from_ms, to_ms) = plan::hours_around(self.start_ms, self.end_ms);
+        for note in annotation::notes(view, from_ms, to_ms) {
+            let is_inside = (self.start_ms..=self.end_ms).contains(&note.start_ms());
+            match note.tsuid.is_empty() {
+                false => self.notes.by_tsuid.entry(note.tsuid.clone()).or_default().push(note),
+                true if self.output.shows_globals && is_inside => self.notes.globals.push(note),
+                true => {}
+            }
+        }
+    }
+
+    /// A query of which only times and the look of the answer are known.
+    pub(crate) fn without_questions(params: &Params, now_ms: i64) -> Result<Self, HttpError> {
+        get::frame(params, now_ms)?.in_order()
+    }
+
+    /// The same with times from elsewhere.
+    pub(crate) fn between(
+        params: &Params,
+        start: &str,
+        end: Option<&str>,
+        zone: Option<&str>,
+        now_ms: i64,
+    ) -> Result<Self, HttpError> {
+        get::between(params, start, end, zone, now_ms)?.in_order()
+    }
+
+    /// One question as `m=` has it, asked in these times moved back, with all samples that it looks
+    /// at.
+    pub(crate) fn asking(&self, text: &str, back_ms: i64) -> Result<Self, HttpError> {
+        let mut request = self.with_question(get::question(text)?);
+        request.start_ms = request.start_ms.saturating_sub(back_ms);
+        request.end_ms = request.end_ms.saturating_sub(back_ms);
+        Ok(request)
+    }
+
+    /// One question by its parts, with all samples that it looks at.
+    pub(crate) fn with(&self, part: &Part<'_>) -> Result<Self, HttpError> {
+        let downsample = match part.downsample {
+            Some(text) => Some(Downsample::parse(text, false)?),
+            None => None,
+        };
+        let mut filters = Vec::new();
+        for filter in part.filters {
+            Filter::from_json(filter)?.push_to(&mut filters)?;
+        }
+        Ok(self.with_question(Question {
+            source: Source::Metric(part.metric.to_owned()),
+            aggregator: get::aggregator_named(part.aggregator)?,
+            filters,
+            has_explicit_tags: part.is_explicit,
+            downsample,
+            rate: part.rates.then(RateOptions::default),
+        }))
+    }
+
+    fn with_question(&self, question: Question) -> Self {
+        Self { questions: vec![question], is_clipped: false, ..self.clone() }
+    }
+
+    /// The metric that a question names.
+    pub(crate) fn metric(&self, index: usize) -> Option<&str> {
+        match &self.question(index)?.source {
+            Source::Metric(metric) => Some(metric),
+            Source::Tsuids(_) => None,
+        }
+    }
+
     /// Number of questions, duplicates not counted.
     pub fn questions(&self) -> usize {
         self.questions.len()
@@ -173,17 +286,22 @@ impl Request {
         self.questions.get(index)
     }
 
+    fn in_order(self) -> Result<Self, HttpError> {
+        match self.end_ms < self.start_ms {
+            true => Err(HttpError::bad_request(format!(
+                "End time [{}] must be greater than or equal to the start time [{}]",
+                self.end_ms, self.start_ms
+            ))),
+            false => Ok(self),
+        }
+    }
+
     /// Removes repeated questions and checks the order of the times.
     fn checked(mut self) -> Result<Self, HttpError> {
         if self.questions.is_empty() {
             return Err(HttpError::bad_request("Missing sub queries"));
         }
-        if self.end_ms < self.start_ms {
-            return Err(HttpError::bad_request(format!(
-                "End time [{}] must be greater than or equal to the start time [{}]",
-                self.end_ms, self.start_ms
-            )));
-        }
+        self = self.in_order()?;
         let mut seen = std::collections::HashSet::new();
         self.questions.retain(|question| seen.insert(question.show(0)));
         Ok(self)

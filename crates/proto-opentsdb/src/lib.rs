@@ -9,28 +9,43 @@
 //! - writes: [`Session`] (telnet), [`decode_datagram`] (UDP), [`decode_json`] and [`put_answer`]
 //!   (`/api/put`)
 //! - reads: [`route`], then [`Request::parse`] for plans, and [`Encoder`] for the frames
+//! - formulas: [`Formula`] over [`Collected`] answers
 //! - names: [`Suggest`] and the small answers beside it
+//! - facts: [`answer`], which looks at the store through a [`View`] and wants [`Change`]s made:
+//!   lookups, latest samples, numbers of names, metadata, annotations, trees
 
+mod annotation;
 mod catalog;
 mod decode;
 mod encode;
+mod facts;
+mod formula;
 mod http;
+mod json;
 mod key;
 mod lang;
+mod last;
 mod number;
 mod put;
+mod search;
 mod session;
+mod tree;
+mod uid;
 mod version;
+mod view;
 
 pub use catalog::{
-    Suggest, aggregators_json, dropcaches_json, filters_json, serializers_json, status_json,
-    string_list_json,
+    Suggest, aggregators_json, config_json, dropcaches_json, filters_json, serializers_json,
+    stat_json, status_json, string_list_json,
 };
 pub use decode::{Options, decode_datagram, decode_json, decode_lines};
-pub use encode::{Encoder, LineEncoder, TsuidOf, write_double};
+pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
+pub use facts::answer;
+pub use formula::{Collected, Formula, UidOf};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{Output, Request, RequiredName, Tsuid, metric_names};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
 pub use session::{Command, Session, Step, stat_line, telnet_reply};
 pub use version::BuildInfo;
+pub use view::{Answer, Change, LastSample, Stored, UidKind, View};

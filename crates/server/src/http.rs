@@ -16,7 +16,7 @@ use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
 use foliot_engine::{Ack, Error};
 use foliot_model::NamespaceId;
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{HttpRequest, Params, method};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::server::conn::http1;
@@ -111,7 +111,7 @@ fn refuse(none: NoRoute, path: &str) -> Reply {
 }
 
 async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
-    if route.right == Right::Write && !is_same_origin(&call.headers) {
+    if changes(route, &call) && !is_same_origin(&call.headers) {
         let text = "scripts of other web pages may not write here";
         return Reply::text(StatusCode::FORBIDDEN, text).close();
     }
@@ -129,6 +129,19 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
         }
     };
     reply.compress(&headers)
+}
+
+/// Whether a request changes what is stored.
+fn changes(route: &Route, call: &Call) -> bool {
+    match (route.right, route.target) {
+        (Right::Write, _) => true,
+        (Right::Edit, Target::OpenTsdb(endpoint)) => {
+            let (path, query) = (call.path.as_str(), call.query.as_str());
+            let request = HttpRequest { method: &call.method, path, query, body: b"" };
+            endpoint.changes(&method(&request))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a request comes from this server's own page, or from no web page at all. There is no

@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) bytes: Spares<Vec<u8>>,
     /// Memory of batches, with the line decoder that fills them.
     pub(crate) batches: Spares<Decoding>,
+    /// Held while facts of the catalog are read to be changed.
+    pub(crate) facts: Mutex<()>,
     pub(crate) rejects_log: Repeats,
     pub(crate) failures_log: Repeats,
 }
@@ -76,6 +78,7 @@ impl Shared {
             query_queue: slots(config.limits_queries_waiting),
             bytes: Spares::default(),
             batches: Spares::default(),
+            facts: Mutex::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
             config,

@@ -194,7 +194,7 @@ impl Connection<'_> {
 }
 
 /// The answer to `stats`: the server's figures as lines of OpenTSDB.
-fn stats(shared: &Shared) -> String {
+pub(crate) fn stats(shared: &Shared) -> String {
     let mut out = String::new();
     let (now, host) = (now_s(), &shared.build.host);
     shared.visit_figures(&mut |figure| {

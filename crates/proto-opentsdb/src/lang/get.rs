@@ -5,36 +5,69 @@ use super::downsample::Downsample;
 use super::filter::Filter;
 use super::rate::RateOptions;
 use super::time::parse_time;
-use super::{Output, Question, Request, Source, Tsuid, deletes_refused, zone};
+use super::{Notes, Output, Question, Request, Source, Tsuid, deletes_refused, zone};
 use crate::http::{HttpError, Params};
 
 /// Reads the parameters of a GET query. Time zone and calendar are taken as in POST queries, which
 /// OpenTSDB's documents promise and its code forgot.
 pub(super) fn parse(params: &Params, now_ms: i64) -> Result<Request, HttpError> {
-    let zone_name = params.get("tz").or(params.get("timezone")).unwrap_or("UTC");
-    let time_zone = zone(zone_name)?;
-    let start = params.get("start").filter(|text| !text.is_empty());
-    let start = start.ok_or_else(|| HttpError::bad_request("Missing start time"))?;
-    let start_ms = parse_time(start, &time_zone, now_ms)?;
-    let end_ms = match params.get("end").filter(|text| !text.is_empty()) {
-        Some(end) => parse_time(end, &time_zone, now_ms)?,
-        None => now_ms,
-    };
+    let mut request = frame(params, now_ms)?;
     if params.has("delete") {
         return Err(deletes_refused());
     }
     let use_calendar = params.has("use_calendar");
-    let mut questions = Vec::new();
     for text in params.all("m") {
         let question = parse_question(text, "m", use_calendar, parse_metric)?;
-        push_question(&mut questions, question)?;
+        push_question(&mut request.questions, question)?;
     }
     for text in params.all("tsuid") {
         let question = parse_question(text, "tsuid", use_calendar, parse_tsuids)?;
-        push_question(&mut questions, question)?;
+        push_question(&mut request.questions, question)?;
     }
+    Ok(request)
+}
+
+/// What the parameters say beside questions: times and how the answer is to look.
+pub(super) fn frame(params: &Params, now_ms: i64) -> Result<Request, HttpError> {
+    let zone = params.get("tz").or(params.get("timezone"));
+    let start = params.get("start").unwrap_or_default();
+    between(params, start, params.get("end"), zone, now_ms)
+}
+
+/// The same with times from elsewhere.
+pub(super) fn between(
+    params: &Params,
+    start: &str,
+    end: Option<&str>,
+    zone_name: Option<&str>,
+    now_ms: i64,
+) -> Result<Request, HttpError> {
+    let zone_name = zone_name.unwrap_or("UTC");
+    let time_zone = zone(zone_name)?;
+    if start.is_empty() {
+        return Err(HttpError::bad_request("Missing start time"));
+    }
+    let start_ms = parse_time(start, &time_zone, now_ms)?;
+    let end_ms = match end.filter(|text| !text.is_empty()) {
+        Some(end) => parse_time(end, &time_zone, now_ms)?,
+        None => now_ms,
+    };
     let output = output(params)?;
-    Ok(Request { start_ms, end_ms, output, questions, zone: zone_name.into(), is_clipped: true })
+    let questions = Vec::new();
+    Ok(Request {
+        start_ms,
+        end_ms,
+        output,
+        questions,
+        zone: zone_name.into(),
+        is_clipped: true,
+        notes: Notes::default(),
+    })
+}
+
+/// Reads a question as `m=` has it.
+pub(super) fn question(text: &str) -> Result<Question, HttpError> {
+    parse_question(text, "m", false, parse_metric)
 }
 
 /// How many questions a query may have; each is planned and run by itself.
@@ -62,6 +95,8 @@ pub(super) fn output(params: &Params) -> Result<Output, HttpError> {
         shows_tsuids: params.has("show_tsuids"),
         shows_stats: params.has("show_stats"),
         shows_summary: params.has("show_summary"),
+        hides_notes: params.has("no_annotations"),
+        shows_globals: params.has("global_annotations"),
         jsonp: params.jsonp()?,
     })
 }

@@ -66,7 +66,7 @@ impl Request {
             fold: aggregator.fold.unwrap_or(Fold::First),
             gap,
             arithmetic: Arithmetic::IntegerIfAll,
-            wants_members: self.output.shows_tsuids,
+            wants_members: self.output.shows_tsuids || !self.notes.by_tsuid.is_empty(),
         };
         let answer = Series::Aggregate(Box::new(aggregate));
         if !self.is_clipped {
@@ -204,6 +204,12 @@ fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> Ti
     start_s -= start_s.rem_euclid(HOUR_S);
     let start_ns = start_s.max(0).saturating_mul(NANOS_PER_SECOND);
     TimeRange::new(start_ns, end_s.saturating_mul(NANOS_PER_SECOND).saturating_sub(1))
+}
+
+/// The whole hours that a query without downsampling looks at, in milliseconds.
+pub(super) fn hours_around(start_ms: i64, end_ms: i64) -> (i64, i64) {
+    let range = scan_range(start_ms, end_ms, None);
+    (range.start_ns / NANOS_PER_MILLI, range.end_ns / NANOS_PER_MILLI)
 }
 
 /// The first nanosecond of a millisecond.

@@ -8,22 +8,14 @@ use super::filter::Filter;
 use super::get::{aggregator_named, histograms_refused, output, push_question, tsuids};
 use super::rate::RateOptions;
 use super::time::parse_time;
-use super::{Question, Request, Source, deletes_refused, zone};
+use super::{Notes, Question, Request, Source, deletes_refused, zone};
 use crate::http::{HttpError, Params};
+use crate::json::{flag, list, parse_object, scalar_text, text, wrong};
 use serde_json::Value;
 
 /// Reads the body of a POST query.
 pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request, HttpError> {
-    if body.iter().all(u8::is_ascii_whitespace) {
-        return Err(HttpError::bad_request("Missing request content"));
-    }
-    let query: Value = serde_json::from_slice(body).map_err(|error| {
-        HttpError::bad_request("Unable to parse the given JSON").with_details(error.to_string())
-    })?;
-    if !query.is_object() {
-        return Err(HttpError::bad_request("Unable to parse the given JSON")
-            .with_details("A query is an object"));
-    }
+    let query = parse_object(body)?;
     let zone_name = text(&query, "timezone")?.unwrap_or_else(|| "UTC".to_owned());
     let time_zone = zone(&zone_name)?;
     let start = text(&query, "start")?;
@@ -49,8 +41,18 @@ pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request
     output.shows_query |= flag(&query, "showQuery")?;
     output.shows_tsuids |= flag(&query, "showTSUIDs")?;
     output.shows_stats |= flag(&query, "showStats")?;
+    output.hides_notes |= flag(&query, "noAnnotations")?;
+    output.shows_globals |= flag(&query, "globalAnnotations")?;
     output.shows_summary |= flag(&query, "showSummary")?;
-    Ok(Request { start_ms, end_ms, output, questions, zone: zone_name.into(), is_clipped: true })
+    Ok(Request {
+        start_ms,
+        end_ms,
+        output,
+        questions,
+        zone: zone_name.into(),
+        is_clipped: true,
+        notes: Notes::default(),
+    })
 }
 
 fn parse_question(question: &Value, use_calendar: bool) -> Result<Question, HttpError> {
@@ -105,46 +107,4 @@ fn filters(question: &Value) -> Result<Vec<Filter>, HttpError> {
         Filter::from_json(filter)?.push_to(&mut filters)?;
     }
     Ok(filters)
-}
-
-fn wrong(name: &str, kind: &str) -> HttpError {
-    HttpError::bad_request("Unable to parse the given JSON")
-        .with_details(format!("'{name}' must be {kind}"))
-}
-
-fn scalar_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
-    }
-}
-
-/// A member that is text or a number; nothing when it is absent, null or empty.
-fn text(object: &Value, name: &str) -> Result<Option<String>, HttpError> {
-    match object.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match scalar_text(value) {
-            Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-            None => Err(wrong(name, "a text or a number")),
-        },
-    }
-}
-
-fn flag(object: &Value, name: &str) -> Result<bool, HttpError> {
-    match object.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
-        Some(_) => Err(wrong(name, "true or false")),
-    }
-}
-
-fn list<'a>(object: &'a Value, name: &str) -> Result<&'a [Value], HttpError> {
-    match object.get(name) {
-        None | Some(Value::Null) => Ok(&[]),
-        Some(Value::Array(list)) => Ok(list),
-        Some(_) => Err(wrong(name, "an array")),
-    }
 }

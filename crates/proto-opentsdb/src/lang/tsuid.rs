@@ -74,13 +74,19 @@ impl std::fmt::Display for Tsuid {
             text += "FE";
         }
         for id in self.field.into_iter().chain([self.measurement]).chain(pairs) {
-            match id {
-                0..LONG_FROM => write!(text, "{id:06X}")?,
-                _ => write!(text, "FF{id:08X}")?,
-            }
+            write_id(id, &mut text);
         }
         f.write_str(&text)
     }
+}
+
+/// Appends the text of a number.
+pub(crate) fn write_id(id: u32, text: &mut String) {
+    // Writing to a text cannot fail.
+    let _ = match id {
+        0..LONG_FROM => write!(text, "{id:06X}"),
+        _ => write!(text, "FF{id:08X}"),
+    };
 }
 
 #[cfg(test)]

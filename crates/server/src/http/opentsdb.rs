@@ -1,22 +1,26 @@
 //! OpenTSDB's HTTP API: dispatch, and writes. Questions are in [`ask`].
 
 mod ask;
+mod facts;
+mod names;
 mod slices;
 
 use super::routes::Right;
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
+use crate::config::KEYS;
 use crate::ingest;
-use crate::metrics::Way;
+use crate::metrics::{Way, now_s};
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::telnet::options;
+use crate::telnet::{options, stats as stat_lines};
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
-    Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, aggregators_json, decode_json,
-    dropcaches_json, filters_json, put_answer, put_timeout, serializers_json, status_json,
+    Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, aggregators_json, config_json,
+    decode_json, dropcaches_json, filters_json, put_answer, put_timeout, serializers_json,
+    stat_json, status_json,
 };
 use hyper::StatusCode;
 use slices::Slices;
@@ -27,10 +31,21 @@ use std::time::Duration;
 const REJECTS_MAX: usize = 100_000;
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
-    let json = |text: String| Ok(Reply::json(StatusCode::OK, text));
+    let jsonp = match Params::parse(&call.query).jsonp() {
+        Ok(jsonp) => jsonp,
+        Err(error) => return refuse(&error),
+    };
+    let json = |text: String| {
+        let text = match &jsonp {
+            Some(function) => format!("{function}({text})"),
+            None => text,
+        };
+        Ok(Reply::json(StatusCode::OK, text))
+    };
     let outcome = match endpoint {
         Endpoint::Put => put(shared, call).await,
         Endpoint::Query | Endpoint::Graph => ask::query(shared, endpoint, call).await,
+        Endpoint::Expressions | Endpoint::Functions => ask::formula(shared, endpoint, call).await,
         Endpoint::Suggest => ask::suggest(shared, call).await,
         Endpoint::Aggregators => json(aggregators_json()),
         Endpoint::Filters => json(filters_json()),
@@ -41,6 +56,14 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::VersionText => {
             Ok(Reply::new(StatusCode::OK, super::PLAIN, shared.build.to_text()))
         }
+        Endpoint::Config => json(settings(shared)),
+        Endpoint::Stats => stats(shared, &call).and_then(json),
+        Endpoint::StatsText => Ok(Reply::new(StatusCode::OK, super::PLAIN, stat_lines(shared))),
+        Endpoint::Last
+        | Endpoint::Search
+        | Endpoint::Uid
+        | Endpoint::Annotation
+        | Endpoint::Tree => facts::serve(shared, endpoint, call).await,
     };
     outcome.unwrap_or_else(|reply| reply)
 }
@@ -68,6 +91,37 @@ fn namespace_of(
 ) -> Result<NamespaceId, Reply> {
     namespace(shared, store, &call.query, &call.headers, right)
         .map_err(|missing| refuse_with(status_of_missing(&missing), missing.to_string()))
+}
+
+/// The body of `/api/config`: every setting as text.
+fn settings(shared: &Shared) -> String {
+    config_json(KEYS.iter().map(|key| (key.name, (key.show)(&shared.config))))
+}
+
+/// The body of `/api/stats` and of what is below it.
+fn stats(shared: &Shared, call: &Call) -> Result<String, Reply> {
+    let path = call.path.to_ascii_lowercase();
+    match path.trim_end_matches('/').rsplit('/').next() {
+        Some("stats") => {}
+        Some("query") => return Ok(r#"{"running":[],"completed":[]}"#.to_owned()),
+        _ => {
+            let text = "There is no Java and no HBase below: see /api/stats and /metrics";
+            return Err(refuse_with(StatusCode::NOT_FOUND, text));
+        }
+    }
+    let now_s = now_s();
+    let mut figures = Vec::new();
+    shared.visit_figures(&mut |figure| {
+        let name = figure.name.replace('_', ".");
+        figures.push(stat_json(
+            &name,
+            now_s,
+            figure.value as u64,
+            figure.labels,
+            &shared.build.host,
+        ));
+    });
+    Ok(format!("[{}]", figures.join(",")))
 }
 
 /// `POST /api/put`.

@@ -1,21 +1,23 @@
 //! Questions to OpenTSDB's HTTP API: `/api/query`, `/q`, `/api/suggest`.
 
+use super::facts::with_view;
+use super::names::{Names, symbol_kind};
 use super::{Call, namespace_of, refuse, refuse_with, store};
 use crate::http::routes::Right;
 use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Work};
 use crate::shared::Shared;
-use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
+use foliot_engine::Listed;
 use foliot_exec::Ran;
-use foliot_model::{
-    DEFAULT_FIELD, Matcher, NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange,
-};
+use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::What;
 use foliot_proto_opentsdb::{
-    Encoder, Endpoint, HttpError, HttpRequest, LineEncoder, Request, RequiredName, Suggest, Tsuid,
+    Encoder, Endpoint, Formula, HttpError, HttpRequest, LineEncoder, Request, Suggest, UidKind,
+    View,
 };
 use hyper::StatusCode;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -44,20 +46,64 @@ pub(super) async fn query(
         true => Request::parse_graph(&request, now_ms),
         false => Request::parse(&request, now_ms),
     };
-    let request = parsed.map_err(|error| refuse(&error))?;
+    let mut request = parsed.map_err(|error| refuse(&error))?;
     let kind = if is_graph { PLAIN } else { reply::JSON };
+    let shared_too = shared.clone();
     let job: Job = Box::new(move |work| match is_graph {
         true => run_lines(&request, namespace, work),
-        false => run_json(&request, namespace, work),
+        false => run_json(&shared_too, &mut request, namespace, work),
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
+}
+
+/// `/api/query/exp` and `/api/query/gexp`.
+pub(super) async fn formula(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
+    let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
+    let gzip = accepts_gzip(&call.headers);
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    check_size(text.bytes.len())?;
+    let request = HttpRequest {
+        method: &call.method,
+        path: &call.path,
+        query: &call.query,
+        body: &text.bytes,
+    };
+    let formula = Formula::parse(endpoint, &request, now_ns() / NANOS_PER_MILLI);
+    let formula = formula.map_err(|error| refuse(&error))?;
+    let bytes_max = shared.query_limits.memory_bytes;
+    let job: Job = Box::new(move |work| run_formula(&formula, namespace, bytes_max, work));
+    query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
+}
+
+fn run_formula(
+    formula: &Formula,
+    namespace: NamespaceId,
+    bytes_max: u64,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let names = Names { snapshot: work.snapshot, namespace };
+    let mut all = Vec::new();
+    for question in formula.questions() {
+        all.extend(plans(question, &names)?);
+    }
+    let mut collected = formula.collect(bytes_max);
+    let ran = work.run(&all, &mut |frame, _| collected.push(frame).map_err(failure))?;
+    let uid_of = |kind: UidKind, name: &str| {
+        names.snapshot.symbol_id(symbol_kind(kind), name).ok().flatten()
+    };
+    formula.finish(&collected, &uid_of, work.out()).map_err(failure)?;
+    Ok(ran)
 }
 
 fn refuse_failure(failure: Failure) -> Reply {
     refuse_with(failure.status, failure.message)
 }
 
-fn check_size(bytes: usize) -> Result<(), Reply> {
+pub(super) fn check_size(bytes: usize) -> Result<(), Reply> {
     match bytes > QUERY_BYTES_MAX {
         true => {
             let text = format!("The query is longer than {QUERY_BYTES_MAX} bytes");
@@ -68,14 +114,23 @@ fn check_size(bytes: usize) -> Result<(), Reply> {
 }
 
 fn run_json(
-    request: &Request,
+    shared: &Shared,
+    request: &mut Request,
     namespace: NamespaceId,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let began = Instant::now();
-    let snapshot = work.snapshot;
-    let plans = plans(request, namespace, snapshot)?;
-    let mut encoder = Encoder::new(request, Box::new(|sid| tsuid_of(snapshot, sid).ok().flatten()));
+    let names = Names { snapshot: work.snapshot, namespace };
+    if let Some(store) = shared.store() {
+        let load = |view: &View<'_>| {
+            request.load_notes(view);
+            Ok(())
+        };
+        with_view(store, work.snapshot, namespace, &Cell::new(None), load).map_err(failure)?;
+    }
+    let request = &*request;
+    let plans = plans(request, &names)?;
+    let mut encoder = Encoder::new(request, Box::new(|sid| names.tsuid_of(sid).ok().flatten()));
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
@@ -92,7 +147,7 @@ fn run_lines(
     namespace: NamespaceId,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
-    let plans = plans(request, namespace, work.snapshot)?;
+    let plans = plans(request, &Names { snapshot: work.snapshot, namespace })?;
     let encoder = LineEncoder::new(request);
     work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))
 }
@@ -103,19 +158,15 @@ fn failure(error: HttpError) -> Failure {
 }
 
 /// The query's plans, once all names it needs were found.
-fn plans(
-    request: &Request,
-    namespace: NamespaceId,
-    snapshot: &Snapshot,
-) -> Result<Vec<foliot_plan::Series>, Failure> {
+fn plans(request: &Request, names: &Names<'_>) -> Result<Vec<foliot_plan::Series>, Failure> {
     for name in request.required_names() {
-        if !exists(snapshot, namespace, &name).map_err(foliot_exec::Error::from)? {
+        if !names.exists(&name).map_err(foliot_exec::Error::from)? {
             return Err(failure(name.error()));
         }
     }
     let mut failed = Ok(());
-    let plans = request.plans(namespace, &mut |tsuid| {
-        let found = resolve(snapshot, namespace, tsuid);
+    let plans = request.plans(names.namespace, &mut |tsuid| {
+        let found = names.resolve(tsuid);
         found.unwrap_or_else(|error| {
             failed = Err(foliot_exec::Error::from(error));
             Vec::new()
@@ -123,83 +174,6 @@ fn plans(
     });
     failed?;
     Ok(plans)
-}
-
-fn exists(
-    snapshot: &Snapshot,
-    namespace: NamespaceId,
-    name: &RequiredName<'_>,
-) -> Result<bool, Error> {
-    Ok(match name {
-        RequiredName::Metric(metric) => {
-            let selector = Request::metric_selector(namespace, metric);
-            !snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?.is_empty()
-        }
-        RequiredName::TagKey(name) => snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some(),
-        RequiredName::TagValue(value) => {
-            snapshot.symbol_id(SymbolKind::LabelValue, value)?.is_some()
-        }
-    })
-}
-
-/// The stored series of a TSUID.
-fn resolve(snapshot: &Snapshot, namespace: NamespaceId, tsuid: &Tsuid) -> Result<Vec<u32>, Error> {
-    match selector_of(snapshot, namespace, tsuid)? {
-        Some(selector) => snapshot.select(&selector, TimeRange::ALL),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// Nothing when a number in the TSUID was never given out.
-fn selector_of(
-    snapshot: &Snapshot,
-    namespace: NamespaceId,
-    tsuid: &Tsuid,
-) -> Result<Option<Selector>, Error> {
-    let name_of = |kind, id| snapshot.symbol_name(kind, id);
-    let Some(measurement) = name_of(SymbolKind::Measurement, tsuid.measurement)? else {
-        return Ok(None);
-    };
-    let field = match tsuid.field {
-        None => Some(DEFAULT_FIELD.into()),
-        Some(id) => name_of(SymbolKind::Field, id)?,
-    };
-    let Some(field) = field else { return Ok(None) };
-    let mut matchers = Vec::new();
-    let mut labels = Vec::new();
-    for &(name, value) in &tsuid.tags {
-        let name = name_of(SymbolKind::LabelName, name)?;
-        let value = name_of(SymbolKind::LabelValue, value)?;
-        let (Some(name), Some(value)) = (name, value) else { return Ok(None) };
-        let name = name.to_string();
-        labels.push(name.clone());
-        let test = Test::equal(&*value);
-        matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
-    }
-    let name = Name { measurement: Test::equal(&*measurement), field: Test::equal(&*field) };
-    Ok(Some(Selector {
-        namespace,
-        names: vec![name],
-        matchers,
-        exact_labels: Some(labels),
-        only: None,
-    }))
-}
-
-/// The TSUID of a stored series.
-fn tsuid_of(snapshot: &Snapshot, sid: u32) -> Result<Option<Tsuid>, Error> {
-    let Some(identity) = snapshot.identity(sid)? else { return Ok(None) };
-    let measurement = snapshot.symbol_id(SymbolKind::Measurement, &identity.measurement)?;
-    let field = match &*identity.field {
-        DEFAULT_FIELD => None,
-        name => snapshot.symbol_id(SymbolKind::Field, name)?,
-    };
-    let mut tags = Vec::with_capacity(identity.labels.len());
-    for label in &identity.labels {
-        let name = snapshot.symbol_id(SymbolKind::LabelName, &label.name)?;
-        tags.extend(name.zip(snapshot.symbol_id(SymbolKind::LabelValue, &label.value)?));
-    }
-    Ok(measurement.map(|measurement| Tsuid { measurement, field, tags }))
 }
 
 /// `/api/suggest`.

@@ -1,0 +1,168 @@
+//! Formulas over whole answers: the functions of `/api/query/gexp` and the expressions of
+//! `/api/query/exp`.
+//!
+//! Both ask ordinary questions first. Their answers are collected, because a formula needs them
+//! side by side, and the formula is worked out over what was collected.
+
+mod arithmetic;
+mod expressions;
+mod functions;
+
+use crate::UidKind;
+use crate::http::{Endpoint, HttpError, HttpRequest};
+use crate::lang::Request;
+use expressions::ExpressionQuery;
+use foliot_model::{Frame, NANOS_PER_MILLI, Value};
+use functions::FunctionQuery;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A query with a formula.
+#[derive(Debug)]
+pub struct Formula(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Functions(FunctionQuery),
+    Expressions(ExpressionQuery),
+}
+
+impl Formula {
+    /// Reads a request to one of the two endpoints.
+    ///
+    /// # Errors
+    /// 400 for what does not parse or does not fit together.
+    pub fn parse(
+        endpoint: Endpoint,
+        request: &HttpRequest<'_>,
+        now_ms: i64,
+    ) -> Result<Self, HttpError> {
+        Ok(Self(match endpoint {
+            Endpoint::Expressions => Kind::Expressions(ExpressionQuery::parse(request, now_ms)?),
+            _ => Kind::Functions(FunctionQuery::parse(request, now_ms)?),
+        }))
+    }
+
+    /// What is to be asked first, in this order; a question each.
+    pub fn questions(&self) -> Vec<&Request> {
+        match &self.0 {
+            Kind::Functions(query) => query.questions(),
+            Kind::Expressions(query) => query.questions(),
+        }
+    }
+
+    /// Room for the answers, of at most `bytes_max` bytes.
+    pub fn collect(&self, bytes_max: u64) -> Collected {
+        let names = self.questions().into_iter().map(|one| one.metric(0).map(str::to_owned));
+        Collected::new(names.collect(), bytes_max)
+    }
+
+    /// Works the formula out and writes the answer.
+    ///
+    /// # Errors
+    /// 400 when a value becomes infinite.
+    pub fn finish(
+        &self,
+        collected: &Collected,
+        uid_of: &UidOf<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), HttpError> {
+        match &self.0 {
+            Kind::Functions(query) => query.finish(collected, uid_of, out),
+            Kind::Expressions(query) => query.finish(collected, uid_of, out),
+        }
+    }
+}
+
+/// A number as an answer holds it: integers stay integers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Integer(i64),
+    Double(f64),
+}
+
+impl Number {
+    pub(crate) fn to_f64(self) -> f64 {
+        match self {
+            Self::Integer(value) => value as f64,
+            Self::Double(value) => value,
+        }
+    }
+}
+
+/// An answered series in memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Answered {
+    pub(crate) metric: String,
+    pub(crate) tags: BTreeMap<String, String>,
+    /// Names of tags on which its members differ.
+    pub(crate) varying: BTreeSet<String>,
+    /// By time in milliseconds.
+    pub(crate) points: Vec<(i64, Number)>,
+}
+
+/// The answers to the questions of a formula, as frames bring them.
+#[derive(Debug)]
+pub struct Collected {
+    /// Question by question.
+    pub(crate) answers: Vec<Vec<Answered>>,
+    /// What a metric is called that a question names otherwise than the store.
+    names: Vec<Option<String>>,
+    is_open: bool,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl Collected {
+    /// Room for the answers to questions that call their metrics by `names`; of at most
+    /// `bytes_max` bytes.
+    fn new(names: Vec<Option<String>>, bytes_max: u64) -> Self {
+        let answers = names.iter().map(|_| Vec::new()).collect();
+        Self { answers, names, is_open: false, bytes: 0, bytes_max }
+    }
+
+    /// Takes a frame.
+    ///
+    /// # Errors
+    /// 413 when the answers take too much memory, 400 for infinite values.
+    pub fn push(&mut self, frame: &Frame) -> Result<(), HttpError> {
+        let Some(answers) = self.answers.get_mut(frame.head.question) else { return Ok(()) };
+        if !self.is_open {
+            let named = self.names.get(frame.head.question).cloned().flatten();
+            let tags = frame.head.labels.iter();
+            answers.push(Answered {
+                metric: named.unwrap_or_else(|| frame.head.measurement.to_string()),
+                tags: tags.map(|tag| (tag.name.to_string(), tag.value.to_string())).collect(),
+                varying: frame.head.varying.iter().map(|name| name.to_string()).collect(),
+                points: Vec::new(),
+            });
+        }
+        self.is_open = !frame.is_last;
+        let point_bytes = size_of::<(i64, Number)>() as u64;
+        self.bytes += frame.samples.len() as u64 * point_bytes + 256;
+        if self.bytes > self.bytes_max {
+            let message = "The answers that a formula works on need more memory than a query may \
+                           take (limits.query_memory_bytes): ask for less, or downsample";
+            return Err(HttpError::new(413, message));
+        }
+        let Some(open) = answers.last_mut() else { return Ok(()) };
+        for (time_ns, value) in frame.samples.iter() {
+            let number = match value {
+                Value::Integer(value) => Number::Integer(value),
+                value => match value.as_f64() {
+                    Some(value) if value.is_infinite() => return Err(infinite()),
+                    Some(value) => Number::Double(value),
+                    None => continue,
+                },
+            };
+            open.points.push((time_ns.div_euclid(NANOS_PER_MILLI), number));
+        }
+        Ok(())
+    }
+}
+
+fn infinite() -> HttpError {
+    HttpError::bad_request("Got Infinity: an infinite value cannot be written as JSON")
+}
+
+/// Finds the numbers of a tag's name and value, which order answers.
+pub type UidOf<'a> = dyn Fn(UidKind, &str) -> Option<u32> + 'a;

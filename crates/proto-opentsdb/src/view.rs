@@ -1,0 +1,218 @@
+//! What this door sees of the store: names, series, and the small facts that it keeps there.
+//!
+//! The server lends functions; the door asks them and answers with the changes it wants made. It
+//! never changes anything itself, but for numbers given to new names.
+
+use crate::http::HttpError;
+use crate::lang::{Request, RequiredName, Tsuid};
+use foliot_model::{Matcher, NamespaceId, Selector, Test};
+
+/// What a name is the name of; OpenTSDB numbers each kind by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum UidKind {
+    /// A metric (of metrics with a field, the measurement).
+    Metric,
+    /// A tag's name.
+    TagKey,
+    /// A tag's value.
+    TagValue,
+}
+
+impl UidKind {
+    /// Reads the word that requests use.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "metric" | "metrics" => Some(Self::Metric),
+            "tagk" => Some(Self::TagKey),
+            "tagv" => Some(Self::TagValue),
+            _ => None,
+        }
+    }
+
+    /// The word that requests to assign use.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Metric => "metric",
+            Self::TagKey => "tagk",
+            Self::TagValue => "tagv",
+        }
+    }
+
+    /// The word that meta data carries.
+    pub(crate) const fn capitals(self) -> &'static str {
+        match self {
+            Self::Metric => "METRIC",
+            Self::TagKey => "TAGK",
+            Self::TagValue => "TAGV",
+        }
+    }
+}
+
+/// A stored series as this door shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The store's number.
+    pub sid: u32,
+    /// The metric: `m`, or `m.field`.
+    pub metric: String,
+    /// Tags, by name.
+    pub tags: Vec<(String, String)>,
+    /// The numbers of its names.
+    pub tsuid: Tsuid,
+}
+
+/// The latest sample of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastSample {
+    /// When, in nanoseconds.
+    pub time_ns: i64,
+    /// The value as this door prints it.
+    pub text: String,
+}
+
+/// A function that may meet an error of the store.
+type Ask<'a, Q, A> = &'a (dyn Fn(Q) -> Result<A, HttpError> + 'a);
+
+/// A fact: its key and what it says.
+pub(crate) type Fact = (String, Vec<u8>);
+
+/// A function from a name to its number.
+type OfName<'a> = &'a (dyn Fn(UidKind, &str) -> Result<Option<u32>, HttpError> + 'a);
+
+/// What the store lends for one request.
+pub struct View<'a> {
+    /// The time that relative times count from.
+    pub now_ms: i64,
+    /// What is asked about.
+    pub namespace: NamespaceId,
+    /// A fact by kind and key.
+    pub fact: &'a (dyn Fn(&str, &str) -> Option<Vec<u8>> + 'a),
+    /// All facts of a kind, by key.
+    pub facts: &'a (dyn Fn(&str) -> Vec<Fact> + 'a),
+    /// The number of a name.
+    pub uid: OfName<'a>,
+    /// The name of a number.
+    pub name: Ask<'a, (UidKind, u32), Option<String>>,
+    /// Gives a new name its number; nothing when the store cannot take the name.
+    pub assign: OfName<'a>,
+    /// Whether a name that a query needs exists.
+    pub exists: &'a (dyn Fn(&RequiredName<'_>) -> Result<bool, HttpError> + 'a),
+    /// The numbers of the series that a selector wants.
+    pub select: &'a (dyn Fn(&Selector) -> Result<Vec<u32>, HttpError> + 'a),
+    /// A series by its number.
+    pub stored: Ask<'a, u32, Option<Stored>>,
+    /// The series of a TSUID.
+    pub resolve: &'a (dyn Fn(&Tsuid) -> Result<Vec<u32>, HttpError> + 'a),
+    /// The latest sample of a series.
+    pub last: Ask<'a, u32, Option<LastSample>>,
+}
+
+impl std::fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl View<'_> {
+    /// The key of a fact about this namespace.
+    pub(crate) fn key(&self, rest: &str) -> String {
+        format!("{:08x}/{rest}", self.namespace)
+    }
+
+    /// Refuses a metric or tags that nothing stored has.
+    pub(crate) fn require(
+        &self,
+        metric: Option<&str>,
+        tags: &[(String, String)],
+    ) -> Result<(), HttpError> {
+        let mut names: Vec<RequiredName<'_>> =
+            metric.map(RequiredName::Metric).into_iter().collect();
+        for (key, value) in tags {
+            names.extend([RequiredName::TagKey(key), RequiredName::TagValue(value)]);
+        }
+        for name in names {
+            if !(self.exists)(&name)? {
+                return Err(name.error());
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of the series that have a metric, when one is named, and all the tags.
+    pub(crate) fn matching(
+        &self,
+        metric: Option<&str>,
+        tags: &[(String, String)],
+    ) -> Result<Vec<u32>, HttpError> {
+        let mut selector = match metric {
+            Some(metric) => Request::metric_selector(self.namespace, metric),
+            None => any_series(self.namespace),
+        };
+        selector.matchers =
+            tags.iter().map(|(key, value)| matcher(key, Test::equal(value.as_str()))).collect();
+        (self.select)(&selector)
+    }
+}
+
+/// All series of a namespace.
+pub(crate) fn any_series(namespace: NamespaceId) -> Selector {
+    Selector { namespace, names: Vec::new(), matchers: Vec::new(), exact_labels: None, only: None }
+}
+
+/// The condition that a tag is there and passes.
+pub(crate) fn matcher(key: &str, test: Test) -> Matcher {
+    Matcher { name: key.to_owned(), test, negated: false, accepts_absent: false }
+}
+
+/// A change of a fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What kind of fact.
+    pub kind: &'static str,
+    /// Which one.
+    pub key: String,
+    /// What it says from now on; nothing when it is to be removed.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// An answer, and the changes that must be stored before it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// JSON; empty for answers without a body.
+    pub body: String,
+    /// What is to be stored.
+    pub changes: Vec<Change>,
+}
+
+impl Answer {
+    /// A plain answer.
+    pub(crate) fn ok(body: &serde_json::Value) -> Self {
+        Self::with_status(200, body)
+    }
+
+    /// An answer of another status.
+    pub(crate) fn with_status(status: u16, body: &serde_json::Value) -> Self {
+        Self { status, body: body.to_string(), changes: Vec::new() }
+    }
+
+    /// An answer without a body: 204 or 304.
+    pub(crate) fn empty(status: u16) -> Self {
+        Self { status, body: String::new(), changes: Vec::new() }
+    }
+
+    /// The same with changes.
+    pub(crate) fn changing(mut self, changes: Vec<Change>) -> Self {
+        self.changes = changes;
+        self
+    }
+
+    /// The same for a page that asks with a script tag.
+    pub(crate) fn wrapped(mut self, jsonp: Option<&str>) -> Self {
+        if let Some(function) = jsonp.filter(|_| !self.body.is_empty()) {
+            self.body = format!("{function}({})", self.body);
+        }
+        self
+    }
+}

@@ -1,0 +1,118 @@
+//! What is answered from names and facts: lookups, latest samples, metadata, annotations, trees.
+
+use super::ask::check_size;
+use super::names::{Names, symbol_kind};
+use super::{Call, namespace_of, refuse, refuse_with, store};
+use crate::http::routes::Right;
+use crate::http::{Reply, ack, body, reply, status_of, status_of_wait};
+use crate::metrics::now_ns;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_engine::{Commit, Error, Snapshot};
+use foliot_model::{NANOS_PER_MILLI, NamespaceId, Selector, TimeRange};
+use foliot_proto_opentsdb::{
+    Answer, Endpoint, HttpError, HttpRequest, RequiredName, Tsuid, UidKind, View, answer,
+};
+use hyper::StatusCode;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Answers a request, once what it changes is safe.
+pub(super) async fn serve(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    let namespace = namespace_of(shared, store, &call, Right::Read)?;
+    let level = ack(shared, &call.headers)
+        .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    check_size(text.bytes.len())?;
+    let request = HttpRequest {
+        method: &call.method,
+        path: &call.path,
+        query: &call.query,
+        body: &text.bytes,
+    };
+    let done =
+        tokio::task::block_in_place(|| perform(shared, store, namespace, endpoint, &request));
+    let (answer, commit) = done.map_err(|error| refuse(&error))?;
+    if let Some(commit) = commit {
+        let safe = store.wait(commit, level).await;
+        safe.map_err(|error| refuse_with(status_of_wait(&error), error.to_string()))?;
+    }
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    Ok(match answer.body.is_empty() {
+        true => Reply::empty(status),
+        false => Reply::new(status, reply::JSON, answer.body),
+    })
+}
+
+/// Asks the door and makes the changes that it wants.
+fn perform(
+    shared: &Shared,
+    store: &Store,
+    namespace: NamespaceId,
+    endpoint: Endpoint,
+    request: &HttpRequest<'_>,
+) -> Result<(Answer, Option<Commit>), HttpError> {
+    // What is read to be changed must not change meanwhile.
+    let _alone =
+        endpoint.changes(&foliot_proto_opentsdb::method(request)).then(|| shared.facts.lock());
+    let snapshot = store.snapshot();
+    let commit = Cell::new(None);
+    let answer =
+        with_view(store, &snapshot, namespace, &commit, |view| answer(endpoint, request, view))?;
+    for change in &answer.changes {
+        let engine = store.engine();
+        let made = match &change.bytes {
+            Some(bytes) => engine.catalog_put(change.kind, &change.key, bytes),
+            None => engine.catalog_delete(change.kind, &change.key),
+        };
+        commit.set(Some(made.map_err(|error| failed(&error))?));
+    }
+    Ok((answer, commit.get()))
+}
+
+/// Lends the store to the door. `commit` gets the last thing that was written meanwhile.
+pub(super) fn with_view<T>(
+    store: &Store,
+    snapshot: &Snapshot,
+    namespace: NamespaceId,
+    commit: &Cell<Option<Commit>>,
+    ask: impl FnOnce(&View<'_>) -> Result<T, HttpError>,
+) -> Result<T, HttpError> {
+    let names = Names { snapshot, namespace };
+    let engine = store.engine();
+    ask(&View {
+        now_ms: now_ns() / NANOS_PER_MILLI,
+        namespace,
+        fact: &|kind, key| engine.catalog_get(kind, key),
+        facts: &|kind| engine.catalog_list(kind),
+        uid: &|kind: UidKind, name: &str| {
+            snapshot.symbol_id(symbol_kind(kind), name).map_err(|error| failed(&error))
+        },
+        name: &|(kind, id)| {
+            let name = snapshot.symbol_name(symbol_kind(kind), id).map_err(|e| failed(&e))?;
+            Ok(name.map(|name| name.to_string()))
+        },
+        assign: &|kind: UidKind, name: &str| {
+            let assigned = engine.assign_symbol(symbol_kind(kind), name);
+            let (id, written) = assigned.map_err(|error| failed(&error))?;
+            commit.set(written.or(commit.get()));
+            Ok(id)
+        },
+        exists: &|name: &RequiredName<'_>| names.exists(name).map_err(|error| failed(&error)),
+        select: &|selector: &Selector| {
+            snapshot.select(selector, TimeRange::ALL).map_err(|error| failed(&error))
+        },
+        stored: &|sid| names.stored(sid).map_err(|error| failed(&error)),
+        resolve: &|tsuid: &Tsuid| names.resolve(tsuid).map_err(|error| failed(&error)),
+        last: &|sid| names.last(sid).map_err(|error| failed(&error)),
+    })
+}
+
+fn failed(error: &Error) -> HttpError {
+    HttpError::new(status_of(error).as_u16(), error.to_string())
+}

@@ -1,0 +1,119 @@
+//! Names and numbers as OpenTSDB knows them, found in a snapshot.
+
+use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
+use foliot_model::{
+    DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Selector, Test, TimeRange, Value,
+};
+use foliot_proto_opentsdb::{
+    LastSample, Request, RequiredName, Stored, Tsuid, UidKind, value_text,
+};
+
+/// The names of a namespace.
+pub(super) struct Names<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) namespace: NamespaceId,
+}
+
+/// Where the store keeps names of a kind.
+pub(super) const fn symbol_kind(kind: UidKind) -> SymbolKind {
+    match kind {
+        UidKind::Metric => SymbolKind::Measurement,
+        UidKind::TagKey => SymbolKind::LabelName,
+        UidKind::TagValue => SymbolKind::LabelValue,
+    }
+}
+
+impl Names<'_> {
+    /// Whether a name that a query needs exists.
+    pub(super) fn exists(&self, name: &RequiredName<'_>) -> Result<bool, Error> {
+        Ok(match name {
+            RequiredName::Metric(metric) => {
+                let selector = Request::metric_selector(self.namespace, metric);
+                !self.snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?.is_empty()
+            }
+            RequiredName::TagKey(name) => {
+                self.snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some()
+            }
+            RequiredName::TagValue(value) => {
+                self.snapshot.symbol_id(SymbolKind::LabelValue, value)?.is_some()
+            }
+        })
+    }
+
+    /// The stored series of a TSUID.
+    pub(super) fn resolve(&self, tsuid: &Tsuid) -> Result<Vec<u32>, Error> {
+        match self.selector_of(tsuid)? {
+            Some(selector) => self.snapshot.select(&selector, TimeRange::ALL),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Nothing when a number in the TSUID was never given out.
+    fn selector_of(&self, tsuid: &Tsuid) -> Result<Option<Selector>, Error> {
+        let name_of = |kind, id| self.snapshot.symbol_name(kind, id);
+        let Some(measurement) = name_of(SymbolKind::Measurement, tsuid.measurement)? else {
+            return Ok(None);
+        };
+        let field = match tsuid.field {
+            None => Some(DEFAULT_FIELD.into()),
+            Some(id) => name_of(SymbolKind::Field, id)?,
+        };
+        let Some(field) = field else { return Ok(None) };
+        let mut matchers = Vec::new();
+        let mut labels = Vec::new();
+        for &(name, value) in &tsuid.tags {
+            let name = name_of(SymbolKind::LabelName, name)?;
+            let value = name_of(SymbolKind::LabelValue, value)?;
+            let (Some(name), Some(value)) = (name, value) else { return Ok(None) };
+            let name = name.to_string();
+            labels.push(name.clone());
+            let test = Test::equal(&*value);
+            matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
+        }
+        let name = Name { measurement: Test::equal(&*measurement), field: Test::equal(&*field) };
+        Ok(Some(Selector {
+            namespace: self.namespace,
+            names: vec![name],
+            matchers,
+            exact_labels: Some(labels),
+            only: None,
+        }))
+    }
+
+    /// The TSUID of a stored series.
+    pub(super) fn tsuid_of(&self, sid: u32) -> Result<Option<Tsuid>, Error> {
+        Ok(self.stored(sid)?.map(|stored| stored.tsuid))
+    }
+
+    /// A stored series with its names and their numbers.
+    pub(super) fn stored(&self, sid: u32) -> Result<Option<Stored>, Error> {
+        let Some(identity) = self.snapshot.identity(sid)? else { return Ok(None) };
+        let id = |kind, name: &str| self.snapshot.symbol_id(kind, name);
+        let Some(measurement) = id(SymbolKind::Measurement, &identity.measurement)? else {
+            return Ok(None);
+        };
+        let (field, metric) = match &*identity.field {
+            DEFAULT_FIELD => (None, identity.measurement.to_string()),
+            name => (id(SymbolKind::Field, name)?, format!("{}.{name}", identity.measurement)),
+        };
+        let mut pairs = Vec::with_capacity(identity.labels.len());
+        for label in &identity.labels {
+            let name = id(SymbolKind::LabelName, &label.name)?;
+            pairs.extend(name.zip(id(SymbolKind::LabelValue, &label.value)?));
+        }
+        let tag = |label: &Label| (label.name.to_string(), label.value.to_string());
+        let tags = identity.labels.iter().map(tag).collect();
+        let tsuid = Tsuid { measurement, field, tags: pairs };
+        Ok(Some(Stored { sid, metric, tags, tsuid }))
+    }
+
+    /// The latest sample of a series that can be printed.
+    pub(super) fn last(&self, sid: u32) -> Result<Option<LastSample>, Error> {
+        let samples = self.snapshot.last(sid)?;
+        let last = samples.as_ref().and_then(|samples| samples.iter().last());
+        Ok(last.and_then(|(time_ns, value)| match value {
+            Value::Histogram(_) => None,
+            value => Some(LastSample { time_ns, text: value_text(value) }),
+        }))
+    }
+}
