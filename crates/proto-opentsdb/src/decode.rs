@@ -1,11 +1,14 @@
 //! Decoding: put lines and JSON points into batches, in place.
 
+mod histogram;
 mod json;
 mod lines;
 mod scanner;
 #[cfg(test)]
 mod seen;
 
+pub(crate) use histogram::decode_histogram_line;
+pub use histogram::decode_histograms;
 pub use json::decode_json;
 pub(crate) use json::{Element, element_json, elements};
 pub(crate) use lines::decode_line;

@@ -3,6 +3,7 @@
 //! Answers are written as frames arrive; nothing of them is kept but the head of the open series.
 
 mod double;
+mod histogram;
 mod lines;
 
 pub use lines::LineEncoder;
@@ -15,6 +16,7 @@ use foliot_model::{
     DEFAULT_FIELD, Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
 };
 use foliot_plan::Fill;
+use histogram::Gathered;
 use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -30,6 +32,8 @@ pub struct Encoder<'a> {
     tsuid_of: Box<TsuidOf<'a>>,
     is_begun: bool,
     open: Option<Open>,
+    /// Histograms of the question that is being answered.
+    gathered: Option<Gathered>,
 }
 
 /// The series being written.
@@ -49,7 +53,7 @@ impl<'a> Encoder<'a> {
     /// An encoder of the answer to `request`. `tsuid_of` is asked only when the request wants
     /// TSUIDs.
     pub fn new(request: &'a Request, tsuid_of: Box<TsuidOf<'a>>) -> Self {
-        Self { request, tsuid_of, is_begun: false, open: None }
+        Self { request, tsuid_of, is_begun: false, open: None, gathered: None }
     }
 
     /// Appends a frame to the answer.
@@ -58,10 +62,44 @@ impl<'a> Encoder<'a> {
     /// When a value is infinite, which OpenTSDB refuses to print. What was written before is then
     /// part of an answer that must not be completed.
     pub fn frame(&mut self, frame: &Frame, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        let index = frame.head.question;
+        if self.gathered.as_ref().is_some_and(|gathered| gathered.question != index) {
+            self.write_gathered(out)?;
+        }
+        let question = self.request.question(index);
+        if let Some(question) = question.filter(|question| question.is_about_histograms()) {
+            let gathered = self.gathered.get_or_insert_with(|| Gathered::new(index));
+            gathered.push(frame, question);
+            return Ok(());
+        }
+        let name = metric_name(&frame.head, question);
+        self.write_frame(frame, &name, out)
+    }
+
+    /// Writes what became of a question's histograms.
+    fn write_gathered(&mut self, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        let Some(gathered) = self.gathered.take() else { return Ok(()) };
+        let Some(question) = self.request.question(gathered.question) else { return Ok(()) };
+        let metric = match &question.source {
+            Source::Metric(metric) => metric.clone(),
+            Source::Tsuids(_) => "histogram".to_owned(),
+        };
+        for series in gathered.series(self.request, question, &metric) {
+            self.write_frame(&series.frame, &series.name, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_frame(
+        &mut self,
+        frame: &Frame,
+        name: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), HttpError> {
         let continues = self.open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.head, &frame.head));
         if !continues {
             self.close_series(out);
-            self.open_series(&frame.head, out);
+            self.open_series(&frame.head, name, out);
         }
         let as_arrays = self.request.output.as_arrays;
         let unit_ns = if self.request.output.in_ms { NANOS_PER_MILLI } else { NANOS_PER_SECOND };
@@ -75,7 +113,11 @@ impl<'a> Encoder<'a> {
     }
 
     /// Ends the answer. `summary` are figures about the query, shown when it asks for them.
-    pub fn finish(mut self, summary: &[(&str, f64)], out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// As [`Encoder::frame`].
+    pub fn finish(mut self, summary: &[(&str, f64)], out: &mut Vec<u8>) -> Result<(), HttpError> {
+        self.write_gathered(out)?;
         self.close_series(out);
         if self.request.output.shows_summary {
             self.begin_element(out);
@@ -95,6 +137,7 @@ impl<'a> Encoder<'a> {
         if self.request.output.jsonp.is_some() {
             out.push(b')');
         }
+        Ok(())
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) {
@@ -113,11 +156,11 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn open_series(&mut self, head: &Arc<SeriesHead>, out: &mut Vec<u8>) {
+    fn open_series(&mut self, head: &Arc<SeriesHead>, name: &str, out: &mut Vec<u8>) {
         self.begin_element(out);
         let question = self.request.question(head.question);
         out.extend_from_slice(b"{\"metric\":");
-        write_text(&metric_name(head, question), out);
+        write_text(name, out);
         out.extend_from_slice(b",\"tags\":{");
         for (index, label) in head.labels.iter().enumerate() {
             out.extend_from_slice(if index > 0 { b"," } else { b"" });

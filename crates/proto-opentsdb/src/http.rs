@@ -20,6 +20,8 @@ pub struct HttpRequest<'a> {
 pub enum Endpoint {
     /// `/api/put`
     Put,
+    /// `/api/histogram`
+    Histogram,
     /// `/api/query`
     Query,
     /// `/api/suggest`, `/suggest`
@@ -67,7 +69,7 @@ impl Endpoint {
     /// [`method`].
     pub fn changes(self, method: &str) -> bool {
         match self {
-            Self::Put => true,
+            Self::Put | Self::Histogram => true,
             Self::Uid | Self::Annotation | Self::Tree => method != "GET",
             Self::Query => method == "DELETE",
             _ => false,
@@ -158,6 +160,7 @@ fn endpoint_at(path: &str, query: &str) -> Result<(Endpoint, &'static [&'static 
     let has = |name| Params::parse(query).has(name);
     Ok(match path {
         "/api/put" => (Endpoint::Put, POST),
+        "/api/histogram" => (Endpoint::Histogram, POST),
         "/api/query/exp" => (Endpoint::Expressions, POST),
         "/api/query/gexp" => (Endpoint::Functions, GET),
         "/api/query/last" => (Endpoint::Last, ASK),

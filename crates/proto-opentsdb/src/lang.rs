@@ -109,6 +109,31 @@ pub(crate) struct Question {
     pub(crate) has_explicit_tags: bool,
     pub(crate) downsample: Option<Downsample>,
     pub(crate) rate: Option<RateOptions>,
+    /// Percentiles of histograms that are asked for, as OpenTSDB's 32-bit floats.
+    pub(crate) percentiles: Vec<f32>,
+    /// Whether the buckets of histograms are asked for.
+    pub(crate) shows_buckets: bool,
+}
+
+impl Question {
+    /// Whether histograms are asked about.
+    pub(crate) fn is_about_histograms(&self) -> bool {
+        self.shows_buckets || !self.percentiles.is_empty()
+    }
+
+    /// Histograms can be added up, and nothing else.
+    fn check_histograms(&self) -> Result<(), HttpError> {
+        let is_sum = |aggregator: &Aggregator| matches!(aggregator.name, "sum" | "none");
+        let downsample = self.downsample.as_ref();
+        let fits =
+            is_sum(self.aggregator) && downsample.is_none_or(|spec| spec.aggregator.name == "sum");
+        match fits || !self.is_about_histograms() {
+            true => Ok(()),
+            false => Err(HttpError::bad_request(
+                "Histograms can be aggregated with sum and none, and downsampled with sum, only",
+            )),
+        }
+    }
 }
 
 /// What a question is about.
@@ -233,6 +258,8 @@ impl Request {
             has_explicit_tags: part.is_explicit,
             downsample,
             rate: part.rates.then(RateOptions::default),
+            percentiles: Vec::new(),
+            shows_buckets: false,
         }))
     }
 

@@ -20,6 +20,7 @@ mod decode;
 mod encode;
 mod facts;
 mod formula;
+mod histogram;
 mod http;
 mod json;
 mod key;
@@ -38,7 +39,7 @@ pub use catalog::{
     Suggest, aggregators_json, config_json, dropcaches_json, filters_json, serializers_json,
     stat_json, status_json, string_list_json,
 };
-pub use decode::{Options, decode_datagram, decode_json, decode_lines};
+pub use decode::{Options, decode_datagram, decode_histograms, decode_json, decode_lines};
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
 pub use formula::{Collected, Formula, UidOf};

@@ -93,7 +93,8 @@ pub fn put_timeout(flags: &PutFlags, points: u32) -> PutAnswer {
 }
 
 fn error_list(body: &[u8], rejects: &[&Reject]) -> String {
-    let mut wanted = rejects.iter().peekable();
+    // Beyond a limit, bad points are only counted.
+    let mut wanted = rejects.iter().filter(|reject| !reject.reason.is_empty()).peekable();
     let mut errors: Vec<String> = Vec::with_capacity(rejects.len());
     let mut element = Element::default();
     // The body was walked before, so that a failure here cannot happen; if it did, the answer would

@@ -3,7 +3,7 @@
 //! The session owns no bytes. The caller keeps what was not consumed and puts more behind it, so a
 //! line that arrives in pieces is decoded once, in place, when its end is there.
 
-use crate::decode::{FIELD_NUMBER, Options, decode_line};
+use crate::decode::{FIELD_NUMBER, Options, decode_histogram_line, decode_line};
 use crate::version::BuildInfo;
 use foliot_model::{Batch, Reject};
 use memchr::memchr;
@@ -125,6 +125,10 @@ impl Session {
                     rejects.push(refused.at_line(self.line));
                 }
             }
+            b"histogram" => {
+                let words = line.get(word.len() + 1..).unwrap_or_default();
+                rejects.extend(decode_histogram_line(batch, words, self.line).err());
+            }
             _ => {
                 let shown: String = String::from_utf8_lossy(word).chars().take(64).collect();
                 let reason = format!("unknown command: {shown}.  Try `help'.");
@@ -142,7 +146,8 @@ impl Command {
             Self::Version => build.to_text(),
             Self::Status => "ok\n".to_owned(),
             Self::Help => {
-                "available commands: stats dropcaches version status exit help put \n".to_owned()
+                "available commands: stats dropcaches version status exit help put histogram \n"
+                    .to_owned()
             }
             Self::DropCaches => "Caches dropped.\n".to_owned(),
             Self::Stats | Self::Exit => String::new(),
@@ -157,6 +162,8 @@ const FIELD_SERIES: &str = "series";
 pub fn telnet_reply(reject: &Reject, out: &mut Vec<u8>) {
     let class: &[u8] = match &*reject.field {
         "command" => b"",
+        "histogram" => b"histogram: illegal argument: ",
+        "histogram number" => b"histogram: invalid value: ",
         FIELD_NUMBER => b"put: invalid value: ",
         FIELD_SERIES => b"put: Please throttle writes: ",
         _ => b"put: illegal argument: ",

@@ -11,8 +11,13 @@ use crate::number::{NumberError, parse_value, time_ns};
 use foliot_model::{Batch, Cell, Kind, Reject, Span};
 use std::borrow::Cow;
 
+/// Bad points of a batch that are told what is wrong with them; further ones are only counted, so
+/// that a body of nothing but bad points takes little memory.
+const WORDED_MAX: usize = 1000;
+
 /// Decodes the batch's request, a JSON body, and returns how many points it had, good and bad.
-/// Bad points become rejects whose line is the point's place in the array, counted from 1.
+/// Bad points become rejects whose line is the point's place in the array, counted from 1; after
+/// the first thousand, without a reason.
 ///
 /// # Errors
 /// When the body as a whole is of no use: empty, not JSON, no points. The batch must then be
@@ -26,6 +31,7 @@ pub fn decode_json(
     elements(batch.bytes(), |scanner, number| {
         element.scan(scanner)?;
         if let Err((field, reason)) = store(batch, scanner, &element, number, options) {
+            let reason = if rejects.len() < WORDED_MAX { reason } else { String::new() };
             rejects.push(Reject { line: number, field: Cow::Borrowed(field), reason });
         }
         Ok(())

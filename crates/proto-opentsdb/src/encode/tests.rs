@@ -37,7 +37,7 @@ fn encode(request: &Request, frames: &[Frame], summary: &[(&str, f64)]) -> Strin
     for frame in frames {
         encoder.frame(frame, &mut out).unwrap();
     }
-    encoder.finish(summary, &mut out);
+    encoder.finish(summary, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -83,6 +83,7 @@ pub(super) fn push_question(
         return Err(HttpError::bad_request(message));
     }
     questions.push(question);
+    questions.iter().try_for_each(Question::check_histograms)?;
     Filter::check_cost(questions.iter().flat_map(|question| &question.filters))
 }
 
@@ -128,6 +129,8 @@ fn parse_question(
         has_explicit_tags: false,
         downsample: None,
         rate: None,
+        percentiles: Vec::new(),
+        shows_buckets: false,
     };
     for option in options {
         parse_option(option, use_calendar, &mut question)?;
@@ -158,14 +161,16 @@ fn parse_option(
         question.downsample = Some(Downsample::parse(option, use_calendar)?);
     } else if lower.starts_with("explicit_tags") {
         question.has_explicit_tags = true;
-    } else if lower.starts_with("percentiles") || lower.starts_with("show-histogram-buckets") {
-        return Err(histograms_refused());
+    } else if let Some(list) = lower.strip_prefix("percentiles") {
+        let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
+        let bad = || HttpError::bad_request(format!("Invalid percentiles: {option}"));
+        for percentile in inner.ok_or_else(bad)?.split(',') {
+            question.percentiles.push(percentile.trim().parse().map_err(|_| bad())?);
+        }
+    } else if lower.starts_with("show-histogram-buckets") {
+        question.shows_buckets = true;
     }
     Ok(())
-}
-
-pub(super) fn histograms_refused() -> HttpError {
-    HttpError::bad_request("No histograms are stored: percentiles and buckets have no answer")
 }
 
 /// Reads `metric[{k=v,…}][{k=v,…}]`: braces that group, then braces that only filter.

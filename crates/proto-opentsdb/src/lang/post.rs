@@ -5,7 +5,7 @@
 
 use super::downsample::Downsample;
 use super::filter::Filter;
-use super::get::{aggregator_named, histograms_refused, output, push_question, tsuids};
+use super::get::{aggregator_named, output, push_question, tsuids};
 use super::rate::RateOptions;
 use super::time::parse_time;
 use super::{Notes, Question, Request, Source, deletes_refused, zone};
@@ -68,8 +68,11 @@ fn parse_question(question: &Value, use_calendar: bool) -> Result<Question, Http
             return Err(HttpError::bad_request(message));
         }
     };
-    if !list(question, "percentiles")?.is_empty() || flag(question, "showHistogramBuckets")? {
-        return Err(histograms_refused());
+    let mut percentiles = Vec::new();
+    for percentile in list(question, "percentiles")? {
+        let number =
+            percentile.as_f64().ok_or_else(|| wrong("percentiles", "a list of numbers"))?;
+        percentiles.push(number as f32);
     }
     let downsample = match text(question, "downsample")? {
         Some(text) => Some(Downsample::parse(&text, use_calendar)?),
@@ -87,6 +90,8 @@ fn parse_question(question: &Value, use_calendar: bool) -> Result<Question, Http
         has_explicit_tags: flag(question, "explicitTags")?,
         downsample,
         rate: flag(question, "rate")?.then_some(options),
+        percentiles,
+        shows_buckets: flag(question, "showHistogramBuckets")?,
     })
 }
 

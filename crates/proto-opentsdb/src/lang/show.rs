@@ -39,19 +39,25 @@ impl Question {
         };
         let tags: Vec<String> =
             self.filters.iter().filter(|filter| filter.groups).map(tag).collect();
+        let percentiles = match self.percentiles.is_empty() {
+            true => "null".to_owned(),
+            false => format!("{:?}", self.percentiles),
+        };
         let mut out = String::new();
         let _ = write!(
             out,
             "{{\"aggregator\":\"{}\",\"metric\":{metric},\"tsuids\":{tsuids},\
-             \"downsample\":{downsample},\"rate\":{},\"filters\":[{}],\"percentiles\":null,\
+             \"downsample\":{downsample},\"rate\":{},\"filters\":[{}],\"percentiles\":{},\
              \"index\":{index},\"rateOptions\":{rate_options},\"filterTagKs\":[],\
              \"explicitTags\":{},\"useFuzzyFilter\":false,\"preAggregate\":false,\
-             \"rollupUsage\":null,\"rollupTable\":\"raw\",\"showHistogramBuckets\":false,\
+             \"rollupUsage\":null,\"rollupTable\":\"raw\",\"showHistogramBuckets\":{},\
              \"useMultiGets\":true,\"tags\":{{{}}}}}",
             self.aggregator.name,
             self.rate.is_some(),
             filters.join(","),
+            percentiles,
             self.has_explicit_tags,
+            self.shows_buckets,
             tags.join(",")
         );
         out

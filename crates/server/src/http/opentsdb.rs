@@ -18,9 +18,9 @@ use crate::telnet::{options, stats as stat_lines};
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
-    Endpoint, HttpError, KEY_SYNTAX, Params, PutAnswer, PutFlags, aggregators_json, config_json,
-    decode_json, dropcaches_json, filters_json, put_answer, put_timeout, serializers_json,
-    stat_json, status_json,
+    Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, aggregators_json,
+    config_json, decode_json, dropcaches_json, filters_json, put_answer, put_timeout,
+    serializers_json, stat_json, status_json,
 };
 use hyper::StatusCode;
 use slices::Slices;
@@ -43,7 +43,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Ok(Reply::json(StatusCode::OK, text))
     };
     let outcome = match endpoint {
-        Endpoint::Put => put(shared, call).await,
+        Endpoint::Put => put(shared, call, decode_json).await,
+        Endpoint::Histogram => put(shared, call, decode_histograms).await,
         Endpoint::Query | Endpoint::Graph => ask::query(shared, endpoint, call).await,
         Endpoint::Expressions | Endpoint::Functions => ask::formula(shared, endpoint, call).await,
         Endpoint::Suggest => ask::suggest(shared, call).await,
@@ -124,8 +125,11 @@ fn stats(shared: &Shared, call: &Call) -> Result<String, Reply> {
     Ok(format!("[{}]", figures.join(",")))
 }
 
-/// `POST /api/put`.
-async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
+/// Reads a body's points into a batch.
+type Decode = fn(&mut Batch<'_>, &Options, &mut Vec<Reject>) -> Result<u32, HttpError>;
+
+/// `POST /api/put` and `/api/histogram`.
+async fn put(shared: &Shared, call: Call, decode: Decode) -> Result<Reply, Reply> {
     let store = store(shared)?;
     let params = Params::parse(&call.query);
     let flags = PutFlags::parse(&params).map_err(|error| refuse(&error))?;
@@ -133,8 +137,8 @@ async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
     let namespace = namespace_of(shared, store, &call, Right::Write)?;
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
-    let decode = || store_points(shared, store, namespace, &flags, &text.bytes);
-    let Put { answer, points, commit } = ingest::heavy(text.bytes.len(), decode)?;
+    let work = || store_points(shared, store, namespace, decode, &flags, &text.bytes);
+    let Put { answer, points, commit } = ingest::heavy(text.bytes.len(), work)?;
     shared.bytes.give(text.into_bytes());
     match commit {
         Some(commit) => confirm(store, commit, level, &flags, points, answer).await,
@@ -153,6 +157,7 @@ fn store_points(
     shared: &Shared,
     store: &Store,
     namespace: NamespaceId,
+    decode: Decode,
     flags: &PutFlags,
     text: &[u8],
 ) -> Result<Put, Reply> {
@@ -161,7 +166,7 @@ fn store_points(
     let mut commit = None;
     for slice in Slices::new(text) {
         let mut refused = Vec::new();
-        let (count, stored) = store_slice(shared, store, namespace, &slice, &mut refused)?;
+        let (count, stored) = store_slice(shared, store, namespace, decode, &slice, &mut refused)?;
         // Points are counted over the whole body.
         refused.iter_mut().for_each(|reject| reject.line += points);
         rejects.append(&mut refused);
@@ -180,13 +185,14 @@ fn store_slice(
     shared: &Shared,
     store: &Store,
     namespace: NamespaceId,
+    decode: Decode,
     slice: &[u8],
     rejects: &mut Vec<Reject>,
 ) -> Result<(u32, Option<Commit>), Reply> {
     let mut decoding = shared.batches.take();
     let secret = store.engine().key_secret();
     let mut batch = Batch::new(slice, namespace, &KEY_SYNTAX, secret, decoding.buffers);
-    let outcome = decode_json(&mut batch, &options(shared), rejects);
+    let outcome = decode(&mut batch, &options(shared), rejects);
     let stored = match &outcome {
         Ok(_) => ingest::append(shared, store, Way::Put, &batch, rejects, Duration::ZERO),
         Err(_) => Ok(None),

@@ -84,6 +84,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
     row(ASK, "/api/query/last", Right::Read, Target::OpenTsdb(Endpoint::Last)),
+    row(POST, "/api/histogram", Right::Write, Target::OpenTsdb(Endpoint::Histogram)),
     row(POST, "/api/query/exp", Right::Read, Target::OpenTsdb(Endpoint::Expressions)),
     row(GET, "/api/query/gexp", Right::Read, Target::OpenTsdb(Endpoint::Functions)),
     row(ASK, "/api/search/lookup", Right::Read, Target::OpenTsdb(Endpoint::Search)),

@@ -138,7 +138,7 @@ fn run_json(
         ("rawDatapoints", ran.samples_scanned as f64),
         ("timeSeries", ran.series_selected as f64),
     ];
-    encoder.finish(&summary, work.out());
+    encoder.finish(&summary, work.out()).map_err(failure)?;
     Ok(ran)
 }
 

@@ -1,0 +1,147 @@
+//! Answers to questions about histograms: stored points come in as they are, and are merged,
+//! downsampled and turned into percentiles or buckets here, because only this door knows what their
+//! bytes mean.
+
+use crate::histogram::Histogram;
+use crate::lang::{Question, Request};
+use foliot_model::{Frame, Label, NANOS_PER_MILLI, Samples, SeriesHead, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The histograms of a question, group by group.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    pub(super) question: usize,
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    /// Values of the tags that group; the number of the series where every series is its own.
+    key: Vec<String>,
+    /// Values by tag.
+    tags: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    members: Vec<u32>,
+    /// By time in nanoseconds.
+    points: BTreeMap<i64, Histogram>,
+}
+
+/// A series of the answer.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) frame: Frame,
+}
+
+impl Gathered {
+    pub(super) fn new(question: usize) -> Self {
+        Self { question, groups: Vec::new() }
+    }
+
+    /// Takes points of one stored series.
+    pub(super) fn push(&mut self, frame: &Frame, question: &Question) {
+        let label = |name: &str| frame.head.labels.iter().find(|label| &*label.name == name);
+        let key: Vec<String> = match question.aggregator.fold {
+            None => vec![format!("{:?}", frame.head.members)],
+            Some(_) => {
+                let keys = question.filters.iter().filter(|filter| filter.groups);
+                keys.map(|f| label(&f.tag).map_or(String::new(), |l| l.value.to_string())).collect()
+            }
+        };
+        let at = match self.groups.iter().position(|group| group.key == key) {
+            Some(at) => at,
+            None => {
+                self.groups.push(Group { key, ..Group::default() });
+                self.groups.len() - 1
+            }
+        };
+        let Some(group) = self.groups.get_mut(at) else { return };
+        for label in &frame.head.labels {
+            let values = group.tags.entry(Arc::clone(&label.name)).or_default();
+            values.insert(Arc::clone(&label.value));
+        }
+        group.members.extend(&frame.head.members);
+        let width_ms = question.downsample.as_ref().map_or(0, |spec| spec.interval_ms());
+        let width_ns = width_ms.saturating_mul(NANOS_PER_MILLI);
+        for (time_ns, value) in frame.samples.iter() {
+            let Value::Histogram(bytes) = value else { continue };
+            let Some(histogram) = Histogram::from_bytes(bytes) else { continue };
+            let time_ns =
+                if width_ns > 0 { time_ns - time_ns.rem_euclid(width_ns) } else { time_ns };
+            group.points.entry(time_ns).or_default().add(&histogram);
+        }
+    }
+
+    /// The series of the answer: percentiles in the order asked for, then buckets.
+    pub(super) fn series(
+        self,
+        request: &Request,
+        question: &Question,
+        metric: &str,
+    ) -> Vec<Series> {
+        let mut all = Vec::new();
+        for group in self.groups.into_iter().filter(|group| !group.points.is_empty()) {
+            let (start_ms, end_ms) = (request.start_ms, request.end_ms);
+            let is_inside =
+                |time_ns: i64| (start_ms..=end_ms).contains(&time_ns.div_euclid(NANOS_PER_MILLI));
+            let inside: Vec<(i64, &Histogram)> = group
+                .points
+                .iter()
+                .map(|(time_ns, histogram)| (*time_ns, histogram))
+                .filter(|(time_ns, _)| is_inside(*time_ns))
+                .collect();
+            let head = Arc::new(group.head(self.question));
+            let mut push = |name: String, samples: Samples| {
+                // Every series has a head of its own, so that the writer tells them apart.
+                let head = Arc::new(SeriesHead::clone(&head));
+                all.push(Series { name, frame: Frame { head, samples, is_last: true } });
+            };
+            for &percent in &question.percentiles {
+                let mut samples = Samples::default();
+                for (time_ns, histogram) in &inside {
+                    let value = histogram.percentile(f64::from(percent));
+                    samples.push(*time_ns, Value::Float(value));
+                }
+                push(format!("{metric}_pct_{percent:?}"), samples);
+            }
+            if question.shows_buckets {
+                let mut buckets: BTreeMap<usize, (String, Samples)> = BTreeMap::new();
+                let mut order: Vec<String> = Vec::new();
+                for (time_ns, histogram) in &inside {
+                    for (name, count) in histogram.counts() {
+                        let known = order.iter().position(|one| *one == name);
+                        let place = known.unwrap_or_else(|| {
+                            order.push(name.clone());
+                            order.len() - 1
+                        });
+                        let entry = buckets.entry(place);
+                        let (_, samples) = entry.or_insert_with(|| (name, Samples::default()));
+                        samples.push(*time_ns, Value::Integer(count as i64));
+                    }
+                }
+                for (name, samples) in buckets.into_values() {
+                    push(format!("{metric}_{name}"), samples);
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Group {
+    fn head(&self, question: usize) -> SeriesHead {
+        let common = self.tags.iter().filter(|(_, values)| values.len() == 1);
+        let label = |(name, values): (&Arc<str>, &BTreeSet<Arc<str>>)| {
+            let value = values.first()?;
+            Some(Label { name: Arc::clone(name), value: Arc::clone(value) })
+        };
+        let varying = self.tags.iter().filter(|(_, values)| values.len() > 1);
+        SeriesHead {
+            question,
+            labels: common.filter_map(label).collect(),
+            varying: varying.map(|(name, _)| Arc::clone(name)).collect(),
+            members: self.members.clone(),
+            ..SeriesHead::default()
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Histograms through OpenTSDB's door: points, percentiles and buckets.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+mod opentsdb;
+
+use opentsdb::{H, Tsd};
+use serde_json::{Value, json};
+
+#[test]
+fn row_52_percentiles() {
+    let tsd = Tsd::start();
+    let line = format!("histogram m {H} 0,10=4:10,20=6 h=a");
+    assert_eq!(tsd.telnet(&[&line]), "");
+    for (percent, name, value) in [
+        ("40", "m_pct_40.0", 5.0),
+        ("50", "m_pct_50.0", 15.0),
+        ("99.9", "m_pct_99.9", 15.0),
+        ("0.5", "m_pct_0.5", -1.0),
+    ] {
+        let answer = tsd.ask(&format!("sum:percentiles[{percent}]:m"), 0, 9);
+        assert_eq!(answer[0]["metric"], name);
+        assert_eq!(answer[0]["dps"], json!({H.to_string(): value}), "{percent}");
+        assert_eq!(answer[0]["tags"], json!({"h": "a"}));
+    }
+}
+
+#[test]
+fn histograms_add_up_over_series_and_time() {
+    let tsd = Tsd::start();
+    let point = |at: i64, host: &str, buckets: Value| {
+        json!({"metric": "m", "timestamp": H + at, "tags": {"h": host, "dc": "x"},
+            "buckets": buckets, "underflow": 1, "overflow": 2})
+    };
+    let body = json!([
+        point(0, "a", json!({"0,10": 1, "10,20": 9})),
+        point(0, "b", json!({"0,10": 9, "20,30": 1})),
+        point(30, "a", json!({"0,10": 100})),
+    ]);
+    assert_eq!(tsd.json("POST", "/api/histogram", &body), (204, Value::Null));
+    // The same in OpenTSDB's bytes: one bucket from 0 to 10 with 4, one above.
+    let bytes = json!({"metric": "n", "timestamp": H, "tags": {"h": "a"}, "id": 0,
+        "value": "AAEAAAAAQSAAAAQAAQ=="});
+    assert_eq!(tsd.json("POST", "/api/histogram", &bytes).0, 204);
+    let names = |answer: &Value| -> Vec<(String, Value)> {
+        let list = answer.as_array().unwrap().iter();
+        list.map(|one| (one["metric"].as_str().unwrap().to_owned(), one["dps"].clone())).collect()
+    };
+    let (t0, t30) = (H.to_string(), (H + 30).to_string());
+    let all = tsd.ask("sum:percentiles[50,95]:m", 0, 60);
+    let expected = [
+        ("m_pct_50.0".to_owned(), json!({&t0: 5.0, &t30: 5.0})),
+        ("m_pct_95.0".to_owned(), json!({&t0: 15.0, &t30: 5.0})),
+    ];
+    assert_eq!(names(&all), expected);
+    assert_eq!((&all[0]["tags"], &all[0]["aggregateTags"]), (&json!({"dc": "x"}), &json!(["h"])));
+    let minute = tsd.ask("sum:1m-sum:percentiles[95]:m", 0, 60);
+    assert_eq!(names(&minute)[0].1, json!({&t0: 15.0}));
+    let buckets = tsd.ask("sum:show-histogram-buckets:n", 0, 60);
+    let expected = [
+        ("n_0.0_10.0".to_owned(), json!({&t0: 4})),
+        ("n_UNDERFLOW".to_owned(), json!({&t0: 0})),
+        ("n_OVERFLOW".to_owned(), json!({&t0: 1})),
+    ];
+    assert_eq!(names(&buckets), expected);
+    let groups = tsd.ask("sum:percentiles[50]:m{h=*}", 0, 20);
+    assert_eq!(groups.as_array().unwrap().len(), 2);
+    assert_eq!((&groups[0]["tags"]["h"], &groups[0]["dps"]), (&json!("a"), &json!({&t0: 15.0})));
+    let body = json!({"start": H, "end": H + 60, "queries": [
+        {"aggregator": "none", "metric": "m", "percentiles": [50.0]},
+        {"aggregator": "count", "metric": "n"}]});
+    let (status, answer) = tsd.json("POST", "/api/query", &body);
+    assert_eq!((status, answer.as_array().unwrap().len()), (200, 2), "{answer}");
+    for m in ["avg:percentiles[50]:m", "sum:1m-avg:percentiles[50]:m", "sum:percentiles[x]:m"] {
+        tsd.refusal("/api/query", &[("start", "1"), ("m", m)], 400);
+    }
+}
+
+#[test]
+fn bad_histograms_are_refused() {
+    let tsd = Tsd::start();
+    for (line, answer) in [
+        ("histogram", "histogram: illegal argument: not enough arguments (need least 5, got 0)"),
+        (
+            "histogram m 1 0,1=1",
+            "histogram: illegal argument: not enough arguments (need least 5, got 3)",
+        ),
+        ("histogram m x 0,1=1 h=a", "histogram: invalid value: Invalid character 'x' in x"),
+        ("histogram m 0 0,1=1 h=a", "histogram: illegal argument: invalid timestamp: 0"),
+        ("histogram m 1 foo h=a", "histogram: illegal argument: Improperly formatted bucket: foo"),
+        ("histogram m 1 0=1 h=a", "histogram: illegal argument: Improperly formatted bounds: 0"),
+        ("histogram m 1 0,1=1 h", "histogram: illegal argument: invalid tag: h"),
+        ("histogram m 1 0 AA h=a", "histogram: illegal argument: The bytes are no histogram"),
+    ] {
+        assert_eq!(tsd.telnet(&[line]), format!("{answer}\n"), "{line}");
+    }
+    let fault = |body: Value| {
+        let (status, answer) = tsd.json("POST", "/api/histogram?details", &body);
+        assert_eq!((status, &answer["failed"]), (400, &json!(1)), "{answer}");
+        answer["errors"][0]["error"].as_str().unwrap().to_owned()
+    };
+    let tags = json!({"h": "a"});
+    assert_eq!(fault(json!({"timestamp": 1, "tags": tags})), "Metric name was empty");
+    assert_eq!(fault(json!({"metric": "m", "tags": tags})), "Invalid timestamp");
+    assert_eq!(fault(json!({"metric": "m", "timestamp": 1})), "Missing tags");
+    let none = json!({"metric": "m", "timestamp": 1, "tags": tags});
+    assert_eq!(fault(none), "Missing histogram value");
+    let bad = json!({"metric": "m", "timestamp": 1, "tags": tags, "buckets": {"0": 1}});
+    assert_eq!(fault(bad), "Improperly formatted bounds: 0");
+}
