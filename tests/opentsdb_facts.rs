@@ -370,3 +370,27 @@ fn trees_arrange_series() {
     assert_eq!(call("DELETE", "/api/tree?treeid=1&definition=true", Value::Null).0, 204);
     assert_eq!(get("/api/tree"), (200, json!([])));
 }
+
+#[test]
+fn queries_delete_nothing_unless_they_are_allowed_to() {
+    let fill = |tsd: &Tsd| {
+        tsd.series("m", "h=a", &[(0, 1), (10, 2), (20, 3)]);
+        tsd.series("m", "h=b", &[(10, 5)]);
+    };
+    let path = format!("/api/query?start={}&end={}&m=none:m%7Bh=a%7D", H + 5, H + 15);
+    let refused = Tsd::start();
+    fill(&refused);
+    let body = json!({"start": H, "end": H + 60, "delete": true,
+        "queries": [{"aggregator": "none", "metric": "m"}]});
+    for (method, path, body) in [
+        ("DELETE", path.clone(), Value::Null),
+        ("GET", format!("{path}&method_override=delete"), Value::Null),
+        ("GET", format!("{path}&delete"), Value::Null),
+        ("POST", "/api/query".to_owned(), body.clone()),
+    ] {
+        let (status, answer) = refused.json(method, &path, &body);
+        let message = &answer["error"]["message"];
+        assert_eq!((status, message), (400, &json!("Deleting data is not enabled")));
+    }
+    assert_eq!(refused.dps("none:m", 0, 60)[0].len(), 3);
+}

@@ -73,11 +73,6 @@ fn histograms_add_up_over_series_and_time() {
     let groups = tsd.ask("sum:percentiles[50]:m{h=*}", 0, 20);
     assert_eq!(groups.as_array().unwrap().len(), 2);
     assert_eq!((&groups[0]["tags"]["h"], &groups[0]["dps"]), (&json!("a"), &json!({&t0: 15.0})));
-    let body = json!({"start": H, "end": H + 60, "queries": [
-        {"aggregator": "none", "metric": "m", "percentiles": [50.0]},
-        {"aggregator": "count", "metric": "n"}]});
-    let (status, answer) = tsd.json("POST", "/api/query", &body);
-    assert_eq!((status, answer.as_array().unwrap().len()), (200, 2), "{answer}");
     for m in ["avg:percentiles[50]:m", "sum:1m-avg:percentiles[50]:m", "sum:percentiles[x]:m"] {
         tsd.refusal("/api/query", &[("start", "1"), ("m", m)], 400);
     }

@@ -21,11 +21,12 @@ pub(crate) use tsuid::write_id;
 
 use crate::annotation::{self, Note};
 use crate::http::{HttpError, HttpRequest, Params, method};
+use crate::json;
 use crate::view::View;
 use aggregator::Aggregator;
 use downsample::Downsample;
 use filter::Filter;
-use foliot_model::{NamespaceId, Selector};
+use foliot_model::{NamespaceId, Selector, TimeRange};
 use jiff::tz::TimeZone;
 use rate::RateOptions;
 use std::collections::HashMap;
@@ -44,6 +45,8 @@ pub struct Request {
     zone: Arc<str>,
     /// Whether the answer ends where the query does, or where the samples end that it looks at.
     is_clipped: bool,
+    /// Whether what is answered is to be deleted.
+    pub deletes: bool,
     /// Notes that belong to the answer.
     pub(crate) notes: Notes,
 }
@@ -169,16 +172,17 @@ impl Request {
     /// Reads a request to `/api/query`. `now_ms` is the time that relative times count from.
     ///
     /// # Errors
-    /// 400 with OpenTSDB's words for whatever does not parse, and for deletes, which are not
-    /// allowed.
+    /// 400 with OpenTSDB's words for whatever does not parse.
     pub fn parse(request: &HttpRequest<'_>, now_ms: i64) -> Result<Self, HttpError> {
         let params = Params::parse(request.query);
-        let parsed = match method(request).as_str() {
-            "POST" if request.method == "POST" => post::parse(request.body, &params, now_ms),
-            "DELETE" => Err(deletes_refused()),
-            _ => get::parse(&params, now_ms),
+        let method = method(request);
+        let has_body = request.method == "DELETE" && !json::is_blank(request.body);
+        let mut parsed = match request.method == "POST" || has_body {
+            true => post::parse(request.body, &params, now_ms)?,
+            false => get::parse(&params, now_ms)?,
         };
-        parsed?.checked()
+        parsed.deletes |= method == "DELETE";
+        parsed.checked()
     }
 
     /// Reads a request to `/q`, of which only the form with `ascii` is answered: lines for check
@@ -275,6 +279,17 @@ impl Request {
         }
     }
 
+    /// What a query that deletes deletes: the series of each question, and the times.
+    pub fn doomed(
+        &self,
+        namespace: NamespaceId,
+        resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
+    ) -> (Vec<Selector>, TimeRange) {
+        let selector = |question: &Question| plan::selector(question, namespace, resolve);
+        let selectors = self.questions.iter().map(selector).collect();
+        (selectors, plan::range_ns(self.start_ms, self.end_ms))
+    }
+
     /// Number of questions, duplicates not counted.
     pub fn questions(&self) -> usize {
         self.questions.len()
@@ -335,9 +350,10 @@ impl Request {
     }
 }
 
-pub(crate) fn deletes_refused() -> HttpError {
+/// The answer to queries that delete where that is not allowed.
+pub fn deletes_refused() -> HttpError {
     HttpError::bad_request("Deleting data is not enabled")
-        .with_details("Ask again without \"delete\" to read the data")
+        .with_details("Ask again without \"delete\" to read the data, or set opentsdb.allow_delete")
 }
 
 /// A time zone by its name.

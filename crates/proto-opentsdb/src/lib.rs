@@ -45,7 +45,7 @@ pub use facts::answer;
 pub use formula::{Collected, Formula, UidOf};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
-pub use lang::{Output, Request, RequiredName, Tsuid, metric_names};
+pub use lang::{Output, Request, RequiredName, Tsuid, deletes_refused, metric_names};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
 pub use session::{Command, Session, Step, stat_line, telnet_reply};
 pub use version::BuildInfo;

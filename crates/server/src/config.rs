@@ -170,6 +170,9 @@ settings! {
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
+    /// Whether OpenTSDB queries may delete what they answer (`DELETE /api/query`, or `delete` in a
+    /// query).
+    opentsdb_allow_delete: bool = false, "opentsdb.allow_delete", "opentsdb-allow-delete";
     /// Whether the machine that Foliot runs on is measured and stored too (`proc.*`, `df.*`,
     /// `iostat.*`, and Foliot's own figures as `foliot.*`).
     agent_host: bool = false, "agent.host", "agent-host";

@@ -4,7 +4,7 @@
 
 use crate::histogram::Histogram;
 use crate::lang::{Question, Request};
-use foliot_model::{Frame, Label, NANOS_PER_MILLI, Samples, SeriesHead, Value};
+use foliot_model::{Frame, NANOS_PER_MILLI, Samples, SeriesHead, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl Group {
         let common = self.tags.iter().filter(|(_, values)| values.len() == 1);
         let label = |(name, values): (&Arc<str>, &BTreeSet<Arc<str>>)| {
             let value = values.first()?;
-            Some(Label { name: Arc::clone(name), value: Arc::clone(value) })
+            Some((Arc::clone(name), Arc::clone(value)))
         };
         let varying = self.tags.iter().filter(|(_, values)| values.len() > 1);
         SeriesHead {

@@ -5,16 +5,14 @@ use super::downsample::Downsample;
 use super::filter::Filter;
 use super::rate::RateOptions;
 use super::time::parse_time;
-use super::{Notes, Output, Question, Request, Source, Tsuid, deletes_refused, zone};
+use super::{Notes, Output, Question, Request, Source, Tsuid, zone};
 use crate::http::{HttpError, Params};
 
 /// Reads the parameters of a GET query. Time zone and calendar are taken as in POST queries, which
 /// OpenTSDB's documents promise and its code forgot.
 pub(super) fn parse(params: &Params, now_ms: i64) -> Result<Request, HttpError> {
     let mut request = frame(params, now_ms)?;
-    if params.has("delete") {
-        return Err(deletes_refused());
-    }
+    request.deletes = params.has("delete");
     let use_calendar = params.has("use_calendar");
     for text in params.all("m") {
         let question = parse_question(text, "m", use_calendar, parse_metric)?;
@@ -61,6 +59,7 @@ pub(super) fn between(
         questions,
         zone: zone_name.into(),
         is_clipped: true,
+        deletes: false,
         notes: Notes::default(),
     })
 }

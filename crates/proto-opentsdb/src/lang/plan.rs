@@ -78,7 +78,7 @@ impl Request {
         }
         Series::Clip {
             input: Box::new(answer),
-            range: TimeRange::new(ms_start_ns(self.start_ms), ms_end_ns(self.end_ms)),
+            range: range_ns(self.start_ms, self.end_ms),
             keep_empty: true,
         }
     }
@@ -130,7 +130,7 @@ pub fn metric_names(metric: &str) -> Vec<Name> {
     std::iter::once(name(metric, DEFAULT_FIELD)).chain(splits).collect()
 }
 
-fn selector(
+pub(super) fn selector(
     question: &Question,
     namespace: NamespaceId,
     resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
@@ -214,6 +214,11 @@ fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> Ti
 pub(super) fn hours_around(start_ms: i64, end_ms: i64) -> (i64, i64) {
     let range = scan_range(start_ms, end_ms, None);
     (range.start_ns / NANOS_PER_MILLI, range.end_ns / NANOS_PER_MILLI)
+}
+
+/// From the first nanosecond of a millisecond to the last of another.
+pub(super) fn range_ns(start_ms: i64, end_ms: i64) -> TimeRange {
+    TimeRange::new(ms_start_ns(start_ms), ms_end_ns(end_ms))
 }
 
 /// The first nanosecond of a millisecond.

@@ -8,7 +8,7 @@ use super::filter::Filter;
 use super::get::{aggregator_named, output, push_question, tsuids};
 use super::rate::RateOptions;
 use super::time::parse_time;
-use super::{Notes, Question, Request, Source, deletes_refused, zone};
+use super::{Notes, Question, Request, Source, zone};
 use crate::http::{HttpError, Params};
 use crate::json::{flag, list, parse_object, scalar_text, text, wrong};
 use serde_json::Value;
@@ -25,9 +25,6 @@ pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request
         Some(end) => parse_time(&end, &time_zone, now_ms)?,
         None => now_ms,
     };
-    if flag(&query, "delete")? {
-        return Err(deletes_refused());
-    }
     let use_calendar = flag(&query, "useCalendar")?;
     let mut questions = Vec::new();
     for question in list(&query, "queries")? {
@@ -51,6 +48,7 @@ pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request
         questions,
         zone: zone_name.into(),
         is_clipped: true,
+        deletes: flag(&query, "delete")?,
         notes: Notes::default(),
     })
 }

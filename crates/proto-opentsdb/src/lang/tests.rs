@@ -126,7 +126,6 @@ fn what_is_wrong_is_said_in_the_peers_words() {
         ("start=H&m=sum:x&tz=Nowhere", "Invalid timezone name: 'Nowhere'"),
         ("start=H&tsuid=sum:00", "Invalid TSUID: '00'"),
         ("start=H&tsuid=sum:000001,000002", "must be of one metric"),
-        ("start=H&m=sum:x&delete", "Deleting data is not enabled"),
         ("start=H&m=sum:percentiles[x]:x", "Invalid percentiles: percentiles[x]"),
     ] {
         let message = get(query).unwrap_err();

@@ -19,8 +19,8 @@ use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
     Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, aggregators_json,
-    config_json, decode_json, dropcaches_json, filters_json, put_answer, put_timeout,
-    serializers_json, stat_json, status_json,
+    config_json, decode_histograms, decode_json, dropcaches_json, filters_json, put_answer,
+    put_timeout, serializers_json, stat_json, status_json,
 };
 use hyper::StatusCode;
 use slices::Slices;

@@ -4,17 +4,18 @@ use super::facts::with_view;
 use super::names::{Names, symbol_kind};
 use super::{Call, namespace_of, refuse, refuse_with, store};
 use crate::http::routes::Right;
-use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
+use crate::http::{PLAIN, Reply, accepts_gzip, body, is_same_origin, reply};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Work};
 use crate::shared::Shared;
-use foliot_engine::Listed;
+use crate::store::Store;
+use foliot_engine::{Ack, Listed};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::What;
 use foliot_proto_opentsdb::{
     Encoder, Endpoint, Formula, HttpError, HttpRequest, LineEncoder, Request, Suggest, UidKind,
-    View,
+    View, deletes_refused,
 };
 use hyper::StatusCode;
 use std::cell::Cell;
@@ -47,6 +48,9 @@ pub(super) async fn query(
         false => Request::parse(&request, now_ms),
     };
     let mut request = parsed.map_err(|error| refuse(&error))?;
+    if request.deletes && !(shared.config.opentsdb_allow_delete && is_same_origin(&call.headers)) {
+        return Err(refuse(&deletes_refused()));
+    }
     let kind = if is_graph { PLAIN } else { reply::JSON };
     let shared_too = shared.clone();
     let job: Job = Box::new(move |work| match is_graph {
@@ -132,6 +136,9 @@ fn run_json(
     let plans = plans(request, &names)?;
     let mut encoder = Encoder::new(request, Box::new(|sid| names.tsuid_of(sid).ok().flatten()));
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
+    if let (true, Some(store)) = (request.deletes, shared.store()) {
+        delete(request, &names, store)?;
+    }
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
         ("emittedDPs", ran.samples_answered as f64),
@@ -140,6 +147,19 @@ fn run_json(
     ];
     encoder.finish(&summary, work.out()).map_err(failure)?;
     Ok(ran)
+}
+
+/// Deletes what was answered, as far as it lies in the query's own times.
+fn delete(request: &Request, names: &Names<'_>, store: &Store) -> Result<(), Failure> {
+    let mut found = |tsuid: &_| names.resolve(tsuid).unwrap_or_default();
+    let (selectors, range) = request.doomed(names.namespace, &mut found);
+    for selector in &selectors {
+        let deleted = store.engine().delete(selector, range);
+        let (count, commit) = deleted.map_err(foliot_exec::Error::from)?;
+        store.engine().wait(commit, Ack::Durable).map_err(foliot_exec::Error::from)?;
+        log::info!("a query deleted {} samples of {} series", count.samples, count.series);
+    }
+    Ok(())
 }
 
 fn run_lines(
