@@ -20,7 +20,7 @@ use crate::result::LoadResult;
 use crate::run::{measure, precision};
 use crate::say;
 use crate::site::{Site, Style};
-use crate::verify::{VISIBLE_WITHIN, verify};
+use crate::verify::{VISIBLE_WITHIN, is_whole, verify};
 
 mod cpu_scaling;
 mod high_cardinality;
@@ -100,6 +100,8 @@ pub(crate) struct Cell {
     pub(crate) gzip: bool,
     /// Sources to verify one by one; none = no verification.
     pub(crate) verify: Option<u64>,
+    /// Whether loads that were cut short or refused in part are not asked back.
+    pub(crate) only_whole: bool,
     /// Whether to wait until the server is quiet before its costs are read.
     pub(crate) settle: bool,
 }
@@ -118,6 +120,7 @@ impl Default for Cell {
             reads_per_write: 0.0,
             gzip: false,
             verify: Some(50),
+            only_whole: false,
             settle: true,
         }
     }
@@ -224,7 +227,8 @@ impl Run {
                 return Ok(None);
             }
         };
-        if let (Some(samples), Some(dialect)) = (cell.verify, dialect) {
+        let asked_back = cell.verify.filter(|_| !cell.only_whole || is_whole(&load, &outcome));
+        if let (Some(samples), Some(dialect)) = (asked_back, dialect) {
             let address = &site.query_address;
             let verdict = verify(&load, &outcome, address, dialect, samples, VISIBLE_WITHIN);
             result.verification = Some(verdict);

@@ -133,7 +133,7 @@ pub(crate) fn verify_whole(
 }
 
 /// Whether every row of every connection was acknowledged.
-fn is_whole(load: &Load<'_>, outcome: &Outcome) -> bool {
+pub(crate) fn is_whole(load: &Load<'_>, outcome: &Outcome) -> bool {
     let wants = |sent: &crate::load::Sent| sent.finished && sent.errors.is_empty();
     outcome.connections.len() as u64 == load.connections && outcome.connections.iter().all(wants)
 }

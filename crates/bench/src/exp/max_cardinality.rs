@@ -116,6 +116,8 @@ fn screen(
         pace: Pace::Phased { interval_ms: INTERVAL_MS },
         reads_per_write: 1.0 / 9.0,
         verify: Some(20),
+        // A screen that fell behind has failed, whatever it holds.
+        only_whole: true,
         settle: false,
         ..Cell::default()
     };
