@@ -8,6 +8,22 @@ use memchr::memchr;
 pub static LINE_SYNTAX: KeySyntax =
     KeySyntax { id: 16, name: "influx line", parse: parse_key, parse_field };
 
+/// The same in TickTock's dialect: a field called `_` is the one of points without a field.
+pub static TICKTOCK_LINE_SYNTAX: KeySyntax = KeySyntax {
+    id: 17,
+    name: "ticktock line",
+    parse: parse_key,
+    parse_field: parse_ticktock_field,
+};
+
+fn parse_ticktock_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    match raw {
+        b"_" => out.extend_from_slice(foliot_model::DEFAULT_FIELD.as_bytes()),
+        _ => parse_field(raw, out)?,
+    }
+    Ok(())
+}
+
 /// Reads measurement and tags. `head` is always empty in this syntax.
 fn parse_key(head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
     debug_assert!(head.is_empty(), "keys of line protocol are in one piece");

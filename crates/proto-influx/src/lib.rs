@@ -26,7 +26,7 @@ mod write;
 
 pub use decode::{Decoded, Decoder, KEY_BYTES_MAX, STRING_BYTES_MAX, Settings};
 pub use fault::Fault;
-pub use key::LINE_SYNTAX;
+pub use key::{LINE_SYNTAX, TICKTOCK_LINE_SYNTAX};
 pub use precision::{Precision, TIME_NS_MAX, TIME_NS_MIN};
 pub use session::Session;
 pub use write::{WriteApi, WriteError, WriteRequest};

@@ -10,9 +10,11 @@ mod seen;
 pub(crate) use histogram::decode_histogram_line;
 pub use histogram::decode_histograms;
 pub use json::decode_json;
-pub(crate) use json::{Element, element_json, elements};
+pub(crate) use json::{Element, element_json, elements, read_timestamp, scalar_text};
 pub(crate) use lines::decode_line;
 pub use lines::{decode_datagram, decode_lines};
+#[cfg(test)]
+pub(crate) use seen::{Seen, read_back};
 
 use foliot_model::Batch;
 
@@ -35,7 +37,7 @@ impl Default for Options {
 pub(crate) const FIELD_NUMBER: &str = "number";
 
 /// The shape that every point of this door has: one field with the default name.
-fn point_shape(batch: &mut Batch<'_>) -> u32 {
+pub(crate) fn point_shape(batch: &mut Batch<'_>) -> u32 {
     if batch.shapes().is_empty() {
         let name = foliot_model::DEFAULT_FIELD.as_bytes();
         let field = batch.push_scratch(|out| out.extend_from_slice(name));

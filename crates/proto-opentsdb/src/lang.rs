@@ -357,7 +357,7 @@ pub fn deletes_refused() -> HttpError {
 }
 
 /// A time zone by its name.
-fn zone(name: &str) -> Result<TimeZone, HttpError> {
+pub(crate) fn zone(name: &str) -> Result<TimeZone, HttpError> {
     TimeZone::get(name)
         .map_err(|_| HttpError::bad_request(format!("Invalid timezone name: '{name}'")))
 }

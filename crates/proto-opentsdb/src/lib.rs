@@ -32,6 +32,7 @@ mod search;
 mod session;
 mod tree;
 mod uid;
+pub mod ticktock;
 mod version;
 mod view;
 

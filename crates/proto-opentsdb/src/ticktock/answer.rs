@@ -1,0 +1,238 @@
+//! Answers: results sorted by their tags, every number a double.
+
+use super::query::shows_field;
+use super::{FIELD_TAG, Inquiry, Question};
+use crate::http::HttpError;
+use foliot_model::{Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+/// Recent values by which series are ranked.
+const RECENT: usize = 3;
+
+/// The tags of a stored series with the tag that names its field, by its id.
+pub type Tags<'a> = Box<dyn FnMut(u32) -> BTreeMap<String, String> + 'a>;
+
+/// Makes an answer of frames. Results are shown in the order of their tags, so that they are kept
+/// until the last one is there.
+pub struct Assembly<'a> {
+    inquiry: &'a Inquiry,
+    /// For each plan, the question that it belongs to.
+    questions: &'a [usize],
+    tags_of: Tags<'a>,
+    open: Option<Finding>,
+    done: Vec<Finding>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+/// One result.
+struct Finding {
+    question: usize,
+    /// With the tag of every field, also of those that do not show it: it counts in the order.
+    tags: Vec<(String, String)>,
+    varying: Vec<String>,
+    dps: Vec<u8>,
+    recent: [f64; RECENT],
+    count: usize,
+}
+
+impl<'a> Assembly<'a> {
+    /// An answer of at most `bytes_max` bytes. `questions` says to which question each plan
+    /// belongs.
+    pub fn new(
+        inquiry: &'a Inquiry,
+        questions: &'a [usize],
+        tags_of: Tags<'a>,
+        bytes_max: usize,
+    ) -> Self {
+        Self { inquiry, questions, tags_of, open: None, done: Vec::new(), bytes: 0, bytes_max }
+    }
+
+    /// Takes a frame.
+    ///
+    /// # Errors
+    /// 413 when the answer becomes too large.
+    pub fn frame(&mut self, frame: &Frame) -> Result<(), HttpError> {
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin(&frame.head),
+        };
+        let before = open.dps.len();
+        let unit_ns = if self.inquiry.in_ms { NANOS_PER_MILLI } else { NANOS_PER_SECOND };
+        for (time_ns, value) in frame.samples.iter() {
+            let number = match value {
+                Value::String(_) | Value::Histogram(_) => None,
+                value => value.as_f64(),
+            };
+            if let Some(number) = number {
+                open.push(time_ns.div_euclid(unit_ns), number);
+            }
+        }
+        self.bytes += open.dps.len() - before;
+        if self.bytes > self.bytes_max {
+            return Err(HttpError::new(413, "the answer is too large; ask for less at a time"));
+        }
+        match frame.is_last {
+            true => self.close(open),
+            false => self.open = Some(open),
+        }
+        Ok(())
+    }
+
+    /// Appends the whole answer.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        self.done.sort_by(|a, b| (a.question, &a.tags).cmp(&(b.question, &b.tags)));
+        out.push(b'[');
+        for (index, result) in self.done.iter().enumerate() {
+            out.extend_from_slice(if index > 0 { b"," } else { b"" });
+            let metric = self.inquiry.questions.get(result.question).map(|asked| &asked.metric);
+            result.write(metric.map_or("", String::as_str), out);
+        }
+        out.push(b']');
+    }
+
+    fn question(&self, plan: usize) -> (usize, Option<&'a Question>) {
+        let index = self.questions.get(plan).copied().unwrap_or_default();
+        (index, self.inquiry.questions.get(index))
+    }
+
+    fn begin(&mut self, head: &SeriesHead) -> Finding {
+        let mut members = head.members.iter();
+        let mut tags = members.next().map(|&sid| (self.tags_of)(sid)).unwrap_or_default();
+        let mut varying = BTreeSet::new();
+        for &sid in members {
+            let other = (self.tags_of)(sid);
+            // What is shown must be common to all of them: with one value a tag, with several an
+            // aggregated tag.
+            varying.retain(|name| other.contains_key(name));
+            tags.retain(|name, value| match other.get(name) {
+                Some(same) if same == value => true,
+                Some(_) => {
+                    varying.insert(name.clone());
+                    false
+                }
+                None => false,
+            });
+        }
+        Finding {
+            question: self.question(head.question).0,
+            tags: tags.into_iter().collect(),
+            varying: varying.into_iter().collect(),
+            dps: Vec::new(),
+            recent: [f64::NAN; RECENT],
+            count: 0,
+        }
+    }
+
+    fn close(&mut self, result: Finding) {
+        if result.count == 0 {
+            return;
+        }
+        let asked = self.inquiry.questions.get(result.question);
+        let question = result.question;
+        self.done.push(result);
+        let Some((count, largest)) = asked.and_then(Question::shown) else { return };
+        // One too many: the least wanted one goes.
+        let of_question = self.done.iter().enumerate().filter(|(_, r)| r.question == question);
+        if of_question.clone().count() <= count {
+            return;
+        }
+        let rank = |result: &Finding| if largest { result.largest() } else { -result.smallest() };
+        let worst = of_question.min_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)));
+        if let Some(index) = worst.map(|(index, _)| index) {
+            let dropped = self.done.swap_remove(index);
+            self.bytes = self.bytes.saturating_sub(dropped.dps.len());
+        }
+    }
+}
+
+impl std::fmt::Debug for Assembly<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Assembly").field("results", &self.done.len()).finish_non_exhaustive()
+    }
+}
+
+/// A series without a field is shown without the tag.
+fn is_shown(name: &str, value: &str) -> bool {
+    name != FIELD_TAG || shows_field(value)
+}
+
+impl Finding {
+    fn push(&mut self, time: i64, number: f64) {
+        self.dps.extend_from_slice(if self.count > 0 { b",\"" } else { b"\"" });
+        // Writing to memory cannot fail.
+        let _ = write!(self.dps, "{time}\":");
+        write_number(number, &mut self.dps);
+        self.recent.rotate_left(1);
+        let [.., last] = &mut self.recent;
+        *last = number;
+        self.count += 1;
+    }
+
+    fn largest(&self) -> f64 {
+        self.recent.iter().fold(f64::MIN, |a, &b| a.max(b))
+    }
+
+    fn smallest(&self) -> f64 {
+        self.recent.iter().fold(f64::MAX, |a, &b| a.min(b))
+    }
+
+    fn write(&self, metric: &str, out: &mut Vec<u8>) {
+        let shown = self.tags.iter().filter(|(name, value)| is_shown(name, value));
+        let pair = |(name, value): &(String, String)| format!("{}:{}", json!(name), json!(value));
+        let tags: Vec<String> = shown.map(pair).collect();
+        let head = format!(
+            "{{\"metric\":{},\"tags\":{{{}}},\"aggregateTags\":{},\"dps\":{{",
+            json!(metric),
+            tags.join(","),
+            json!(self.varying)
+        );
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(&self.dps);
+        out.extend_from_slice(b"}}");
+    }
+}
+
+/// Writes a double as TickTock does: sixteen digits behind the point, without zeros at the end but
+/// the first.
+fn write_number(number: f64, out: &mut Vec<u8>) {
+    if number.is_nan() {
+        return out.extend_from_slice(b"\"NaN\"");
+    }
+    if number.is_infinite() {
+        return out.extend_from_slice(b"\"Inf\"");
+    }
+    // Writing to memory cannot fail.
+    let _ = write!(out, "{number:.16}");
+    while let [.., before, b'0'] = &out[..]
+        && *before != b'.'
+    {
+        out.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_point_and_no_zeros_behind() {
+        for (number, text) in [
+            (100.0, "100.0"),
+            (0.5, "0.5"),
+            (-0.0, "-0.0"),
+            (0.1, "0.1"),
+            (1e20, "100000000000000000000.0"),
+            (1.0 / 3.0, "0.3333333333333333"),
+            (1e-17, "0.0"),
+            (f64::NAN, "\"NaN\""),
+            (f64::NEG_INFINITY, "\"Inf\""),
+        ] {
+            let mut out = Vec::new();
+            write_number(number, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+    }
+}
