@@ -26,6 +26,8 @@ pub(crate) enum Command {
     ConfigShow(Layers),
     /// Say whether the settings are good.
     ConfigCheck(Layers),
+    /// Say what becomes of another server's settings.
+    ConfigFrom(PathBuf, Layers),
     /// Print the reference of all settings.
     ConfigDocs,
     /// Copy a store to a new directory under another one.
@@ -105,7 +107,13 @@ pub(crate) fn read() -> Result<Command, String> {
         }
         Some(("config", matches)) => match matches.subcommand() {
             Some(("show", matches)) => layers(matches).map(Command::ConfigShow),
-            Some(("check", matches)) => layers(matches).map(Command::ConfigCheck),
+            Some(("check", matches)) => {
+                let layers = layers(matches)?;
+                Ok(match matches.get_one::<String>("from") {
+                    Some(file) => Command::ConfigFrom(PathBuf::from(file), layers),
+                    None => Command::ConfigCheck(layers),
+                })
+            }
             _ => Ok(Command::ConfigDocs),
         },
         _ => Err("say what to do, for example `foliot serve`".to_owned()),
@@ -120,7 +128,12 @@ fn command_line() -> Clap {
             Clap::new("show").about("Prints every setting with where its value comes from"),
         ))
         .subcommand(with_settings(
-            Clap::new("check").about("Says whether the settings are good, and starts nothing"),
+            Clap::new("check").about("Says whether the settings are good, and starts nothing").arg(
+                Arg::new("from")
+                    .long("from")
+                    .value_name("FILE")
+                    .help("Says what becomes of an opentsdb.conf or TickTock's tt.conf"),
+            ),
         ))
         .subcommand(Clap::new("docs").about("Prints the reference of all settings as Markdown"));
     Clap::new("foliot")

@@ -42,6 +42,7 @@ fn run() -> Result<ExitCode, String> {
             layers.config().check()?;
             print("all settings are good\n")
         }
+        Command::ConfigFrom(file, layers) => moving::settings(&file, layers),
         Command::ConfigShow(layers) => {
             let line = |(key, value, origin)| format!("{key:32} = {value:24} # {origin}\n");
             print(&layers.show().map(line).collect::<String>())

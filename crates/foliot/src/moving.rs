@@ -4,9 +4,11 @@ use crate::arguments::Move;
 use foliot_disk::RealDisk;
 use foliot_engine::Engine;
 use foliot_migrate::{
-    Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, opentsdb, ticktock,
+    Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, opentsdb, settings,
+    ticktock,
 };
 use foliot_model::{Name, Selector, Test, TimeRange};
+use foliot_server::config::Layers;
 use foliot_server::machine;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -121,6 +123,22 @@ pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
     tell(&told(&exported));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what becomes of another server's settings, and says whether they are good.
+pub(crate) fn settings(file: &Path, mut layers: Layers) -> Result<(), String> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read the settings in {name}: {error}"))?;
+    let settings = settings::read(&text).map_err(|why| format!("{name}: {why}"))?;
+    for (key, value, _) in &settings.pairs {
+        layers.add_pair(&format!("{key}={value}")).map_err(|why| format!("{name}: {why}"))?;
+    }
+    let toml = settings.to_toml();
+    io::stdout()
+        .write_all(toml.as_bytes())
+        .map_err(|error| format!("cannot write to standard output: {error}"))?;
+    layers.config().check()
 }
 
 fn output(path: &Path) -> Result<Box<dyn Write>, String> {

@@ -6,8 +6,8 @@
 //! client's lines do. An export walks the series of a snapshot ([`export`]) and lets a format spell
 //! them.
 //!
-//! One module per format: [`opentsdb`], [`ticktock`], [`influx`]. The room parses no command line,
-//! opens no store and prints nothing.
+//! One module per format: [`opentsdb`], [`ticktock`], [`influx`]. [`settings`] reads what other
+//! servers were told. The room parses no command line, opens no store and prints nothing.
 
 pub mod client;
 mod error;
@@ -17,6 +17,7 @@ pub mod influx;
 mod line;
 pub mod opentsdb;
 mod post;
+pub mod settings;
 mod source;
 pub mod ticktock;
 
