@@ -161,3 +161,46 @@ fn what_a_format_cannot_hold_is_counted() {
     let output = run(&["export", "--format", "ticktock", "--end", "0"], scratch.path());
     assert!(output.stdout.is_empty(), "nothing was that early");
 }
+
+/// Runs `foliot config check --from` on a file with `text`.
+fn check_from(text: &str, more: &[&str]) -> Output {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("peer.conf");
+    std::fs::write(&file, text).unwrap();
+    foliot().args(["config", "check", "--from"]).arg(&file).args(more).output().unwrap()
+}
+
+#[test]
+fn settings_of_other_servers_become_ours() {
+    let opentsdb = "# comment\ntsd.network.port = 4242\ntsd.network.bind = 127.0.0.1\n\
+                    tsd.query.timeout = 5000\ntsd.storage.hbase.zk_quorum = a\n\
+                    tsd.http.request.cors_domains = *\ntsd.no.such = 1\n";
+    let output = check_from(opentsdb, &[]);
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for part in [
+        "listen.address = \"127.0.0.1:4242\" # tsd.network.port\n",
+        "limits.query_seconds = \"5000ms\" # tsd.query.timeout\n",
+        "#   tsd.http.request.cors_domains: scripts of other web pages get no answer\n",
+        "#   tsd.no.such\n",
+        "#   tsd.storage.hbase.zk_quorum: there is no HBase\n",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    // What was printed is a file of settings.
+    let scratch = Scratch::new();
+    let file = scratch.path().join("foliot.toml");
+    std::fs::write(&file, &text).unwrap();
+    let shown = foliot().args(["config", "show", "--config"]).arg(&file).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.lines().any(|line| line.starts_with("limits.query_seconds") && line.contains("5s"))
+    );
+    // A listener that others reach is as unsafe as it was.
+    let output = check_from("http.server.port = 6182\ntsdb.page.size = 256b\n", &[]);
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(text.contains("listen.ticktock = \"0.0.0.0:6182\" # http.server.port\n"), "{text}");
+    assert!(!output.status.success() && said(&output).contains("--insecure"), "{}", said(&output));
+    let output = check_from("http.server.port = 6182\n", &["--insecure"]);
+    assert!(output.status.success(), "{}", said(&output));
+}

@@ -13,7 +13,7 @@ mod setting;
 pub use layers::{Layers, Origin};
 pub use reference::reference;
 pub use retention::{Cap, Keep, KeepRules};
-pub use setting::{ByteSize, Listen, Memory, Setting};
+pub use setting::{ByteSize, HostPort, Listen, Listens, Memory, Plain, Secret, Setting, Words};
 
 use crate::Ack;
 use crate::databases::DatabaseName;
@@ -83,7 +83,8 @@ settings! {
     /// lines are told apart by their first bytes.
     listen_address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4242)),
         "listen.address", "listen";
-    /// Whether `put` lines are also taken as UDP datagrams on the number of `listen.address`.
+    /// Whether `put` lines are also taken as UDP datagrams on the numbers of `listen.address` and
+    /// `listen.ticktock`.
     listen_udp: bool = false, "listen.udp", "listen-udp";
     /// Address of a second HTTP listener on InfluxDB's port (8086), or `off`.
     listen_influx: Listen = Listen(None), "listen.influx", "listen-influx";
@@ -92,6 +93,9 @@ settings! {
     listen_database: DatabaseName =
         DatabaseName { database: "default".to_owned(), policy: None },
         "listen.database", "listen-database";
+    /// Addresses of listeners that speak TickTock's dialect of HTTP, put lines and Influx lines,
+    /// all of them on each, separated by commas (TickTock's own are 6180, 6181 and 6182), or `off`.
+    listen_ticktock: Listens = Listens(Vec::new()), "listen.ticktock", "listen-ticktock";
     /// Allows listeners on addresses that other machines can reach. There are no users and no
     /// passwords yet: whoever reaches the port can read and write everything.
     listen_insecure: bool = false, "listen.insecure", "insecure";
@@ -173,6 +177,17 @@ settings! {
     /// Whether OpenTSDB queries may delete what they answer (`DELETE /api/query`, or `delete` in a
     /// query).
     opentsdb_allow_delete: bool = false, "opentsdb.allow_delete", "opentsdb-allow-delete";
+    /// MQTT broker to subscribe at, or `off`. TLS is not spoken.
+    mqtt_broker: HostPort = HostPort(None), "mqtt.broker", "mqtt-broker";
+    /// Topics to subscribe to, separated by commas; their messages hold put lines, Influx lines or
+    /// JSON points.
+    mqtt_topics: Words = Words(Vec::new()), "mqtt.topics", "mqtt-topics";
+    /// Name under which the broker knows this client and keeps what it has not yet had.
+    mqtt_client_id: Plain = Plain("foliot".to_owned()), "mqtt.client_id", "mqtt-client-id";
+    /// User at the broker; empty means none.
+    mqtt_user: Plain = Plain(String::new()), "mqtt.user", "mqtt-user";
+    /// Password of the user at the broker.
+    mqtt_password: Secret = Secret(String::new()), "mqtt.password", "mqtt-password";
     /// Whether the machine that Foliot runs on is measured and stored too (`proc.*`, `df.*`,
     /// `iostat.*`, and Foliot's own figures as `foliot.*`).
     agent_host: bool = false, "agent.host", "agent-host";
@@ -192,7 +207,9 @@ impl Config {
             ("listen.address", Some(self.listen_address)),
             ("listen.influx", self.listen_influx.0),
         ];
-        for (key, address) in listeners {
+        let ticktock = self.listen_ticktock.0.iter();
+        let ticktock = ticktock.map(|&address| ("listen.ticktock", Some(address)));
+        for (key, address) in listeners.into_iter().chain(ticktock) {
             let exposed = address.filter(|address| !address.ip().is_loopback());
             if let (Some(address), false) = (exposed, self.listen_insecure) {
                 return Err(format!(
@@ -200,6 +217,9 @@ impl Config {
                      listen on 127.0.0.1 or add --insecure"
                 ));
             }
+        }
+        if self.mqtt_broker.0.is_some() && self.mqtt_topics.0.is_empty() {
+            return Err("mqtt.broker is set, but mqtt.topics names no topic".to_owned());
         }
         let positive = [
             ("limits.connections", self.limits_connections),

@@ -6,6 +6,7 @@ mod opentsdb;
 mod plain;
 mod reply;
 mod routes;
+mod ticktock;
 
 pub(crate) use body::Budget;
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
@@ -18,7 +19,7 @@ use foliot_engine::{Ack, Error};
 use foliot_model::NamespaceId;
 use foliot_proto_opentsdb::{HttpRequest, Params, method};
 use hyper::body::Incoming;
-use hyper::header::{self, HeaderMap};
+use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
@@ -32,14 +33,33 @@ use tokio::net::TcpStream;
 /// Most bytes of a request's head, and most that one read of a body takes.
 const READ_BYTES_MAX: usize = 256 << 10;
 
+/// Whose paths and shapes a listener has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Those of all doors.
+    Everyone,
+    /// TickTock's.
+    TickTock,
+}
+
 /// Serves a connection whose first bytes were read while sniffing.
-pub(crate) async fn serve(shared: Arc<Shared>, socket: TcpStream, first: Vec<u8>) {
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    socket: TcpStream,
+    first: Vec<u8>,
+    dialect: Dialect,
+) {
+    let is_local = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
     let phase = Arc::new(Phase::default());
     let io = TokioIo::new(Stream::new(socket, first, phase.clone()));
     let service = service_fn(|request| {
         phase.begin();
         let (shared, phase) = (shared.clone(), phase.clone());
-        async move { Ok::<_, Infallible>(answer(&shared, request).await.into_response(phase)) }
+        async move {
+            Ok::<_, Infallible>(
+                answer(&shared, request, dialect, is_local).await.into_response(phase),
+            )
+        }
     });
     let mut builder = http1::Builder::new();
     // The stream has its own deadlines, which also tell an idle connection from a stalled head.
@@ -73,9 +93,16 @@ struct Call {
     query: String,
     headers: HeaderMap,
     body: Incoming,
+    /// Whether the client is on this machine.
+    is_local: bool,
 }
 
-async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Reply {
+async fn answer(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+    dialect: Dialect,
+    is_local: bool,
+) -> Reply {
     let began = Instant::now();
     let (head, body) = request.into_parts();
     let call = Call {
@@ -84,11 +111,29 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Reply {
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
         body,
+        is_local,
     };
-    let (label, reply) = match routes::find(&call.method, &call.path, &call.query) {
+    let found = match dialect {
+        Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),
+        Dialect::TickTock => return answer_ticktock(shared, call, began).await,
+    };
+    let (label, reply) = match found {
         Ok(route) => (route.path, dispatch(shared, route, call).await),
         Err(none) => ("none", refuse(none, &call.path)),
     };
+    shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
+    reply
+}
+
+/// Answers as TickTock does: what is unknown is nothing, and a request's id comes back.
+async fn answer_ticktock(shared: &Arc<Shared>, call: Call, began: Instant) -> Reply {
+    const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+    let id = call.headers.get(&REQUEST_ID).cloned();
+    let (label, mut reply) = match routes::find_ticktock(&call.method, &call.path) {
+        Some(route) => (route.path, dispatch(shared, route, call).await),
+        None => ("none", Reply::new(StatusCode::NOT_FOUND, PLAIN, "")),
+    };
+    reply.headers.extend(id.map(|id| (REQUEST_ID, id)));
     shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
     reply
 }
@@ -124,6 +169,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
         Target::Ready => plain::ready(shared),
         Target::Metrics => plain::metrics(shared),
         Target::OpenTsdb(endpoint) => opentsdb::answer(shared, endpoint, call).await,
+        Target::TickTock(endpoint) => ticktock::answer(shared, endpoint, call).await,
         Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3 => {
             influx::write(shared, route, call).await
         }

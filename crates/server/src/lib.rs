@@ -18,6 +18,7 @@ mod listen;
 pub mod logging;
 pub mod machine;
 mod metrics;
+mod mqtt;
 mod query;
 mod replies;
 mod server;
@@ -26,6 +27,7 @@ mod sniff;
 mod store;
 mod stream;
 mod telnet;
+mod ticktock;
 mod udp;
 
 pub use config::Config;

@@ -1,5 +1,6 @@
 //! Listeners: accepting, counting, sniffing and handing over connections.
 
+use crate::http::Dialect;
 use crate::shared::Shared;
 use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
 use crate::{http, lines, telnet};
@@ -27,6 +28,8 @@ pub(crate) enum Accepts {
     Everything,
     /// HTTP only.
     Http,
+    /// Everything, in TickTock's dialect.
+    TickTock,
 }
 
 /// What keeps the server from ending: dropped when a connection is done.
@@ -79,8 +82,9 @@ async fn serve(
         log::debug!("socket options: {error}");
     }
     match accepts {
-        Accepts::Http => http::serve(shared, socket, Vec::new()).await,
-        Accepts::Everything => serve_sniffed(shared, socket).await,
+        Accepts::Http => http::serve(shared, socket, Vec::new(), Dialect::Everyone).await,
+        Accepts::Everything => serve_sniffed(shared, socket, Dialect::Everyone).await,
+        Accepts::TickTock => serve_sniffed(shared, socket, Dialect::TickTock).await,
     }
     drop((open, slot, alive));
 }
@@ -107,10 +111,13 @@ fn prepare(socket: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn serve_sniffed(shared: Arc<Shared>, socket: TcpStream) {
+async fn serve_sniffed(shared: Arc<Shared>, socket: TcpStream, dialect: Dialect) {
     let mut first = Vec::new();
     match read_first(&shared, &socket, &mut first).await {
-        Some(Protocol::Http) => http::serve(shared, socket, first).await,
+        Some(Protocol::Http) => http::serve(shared, socket, first, dialect).await,
+        Some(Protocol::Telnet | Protocol::Lines) if dialect == Dialect::TickTock => {
+            telnet::serve_ticktock(&shared, socket, first).await;
+        }
         Some(Protocol::Telnet) => telnet::serve(&shared, socket, first).await,
         Some(Protocol::Lines) => lines::serve(&shared, socket, first).await,
         Some(Protocol::Tls) => {

@@ -48,6 +48,10 @@ pub(crate) enum Way {
     InfluxLines,
     /// The collector of this host.
     Host,
+    /// Text in TickTock's dialect, on any of its ports.
+    TickTock,
+    /// Messages of a broker.
+    Mqtt,
 }
 
 impl Way {
@@ -57,13 +61,15 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 6] = [
+const WAYS: [(Way, &str); 8] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
     (Way::InfluxHttp, "influx_http"),
     (Way::InfluxLines, "influx_lines"),
     (Way::Host, "host"),
+    (Way::TickTock, "ticktock"),
+    (Way::Mqtt, "mqtt"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.
@@ -148,6 +154,7 @@ pub(crate) struct Metrics {
     /// Replies on line streams that were dropped because the client does not read them.
     pub(crate) replies_dropped: Counter,
     pub(crate) udp_datagrams: Counter,
+    pub(crate) mqtt_messages: Counter,
     pub(crate) queries_running: Counter,
     pub(crate) queries: Counter,
     pub(crate) queries_refused: Counter,
@@ -275,6 +282,7 @@ impl Metrics {
                 &self.replies_dropped,
             ),
             ("udp_datagrams_total", C, "Datagrams received", &self.udp_datagrams),
+            ("mqtt_messages_total", C, "MQTT messages received", &self.mqtt_messages),
             ("queries_running", G, "Queries running", &self.queries_running),
             ("queries_total", C, "Queries begun", &self.queries),
             ("queries_refused_total", C, "Queries refused for want of room", &self.queries_refused),

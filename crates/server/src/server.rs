@@ -1,10 +1,11 @@
 //! The server as a whole: bind, open, wait, stop.
 
 use crate::config::Config;
+use crate::http::Dialect;
 use crate::listen::{self, Accepts};
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::{host, udp};
+use crate::{host, mqtt, udp};
 use foliot_engine::Engine;
 use foliot_proto_opentsdb::BuildInfo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -76,23 +77,35 @@ impl Server {
         let main = (config.listen_address, Accepts::Everything, "HTTP, telnet, Influx lines");
         let influx = config.listen_influx.0;
         let influx = influx.map(|address| (address, Accepts::Http, "HTTP for InfluxDB clients"));
-        for (address, accepts, speaks) in [Some(main), influx].into_iter().flatten() {
+        let ticktock = config.listen_ticktock.0.iter();
+        let ticktock =
+            ticktock.map(|&address| (address, Accepts::TickTock, "TickTock: HTTP, put, lines"));
+        let all = [Some(main), influx].into_iter().flatten().chain(ticktock);
+        let mut datagrams = Vec::new();
+        for (address, accepts, speaks) in all {
             let listener = runtime
                 .block_on(TcpListener::bind(address))
                 .map_err(|error| Stop(cannot_listen(address, &error)))?;
             let address = listener.local_addr().unwrap_or(address);
             listeners.push(Listener { address, speaks });
+            match accepts {
+                Accepts::Everything => datagrams.push((address, Dialect::Everyone)),
+                Accepts::TickTock => datagrams.push((address, Dialect::TickTock)),
+                Accepts::Http => {}
+            }
             let accepting =
                 listen::accept(shared.clone(), listener, accepts, slots.clone(), alive.clone());
             runtime.spawn(accepting);
         }
-        if let Some(first) = listeners.first().filter(|_| config.listen_udp).cloned() {
+        for (address, dialect) in datagrams.into_iter().filter(|_| config.listen_udp) {
             let socket = runtime
-                .block_on(UdpSocket::bind(first.address))
-                .map_err(|error| Stop(cannot_listen(first.address, &error)))?;
-            listeners
-                .push(Listener { address: first.address, speaks: "UDP datagrams of put lines" });
-            runtime.spawn(udp::serve(shared.clone(), socket));
+                .block_on(UdpSocket::bind(address))
+                .map_err(|error| Stop(cannot_listen(address, &error)))?;
+            listeners.push(Listener { address, speaks: "UDP datagrams of put lines" });
+            runtime.spawn(udp::serve(shared.clone(), socket, dialect));
+        }
+        if config.mqtt_broker.0.is_some() {
+            runtime.spawn(mqtt::serve(shared.clone()));
         }
         if config.agent_host {
             runtime.spawn(host::serve(shared.clone()));

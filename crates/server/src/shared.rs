@@ -5,6 +5,7 @@ use crate::http::Budget;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Metrics};
 use crate::store::Store;
+use foliot_engine::Commit;
 use foliot_exec::Limits;
 use foliot_model::BatchBuffers;
 use foliot_proto_influx::Decoder;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) facts: Mutex<()>,
     pub(crate) rejects_log: Repeats,
     pub(crate) failures_log: Repeats,
+    /// The newest checkpoint of a feeder: when it is durable, all before it are.
+    pub(crate) last_checkpoint: Mutex<Option<Commit>>,
 }
 
 /// Memory that decoding a request needs.
@@ -81,6 +84,7 @@ impl Shared {
             facts: Mutex::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
+            last_checkpoint: Mutex::new(None),
             config,
         }
     }

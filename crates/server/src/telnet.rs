@@ -8,6 +8,7 @@ use crate::metrics::{Way, now_s};
 use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
+use crate::ticktock::Speaker;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Reject};
 use foliot_proto_opentsdb::{Command, KEY_SYNTAX, Options, Session, stat_line, telnet_reply};
@@ -23,12 +24,28 @@ pub(crate) const READ_BYTES: usize = 256 << 10;
 pub(crate) const DRAIN_READS_MAX: usize = 64;
 
 /// Serves a connection whose first bytes were read while sniffing.
-pub(crate) async fn serve(shared: &Shared, mut socket: TcpStream, first: Vec<u8>) {
+pub(crate) async fn serve(shared: &Shared, socket: TcpStream, first: Vec<u8>) {
+    serve_as(shared, socket, first, None).await;
+}
+
+/// Serves a connection in TickTock's dialect.
+pub(crate) async fn serve_ticktock(shared: &Shared, socket: TcpStream, first: Vec<u8>) {
+    let is_local = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
+    serve_as(shared, socket, first, Some(Speaker::new(is_local))).await;
+}
+
+async fn serve_as(
+    shared: &Shared,
+    mut socket: TcpStream,
+    first: Vec<u8>,
+    ticktock: Option<Speaker>,
+) {
     let Some(store) = shared.wait_for_store().await else { return };
     let mut connection = Connection {
         shared,
         store,
         session: Session::new(options(shared)),
+        ticktock,
         replies: Replies::default(),
         last: None,
         is_open: true,
@@ -58,6 +75,8 @@ struct Connection<'a> {
     shared: &'a Shared,
     store: &'a Store,
     session: Session,
+    /// There when the client speaks TickTock's dialect.
+    ticktock: Option<Speaker>,
     replies: Replies,
     /// What the last piece wrote. The next one waits until the operating system has it, so that a
     /// slow disk slows the sender down instead of filling memory.
@@ -145,6 +164,12 @@ impl Connection<'_> {
                 return bytes.len();
             }
         };
+        if let Some(speaker) = &mut self.ticktock {
+            let (shared, replies) = (self.shared, &mut self.replies);
+            let (done, commit) = speaker.take(shared, self.store, namespace, bytes, replies);
+            self.last = commit.or(self.last);
+            return done;
+        }
         while let Some(rest) = bytes.get(consumed..).filter(|rest| !rest.is_empty()) {
             let mut decoding = self.shared.batches.take();
             let secret = self.store.engine().key_secret();

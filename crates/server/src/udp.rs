@@ -1,10 +1,12 @@
 //! Datagrams of `put` lines. Nothing is answered; what cannot be stored is counted and dropped.
 
+use crate::http::Dialect;
 use crate::ingest;
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
+use crate::ticktock;
 use foliot_engine::{Ack, Commit};
 use foliot_model::Batch;
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_datagram};
@@ -20,7 +22,7 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 const BURST: usize = 64;
 
 /// Serves the socket until the server stops.
-pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
+pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Dialect) {
     let Some(store) = shared.wait_for_store().await else { return };
     let options = options(&shared);
     let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
@@ -39,7 +41,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
                 Ok(length) => {
                     shared.metrics.udp_datagrams.add(1);
                     let bytes = buffer.get(..length).unwrap_or_default();
-                    last = take(&shared, store, &options, bytes).or(last);
+                    let commit = match dialect {
+                        Dialect::Everyone => take(&shared, store, &options, bytes),
+                        Dialect::TickTock => take_ticktock(&shared, store, bytes),
+                    };
+                    last = commit.or(last);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An earlier answer to this port was refused somewhere: of no interest here.
@@ -52,6 +58,27 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// A datagram in TickTock's dialect, where the word `put` may be missing.
+fn take_ticktock(shared: &Shared, store: &Store, bytes: &[u8]) -> Option<Commit> {
+    let namespace = store.default_namespace().ok()?;
+    let (mut done, mut commit) = (0, None);
+    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        let how = ticktock::Text {
+            way: Way::Udp,
+            is_whole: true,
+            is_bare: true,
+            patience: Duration::ZERO,
+        };
+        let taken = ticktock::take(shared, store, namespace, rest, how);
+        commit = taken.commit.or(commit);
+        done += taken.bytes;
+        if taken.bytes == 0 {
+            break;
+        }
+    }
+    commit
 }
 
 fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Option<Commit> {

@@ -40,7 +40,10 @@ pub(super) const TABLE: &[(&str, Fate)] = &[
     ("tsd.http.request.cors_domains", Missing(&[""], "scripts of other web pages get no answer")),
     ("tsd.http.request.cors_headers", Needless("scripts of other web pages get no answer")),
     ("tsd.http.show_stack_trace", Needless("an error is a sentence")),
-    ("tsd.http.query.allow_delete", Missing(&["false"], "deletes are refused at this door")),
+    (
+        "tsd.http.query.allow_delete",
+        Becomes(|flag, _| Ok(vec![("opentsdb.allow_delete", flag.to_owned())])),
+    ),
     ("tsd.http.header_tag", Missing(&[""], "no header becomes a tag")),
     ("tsd.http.cachedir", Needless("nothing is cached in files")),
     ("tsd.http.staticroot", Needless("the pages are in the binary")),

@@ -29,6 +29,32 @@ impl ByteSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen(pub Option<SocketAddr>);
 
+/// Any number of listeners: addresses separated by commas, or `off`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listens(pub Vec<SocketAddr>);
+
+/// A server to connect to, `host:port`, or `off`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostPort(pub Option<(String, u16)>);
+
+/// Words separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words(pub Vec<String>);
+
+/// Text as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plain(pub String);
+
+/// Text that is not shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "Secret()" } else { "Secret(..)" })
+    }
+}
+
 /// A number of bytes, or whatever there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory(pub Option<u64>);
@@ -190,6 +216,71 @@ impl Setting for DatabaseName {
     }
     fn show(&self) -> String {
         self.to_string()
+    }
+}
+
+impl Setting for Listens {
+    const KIND: &'static str = "addresses and ports, or `off`";
+    fn read(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "off" | "" => Ok(Self::default()),
+            text => text.split(',').map(SocketAddr::read).collect::<Result<_, _>>().map(Self),
+        }
+    }
+    fn show(&self) -> String {
+        match self.0.is_empty() {
+            true => "off".to_owned(),
+            false => self.0.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+impl Setting for HostPort {
+    const KIND: &'static str = "host and port, or `off`";
+    fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if matches!(text, "off" | "") {
+            return Ok(Self(None));
+        }
+        let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        match parts {
+            Some((host, port)) if !host.is_empty() => Ok(Self(Some((host.to_owned(), port)))),
+            _ => Err(format!("'{text}' is not a host and a port such as localhost:1883")),
+        }
+    }
+    fn show(&self) -> String {
+        self.0.as_ref().map_or_else(|| "off".to_owned(), |(host, port)| format!("{host}:{port}"))
+    }
+}
+
+impl Setting for Words {
+    const KIND: &'static str = "words";
+    fn read(text: &str) -> Result<Self, String> {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        Ok(Self(words.map(str::to_owned).collect()))
+    }
+    fn show(&self) -> String {
+        self.0.join(",")
+    }
+}
+
+impl Setting for Plain {
+    const KIND: &'static str = "text";
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+    fn show(&self) -> String {
+        self.0.clone()
+    }
+}
+
+impl Setting for Secret {
+    const KIND: &'static str = "text, not shown";
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+    fn show(&self) -> String {
+        if self.0.is_empty() { String::new() } else { "********".to_owned() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The route table: method and path to what answers, and what that needs.
 
+use super::ticktock::Endpoint as TickTock;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
 /// What a request does, and so what may be asked of whoever sends it.
@@ -32,6 +33,8 @@ pub(crate) enum Target {
     /// InfluxDB 3's write API.
     InfluxWrite3,
     OpenTsdb(Endpoint),
+    /// On the listeners of `listen.ticktock` only.
+    TickTock(TickTock),
 }
 
 /// A file of the web page.
@@ -105,6 +108,27 @@ pub(crate) static ROUTES: &[Route] = &[
     row(&["GET", "DELETE"], "/api/dropcaches", Right::Read, Target::OpenTsdb(Endpoint::DropCaches)),
 ];
 
+/// All routes of TickTock's listeners.
+pub(crate) static TICKTOCK_ROUTES: &[Route] = &[
+    row(POST, "/api/put", Right::Write, Target::TickTock(TickTock::Put)),
+    row(POST, "/api/write", Right::Write, Target::TickTock(TickTock::Write)),
+    row(ASK, "/api/query", Right::Read, Target::TickTock(TickTock::Query)),
+    row(GET, "/api/suggest", Right::Read, Target::TickTock(TickTock::Suggest)),
+    row(GET, "/api/search/lookup", Right::Read, Target::TickTock(TickTock::Lookup)),
+    row(GET, "/api/aggregators", Right::Public, Target::TickTock(TickTock::Aggregators)),
+    row(GET, "/api/config", Right::Read, Target::TickTock(TickTock::Config)),
+    row(GET, "/api/config/filters", Right::Public, Target::TickTock(TickTock::Filters)),
+    row(GET, "/api/stats", Right::Read, Target::TickTock(TickTock::Stats)),
+    row(GET, "/api/version", Right::Public, Target::TickTock(TickTock::Version)),
+    row(POST, "/api/admin", Right::Write, Target::TickTock(TickTock::Admin)),
+];
+
+/// Finds what answers on TickTock's listeners, where paths stand as they are.
+pub(crate) fn find_ticktock(method: &str, path: &str) -> Option<&'static Route> {
+    let method = if method == "HEAD" { "GET" } else { method };
+    TICKTOCK_ROUTES.iter().find(|route| route.path == path && route.methods.contains(&method))
+}
+
 /// Why no route was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoute {
@@ -174,6 +198,20 @@ mod tests {
             let is_named = text.contains(&format!("`{}`", route.path));
             assert!(is_named, "{} is missing in docs/server.md", route.path);
         }
+    }
+
+    #[test]
+    fn ticktocks_paths_are_documented_and_take_their_methods_only() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols/ticktock.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        for route in TICKTOCK_ROUTES {
+            assert!(text.contains(&format!("`{}`", route.path)), "{}", route.path);
+            for method in ["GET", "POST", "PUT", "DELETE"] {
+                let is_found = find_ticktock(method, route.path).is_some();
+                assert_eq!(is_found, route.methods.contains(&method), "{method} {}", route.path);
+            }
+        }
+        assert!(find_ticktock("GET", "/api/Query").is_none());
     }
 
     #[test]

@@ -1,0 +1,159 @@
+//! MQTT: subscribes at a broker and stores what arrives, in any format of TickTock's bodies.
+//!
+//! Messages are asked for at quality of service 1 and acknowledged when their samples are on stable
+//! storage, so that what a crash cuts off comes again. A message that cannot be understood is
+//! counted and acknowledged: it would never be understood. (OASIS MQTT 3.1.1.)
+
+use crate::ingest::PATIENCE;
+use crate::metrics::Way;
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::ticktock::{self, Text};
+use foliot_engine::{Ack, Commit};
+use foliot_model::Reject;
+use foliot_proto_opentsdb::ticktock::puts_of_json;
+use rumqttc::{AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Requests to the broker that may wait to be sent.
+const REQUESTS_MAX: usize = 1024;
+
+/// Messages that the broker sends before the first of them is acknowledged.
+const INFLIGHT_MAX: u16 = 100;
+
+/// How long to wait before a broker that cannot be reached is tried again, at first and at most.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How often the broker hears that this client is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Subscribes and stores until the server stops.
+pub(crate) async fn serve(shared: Arc<Shared>) {
+    let Some((host, port)) = shared.config.mqtt_broker.0.clone() else { return };
+    let Some(store) = shared.wait_for_store().await else { return };
+    let config = &shared.config;
+    let mut options = MqttOptions::new(config.mqtt_client_id.0.clone(), host, port);
+    let message_bytes = usize::try_from(config.limits_body_bytes.0).unwrap_or(usize::MAX);
+    options
+        .set_keep_alive(KEEP_ALIVE)
+        .set_clean_session(false)
+        .set_manual_acks(true)
+        .set_inflight(INFLIGHT_MAX)
+        .set_max_packet_size(message_bytes, message_bytes);
+    if !config.mqtt_user.0.is_empty() {
+        options.set_credentials(config.mqtt_user.0.clone(), config.mqtt_password.0.clone());
+    }
+    let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
+    let mut pause = RETRY_PAUSE_MIN;
+    loop {
+        let event = tokio::select! {
+            event = events.poll() => event,
+            () = shared.stopping() => break,
+        };
+        match event {
+            Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                log::info!("connected to the MQTT broker");
+                pause = RETRY_PAUSE_MIN;
+                subscribe(&shared, &client).await;
+            }
+            Ok(Event::Incoming(Packet::Publish(message))) => {
+                if let Err(error) = receive(&shared, store, &client, &message).await {
+                    log::debug!("cannot acknowledge: {error}");
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                if let Some(silent) = shared.failures_log.admit() {
+                    log::error!("MQTT broker: {error} ({silent} more reports kept silent)");
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = shared.stopping() => break,
+                }
+                pause = (pause * 2).min(RETRY_PAUSE_MAX);
+            }
+        }
+    }
+    leave(&client, &mut events).await;
+}
+
+async fn subscribe(shared: &Shared, client: &AsyncClient) {
+    for topic in &shared.config.mqtt_topics.0 {
+        if let Err(error) = client.subscribe(topic, QoS::AtLeastOnce).await {
+            log::error!("cannot subscribe to {topic}: {error}");
+        }
+    }
+}
+
+/// Stores a message and acknowledges it. One that the store cannot take now is not acknowledged:
+/// the broker sends it again after the next connection.
+async fn receive(
+    shared: &Shared,
+    store: &Store,
+    client: &AsyncClient,
+    message: &Publish,
+) -> Result<(), ClientError> {
+    shared.metrics.mqtt_messages.add(1);
+    match take(shared, store, &message.payload) {
+        Ok(None) => client.ack(message).await,
+        Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
+            Ok(()) => client.ack(message).await,
+            Err(error) => {
+                log::error!("an MQTT message is not acknowledged: {error}");
+                Ok(())
+            }
+        },
+        Err(reason) => {
+            log::error!("an MQTT message was not stored: {reason}");
+            Ok(())
+        }
+    }
+}
+
+/// Stores a message, and says what to wait for.
+fn take(shared: &Shared, store: &Store, payload: &[u8]) -> Result<Option<Commit>, String> {
+    let is_json = matches!(payload.trim_ascii_start().first(), Some(b'[' | b'{'));
+    if !is_json {
+        return take_lines(shared, store, payload);
+    }
+    let mut lines = Vec::new();
+    let refused = match puts_of_json(payload, &mut lines) {
+        Ok(refused) => refused.into(),
+        Err(_) => 1,
+    };
+    for line in 0..refused {
+        let reason = "not a point in JSON".to_owned();
+        let rejects = [Reject { line, field: Cow::Borrowed("point"), reason }];
+        shared.metrics.way(Way::Mqtt).count_rejects(&rejects);
+    }
+    take_lines(shared, store, &lines)
+}
+
+fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Result<Option<Commit>, String> {
+    let namespace = store.default_namespace().map_err(|missing| missing.to_string())?;
+    let how = Text { way: Way::Mqtt, is_whole: true, is_bare: false, patience: PATIENCE };
+    let (mut done, mut commit) = (0, None);
+    while let Some(rest) = text.get(done..).filter(|rest| !rest.is_empty()) {
+        let taken = ticktock::take(shared, store, namespace, rest, how);
+        if let Some(failure) = taken.failure {
+            return Err(failure.to_string());
+        }
+        commit = taken.commit.or(commit);
+        done += taken.bytes;
+        if taken.bytes == 0 {
+            break;
+        }
+    }
+    Ok(commit)
+}
+
+/// Says good-bye, so that the broker keeps what comes for the next time.
+async fn leave(client: &AsyncClient, events: &mut EventLoop) {
+    if client.disconnect().await.is_ok() {
+        let farewell = async { while events.poll().await.is_ok() {} };
+        let _ = tokio::time::timeout(Duration::from_secs(1), farewell).await;
+    }
+}
