@@ -30,9 +30,9 @@ mod number;
 mod put;
 mod search;
 mod session;
+pub mod ticktock;
 mod tree;
 mod uid;
-pub mod ticktock;
 mod version;
 mod view;
 
