@@ -28,6 +28,9 @@ const HEADER_LEN: usize = 24;
 
 type Table = BTreeMap<(String, String), Vec<u8>>;
 
+/// Takes a fact: kind, key, bytes.
+pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error> + 't;
+
 /// The table in memory.
 #[derive(Default)]
 pub(crate) struct Catalog {
@@ -58,10 +61,7 @@ impl Catalog {
     }
 
     /// Calls `each` with every fact: kind, key, bytes; by kind, then by key.
-    pub(crate) fn each(
-        &self,
-        each: &mut dyn FnMut(&str, &str, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub(crate) fn each(&self, each: &mut TakeFact<'_>) -> Result<(), Error> {
         let table = self.table.read();
         table.iter().try_for_each(|((kind, key), bytes)| each(kind, key, bytes))
     }
