@@ -126,8 +126,9 @@ pub fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
     rows::names::series(query, test)
 }
 
-/// The measurements of a namespace that pass a test, by name, with their fields. `kind_of` tells the
-/// kind of a field of a measurement where that is known; else some of its samples are looked at.
+/// The measurements of a namespace that pass a test, by name, with their fields. `kind_of` tells
+/// the kind of a field of a measurement where that is known; else some of its samples are looked
+/// at.
 ///
 /// # Errors
 /// When the store cannot be read.

@@ -1,7 +1,7 @@
 //! Carries out the row algebra: a chain of streams of rows per input, joined into tables.
 //!
 //! ```text
-//! select -> join -> [ limit -> fill -> stamp -> reduce -> merge -> scan or nested select ] -> table
+//! select -> join -> [ limit -> fill -> stamp -> reduce -> merge -> scan | nested ] -> table
 //! ```
 //!
 //! What operators do stands in [`foliot_plan::rows`]. Where a plan folds stored series by functions
@@ -16,6 +16,7 @@ mod integral;
 mod join;
 mod merge;
 pub(crate) mod names;
+mod quick;
 mod reduce;
 mod reducers;
 mod row;
@@ -153,6 +154,9 @@ fn open<'q>(rows: &'q Rows, context: Context<'q>) -> Result<Box<dyn Stream + 'q>
             Box::new(merge::Merge::new(inputs?, layout)?)
         }
         Rows::Reduce(reduce) => {
+            if let Some(quick) = quick::Quick::new(reduce, context)? {
+                return Ok(Box::new(quick));
+            }
             let input = open(&reduce.input, context)?;
             match &reduce.function {
                 Reducer::Integral { unit_ns } => {

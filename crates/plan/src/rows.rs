@@ -91,8 +91,8 @@ pub struct Layout {
 /// Windows of fixed width in the local time of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buckets {
-    /// Width in nanoseconds, above 0. Where the zone shifts its clock, a window is longer or shorter
-    /// by the shift, if that is less than the width.
+    /// Width in nanoseconds, above 0. Where the zone shifts its clock, a window is longer or
+    /// shorter by the shift, if that is less than the width.
     pub width_ns: i64,
     /// How far windows are shifted from the multiples of the width since 1970, in nanoseconds.
     pub offset_ns: i64,

@@ -61,11 +61,16 @@ impl<'q> Filled<'q> {
         let Some(width_ns) = grid.width_ns() else {
             return Err(Error::Plan("one window cannot be filled".into()));
         };
+        // The beginning of time is in no window: windows begin with the first row then.
+        let end = |time_ns| match time_ns {
+            TIME_MIN_NS => TIME_MIN_NS,
+            time_ns => grid.window(time_ns).0,
+        };
         Ok(Self {
             input: Peeking::new(input),
             plan,
-            start_ns: grid.window(first_ns).0,
-            end_ns: grid.window(last_ns).0,
+            start_ns: end(first_ns),
+            end_ns: end(last_ns),
             width_ns,
             grid,
             open: None,
@@ -98,7 +103,12 @@ impl<'q> Filled<'q> {
     fn filling(&mut self, head: &Arc<Head>, window_ns: i64) -> Result<Item, Error> {
         Ok(match &self.plan.with {
             Filling::Null => Item::Null,
-            Filling::Value(item) => convert(item.clone(), self.plan.kind),
+            Filling::Value(item) => match self.plan.kind {
+                // A number stands for the least value of what is no number.
+                Kind::Boolean => Item::Boolean(false),
+                Kind::String => Item::String("".into()),
+                kind => convert(item.clone(), kind),
+            },
             Filling::Previous => {
                 self.previous.as_ref().map_or(Item::Null, |(_, value)| value.clone())
             }

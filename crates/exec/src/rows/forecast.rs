@@ -1,8 +1,8 @@
 //! Forecasts by trend and season, fitted by the simplex method.
 //!
 //! The model is the damped multiplicative one of Holt and Winters. Its parameters (four weights, a
-//! level, a trend, the season) are those with the least squared error that J. A. Nelder and R. Mead,
-//! "A simplex method for function minimization", 1965, find from sixteen starting points.
+//! level, a trend, the season) are those with the least squared error that J. A. Nelder and R.
+//! Mead, "A simplex method for function minimization", 1965, find from sixteen starting points.
 
 use crate::Error;
 use crate::limits::Meter;
@@ -138,8 +138,8 @@ impl Model {
         self.run_in(ahead, &mut parameters)
     }
 
-    /// The model's values, and `ahead` more. Parameters are cut to their range, and seasons are left
-    /// as the run has changed them: the search goes on from there.
+    /// The model's values, and `ahead` more. Parameters are cut to their range, and seasons are
+    /// left as the run has changed them: the search goes on from there.
     fn run_in(&self, ahead: usize, parameters: &mut [f64]) -> Vec<f64> {
         let Some((head, seasons)) = parameters.split_at_mut_checked(6) else { return Vec::new() };
         let &mut [ref mut weights @ .., level, trend] = head else { return Vec::new() };

@@ -49,7 +49,11 @@ impl<'q> Integral<'q> {
         })
     }
 
-    fn window(&self, time_ns: i64) -> (i64, i64) {
+    /// The window of a time. One area of floats is stamped with the epoch whatever the range.
+    fn window(&self, time_ns: i64, is_float: bool) -> (i64, i64) {
+        if is_float && self.grid.width_ns().is_none() {
+            return (0, i64::MAX);
+        }
         let (start_ns, end_ns) = self.grid.window(time_ns);
         // What has no start is stamped with the epoch.
         let start_ns = if start_ns == TIME_MIN_NS { 0 } else { start_ns };
@@ -64,11 +68,12 @@ impl<'q> Integral<'q> {
         }
     }
 
-    fn add(&mut self, head: Arc<Head>, time_ns: i64, value: f64) {
+    fn add(&mut self, head: Arc<Head>, time_ns: i64, item: &Item) {
+        let Some(value) = to_f64(item) else { return };
         if self.open.as_ref().is_some_and(|open| !is_same(&open.head, &head)) {
             self.close();
         }
-        let window = self.window(time_ns);
+        let window = self.window(time_ns, matches!(item, Item::Float(_)));
         let Some(open) = &mut self.open else {
             self.open = Some(Open { head, area: 0.0, time_ns, value, window });
             return;
@@ -114,10 +119,8 @@ impl Stream for Integral<'_> {
         while self.ready.is_empty() && !self.is_ended {
             match self.input.next()? {
                 Some(row) => {
-                    if let Some(value) = to_f64(&row.value) {
-                        let head = self.heads.of(&row.head);
-                        self.add(head, row.time_ns, value);
-                    }
+                    let head = self.heads.of(&row.head);
+                    self.add(head, row.time_ns, &row.value);
                 }
                 None => {
                     self.is_ended = true;

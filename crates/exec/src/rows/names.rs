@@ -27,16 +27,18 @@ pub(crate) fn names(
     let mut charge = meter.open();
     let mut found = Found { plan, tables: BTreeMap::new(), count: 0 };
     let mut last: Option<(Arc<str>, Labels)> = None;
-    each(query, &plan.of, &meter, &mut charge, &mut |_, identity| {
-        // Fields of one source come one after the other.
-        let is_new = last.as_ref().is_none_or(|(measurement, labels)| {
-            *measurement != identity.measurement || *labels != identity.labels
-        });
-        if is_new {
-            found.add(&identity);
-            last = Some((identity.measurement, identity.labels));
-        }
-    })?;
+    for test in &plan.of {
+        each(query, test, &meter, &mut charge, &mut |_, identity| {
+            // Fields of one source come one after the other.
+            let is_new = last.as_ref().is_none_or(|(measurement, labels)| {
+                *measurement != identity.measurement || *labels != identity.labels
+            });
+            if is_new {
+                found.add(&identity);
+                last = Some((identity.measurement, identity.labels));
+            }
+        })?;
+    }
     charge.add(found.count * NAME_BYTES)?;
     let mut ran = Ran::default();
     // A break says that nobody reads any more, which is where this ends anyway.
@@ -127,6 +129,9 @@ impl Found<'_> {
         for (title, names) in self.tables {
             let head = TableHead { name: title, labels: Vec::new(), columns: plan.columns.clone() };
             let head = Arc::new(head);
+            if plan.is_count && names.is_empty() {
+                continue;
+            }
             if plan.is_count {
                 let count = Item::Integer(i64::try_from(names.len()).unwrap_or(i64::MAX));
                 ran.samples_answered += 1;

@@ -108,9 +108,6 @@ impl<'q> Reduced<'q> {
     ) -> Result<(), Error> {
         let names = &self.layout.group_by;
         folds.sort_by(|(a, _), (b, _)| a.compare(b, names));
-        if self.layout.descending {
-            folds.reverse();
-        }
         let mut has_times = false;
         let mut rows = Vec::new();
         for (head, fold) in folds {
@@ -121,10 +118,8 @@ impl<'q> Reduced<'q> {
             }
         }
         if has_times && self.layout.ordered {
-            match self.layout.descending {
-                false => rows.sort_by_key(|row| row.time_ns),
-                true => rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns)),
-            }
+            // Also where windows come in descending order.
+            rows.sort_by_key(|row| row.time_ns);
         }
         self.ready.extend(rows);
         Ok(())

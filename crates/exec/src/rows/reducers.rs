@@ -2,13 +2,17 @@
 
 use super::calculate::to_f64;
 use super::forecast;
-use super::row::Row;
+use super::row::{Head, Row};
+use super::slice::item;
 use crate::Error;
 use crate::limits::Meter;
-use foliot_model::Item;
+use foliot_engine::Summary;
+use foliot_model::{Item, Kind, TimeRange, Values};
 use foliot_plan::rows::Reducer;
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// A row that comes out of a fold.
 #[derive(Debug)]
@@ -58,7 +62,7 @@ enum State {
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Key {
     Bits(u8, u64),
-    Text(std::sync::Arc<str>),
+    Text(Arc<str>),
 }
 
 impl Key {
@@ -119,6 +123,137 @@ impl<'q> Folding<'q> {
         0
     }
 
+    /// Adds a run of samples read as `kind`; only for functions that keep no rows.
+    pub(super) fn add_run(
+        &mut self,
+        times_ns: &[i64],
+        values: &Values,
+        run: Range<usize>,
+        kind: Kind,
+    ) {
+        match (values, kind) {
+            (Values::Float(all), Kind::Float) => {
+                let values = all.get(run.clone()).unwrap_or_default();
+                let sum = || Item::Float(values.iter().sum());
+                self.add_numbers(times_ns, run, values, sum, Item::Float);
+            }
+            (Values::Integer(all), Kind::Integer) => {
+                let values = all.get(run.clone()).unwrap_or_default();
+                let sum = || Item::Integer(values.iter().fold(0, |a: i64, b| a.wrapping_add(*b)));
+                self.add_numbers(times_ns, run, values, sum, Item::Integer);
+            }
+            _ => {
+                for at in run {
+                    let value = item(values, at, kind);
+                    if let (Some(&time_ns), false) = (times_ns.get(at), value.is_null()) {
+                        self.add_value(time_ns, value);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_numbers<T: Copy + PartialOrd>(
+        &mut self,
+        times_ns: &[i64],
+        run: Range<usize>,
+        values: &[T],
+        sum: impl Fn() -> Item,
+        item: impl Fn(T) -> Item,
+    ) {
+        let count = values.len();
+        match &mut self.state {
+            State::Count(total) => *total += count as i64,
+            State::Sum(total) => add(total, &sum()),
+            State::Mean(total, counted) => {
+                add(total, &sum());
+                *counted += count as u64;
+            }
+            _ => {
+                let ahead = |best: usize, at: usize| {
+                    let (Some(best), Some(at)) = (values.get(best), values.get(at)) else {
+                        return false;
+                    };
+                    match self.function {
+                        Reducer::Min => at < best,
+                        _ => at > best,
+                    }
+                };
+                let chosen = match self.function {
+                    Reducer::First => 0,
+                    Reducer::Last => count.saturating_sub(1),
+                    _ => (1..count).fold(0, |best, at| if ahead(best, at) { at } else { best }),
+                };
+                let time_ns = times_ns.get(run.start + chosen);
+                if let (Some(&time_ns), Some(&value)) = (time_ns, values.get(chosen)) {
+                    self.add_value(time_ns, item(value));
+                }
+            }
+        }
+    }
+
+    /// Adds a block by what its values come to.
+    pub(super) fn add_block(
+        &mut self,
+        range: TimeRange,
+        count: u16,
+        summary: &Summary,
+        kind: Kind,
+    ) {
+        let item = |value: f64| match kind {
+            Kind::Integer => Item::Integer(value as i64),
+            _ => Item::Float(value),
+        };
+        match &mut self.state {
+            State::Count(total) => *total += i64::from(count),
+            State::Sum(total) => add(total, &item(summary.sum)),
+            State::Mean(total, counted) => {
+                add(total, &item(summary.sum));
+                *counted += u64::from(count);
+            }
+            _ => {
+                let (time_ns, value) = match self.function {
+                    Reducer::Min => (range.start_ns, summary.min),
+                    Reducer::Max => (range.start_ns, summary.max),
+                    Reducer::First => (range.start_ns, summary.first),
+                    _ => (range.end_ns, summary.last),
+                };
+                self.add_value(time_ns, item(value));
+            }
+        }
+    }
+
+    fn add_value(&mut self, time_ns: i64, value: Item) {
+        match &mut self.state {
+            State::Best(Some(best)) => {
+                let is_better = is_better_than(self.function, time_ns, &value, best);
+                if is_better {
+                    (best.time_ns, best.value) = (time_ns, value);
+                }
+            }
+            _ => {
+                let row = Row { head: no_head(), time_ns, value, carried: Vec::new() };
+                self.add(row);
+            }
+        }
+    }
+
+    /// Adds what another fold has come to whose rows come later in rank.
+    pub(super) fn absorb(&mut self, other: Self) {
+        match (&mut self.state, other.state) {
+            (State::Count(a), State::Count(b)) => *a += b,
+            (State::Sum(a), State::Sum(b)) => add(a, &b),
+            (State::Mean(a, counted), State::Mean(b, more)) => {
+                add(a, &b);
+                *counted += more;
+            }
+            (State::Best(_), State::Best(Some(row))) => {
+                self.add(row);
+            }
+            _ => {}
+        }
+    }
+
     /// What comes out, in order.
     pub(super) fn finish(self, meter: &Meter) -> Result<Vec<Out>, Error> {
         Ok(match self.state {
@@ -141,6 +276,11 @@ impl<'q> Folding<'q> {
             State::Rows(rows) => finish_rows(self.function, rows, meter)?,
         })
     }
+}
+
+/// The head of rows that are told apart by nothing.
+fn no_head() -> Arc<Head> {
+    Arc::new(Head { measurement: Arc::default(), labels: Vec::new() })
 }
 
 fn by_time(a: &Row, b: &Row) -> Ordering {
@@ -176,13 +316,17 @@ pub(super) fn compare(a: &Item, b: &Item) -> Ordering {
 
 /// Whether a row takes the place of the one chosen so far.
 fn is_better(function: &Reducer, row: &Row, best: &Row) -> bool {
-    let values = compare(&row.value, &best.value);
-    let times = row.time_ns.cmp(&best.time_ns);
+    is_better_than(function, row.time_ns, &row.value, best)
+}
+
+fn is_better_than(function: &Reducer, time_ns: i64, value: &Item, best: &Row) -> bool {
+    let values = compare(value, &best.value);
+    let times = time_ns.cmp(&best.time_ns);
     match function {
         Reducer::Min => values.then(times).is_lt(),
         Reducer::Max => values.reverse().then(times).is_lt(),
         // Of booleans at one time, the first is the one that is false.
-        Reducer::First if matches!(row.value, Item::Boolean(_)) => times.then(values).is_lt(),
+        Reducer::First if matches!(value, Item::Boolean(_)) => times.then(values).is_lt(),
         Reducer::First => times.then(values.reverse()).is_lt(),
         _ => times.then(values).is_gt(),
     }

@@ -6,9 +6,13 @@ use super::row::{Head, Row, Stream, is_same};
 use super::slice::Reader;
 use super::sources::{self, Group};
 use crate::Error;
-use crate::limits::Charge;
+use crate::limits::{CHUNK_SAMPLES, Charge};
+use foliot_model::Item;
 use foliot_plan::rows::Scan;
 use std::sync::Arc;
+
+/// Blocks are read in at most so many pieces, each of which decodes the block anew.
+const PIECES_MAX: u64 = 32;
 
 /// The rows of a scan.
 pub(super) struct Scanned<'q> {
@@ -36,9 +40,13 @@ impl<'q> Scanned<'q> {
             self.charge = Some(charge);
         }
         let Some(group) = self.groups.as_mut().and_then(Iterator::next) else { return Ok(false) };
+        let Context { source, meter, .. } = self.context;
+        let row_bytes = size_of::<Row>() + (self.scan.carried.len() + 1) * size_of::<Item>();
+        let chunks_bytes = group.members.len() * CHUNK_SAMPLES * row_bytes;
+        let share_bytes = (meter.limits().memory_bytes / 4).max(1);
+        let pieces = (chunks_bytes as u64 / share_bytes).clamp(1, PIECES_MAX) as i64;
         let readers = group.members.into_iter().map(|member| {
-            let Context { source, meter, .. } = self.context;
-            Box::new(Reader::new(self.scan, member, source, meter)) as Box<dyn Stream + 'q>
+            Box::new(Reader::new(self.scan, member, source, meter, pieces)) as Box<dyn Stream + 'q>
         });
         let mut readers: Vec<_> = readers.collect();
         self.open = Some(match (readers.len(), readers.pop()) {

@@ -1,13 +1,13 @@
 //! Reads one source: the samples of its fields side by side, slice by slice of time.
 //!
 //! A slice is as long as a block of the fields that decide which rows there are, so it holds at
-//! most [`CHUNK_SAMPLES`] samples of each. Slices are read forwards or backwards; within one, rows
+//! most a chunk of samples of each. Slices are read forwards or backwards; within one, rows
 //! that fail the condition are dropped before carried values are looked at.
 
 use super::calculate::{convert, holds, kind_of};
 use super::row::{Row, Stream};
 use super::sources::{Member, fields};
-use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
+use crate::limits::{Charge, Meter};
 use crate::source::{Source, Spares};
 use crate::{Error, stream};
 use foliot_model::{Item, Kind, Samples, TimeRange, Value, Values};
@@ -21,6 +21,8 @@ pub(super) struct Reader<'q> {
     fields: Vec<(Arc<str>, Kind)>,
     source: Source<'q>,
     meter: &'q Meter,
+    /// Into how many pieces slices are cut: more where many sources are read at once.
+    pieces: i64,
     /// Slices left to read, the next one last.
     slices: Option<Vec<TimeRange>>,
     rows: std::vec::IntoIter<Row>,
@@ -40,38 +42,46 @@ impl<'q> Reader<'q> {
         member: Member,
         source: Source<'q>,
         meter: &'q Meter,
+        pieces: i64,
     ) -> Self {
         let (fields, charge) = (fields(scan), meter.open());
         let rows = Vec::new().into_iter();
-        Self { scan, member, fields, source, meter, slices: None, rows, charge }
+        Self { scan, member, fields, source, meter, pieces, slices: None, rows, charge }
     }
 
     /// The fields that decide which rows there are: the value, or else what is carried.
     fn drives(&self, at: usize) -> bool {
         match (&self.scan.value, self.fields.get(at)) {
             (Some(_), _) => at == 0,
-            (None, Some((name, kind))) => self.scan.carried.iter().any(|carried| {
-                matches!(carried, Carried::Field(found, as_kind) if found == name && as_kind == kind)
-            }),
+            (None, Some(field)) => self.scan.carried.iter().any(|carried| is_of(carried, field)),
             (None, None) => false,
         }
     }
 
     fn plan_slices(&mut self) -> Result<Vec<TimeRange>, Error> {
         let range = self.scan.layout.range;
-        let mut starts = Vec::new();
+        let mut blocks = Vec::new();
         for (at, sid) in self.member.sids.iter().enumerate() {
             if let Some(sid) = sid.filter(|_| self.drives(at)) {
-                self.block_starts(sid, range, &mut starts)?;
+                self.blocks(sid, range, &mut blocks)?;
             }
         }
-        starts.sort_unstable();
-        starts.dedup();
-        let mut slices = Vec::with_capacity(starts.len());
-        let mut end_ns = range.end_ns;
-        for start_ns in starts.into_iter().rev() {
-            slices.push(TimeRange::new(start_ns, end_ns));
-            end_ns = start_ns.saturating_sub(1);
+        blocks.sort_unstable();
+        blocks.dedup_by_key(|(start_ns, _)| *start_ns);
+        let mut slices = Vec::with_capacity(blocks.len());
+        let mut until_ns = range.end_ns;
+        for (start_ns, end_ns) in blocks.into_iter().rev() {
+            // The last piece reaches to the next block, for the sake of other fields.
+            let step_ns = (end_ns.min(until_ns).saturating_sub(start_ns) / self.pieces).max(1);
+            for piece in (1..self.pieces).rev() {
+                let from_ns = start_ns.saturating_add(step_ns.saturating_mul(piece));
+                if from_ns <= end_ns && from_ns <= until_ns {
+                    slices.push(TimeRange::new(from_ns, until_ns));
+                    until_ns = from_ns.saturating_sub(1);
+                }
+            }
+            slices.push(TimeRange::new(start_ns, until_ns));
+            until_ns = start_ns.saturating_sub(1);
         }
         // The next slice is taken off the end: the first one in time lies there already.
         if self.scan.layout.descending {
@@ -80,21 +90,21 @@ impl<'q> Reader<'q> {
         Ok(slices)
     }
 
-    /// The times at which blocks of a series start.
-    fn block_starts(&self, sid: u32, range: TimeRange, out: &mut Vec<i64>) -> Result<(), Error> {
+    /// The first and last times of the blocks of a series.
+    fn blocks(&self, sid: u32, range: TimeRange, out: &mut Vec<(i64, i64)>) -> Result<(), Error> {
         let mut stream = self.source.open(sid, range, &Arc::new(Spares::default()), self.meter)?;
         let mut chunk = Samples::default();
         loop {
             if let stream::Stream::Stored(stored) = &mut stream {
                 while let Some(block) = stored.peek() {
-                    out.push(block.range.start_ns);
+                    out.push((block.range.start_ns, block.range.end_ns));
                     stored.skip(self.meter)?;
                 }
             }
             if !stream.next(self.meter, &mut chunk)? {
                 return Ok(());
             }
-            out.extend(chunk.times_ns.first());
+            out.extend(chunk.times_ns.first().copied().zip(chunk.times_ns.last().copied()));
         }
     }
 
@@ -170,10 +180,6 @@ impl<'q> Reader<'q> {
                 rows.push(Row { head: self.member.head.clone(), time_ns, value, carried });
             }
             cursors.iter_mut().for_each(|cursor| cursor.pass(time_ns));
-            if rows.len() > CHUNK_SAMPLES * 64 {
-                // Only fields with far more samples than those that cut the slices come here.
-                rows.shrink_to_fit();
-            }
         }
     }
 
@@ -182,9 +188,13 @@ impl<'q> Reader<'q> {
         if let Some(item) = self.member.constant(carried, &self.scan.measurement) {
             return Err(item);
         }
-        let is_it = |(name, kind): &(Arc<str>, Kind)| matches!(carried, Carried::Field(found, as_kind) if found == name && as_kind == kind);
-        self.fields.iter().position(is_it).ok_or(Item::Null)
+        self.fields.iter().position(|field| is_of(carried, field)).ok_or(Item::Null)
     }
+}
+
+/// Whether a carried value is that of a field.
+fn is_of(carried: &Carried, (name, kind): &(Arc<str>, Kind)) -> bool {
+    matches!(carried, Carried::Field(found, as_kind) if found == name && as_kind == kind)
 }
 
 fn value_at(place: &Result<usize, Item>, cursors: &[Cursor], time_ns: i64) -> Item {

@@ -109,9 +109,16 @@ fn group(scan: &Scan, mut members: Vec<Member>) -> Vec<Group> {
         share_heads(&mut group.members);
     }
     let (offset, limit) = scan.heads;
+    if offset > 0 || limit.is_some() {
+        groups.sort_by_cached_key(|group| group.members.first().map(|first| first.rank(order_by)));
+    }
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let mut groups: Vec<Group> = groups.into_iter().skip(offset).take(limit).collect();
+    groups.sort_by(|a, b| match (a.members.first(), b.members.first()) {
+        (Some(a), Some(b)) => a.head.compare(&b.head, order_by),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    });
     if scan.heads_descending {
         groups.reverse();
     }
@@ -152,6 +159,16 @@ impl Member {
             condition: condition.filter(|condition| !is_true(condition)),
             key,
         }
+    }
+
+    /// By what heads are counted off: the names of the labels they have, then the values.
+    fn rank(&self, names: &[Arc<str>]) -> String {
+        let labels = || names.iter().filter_map(|name| Some((name, self.labels.get(name)?)));
+        let mut rank = String::new();
+        labels().for_each(|(name, _)| rank.extend([&**name, "|"]));
+        let values: Vec<&str> = labels().map(|(_, value)| &**value).collect();
+        rank.push_str(&values.join("|"));
+        rank
     }
 
     /// What a carried value is where it does not depend on the row.

@@ -29,8 +29,8 @@ pub enum SourceName {
 /// A table of names, in byte order.
 #[derive(Clone, Debug)]
 pub struct NameTable {
-    /// Of which sources.
-    pub of: SourceTest,
+    /// Of which sources: those that one of these wants.
+    pub of: Vec<SourceTest>,
     /// What is listed.
     pub what: Names,
     /// Whether names are counted instead.

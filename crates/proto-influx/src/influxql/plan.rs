@@ -3,7 +3,7 @@
 //! 1. A statement is checked as far as that needs no data, and its range of time is taken out of
 //!    its condition (`check`, `condition`, `fold`).
 //! 2. Its sources are looked up; names take the place of wildcards, and types are put behind names
-//!    (`types`, `expand`).
+//!    (`schema`, `expand`).
 //! 3. Every function becomes a chain of operators, every column a calculation (`build`, `calls`,
 //!    `calculate`).
 //!
@@ -17,11 +17,9 @@ mod condition;
 mod expand;
 mod fold;
 mod names;
+mod schema;
 mod show;
-#[cfg(test)]
-mod tests;
 mod time;
-mod types;
 
 pub use show::{Shown, plan_show, series_condition};
 
@@ -33,9 +31,9 @@ use fold::Known;
 use foliot_model::{TableShape, Test, TimeRange};
 use foliot_plan::rows;
 use jiff::tz::TimeZone;
+use schema::{Resolved, Schema, Statement};
 use std::fmt;
 use std::sync::Arc;
-use types::{Resolved, Schema, Statement};
 
 /// What planning has to know beside the statement.
 pub struct Context<'a> {

@@ -4,7 +4,7 @@ use super::calculate::calculate;
 use super::condition::{TIME_MAX_NS, TIME_MIN_NS, split};
 use super::fold::Known;
 use super::names::{column_names, field_name};
-use super::types::{Resolved, Schema, Statement, Type, is_math, is_top};
+use super::schema::{Resolved, Schema, Statement, Type, is_math, is_top};
 use super::{Context, PlanError, check, zone};
 use crate::influxql::ast::{Cast, Expr, Fill};
 use foliot_model::{Item, Kind, TableShape, TimeRange};

@@ -1,6 +1,6 @@
 //! Expressions to calculations.
 
-use super::types::is_math;
+use super::schema::is_math;
 use super::{PlanError, regex};
 use crate::influxql::ast::{Cast, Expr, Op};
 use foliot_model::Item;

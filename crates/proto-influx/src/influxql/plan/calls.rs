@@ -3,7 +3,7 @@
 use super::PlanError;
 use super::build::{Builder, Options, Ref, kind_of, merge, read_as};
 use super::condition::{TIME_MAX_NS, TIME_MIN_NS};
-use super::types::{Resolved, Statement};
+use super::schema::{Resolved, Statement};
 use crate::influxql::ast::{Cast, Expr, Fill};
 use foliot_model::{Item, Kind, TimeRange};
 use foliot_plan::rows::{
@@ -173,16 +173,8 @@ impl Builder<'_> {
         let mut options = options.clone();
         let width_ns = options.windows.map_or(0, |(width_ns, _)| width_ns);
         let count = count_of(args.get(1));
-        let looks_back = match name {
-            "cumulative_sum" => 0,
-            "derivative"
-            | "non_negative_derivative"
-            | "difference"
-            | "non_negative_difference"
-            | "elapsed" => 1,
-            _ => count.max(1),
-        };
-        let by_ns = width_ns.saturating_mul(i64::try_from(looks_back).unwrap_or(i64::MAX));
+        // One window before the range is looked at, so that its first window has one before it.
+        let by_ns = if name == "cumulative_sum" { 0 } else { width_ns };
         let range = &mut options.range;
         match options.descending {
             false => range.start_ns = range.start_ns.saturating_sub(by_ns).max(TIME_MIN_NS),
@@ -255,9 +247,7 @@ impl Builder<'_> {
         let input = match group_by.is_empty() {
             true => self.rows(statement, &argument, outer, true)?,
             false => {
-                if is_top {
-                    group_by.extend(options.group_by.iter().cloned());
-                }
+                group_by.extend(options.group_by.iter().cloned());
                 let grouped = Options { group_by, fill: Fill::None, ..options.clone() };
                 let inner = if is_top { "max" } else { "min" };
                 self.folded(statement, inner, &argument, &grouped)?

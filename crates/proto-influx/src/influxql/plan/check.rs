@@ -3,8 +3,8 @@
 use super::PlanError;
 use super::condition::{Bounds, go_name, split};
 use super::fold::{Known, fold};
+use super::schema::{is_math, is_top};
 use super::time::{looks_like_time, parse_time};
-use super::types::{is_math, is_top};
 use crate::influxql::ast::{Expr, Order, Select, Source};
 use crate::influxql::format_duration;
 
@@ -235,21 +235,7 @@ impl Checker {
                 self.check_inside(name, args, allows_wild, true)
             }
             "moving_average" => {
-                check_count(name, args, 2)?;
-                match args.get(1) {
-                    Some(Expr::Integer(count)) if *count <= 1 => {
-                        return error(format!(
-                            "moving_average window must be greater than 1, got {count}"
-                        ));
-                    }
-                    Some(Expr::Integer(_)) => {}
-                    other => {
-                        return error(format!(
-                            "second argument for moving_average must be an integer, got {}",
-                            other.map_or("", go_name)
-                        ));
-                    }
-                }
+                check_average(args)?;
                 self.check_inside(name, args, allows_wild, true)
             }
             "exponential_moving_average"
@@ -573,6 +559,20 @@ fn check_positive(unit_ns: i64) -> Result<()> {
         false => {
             error(format!("duration argument must be positive, got {}", format_duration(unit_ns)))
         }
+    }
+}
+
+fn check_average(args: &[Expr]) -> Result<()> {
+    check_count("moving_average", args, 2)?;
+    match args.get(1) {
+        Some(Expr::Integer(count)) if *count <= 1 => {
+            error(format!("moving_average window must be greater than 1, got {count}"))
+        }
+        Some(Expr::Integer(_)) => Ok(()),
+        other => error(format!(
+            "second argument for moving_average must be an integer, got {}",
+            other.map_or("", go_name)
+        )),
     }
 }
 

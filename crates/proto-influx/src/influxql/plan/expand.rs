@@ -1,6 +1,6 @@
 //! Puts names in place of wildcards and regular expressions, and types behind names.
 
-use super::types::{Resolved, Schema, Statement, Type, prefer};
+use super::schema::{Resolved, Schema, Statement, Type, prefer};
 use super::{PlanError, names, regex};
 use crate::influxql::ast::{Cast, Expr, Field};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Names of columns.
 
-use super::types::{Statement, is_top};
+use super::schema::{Statement, is_top};
 use crate::influxql::ast::{Expr, Field};
 use std::collections::HashMap;
 

@@ -9,6 +9,7 @@ use foliot_model::{Item, Kind, NamespaceId, Table, TableHead, TableShape, Test, 
 use foliot_plan::rows::{NameTable, Names, SourceName, SourceTest};
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// A planned `SHOW`.
@@ -21,18 +22,18 @@ pub enum Shown {
 }
 
 /// Plans the listings of measurements, series, fields and tags, and their counts; nothing for the
-/// others, which are not about what is stored in a namespace. `namespace` is what `ON` and the
-/// request name.
+/// others, which are not about what is stored. `namespaces` are those of the database that `ON` or
+/// the request names.
 ///
 /// # Errors
 /// When a condition makes no sense, or a source does not exist.
 pub fn plan_show(
     show: &Show,
-    namespace: NamespaceId,
+    namespaces: &[NamespaceId],
     context: &Context<'_>,
 ) -> Result<Option<Shown>, PlanError> {
     let table = |clauses: &Clauses, what, title: Option<&str>, columns: &[&str]| {
-        name_table(clauses, what, title, columns, namespace, context)
+        name_table(clauses, what, title, columns, namespaces, context)
             .map(|table| Some(Shown::Names(Box::new(table))))
     };
     match show {
@@ -51,7 +52,7 @@ pub fn plan_show(
             table(clauses, Names::LabelValues(key_test(with)?), None, &["key", "value"])
         }
         Show::Cardinality { of, exact, clauses } => {
-            count(of, *exact, clauses, namespace, context).map(Some)
+            count(of, *exact, clauses, namespaces, context).map(Some)
         }
         _ => Ok(None),
     }
@@ -61,7 +62,7 @@ fn count(
     of: &Counted,
     exact: bool,
     clauses: &Clauses,
-    namespace: NamespaceId,
+    namespaces: &[NamespaceId],
     context: &Context<'_>,
 ) -> Result<Shown, PlanError> {
     let is_plain = !exact && clauses.sources.is_empty() && clauses.condition.is_none();
@@ -75,7 +76,7 @@ fn count(
         Counted::TagValues(test) => (Names::LabelValues(key_test(test)?), None, &["count"]),
         Counted::FieldKeys => return fields(clauses, true, context),
     };
-    let table = name_table(clauses, what, title, columns, namespace, context)?;
+    let table = name_table(clauses, what, title, columns, namespaces, context)?;
     Ok(Shown::Names(Box::new(NameTable { is_count: true, ..table })))
 }
 
@@ -84,19 +85,26 @@ fn name_table(
     what: Names,
     title: Option<&str>,
     columns: &[&str],
-    namespace: NamespaceId,
+    namespaces: &[NamespaceId],
     context: &Context<'_>,
 ) -> Result<NameTable, PlanError> {
-    let (mut of, _) =
-        series_condition(&clauses.sources, clauses.condition.as_ref(), namespace, context.now_ns)?;
     // A source may name another database.
+    let mut named: Vec<NamespaceId> = Vec::new();
     for source in &clauses.sources {
-        if let Source::Measurement(measurement @ Measurement { database: Some(_), .. }) = source
-            && let Some(shape) = (context.shapes)(measurement).map_err(PlanError::new)?.first()
-        {
-            of.namespace = shape.namespace;
+        if let Source::Measurement(measurement @ Measurement { database: Some(_), .. }) = source {
+            let shapes = (context.shapes)(measurement).map_err(PlanError::new)?;
+            named.extend(shapes.iter().map(|shape| shape.namespace));
         }
     }
+    named.sort_unstable();
+    named.dedup();
+    let namespaces = if named.is_empty() { namespaces } else { &named };
+    let condition = clauses.condition.as_ref();
+    let test = |namespace: &NamespaceId| {
+        series_condition(&clauses.sources, condition, *namespace, context.now_ns)
+            .map(|(test, _)| test)
+    };
+    let of = namespaces.iter().map(test).collect::<Result<Vec<_>, _>>()?;
     Ok(NameTable {
         of,
         what,
@@ -229,7 +237,21 @@ fn fields(clauses: &Clauses, is_count: bool, context: &Context<'_>) -> Result<Sh
     let mut shapes: BTreeMap<Arc<str>, TableShape> = BTreeMap::new();
     for source in &sources {
         for shape in (context.shapes)(source).map_err(PlanError::new)? {
-            shapes.insert(shape.measurement.clone(), shape);
+            // The policies of a database may know different fields of one measurement.
+            match shapes.entry(shape.measurement.clone()) {
+                Entry::Vacant(place) => {
+                    place.insert(shape);
+                }
+                Entry::Occupied(mut place) => {
+                    let known = place.get_mut();
+                    for (name, kind) in shape.fields {
+                        if known.kind(&name).is_none() {
+                            known.fields.push((name, kind));
+                            known.fields.sort();
+                        }
+                    }
+                }
+            }
         }
     }
     let names: &[&str] = if is_count { &["count"] } else { &["fieldKey", "fieldType"] };

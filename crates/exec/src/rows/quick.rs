@@ -1,0 +1,334 @@
+//! Folds stored series by functions that need no order, run of samples by run of samples.
+//!
+//! Each source is folded into windows by itself, blocks that lie in one window by their summaries
+//! where that comes to the same; the windows of a head's sources are then joined. Sources that rows
+//! have to be tested of are read row by row.
+
+use super::Context;
+use super::grid::{Grid, TIME_MIN_NS};
+use super::reducers::Folding;
+use super::row::{Head, Row, Stream};
+use super::slice::Reader;
+use super::sources::{self, Group, Member};
+use crate::limits::Charge;
+use crate::source::{Spares, Stored};
+use crate::{Error, stream};
+use foliot_model::{Kind, Samples};
+use foliot_plan::rows::{Layout, Reduce, Reducer, Rows, Scan};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Heads that are folded at a time.
+const GROUPS_AT_ONCE: usize = 64;
+/// Sources that one thread folds at a time.
+const MEMBERS_AT_ONCE: usize = 32;
+/// Sources from which on threads are worth starting.
+const MEMBERS_WORTH_THREADS: usize = 16;
+
+/// The folded windows of one source, or of several, in order.
+type Windows<'q> = Vec<(i64, Folding<'q>)>;
+
+/// The rows of a fold over a scan.
+pub(super) struct Quick<'q> {
+    scan: &'q Scan,
+    function: &'q Reducer,
+    layout: &'q Layout,
+    grid: Grid,
+    context: Context<'q>,
+    groups: Option<std::vec::IntoIter<Group>>,
+    ready: VecDeque<Row>,
+    charge: Charge<'q>,
+    names: Option<Charge<'q>>,
+}
+
+impl<'q> Quick<'q> {
+    /// The rows of `reduce`, if it is such a fold.
+    pub(super) fn new(reduce: &'q Reduce, context: Context<'q>) -> Result<Option<Self>, Error> {
+        let Rows::Scan(scan) = &reduce.input else { return Ok(None) };
+        let is_simple = matches!(
+            reduce.function,
+            Reducer::Count
+                | Reducer::Sum
+                | Reducer::Mean
+                | Reducer::Min
+                | Reducer::Max
+                | Reducer::First
+                | Reducer::Last
+        );
+        let layout = &*reduce.layout;
+        let has_one_head = layout.group_by == layout.order_by;
+        let is_plain = scan.value.is_some() && scan.carried.is_empty() && scan.rows_max.is_none();
+        if !is_simple || !has_one_head || !is_plain {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            scan,
+            function: &reduce.function,
+            layout,
+            grid: Grid::new(layout)?,
+            context,
+            groups: None,
+            ready: VecDeque::new(),
+            charge: context.meter.open(),
+            names: None,
+        }))
+    }
+
+    fn next_groups(&mut self) -> Result<bool, Error> {
+        let Context { source, meter, .. } = self.context;
+        if self.groups.is_none() {
+            let (groups, charge) = sources::find(self.scan, source, meter)?;
+            self.context.count(groups.iter().map(|group| group.members.len()).sum());
+            self.groups = Some(groups.into_iter());
+            self.names = Some(charge);
+        }
+        let Some(groups) = &mut self.groups else { return Ok(false) };
+        let groups: Vec<Group> = groups.by_ref().take(GROUPS_AT_ONCE).collect();
+        if groups.is_empty() {
+            return Ok(false);
+        }
+        let heads: Vec<Arc<Head>> = groups
+            .iter()
+            .filter_map(|group| group.members.first().map(|member| member.head.clone()))
+            .collect();
+        let folded = self.fold(groups)?;
+        for (head, windows) in heads.into_iter().zip(folded) {
+            self.emit(&head, windows)?;
+        }
+        self.charge.resize(self.ready.len() * size_of::<Row>())?;
+        Ok(true)
+    }
+
+    /// Folds groups, on several threads if there are many sources.
+    fn fold(&self, groups: Vec<Group>) -> Result<Vec<Windows<'q>>, Error> {
+        let count = groups.len();
+        let mut work: Vec<(usize, Vec<Member>)> = Vec::new();
+        let mut members = 0;
+        for (at, group) in groups.into_iter().enumerate() {
+            members += group.members.len();
+            let mut left = group.members.into_iter().peekable();
+            while left.peek().is_some() {
+                work.push((at, left.by_ref().take(MEMBERS_AT_ONCE).collect()));
+            }
+        }
+        let pieces = work.len();
+        let threads = self.context.meter.limits().threads.max(1).min(pieces);
+        let queue = Mutex::new(work.into_iter().enumerate());
+        let done: Mutex<Vec<(usize, usize, Windows<'q>)>> = Mutex::new(Vec::with_capacity(pieces));
+        let run = || -> Result<(), Error> {
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((number, (at, members))) = next else { return Ok(()) };
+                let mut windows = Windows::new();
+                for member in members {
+                    let more = self.fold_member(member)?;
+                    windows = join(windows, more);
+                }
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.push((number, at, windows));
+            }
+        };
+        if threads == 1 || members < MEMBERS_WORTH_THREADS {
+            run()?;
+        } else {
+            std::thread::scope(|scope| {
+                let handles: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+                let mut outcome = run();
+                for handle in handles {
+                    outcome = outcome.and(handle.join().unwrap_or(Err(Error::Cancelled)));
+                }
+                outcome
+            })?;
+        }
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(number, ..)| *number);
+        let mut folded: Vec<Windows<'q>> = (0..count).map(|_| Windows::new()).collect();
+        for (_, at, windows) in done {
+            if let Some(place) = folded.get_mut(at) {
+                *place = join(std::mem::take(place), windows);
+            }
+        }
+        Ok(folded)
+    }
+
+    fn fold_member(&self, member: Member) -> Result<Windows<'q>, Error> {
+        let Context { source, meter, .. } = self.context;
+        let mut folder = Folder {
+            function: self.function,
+            grid: &self.grid,
+            windows: Windows::new(),
+            open: (0, 0),
+        };
+        let kind = self.scan.value.as_ref().map_or(Kind::Float, |(_, kind)| *kind);
+        if member.condition.is_some() {
+            let mut reader = Reader::new(self.scan, member, source, meter, 1);
+            let mut rows = Vec::new();
+            while let Some(row) = reader.next()? {
+                rows.push(row);
+                if rows.len() == 1024 {
+                    folder.add_rows(&mut rows);
+                }
+            }
+            folder.add_rows(&mut rows);
+        } else if let Some(sid) = member.sids.first().copied().flatten() {
+            let range = self.scan.layout.range;
+            let mut stream = source.open(sid, range, &Arc::new(Spares::default()), meter)?;
+            let mut chunk = Samples::default();
+            loop {
+                if let stream::Stream::Stored(stored) = &mut stream {
+                    while folder.add_summary(stored, kind) {
+                        stored.skip(meter)?;
+                    }
+                }
+                if !stream.next(meter, &mut chunk)? {
+                    break;
+                }
+                folder.add_samples(&chunk, kind);
+            }
+        }
+        if self.layout.descending {
+            folder.windows.sort_by_key(|(start_ns, _)| *start_ns);
+        }
+        Ok(folder.windows)
+    }
+
+    fn emit(&mut self, head: &Arc<Head>, windows: Windows<'q>) -> Result<(), Error> {
+        let mut rows = Vec::with_capacity(windows.len());
+        for (start_ns, fold) in windows {
+            for out in fold.finish(self.context.meter)? {
+                rows.push(Row {
+                    head: head.clone(),
+                    time_ns: out.time_ns.unwrap_or(start_ns),
+                    value: out.value,
+                    carried: out.carried,
+                });
+            }
+        }
+        if self.layout.descending {
+            rows.reverse();
+        }
+        self.ready.extend(rows.into_iter().filter(|row| !row.value.is_null()));
+        Ok(())
+    }
+}
+
+impl Stream for Quick<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        loop {
+            if let Some(row) = self.ready.pop_front() {
+                return Ok(Some(row));
+            }
+            if !self.next_groups()? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Joins the windows of two sets of sources; those of the first come before at equal ranks.
+fn join<'q>(a: Windows<'q>, b: Windows<'q>) -> Windows<'q> {
+    if a.is_empty() {
+        return b;
+    }
+    if b.is_empty() {
+        return a;
+    }
+    let mut joined = Windows::with_capacity(a.len().max(b.len()));
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        let order = match (a.peek(), b.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (None, None) => return joined,
+        };
+        if order.is_eq()
+            && let (Some((start_ns, mut fold)), Some((_, other))) = (a.next(), b.next())
+        {
+            fold.absorb(other);
+            joined.push((start_ns, fold));
+        } else if order.is_lt() {
+            joined.extend(a.next());
+        } else {
+            joined.extend(b.next());
+        }
+    }
+}
+
+/// Folds the samples of one source.
+struct Folder<'a, 'q> {
+    function: &'q Reducer,
+    grid: &'a Grid,
+    windows: Windows<'q>,
+    /// The window of the last fold.
+    open: (i64, i64),
+}
+
+impl<'q> Folder<'_, 'q> {
+    /// The fold of the window that a time lies in.
+    fn at(&mut self, time_ns: i64) -> Option<&mut Folding<'q>> {
+        let is_open = !self.windows.is_empty() && time_ns >= self.open.0 && time_ns < self.open.1;
+        if !is_open {
+            self.open = self.grid.window(time_ns);
+            self.windows.push((self.open.0, Folding::new(self.function)));
+        }
+        self.windows.last_mut().map(|(_, fold)| fold)
+    }
+
+    fn add_samples(&mut self, samples: &Samples, kind: Kind) {
+        let times_ns = samples.times_ns.as_slice();
+        let mut at = 0;
+        while let Some(&time_ns) = times_ns.get(at) {
+            if self.at(time_ns).is_none() {
+                return;
+            }
+            let end_ns = self.open.1;
+            let rest = times_ns.get(at..).unwrap_or_default();
+            let count = rest.partition_point(|&time_ns| time_ns < end_ns).max(1);
+            if let Some((_, fold)) = self.windows.last_mut() {
+                fold.add_run(times_ns, &samples.values, at..at + count, kind);
+            }
+            at += count;
+        }
+    }
+
+    fn add_rows(&mut self, rows: &mut Vec<Row>) {
+        for row in rows.drain(..) {
+            if let Some(fold) = self.at(row.time_ns) {
+                fold.add(row);
+            }
+        }
+    }
+
+    /// Adds the next block by its summary; false if it has to be read.
+    fn add_summary(&mut self, stored: &Stored<'_>, kind: Kind) -> bool {
+        let Some(block) = stored.peek() else { return false };
+        let summary = block.summary;
+        let is_whole = match kind {
+            Kind::Float => summary.kinds == 1,
+            // Sums and ends of integers are told as floats, which are exact as far as this.
+            Kind::Integer => summary.kinds == 2 && summary.sum.abs() < 9e15,
+            _ => false,
+        };
+        let is_exact = |value: f64| value.abs() < 9e15 || kind == Kind::Float;
+        let is_small = is_exact(summary.min) && is_exact(summary.max);
+        let window = self.grid.window(block.range.start_ns);
+        let is_inside = block.range.end_ns < window.1;
+        // Without windows a row that is chosen shows its own time.
+        let hides_times = self.grid.width_ns().is_some() && window.0 != TIME_MIN_NS;
+        let picks_value = matches!(self.function, Reducer::Min | Reducer::Max);
+        if !is_whole
+            || !is_small
+            || !is_inside
+            || !summary.numeric
+            || summary.has_nan
+            || picks_value && !hides_times
+        {
+            return false;
+        }
+        if let Some(fold) = self.at(block.range.start_ns) {
+            fold.add_block(block.range, block.count, summary, kind);
+        }
+        true
+    }
+}

@@ -1,1 +1,0 @@
-//! Plans of statements.
