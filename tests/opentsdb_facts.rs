@@ -372,7 +372,7 @@ fn trees_arrange_series() {
 }
 
 #[test]
-fn queries_delete_nothing_unless_they_are_allowed_to() {
+fn queries_delete_when_they_are_allowed_to() {
     let fill = |tsd: &Tsd| {
         tsd.series("m", "h=a", &[(0, 1), (10, 2), (20, 3)]);
         tsd.series("m", "h=b", &[(10, 5)]);
@@ -393,4 +393,12 @@ fn queries_delete_nothing_unless_they_are_allowed_to() {
         assert_eq!((status, message), (400, &json!("Deleting data is not enabled")));
     }
     assert_eq!(refused.dps("none:m", 0, 60)[0].len(), 3);
+    let tsd = Tsd::start_with(&["--set", "opentsdb.allow_delete=true"]);
+    fill(&tsd);
+    let (status, answer) = tsd.json("DELETE", &path, &Value::Null);
+    assert_eq!((status, &answer[0]["dps"]), (200, &json!({(H + 10).to_string(): 2})));
+    let left: Vec<usize> = tsd.dps("none:m", 0, 60).iter().map(|dps| dps.len()).collect();
+    assert_eq!(left, [2, 1]);
+    assert_eq!(tsd.json("POST", "/api/query", &body).0, 200);
+    assert_eq!(tsd.ask("none:m", 0, 60), json!([]));
 }

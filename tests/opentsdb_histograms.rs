@@ -73,6 +73,13 @@ fn histograms_add_up_over_series_and_time() {
     let groups = tsd.ask("sum:percentiles[50]:m{h=*}", 0, 20);
     assert_eq!(groups.as_array().unwrap().len(), 2);
     assert_eq!((&groups[0]["tags"]["h"], &groups[0]["dps"]), (&json!("a"), &json!({&t0: 15.0})));
+    let body = json!({"start": H, "end": H + 60, "queries": [
+        {"aggregator": "none", "metric": "m", "percentiles": [50.0]},
+        {"aggregator": "sum", "metric": "n", "percentiles": [1.0]}]});
+    let (status, answer) = tsd.json("POST", "/api/query", &body);
+    assert_eq!(status, 200, "{answer}");
+    let metrics: Vec<String> = names(&answer).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(metrics, ["m_pct_50.0", "m_pct_50.0", "n_pct_1.0"]);
     for m in ["avg:percentiles[50]:m", "sum:1m-avg:percentiles[50]:m", "sum:percentiles[x]:m"] {
         tsd.refusal("/api/query", &[("start", "1"), ("m", m)], 400);
     }

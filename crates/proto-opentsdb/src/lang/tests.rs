@@ -140,7 +140,6 @@ fn what_is_wrong_is_said_in_the_peers_words() {
         ("{\"start\":1}", "Missing queries"),
         ("{\"start\":1,\"queries\":[{\"metric\":\"x\"}]}", "Missing the aggregation function"),
         ("{\"start\":1,\"queries\":[{\"aggregator\":\"sum\"}]}", "Missing the metric or tsuids"),
-        ("{\"start\":1,\"delete\":true,\"queries\":[]}", "Deleting data is not enabled"),
         (
             r#"{"start":1,"queries":[{"aggregator":"sum","metric":"x","rateOptions":{"x":1}}]}"#,
             "rateOptions: unknown name 'x'",
@@ -152,16 +151,19 @@ fn what_is_wrong_is_said_in_the_peers_words() {
 }
 
 #[test]
-fn deletes_are_refused_however_they_are_asked() {
-    for (method, query) in [
-        ("DELETE", "start=1&m=sum:x"),
-        ("GET", "start=1&m=sum:x&method_override=delete"),
-        ("GET", "start=1&m=sum:x&delete=true"),
-    ] {
-        let request = HttpRequest { method, path: "/api/query", query, body: b"" };
-        let error = Request::parse(&request, NOW_MS).unwrap_err();
-        assert_eq!((error.status, &*error.message), (400, "Deleting data is not enabled"));
-    }
+fn deletes_are_seen_however_they_are_asked() {
+    let body = br#"{"start":1,"queries":[{"aggregator":"sum","metric":"x"}]}"#;
+    let deleting = br#"{"start":1,"delete":true,"queries":[{"aggregator":"sum","metric":"x"}]}"#;
+    let deletes = |method, query, body| {
+        let request = HttpRequest { method, path: "/api/query", query, body };
+        Request::parse(&request, NOW_MS).unwrap().deletes
+    };
+    assert!(deletes("DELETE", "start=1&m=sum:x", b""));
+    assert!(deletes("DELETE", "", body));
+    assert!(deletes("GET", "start=1&m=sum:x&method_override=delete", b""));
+    assert!(deletes("GET", "start=1&m=sum:x&delete=true", b""));
+    assert!(deletes("POST", "", deleting));
+    assert!(!deletes("POST", "", body) && !deletes("GET", "start=1&m=sum:x", b""));
 }
 
 #[test]
