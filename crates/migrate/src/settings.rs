@@ -21,11 +21,14 @@ pub struct Settings {
     pub unknown: Vec<String>,
 }
 
+/// Settings here, by key.
+type Pairs = Vec<(&'static str, String)>;
+
 /// What a foreign setting becomes.
 #[derive(Clone, Copy)]
 enum Fate {
     /// Settings here, from the value and all others.
-    Becomes(fn(&str, &Given<'_>) -> Result<Vec<(&'static str, String)>, String>),
+    Becomes(fn(&str, &Given<'_>) -> Result<Pairs, String>),
     /// Nothing: it is so, or what it adjusts does not exist here.
     Needless(&'static str),
     /// Nothing here does this, unless the value is one of these.
@@ -117,7 +120,7 @@ fn address(bind: Option<&str>, port: &str) -> Result<String, String> {
 }
 
 /// A number that means no limit when it is 0; then nothing becomes of it.
-fn limit(key: &'static str, value: &str) -> Result<Vec<(&'static str, String)>, String> {
+fn limit(key: &'static str, value: &str) -> Result<Pairs, String> {
     match value.parse::<u64>() {
         Ok(0) => Ok(Vec::new()),
         Ok(number) => Ok(vec![(key, number.to_string())]),

@@ -120,10 +120,7 @@ fn take(shared: &Shared, store: &Store, payload: &[u8]) -> Result<Option<Commit>
         return take_lines(shared, store, payload);
     }
     let mut lines = Vec::new();
-    let refused = match puts_of_json(payload, &mut lines) {
-        Ok(refused) => refused.into(),
-        Err(_) => 1,
-    };
+    let refused = puts_of_json(payload, &mut lines).unwrap_or(1);
     for line in 0..refused {
         let reason = "not a point in JSON".to_owned();
         let rejects = [Reject { line, field: Cow::Borrowed("point"), reason }];

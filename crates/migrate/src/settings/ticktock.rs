@@ -1,14 +1,12 @@
 //! Keys of TickTock.
 
 use super::Fate::{self, Becomes, Missing, Needless};
-use super::{Given, address};
+use super::{Given, Pairs, address};
 use serde_json::Value;
 
 const THREADS: &str = "threads are as many as there are processors";
 const PAGES: &str = "files are laid out otherwise";
 const MERGES: &str = "it happens by itself when it is due";
-
-type Pairs = Vec<(&'static str, String)>;
 
 pub(super) const TABLE: &[(&str, Fate)] = &[
     (
