@@ -3,6 +3,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 foliot=${FOLIOT:-$root/target/release/foliot}
 work=$(mktemp -d)
 foliot_pid=
+# Processes that a script started beside Foliot.
+others=()
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 pass() { echo "passed: $*"; }
@@ -33,6 +35,7 @@ start_foliot() {
 
 stop_all() {
     local status=$?
+    for pid in "${others[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
     [ -z "$foliot_pid" ] || { kill "$foliot_pid" 2>/dev/null && wait "$foliot_pid" 2>/dev/null; } || true
     [ $status -eq 0 ] || tail -n 20 "$work"/*.log >&2 || true
     rm -rf "$work"

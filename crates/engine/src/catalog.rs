@@ -26,6 +26,9 @@ const PREAMBLE: Preamble = Preamble { magic: *b"Fcat", version: 1, what: "a cata
 /// Preamble, store id, number of changes.
 const HEADER_LEN: usize = 24;
 
+/// Takes a fact: kind, key, bytes.
+pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error> + 't;
+
 type Table = BTreeMap<(String, String), Vec<u8>>;
 
 /// Takes a fact: kind, key, bytes.

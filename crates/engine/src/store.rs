@@ -212,6 +212,11 @@ impl Engine {
         self.store.wal.wait(commit, ack)
     }
 
+    /// The commit of everything that was written so far.
+    pub fn written(&self) -> Commit {
+        Commit { lsn: self.store.wal.end_lsn() }
+    }
+
     /// How far the wal has come.
     pub fn progress(&self) -> Progress {
         self.store.wal.progress()

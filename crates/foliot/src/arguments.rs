@@ -177,6 +177,9 @@ fn import() -> Clap {
             format("ticktock", "Reads what TickTock's `inspect -r` prints, zipped or not")
                 .arg(url()),
         )
+        .subcommand(
+            format("influx", "Reads what `influx_inspect export` writes, zipped or not").arg(url()),
+        )
 }
 
 fn export() -> Clap {
@@ -184,7 +187,7 @@ fn export() -> Clap {
         .long("format")
         .value_name("FORMAT")
         .required(true)
-        .value_parser(["opentsdb", "ticktock"])
+        .value_parser(["line", "opentsdb", "ticktock"])
         .help("The format to write");
     let bound = |name: &'static str, help: &'static str| {
         let number = clap::value_parser!(i64);

@@ -4,8 +4,8 @@ use crate::arguments::Move;
 use foliot_disk::RealDisk;
 use foliot_engine::Engine;
 use foliot_migrate::{
-    Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, opentsdb, settings,
-    ticktock,
+    Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, influx, opentsdb,
+    settings, ticktock,
 };
 use foliot_model::{Name, Selector, Test, TimeRange};
 use foliot_server::config::Layers;
@@ -69,6 +69,7 @@ fn bring(
     let mut import = Import::new(target, place, &mut report);
     match &*what.format {
         "ticktock" => ticktock::import(source, &mut import)?,
+        "influx" => influx::import(source, &mut import)?,
         _ => opentsdb::import(source, &mut import)?,
     }
     import.finish()
@@ -115,11 +116,16 @@ pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
     };
     let range = TimeRange::new(what.start_ns, what.end_ns);
     let mut out = output(&what.file)?;
-    let write = match &*what.format {
-        "ticktock" => ticktock::export_to,
-        _ => opentsdb::export_to,
+    let (out, snapshot) = (&mut *out, engine.snapshot());
+    let exported = match &*what.format {
+        "ticktock" => ticktock::export_to(out, &snapshot, &selector, range),
+        "line" => {
+            let place = Place { database: database.to_owned(), policy: policy.to_owned() };
+            influx::export_to(out, &snapshot, &selector, range, &place)
+        }
+        _ => opentsdb::export_to(out, &snapshot, &selector, range),
     };
-    let exported = write(&mut *out, &engine.snapshot(), &selector, range).map_err(sentence)?;
+    let exported = exported.map_err(sentence)?;
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
     tell(&told(&exported));
     Ok(ExitCode::SUCCESS)

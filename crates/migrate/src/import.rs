@@ -152,6 +152,11 @@ impl<'a> Import<'a> {
         self.progress.bytes_total = bytes_total;
     }
 
+    /// Where lines go.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Later lines go to `place`.
     ///
     /// # Errors

@@ -1,9 +1,95 @@
 //! InfluxDB dumps: line protocol, one field and time a line, as `influx_inspect export` writes it.
 
-use crate::export::Unspelled;
+use crate::error::Error;
+use crate::export::{Exported, Unspelled, export};
+use crate::import::{Import, Place};
 use crate::line::{fault_of, push_field_name, push_measurement, push_tag};
-use foliot_engine::Identity;
-use foliot_model::{Samples, Value};
+use crate::source::Source;
+use foliot_engine::{Identity, Snapshot};
+use foliot_model::{Samples, Selector, TimeRange, Value};
+use foliot_proto_influx::is_whole_line;
+use std::io::Write;
+
+/// Imports a dump: lines with times in nanoseconds, in any order. Comments may name the database
+/// and policy of what follows (`# CONTEXT-DATABASE:db`, `# CONTEXT-RETENTION-POLICY:rp`), and
+/// statements between `# DDL` and `# DML` are passed over: places come into being by being written
+/// to.
+///
+/// # Errors
+/// When the dump cannot be read or storing fails as a whole.
+pub fn import(source: &mut Source, import: &mut Import<'_>) -> Result<(), Error> {
+    let (mut line, mut more) = (Vec::new(), Vec::new());
+    let mut place = import.place().clone();
+    let mut is_ddl = false;
+    while let Some(number) = source.next_line(&mut line)? {
+        import.read(source.bytes_read(), source.bytes_total());
+        if let Some(comment) = line.strip_prefix(b"#") {
+            let comment = String::from_utf8_lossy(comment);
+            match comment.trim().split_once(':') {
+                Some(("CONTEXT-DATABASE", name)) => name.trim().clone_into(&mut place.database),
+                Some(("CONTEXT-RETENTION-POLICY", name)) => {
+                    name.trim().clone_into(&mut place.policy);
+                }
+                _ => is_ddl = comment.trim() == "DDL" || (is_ddl && comment.trim() != "DML"),
+            }
+            import.set_place(place.clone())?;
+            continue;
+        }
+        if is_ddl || line.trim_ascii().is_empty() {
+            continue;
+        }
+        // A string may hold line breaks.
+        while !is_whole_line(&line) && source.next_line(&mut more)?.is_some() {
+            line.push(b'\n');
+            line.append(&mut more);
+        }
+        import.line(number, |out| out.extend_from_slice(&line))?;
+    }
+    Ok(())
+}
+
+/// Writes series as `influx_inspect export` does, for its own import and for [`import`]; `database`
+/// and `policy` are named at the beginning.
+///
+/// # Errors
+/// When a part cannot be read or `out` fails.
+pub fn export_to(
+    out: &mut dyn Write,
+    snapshot: &Snapshot,
+    selector: &Selector,
+    range: TimeRange,
+    place: &Place,
+) -> Result<Exported, Error> {
+    let failed = || Error::io("write the dump");
+    let Place { database, policy } = place;
+    writeln!(
+        out,
+        "# DDL\nCREATE DATABASE {database:?} WITH NAME {policy:?}\n# DML\n\
+         # CONTEXT-DATABASE:{database}\n# CONTEXT-RETENTION-POLICY:{policy}"
+    )
+    .map_err(failed())?;
+    let mut exported = Exported::default();
+    let mut text = Vec::new();
+    let mut last = None;
+    export(snapshot, selector, range, &mut |identity, samples| {
+        let name = Some((identity.source, identity.measurement.clone(), identity.field.clone()));
+        let is_new = last != name;
+        last = name;
+        text.clear();
+        let unspelled = push_lines(identity, samples, &mut text);
+        exported.unspelled.samples += unspelled.samples;
+        match unspelled.series {
+            0 => {
+                exported.series += u64::from(is_new);
+                exported.samples += samples.len() as u64 - unspelled.samples;
+            }
+            series => exported.unspelled.series += series * u64::from(is_new),
+        }
+        out.write_all(&text).map_err(failed())
+    })?;
+    out.flush().map_err(failed())?;
+    Ok(exported)
+}
 
 /// Appends the samples of a series as lines with times in nanoseconds.
 ///

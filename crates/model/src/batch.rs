@@ -209,6 +209,15 @@ impl<'a> Batch<'a> {
         true
     }
 
+    /// Keeps the rows for whose index `wants` says yes. The cells of others stay where they are.
+    pub fn retain_rows(&mut self, mut wants: impl FnMut(usize) -> bool) {
+        let mut index = 0;
+        self.buffers.rows.retain(|_| {
+            index += 1;
+            wants(index - 1)
+        });
+    }
+
     /// All rows.
     pub fn rows(&self) -> &[Row] {
         &self.buffers.rows

@@ -4,12 +4,12 @@
 //! point that could not be stored counts as dropped.
 
 use crate::decode::{Decoded, lines};
+use crate::encode::JsonText;
 use crate::fault::Fault;
 use crate::write::WriteApi;
 use foliot_model::Reject;
 use memchr::{memchr, memchr_iter};
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
 
 /// Most bytes of a line that are quoted.
 const QUOTE_BYTES_MAX: usize = 1024;
@@ -56,7 +56,7 @@ pub fn write_answer(api: WriteApi, outcome: &Outcome<'_>) -> Option<Answer> {
 pub fn error_answer(api: WriteApi, status: u16, message: &str) -> Answer {
     let body = match api {
         WriteApi::V1 | WriteApi::V3 | WriteApi::TickTock => {
-            format!("{{\"error\":{}}}\n", Json(message))
+            format!("{{\"error\":{}}}\n", JsonText(message))
         }
         WriteApi::V2 => {
             let code = match status {
@@ -70,7 +70,7 @@ pub fn error_answer(api: WriteApi, status: u16, message: &str) -> Answer {
                 500.. => "internal error",
                 _ => "invalid",
             };
-            format!("{{\"code\":\"{code}\",\"message\":{}}}\n", Json(message))
+            format!("{{\"code\":\"{code}\",\"message\":{}}}\n", JsonText(message))
         }
     };
     let printable = |c: char| if matches!(c, ' '..='~') { c } else { ' ' };
@@ -83,22 +83,29 @@ fn message(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> String {
     let refused = outcome.refused.iter().map(|reject| (reject, !is_of_time_field(reject)));
     let dropped = outcome.dropped.iter().map(|reject| (reject, is_of_key(reject)));
     let mut points_dropped = 0;
+    let mut first_dropped = None;
     let mut sentences = Vec::with_capacity(lines.len());
     for ((reject, is_of_syntax), line) in refused.chain(dropped).zip(lines) {
-        points_dropped += usize::from(!is_of_syntax);
-        sentences.push(match is_of_syntax {
-            true => format!("unable to parse '{line}': {}", reject.reason),
-            false => reject.reason.clone(),
-        });
+        if !is_of_syntax {
+            points_dropped += 1;
+            first_dropped.get_or_insert(&reject.reason);
+            continue;
+        }
+        sentences.push(format!("unable to parse '{line}': {}", reject.reason));
+    }
+    // Of points that were dropped InfluxDB names the first reason, and no line that it could not
+    // parse.
+    if let Some(reason) = first_dropped {
+        return format!("partial write: {reason} dropped={points_dropped}");
     }
     let unworded = outcome.decoded.refused.saturating_sub(outcome.refused.len());
     if unworded > 0 {
         sentences.push(format!("unable to parse {unworded} more lines"));
     }
     let sentences = sentences.join("\n");
-    match outcome.rows == 0 && points_dropped == 0 {
+    match outcome.rows == 0 {
         true => sentences,
-        false => format!("partial write: {sentences} dropped={points_dropped}"),
+        false => format!("partial write: {sentences} dropped=0"),
     }
 }
 
@@ -123,7 +130,7 @@ fn is_of_key(reject: &Reject) -> bool {
 fn v3_answer(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> Answer {
     let rejects = outcome.refused.iter().chain(outcome.dropped);
     let mut entries = rejects.zip(lines).map(|(reject, line)| {
-        let (line_text, reason) = (Json(line), Json(&reject.reason));
+        let (line_text, reason) = (JsonText(line), JsonText(&reject.reason));
         format!(
             "{{\"original_line\":{line_text},\"line_number\":{},\"error_message\":{reason}}}",
             reject.line
@@ -194,27 +201,6 @@ impl<'a> Iterator for Lines<'a> {
         self.number += 1 + memchr_iter(b'\n', line).count() as u32;
         self.at += end + 1;
         Some((number, line))
-    }
-}
-
-/// Text as a JSON string.
-struct Json<'a>(&'a str);
-
-impl fmt::Display for Json<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                '\0'..='\x1f' => write!(f, "\\u{:04x}", u32::from(c))?,
-                _ => f.write_char(c)?,
-            }
-        }
-        f.write_str("\"")
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) mod lines;
 mod number;
 mod shapes;
 
+pub use lines::is_whole_line;
+
 use crate::fault::Fault;
 use crate::key::{check_key, plain_measurement};
 use crate::precision::Precision;

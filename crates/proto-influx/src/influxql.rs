@@ -14,6 +14,7 @@
 //! ```
 
 mod ast;
+mod deletion;
 mod duration;
 mod error;
 mod expression;
@@ -28,6 +29,7 @@ mod statement;
 mod tests;
 
 pub use ast::*;
+pub use deletion::{Deleted, deletions};
 pub use duration::{format_duration, parse_duration};
 pub use error::ParseError;
 pub use parser::parse;

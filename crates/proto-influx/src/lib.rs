@@ -17,16 +17,23 @@
 
 pub mod answer;
 mod decode;
+pub mod encode;
 mod fault;
 pub mod influxql;
 mod key;
+mod line;
 mod precision;
+mod predicate;
+mod query;
 mod session;
 mod write;
 
-pub use decode::{Decoded, Decoder, KEY_BYTES_MAX, STRING_BYTES_MAX, Settings};
+pub use decode::{Decoded, Decoder, KEY_BYTES_MAX, STRING_BYTES_MAX, Settings, is_whole_line};
 pub use fault::Fault;
 pub use key::{LINE_SYNTAX, TICKTOCK_LINE_SYNTAX};
+pub use line::LineWriter;
 pub use precision::{Precision, TIME_NS_MAX, TIME_NS_MIN};
+pub use predicate::parse_predicate;
+pub use query::{QueryError, QueryRequest};
 pub use session::Session;
 pub use write::{WriteApi, WriteError, WriteRequest};

@@ -109,7 +109,7 @@ fn precision(api: WriteApi, value: Option<&str>) -> Result<Precision, WriteError
 }
 
 /// Splits a query string and undoes its percent-encoding.
-fn decode_query(query: &str) -> Result<Vec<(String, String)>, WriteError> {
+pub(crate) fn decode_query(query: &str) -> Result<Vec<(String, String)>, WriteError> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {

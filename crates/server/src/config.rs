@@ -174,6 +174,10 @@ settings! {
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
+    /// Windows of `GROUP BY time` that one InfluxQL statement may ask for; 0 means any number.
+    influx_buckets_max: u64 = 0, "influx.buckets_max", "influx-buckets-max";
+    /// Series that one InfluxQL statement may read of a measurement; 0 means any number.
+    influx_series_max: u64 = 0, "influx.series_max", "influx-series-max";
     /// Whether OpenTSDB queries may delete what they answer (`DELETE /api/query`, or `delete` in a
     /// query).
     opentsdb_allow_delete: bool = false, "opentsdb.allow_delete", "opentsdb-allow-delete";

@@ -9,14 +9,19 @@
 //! policy     database NUL name -> duration i64 | shard duration i64 | replication u32
 //! ```
 
+use crate::kinds;
 use foliot_engine::{Engine, Error};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 /// The retention policy of a database for which none was made.
 pub(crate) const DEFAULT_POLICY: &str = "autogen";
+
+/// Nanoseconds of a day.
+const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 const DATABASE_KIND: &str = "database";
 const POLICY_KIND: &str = "policy";
@@ -153,13 +158,18 @@ impl Databases {
         self.table.read().get(database).cloned()
     }
 
+    /// All databases by name.
+    pub(crate) fn list(&self) -> Vec<(String, Database)> {
+        self.table.read().iter().map(|(name, found)| (name.clone(), found.clone())).collect()
+    }
+
     /// Creates a database with one policy, unless it exists; returns the policy's namespace.
     fn create(&self, engine: &Engine, database: &str, policy: &str) -> Result<NamespaceId, Error> {
         let policy = Policy {
             name: policy.to_owned(),
             namespace: DEFAULT_NAMESPACE,
             duration_ns: 0,
-            shard_duration_ns: 7 * 24 * 3600 * 1_000_000_000,
+            shard_duration_ns: 7 * DAY_NS,
             replication: 1,
         };
         self.set_policy(engine, database, policy, true)
@@ -178,22 +188,66 @@ impl Databases {
         let _one_at_a_time = self.changing.lock();
         policy.namespace = engine.create_namespace(database, &policy.name)?;
         let namespace = policy.namespace;
+        let keep = u64::try_from(policy.duration_ns).ok().filter(|duration_ns| *duration_ns > 0);
+        engine.set_retention(namespace, keep.map(Duration::from_nanos))?;
         let mut changed = self.get(database).unwrap_or_default();
         engine.catalog_put(POLICY_KIND, &key(database, &policy.name), &encode(&policy))?;
-        if is_default || !changed.is_made {
-            if is_default {
-                changed.default_policy.clone_from(&policy.name);
-            }
-            engine.catalog_put(DATABASE_KIND, database, changed.default_policy.as_bytes())?;
+        if is_default {
+            changed.default_policy.clone_from(&policy.name);
         }
-        changed.is_made = true;
         match changed.policies.iter_mut().find(|found| found.name == policy.name) {
             Some(found) => *found = policy,
             None => changed.policies.push(policy),
         }
-        self.table.write().insert(database.to_owned(), changed);
+        self.publish(engine, database, changed)?;
         Ok(namespace)
     }
+
+    /// Drops a policy with everything in it; nothing happens when there is none.
+    pub(crate) fn drop_policy(
+        &self,
+        engine: &Engine,
+        database: &str,
+        policy: &str,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let Some(mut changed) = self.get(database) else { return Ok(()) };
+        let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
+            return Ok(());
+        };
+        let dropped = changed.policies.remove(at);
+        self.publish(engine, database, changed)?;
+        drop_namespace(engine, database, &dropped)
+    }
+
+    /// Drops a database with everything in it; nothing happens when there is none.
+    pub(crate) fn drop_database(&self, engine: &Engine, database: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let Some(dropped) = self.table.write().remove(database) else { return Ok(()) };
+        engine.catalog_delete(DATABASE_KIND, database)?;
+        for policy in &dropped.policies {
+            drop_namespace(engine, database, policy)?;
+        }
+        // The first namespace cannot go: what names no database must have a place.
+        if dropped.policies.iter().any(|policy| policy.namespace == DEFAULT_NAMESPACE) {
+            let mut table = self.table.write();
+            table.extend(load(engine).remove_entry(database));
+        }
+        Ok(())
+    }
+
+    fn publish(&self, engine: &Engine, database: &str, mut changed: Database) -> Result<(), Error> {
+        engine.catalog_put(DATABASE_KIND, database, changed.default_policy.as_bytes())?;
+        changed.is_made = true;
+        self.table.write().insert(database.to_owned(), changed);
+        Ok(())
+    }
+}
+
+fn drop_namespace(engine: &Engine, database: &str, policy: &Policy) -> Result<(), Error> {
+    engine.catalog_delete(POLICY_KIND, &key(database, &policy.name))?;
+    engine.drop_namespace(policy.namespace)?;
+    kinds::forget_all(engine, policy.namespace)
 }
 
 /// Reads the table from the store.
@@ -235,8 +289,7 @@ fn decode(fact: &[u8], name: String, namespace: NamespaceId) -> Policy {
         name,
         namespace,
         duration_ns: number(0).map_or(0, |bytes| i64::from_le_bytes(*bytes)),
-        shard_duration_ns: number(8)
-            .map_or(7 * 24 * 3600 * 1_000_000_000, |bytes| i64::from_le_bytes(*bytes)),
+        shard_duration_ns: number(8).map_or(7 * DAY_NS, |bytes| i64::from_le_bytes(*bytes)),
         replication: fact
             .get(16..)
             .and_then(<[u8]>::first_chunk)

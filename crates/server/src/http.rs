@@ -9,6 +9,7 @@ mod routes;
 mod ticktock;
 
 pub(crate) use body::Budget;
+pub(crate) use influx::run_into;
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
 use crate::databases::{DatabaseName, Missing};
@@ -32,6 +33,9 @@ use tokio::net::TcpStream;
 
 /// Most bytes of a request's head, and most that one read of a body takes.
 const READ_BYTES_MAX: usize = 256 << 10;
+
+/// The version of InfluxDB whose API is spoken; its clients look at it.
+const INFLUX_VERSION: &str = "1.8.10";
 
 /// Whose paths and shapes a listener has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,9 +174,15 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
         Target::Metrics => plain::metrics(shared),
         Target::OpenTsdb(endpoint) => opentsdb::answer(shared, endpoint, call).await,
         Target::TickTock(endpoint) => ticktock::answer(shared, endpoint, call).await,
-        Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3 => {
-            influx::write(shared, route, call).await
-        }
+        Target::InfluxWrite
+        | Target::InfluxWrite2
+        | Target::InfluxWrite3
+        | Target::InfluxQuery
+        | Target::InfluxBuckets
+        | Target::InfluxBucket
+        | Target::InfluxOrgs
+        | Target::InfluxDelete
+        | Target::InfluxFlux => influx::answer(shared, route, call).await,
     };
     reply.compress(&headers)
 }
@@ -194,6 +204,10 @@ fn changes(route: &Route, call: &Call) -> bool {
 /// password that a foreign page would lack, so its requests must be told by their origin.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    // Browsers say so themselves, also where they send no origin (pictures, forms of links).
+    if matches!(text(HeaderName::from_static("sec-fetch-site")), Some("cross-site" | "same-site")) {
+        return false;
+    }
     match text(header::ORIGIN) {
         None => !headers.contains_key(header::ORIGIN),
         Some(origin) => {

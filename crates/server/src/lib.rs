@@ -9,16 +9,19 @@
 //! engine does). It is the only place where tasks wait for sockets; no thread waits for a client.
 
 pub mod config;
+mod continuous;
 mod databases;
 mod host;
 mod http;
 mod ingest;
+mod kinds;
 mod lines;
 mod listen;
 pub mod logging;
 pub mod machine;
 mod metrics;
 mod mqtt;
+mod queries;
 mod query;
 mod replies;
 mod server;
@@ -29,6 +32,7 @@ mod stream;
 mod telnet;
 mod ticktock;
 mod udp;
+mod users;
 
 pub use config::Config;
 pub use databases::DatabaseName;

@@ -122,9 +122,11 @@ impl Connection<'_> {
         let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
         let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
         self.shared.metrics.way(Way::InfluxLines).count_unworded(unworded);
-        let shared = self.shared;
-        let outcome =
-            ingest::append(shared, self.store, Way::InfluxLines, &batch, &mut rejects, PATIENCE);
+        let (shared, store) = (self.shared, self.store);
+        let checked = store.kinds().check(store.engine(), &mut batch, &mut rejects);
+        let outcome = checked.and_then(|()| {
+            ingest::append(shared, store, Way::InfluxLines, &batch, &mut rejects, PATIENCE)
+        });
         let request_bytes = bytes.len();
         decoding.buffers = batch.into_buffers();
         self.shared.batches.give(decoding, request_bytes);

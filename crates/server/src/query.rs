@@ -12,8 +12,9 @@ use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
 use foliot_engine::Snapshot;
 use foliot_exec::{Cancel, Error, Limits, Query, Ran, run};
-use foliot_model::Frame;
+use foliot_model::{Frame, Table};
 use foliot_plan::Series;
+use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -57,8 +58,20 @@ impl From<Error> for Failure {
     }
 }
 
+/// Why a selection ended early.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// It could not go on.
+    Query(Error),
+    /// Its answer was not wanted any more, or not in this form.
+    Reader(Failure),
+}
+
 /// Appends a frame to an answer.
 pub(crate) type Encode<'a> = dyn FnMut(&Frame, &mut Vec<u8>) -> Result<(), Failure> + 'a;
+
+/// Appends a piece of a table to an answer.
+pub(crate) type Each<'a> = dyn FnMut(&Table, &mut Vec<u8>) -> Result<(), Failure> + 'a;
 
 /// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.
 pub(crate) struct Work<'a> {
@@ -96,6 +109,46 @@ impl Work<'_> {
             Some(failure) => Err(failure),
             None => Ok(ran?),
         }
+    }
+
+    /// Selects rows over what is stored now, for which `each` is called table by table.
+    ///
+    /// # Errors
+    /// What stopped the query, or what `each` refused.
+    pub(crate) fn select(
+        &mut self,
+        snapshot: &Snapshot,
+        plan: &Select,
+        each: &mut Each<'_>,
+    ) -> Result<Ran, Stopped> {
+        let (limits, cancel) = (self.limits, self.cancel.clone());
+        let query = Query { snapshot, limits, cancel };
+        let out = &mut self.out;
+        let mut failed = None;
+        let ran = foliot_exec::select(&query, plan, &mut |table| {
+            let step = each(&table, &mut out.bytes).and_then(|()| out.send_if_large());
+            match step {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    failed = Some(failure);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        match failed {
+            Some(failure) => Err(Stopped::Reader(failure)),
+            None => ran.map_err(Stopped::Query),
+        }
+    }
+
+    /// What a query may take.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// What stops this query.
+    pub(crate) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 
     /// The end of the answer goes here.

@@ -5,7 +5,7 @@ use crate::http::Dialect;
 use crate::listen::{self, Accepts};
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::{host, mqtt, udp};
+use crate::{continuous, host, mqtt, udp};
 use foliot_engine::Engine;
 use foliot_proto_opentsdb::BuildInfo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -107,6 +107,7 @@ impl Server {
         if config.mqtt_broker.0.is_some() {
             runtime.spawn(mqtt::serve(shared.clone()));
         }
+        runtime.spawn(continuous::serve(shared.clone()));
         if config.agent_host {
             runtime.spawn(host::serve(shared.clone()));
         }

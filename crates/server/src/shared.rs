@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::http::Budget;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Metrics};
+use crate::queries::Queries;
 use crate::store::Store;
+use crate::users::Users;
 use foliot_engine::Commit;
 use foliot_exec::Limits;
 use foliot_model::BatchBuffers;
@@ -38,6 +40,9 @@ pub(crate) struct Shared {
     pub(crate) query_slots: Arc<Semaphore>,
     /// Queries that may wait for a slot.
     pub(crate) query_queue: Arc<Semaphore>,
+    /// Queries that run.
+    pub(crate) queries: Arc<Queries>,
+    pub(crate) users: Users,
     /// Buffers for bytes off the wire.
     pub(crate) bytes: Spares<Vec<u8>>,
     /// Memory of batches, with the line decoder that fills them.
@@ -79,6 +84,8 @@ impl Shared {
             },
             query_slots: slots(config.limits_queries),
             query_queue: slots(config.limits_queries_waiting),
+            queries: Arc::default(),
+            users: Users::default(),
             bytes: Spares::default(),
             batches: Spares::default(),
             facts: Mutex::default(),

@@ -1,10 +1,11 @@
 //! The store as tasks see it: writing never waits for the disk, and waiting holds no thread.
 
 use crate::config::Config;
-use crate::databases::{DatabaseName, Databases, Missing};
+use crate::databases::{Database, DatabaseName, Databases, Missing};
+use crate::kinds::Kinds;
 use crate::metrics::{Figure, Kind, one};
-use foliot_engine::{Ack, Commit, Engine, Error, Snapshot};
-use foliot_model::NamespaceId;
+use foliot_engine::{Ack, Commit, Engine, Error, Listed, Snapshot};
+use foliot_model::{NamespaceId, Selector};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ const ACK_SECONDS_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct Store {
     engine: Arc<Engine>,
     databases: Databases,
+    kinds: Kinds,
     default_database: DatabaseName,
     progress: watch::Receiver<u64>,
 }
@@ -55,7 +57,8 @@ impl Store {
         let (bell, progress) = watch::channel(0);
         engine.on_progress(Box::new(move || bell.send_modify(|rings| *rings += 1)));
         let databases = Databases::new(&engine);
-        Self { engine, databases, default_database: config.listen_database.clone(), progress }
+        let default_database = config.listen_database.clone();
+        Self { engine, databases, kinds: Kinds::default(), default_database, progress }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -65,6 +68,48 @@ impl Store {
     /// Databases and retention policies by name.
     pub(crate) fn databases(&self) -> &Databases {
         &self.databases
+    }
+
+    /// Kinds of fields that came as lines.
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The databases that are shown, in the order in which they were made: those that somebody
+    /// made, and the default one once something is in it.
+    pub(crate) fn listed_databases(&self) -> Result<Vec<(String, Database)>, Error> {
+        let snapshot = self.engine.snapshot();
+        let mut listed = Vec::new();
+        for (name, database) in self.databases.list() {
+            let mut is_listed = database.is_made;
+            for policy in &database.policies {
+                is_listed = is_listed || self.holds_anything(&snapshot, policy.namespace)?;
+            }
+            if is_listed {
+                listed.push((name, database));
+            }
+        }
+        let first = |database: &Database| {
+            database.policies.first().map_or(NamespaceId::MAX, |policy| policy.namespace)
+        };
+        listed.sort_by_key(|(_, database)| first(database));
+        Ok(listed)
+    }
+
+    /// Whether there is any series in a namespace.
+    pub(crate) fn holds_anything(
+        &self,
+        snapshot: &Snapshot,
+        namespace: NamespaceId,
+    ) -> Result<bool, Error> {
+        let all = Selector {
+            namespace,
+            names: Vec::new(),
+            matchers: Vec::new(),
+            exact_labels: None,
+            only: None,
+        };
+        Ok(!snapshot.list(&Listed::Measurements, &all, "", 0, 1)?.is_empty())
     }
 
     /// The namespace of whatever names no database: `listen.database`.

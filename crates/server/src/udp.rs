@@ -1,14 +1,16 @@
-//! Datagrams of `put` lines. Nothing is answered; what cannot be stored is counted and dropped.
+//! Datagrams of `put` lines or Influx lines. Nothing is answered; what cannot be stored is counted
+//! and dropped.
 
 use crate::http::Dialect;
 use crate::ingest;
-use crate::metrics::Way;
+use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
 use crate::ticktock;
 use foliot_engine::{Ack, Commit};
 use foliot_model::Batch;
+use foliot_proto_influx::{LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_datagram};
 use std::io;
 use std::sync::Arc;
@@ -86,13 +88,55 @@ fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Opti
     let mut decoding = shared.batches.take();
     let mut rejects = Vec::new();
     let secret = store.engine().key_secret();
-    let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
-    decode_datagram(&mut batch, options, &mut rejects);
+    let holds_lines = holds_lines(bytes);
+    let syntax = if holds_lines { &LINE_SYNTAX } else { &KEY_SYNTAX };
+    let mut batch = Batch::new(bytes, namespace, syntax, secret, decoding.buffers);
+    let checked = match holds_lines {
+        false => {
+            decode_datagram(&mut batch, options, &mut rejects);
+            Ok(())
+        }
+        true => {
+            let settings =
+                Settings { precision: Precision::Auto, now_ns: now_ns(), ..Settings::default() };
+            let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
+            let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
+            shared.metrics.way(Way::Udp).count_unworded(unworded);
+            store.kinds().check(store.engine(), &mut batch, &mut rejects)
+        }
+    };
     // Errors are counted and logged where they happen; there is nobody to answer.
-    let commit = ingest::append(shared, store, Way::Udp, &batch, &mut rejects, Duration::ZERO)
-        .ok()
-        .flatten();
+    let stored = checked.and_then(|()| {
+        ingest::append(shared, store, Way::Udp, &batch, &mut rejects, Duration::ZERO)
+    });
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
-    commit
+    stored.ok().flatten()
+}
+
+/// Whether a datagram holds Influx lines: their second word is a field, that of a `put` line a
+/// metric or a time.
+fn holds_lines(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').find(|line| !line.is_empty());
+    let line = line.unwrap_or_default();
+    let is_blank =
+        |(at, byte): (usize, &u8)| *byte == b' ' && line.get(at.wrapping_sub(1)) != Some(&b'\\');
+    let blank = line.iter().enumerate().position(is_blank).unwrap_or(line.len());
+    let rest = line.get(blank + 1..).unwrap_or_default();
+    rest.split(|byte| *byte == b' ').next().is_some_and(|word| word.contains(&b'='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_from_puts_by_their_second_word() {
+        for lines in ["m v=1", "m,h=a v=1i 5\nm v=2", "\nmy\\ m v=1"] {
+            assert!(holds_lines(lines.as_bytes()), "{lines}");
+        }
+        for puts in ["put m 1000 1 h=a", "m 1000 1 h=a", "put m 1000 1 h=a\nput n 1 1 h=b", ""] {
+            assert!(!holds_lines(puts.as_bytes()), "{puts}");
+        }
+    }
 }

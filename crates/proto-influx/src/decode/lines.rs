@@ -1,5 +1,12 @@
 //! Lines: where one ends when it could not be read.
 
+/// Whether a line, given without its end, is a whole one: no string in it is open.
+pub fn is_whole_line(line: &[u8]) -> bool {
+    let mut ended = line.to_vec();
+    ended.push(b'\n');
+    end(&ended, 0) == line.len()
+}
+
 /// Finds the end of the line that begins at `start`, as InfluxDB does: a newline counts unless a
 /// backslash or an open quote precedes it, and a quote counts behind an `=` of the fields. Returns
 /// the position of the newline, or of the end of all bytes.

@@ -1,6 +1,6 @@
 //! Routes of no database's dialect: the page, health, metrics.
 
-use super::{Call, Reply};
+use super::{Call, INFLUX_VERSION, Reply};
 use crate::http::routes::Asset;
 use crate::metrics::Exposition;
 use crate::shared::Shared;
@@ -16,9 +16,6 @@ const SCRIPT: &str = include_str!("../web/page.js");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
-
-/// The version of InfluxDB whose write API is spoken; its clients look at it.
-const INFLUX_VERSION: &str = "1.8.10";
 
 pub(super) fn page(asset: Asset) -> Reply {
     let (kind, text) = match asset {

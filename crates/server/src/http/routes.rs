@@ -32,6 +32,18 @@ pub(crate) enum Target {
     InfluxWrite2,
     /// InfluxDB 3's write API.
     InfluxWrite3,
+    /// InfluxDB 1: statements of InfluxQL, which may change something.
+    InfluxQuery,
+    /// InfluxDB 2: databases and policies, as buckets.
+    InfluxBuckets,
+    /// InfluxDB 2: one of them.
+    InfluxBucket,
+    /// InfluxDB 2: there is one organisation, whatever its name.
+    InfluxOrgs,
+    /// InfluxDB 2: deletes by predicate.
+    InfluxDelete,
+    /// InfluxDB 2: Flux, which is refused.
+    InfluxFlux,
     OpenTsdb(Endpoint),
     /// On the listeners of `listen.ticktock` only.
     TickTock(TickTock),
@@ -67,6 +79,7 @@ const fn row(
 const GET: &[&str] = &["GET"];
 const POST: &[&str] = &["POST"];
 const ASK: &[&str] = &["GET", "POST"];
+const BUCKET: &[&str] = &["GET", "PATCH", "DELETE"];
 const ALL: &[&str] = &["GET", "POST", "PUT", "DELETE"];
 
 /// All routes. OpenTSDB's paths are found by its door, which ignores case and the API's version;
@@ -84,6 +97,12 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/write", Right::Write, Target::InfluxWrite),
     row(POST, "/api/v2/write", Right::Write, Target::InfluxWrite2),
     row(POST, "/api/v3/write_lp", Right::Write, Target::InfluxWrite3),
+    row(ASK, "/query", Right::Read, Target::InfluxQuery),
+    row(POST, "/api/v2/delete", Right::Write, Target::InfluxDelete),
+    row(ASK, "/api/v2/buckets", Right::Read, Target::InfluxBuckets),
+    row(BUCKET, "/api/v2/buckets/{id}", Right::Read, Target::InfluxBucket),
+    row(GET, "/api/v2/orgs", Right::Read, Target::InfluxOrgs),
+    row(POST, "/api/v2/query", Right::Read, Target::InfluxFlux),
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
     row(ASK, "/api/query/last", Right::Read, Target::OpenTsdb(Endpoint::Last)),
@@ -148,6 +167,10 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(trimmed) => trimmed,
     };
     let own = |route: &&Route| !matches!(route.target, Target::OpenTsdb(_));
+    let trimmed = match trimmed.strip_prefix("/api/v2/buckets/") {
+        Some(_) => "/api/v2/buckets/{id}",
+        None => trimmed,
+    };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
         return match found.methods.contains(&method) {
             true => Ok(found),

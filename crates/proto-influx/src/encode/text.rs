@@ -1,0 +1,156 @@
+//! Numbers, times and strings as InfluxDB (that is, Go's library) spells them.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+
+/// Text as a JSON string. Go's encoder escapes what HTML could misread.
+pub(crate) struct JsonText<'a>(pub(crate) &'a str);
+
+impl fmt::Display for JsonText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                '\0'..='\x1f' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                    write!(f, "\\u{:04x}", u32::from(c))?;
+                }
+                _ => f.write_char(c)?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// Appends `text` as a JSON string.
+pub(super) fn push_json(text: &str, out: &mut Vec<u8>) {
+    let is_plain = |byte: u8| byte >= 0x20 && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&');
+    match text.is_ascii() && text.bytes().all(is_plain) {
+        true => {
+            out.push(b'"');
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'"');
+        }
+        // Writing to memory cannot fail; the same holds below.
+        false => drop(write!(out, "{}", JsonText(text))),
+    }
+}
+
+/// Appends a float as Go's JSON encoder does: shortest digits, with an exponent below 1e-6 and from
+/// 1e21. JSON has no NaN and no infinity; they become null.
+pub(super) fn push_json_float(value: f64, out: &mut Vec<u8>) {
+    let size = value.abs();
+    if !value.is_finite() {
+        out.extend_from_slice(b"null");
+    } else if size != 0.0 && size < 1e-6 {
+        drop(write!(out, "{value:e}"));
+    } else if size >= 1e21 {
+        out.extend_from_slice(format!("{value:e}").replace('e', "e+").as_bytes());
+    } else {
+        drop(write!(out, "{value}"));
+    }
+}
+
+/// Appends a time as RFC 3339 with as many digits of the second as are needed.
+pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>) {
+    const SECOND: i64 = 1_000_000_000;
+    let offset_s = zone.map_or(0, |zone| {
+        let instant = Timestamp::from_nanosecond(i128::from(time_ns)).unwrap_or_default();
+        i64::from(zone.to_offset(instant).seconds())
+    });
+    let seconds = time_ns.div_euclid(SECOND) + offset_s;
+    let nanos = time_ns.rem_euclid(SECOND);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    drop(write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"));
+    if nanos != 0 {
+        let fraction = format!("{nanos:09}");
+        out.push(b'.');
+        out.extend_from_slice(fraction.trim_end_matches('0').as_bytes());
+    }
+    match offset_s {
+        0 => out.push(b'Z'),
+        _ => {
+            let sign = if offset_s < 0 { '-' } else { '+' };
+            let minutes = offset_s.abs() / 60;
+            drop(write!(out, "{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+        }
+    }
+}
+
+/// The date of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms", civil_from_days).
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_spelt_as_go_spells_them() {
+        let text = |value| {
+            let mut out = Vec::new();
+            push_json_float(value, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        for (value, expected) in [
+            (1.0, "1"),
+            (-0.0, "-0"),
+            (2.5e-9, "2.5e-9"),
+            (1e-6, "0.000001"),
+            (1e22, "1e+22"),
+            (1.5e300, "1.5e+300"),
+            (1e20, "100000000000000000000"),
+            (f64::NAN, "null"),
+        ] {
+            assert_eq!(text(value), expected);
+        }
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        let text = |time_ns, zone: Option<&str>| {
+            let zone = zone.map(|name| TimeZone::get(name).unwrap());
+            let mut out = Vec::new();
+            push_time(time_ns, zone.as_ref(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(0, None), "1970-01-01T00:00:00Z");
+        assert_eq!(text(1_500_000_000, None), "1970-01-01T00:00:01.5Z");
+        assert_eq!(text(-1, None), "1969-12-31T23:59:59.999999999Z");
+        assert_eq!(text(951_782_400_000_000_000, None), "2000-02-29T00:00:00Z");
+        assert_eq!(text(i64::MAX - 1, None), "2262-04-11T23:47:16.854775806Z");
+        assert_eq!(text(i64::MIN + 2, None), "1677-09-21T00:12:43.145224194Z");
+        let berlin = Some("Europe/Berlin");
+        assert_eq!(text(1_700_000_000_000_000_000, berlin), "2023-11-14T23:13:20+01:00");
+        assert_eq!(text(0, Some("America/New_York")), "1969-12-31T19:00:00-05:00");
+    }
+
+    #[test]
+    fn strings_are_escaped_for_html_too() {
+        let mut out = Vec::new();
+        push_json("a<b>&\"\\\n\u{1}ü", &mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\"a\\u003cb\\u003e\\u0026\\\"\\\\\\n\\u0001ü\""
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Query requests: what `/query` is asked, in its query string and in its form.
+
+use crate::encode::{Epoch, Format, Style};
+use crate::influxql::{Parameter, Parameters, parse_duration};
+use crate::write::decode_query;
+use serde_json::Value;
+use std::fmt;
+
+/// Rows of a chunk when a request does not say how many.
+const CHUNK_ROWS_DEFAULT: usize = 10_000;
+
+/// What a query request asks for.
+#[derive(Clone, Debug)]
+pub struct QueryRequest {
+    /// The statements.
+    pub text: String,
+    /// The database that statements mean when they name none.
+    pub database: Option<String>,
+    /// The retention policy, likewise.
+    pub policy: Option<String>,
+    /// How the answer is written.
+    pub style: Style,
+    /// Values of the `$name`s in the statements.
+    pub parameters: Parameters,
+    /// User and password, when they stand in the query string.
+    pub credentials: Option<(String, String)>,
+    /// Whether the client does not want the answer.
+    pub is_async: bool,
+}
+
+impl QueryRequest {
+    /// Reads the query string and the form (both still percent-encoded; the form is empty when the
+    /// body is none). What stands in the form goes before. `accept` is the header of that name.
+    ///
+    /// # Errors
+    /// When there are no statements, or a value cannot be understood; see [`QueryError`].
+    pub fn parse(query: &str, form: &str, accept: &str) -> Result<Self, QueryError> {
+        let mut pairs = decode_query(form).map_err(|_| QueryError::BadEncoding)?;
+        let mut of_query = decode_query(query).map_err(|_| QueryError::BadEncoding)?;
+        // InfluxDB looks for this one in the query string alone.
+        let is_pretty = of_query.iter().any(|(key, value)| key == "pretty" && value == "true");
+        pairs.append(&mut of_query);
+        let get = |name: &str| {
+            let found = pairs.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        };
+        let text = get("q").map(str::trim).filter(|text| !text.is_empty());
+        let chunk_rows = (get("chunked") == Some("true")).then(|| {
+            let rows = get("chunk_size").and_then(|text| text.parse().ok());
+            rows.filter(|rows| *rows > 0).unwrap_or(CHUNK_ROWS_DEFAULT)
+        });
+        let style = Style {
+            format: Format::of_accept(accept, is_pretty),
+            epoch: Epoch::parse(get("epoch").unwrap_or_default()),
+            chunk_rows,
+        };
+        let user = get("u").map(|user| (user.to_owned(), get("p").unwrap_or_default().to_owned()));
+        Ok(Self {
+            text: text.ok_or(QueryError::NoStatement)?.to_owned(),
+            database: get("db").map(str::to_owned),
+            policy: get("rp").map(str::to_owned),
+            style,
+            parameters: parameters(get("params").unwrap_or("{}"))?,
+            credentials: user,
+            is_async: get("async") == Some("true"),
+        })
+    }
+}
+
+/// Reads the values of `$name`s: a JSON object of numbers, strings and booleans, or of objects that
+/// name a kind, such as `{"regex": "a.*"}`.
+fn parameters(text: &str) -> Result<Parameters, QueryError> {
+    let bad = |error: serde_json::Error| QueryError::BadParameters(error.to_string());
+    let values: serde_json::Map<String, Value> = serde_json::from_str(text).map_err(bad)?;
+    values.into_iter().map(|(name, value)| Ok((name, parameter(&value)?))).collect()
+}
+
+fn parameter(value: &Value) -> Result<Parameter, QueryError> {
+    let unbound = |what: &str| {
+        QueryError::BadParameters(format!("unable to bind parameter with type {what}"))
+    };
+    match value {
+        Value::String(text) => Ok(Parameter::String(text.clone())),
+        Value::Bool(value) => Ok(Parameter::Boolean(*value)),
+        Value::Number(number) => Ok(match (number.as_i64(), number.as_f64()) {
+            (Some(value), _) => Parameter::Integer(value),
+            (None, value) => Parameter::Number(value.unwrap_or_default()),
+        }),
+        Value::Null => Err(unbound("null")),
+        Value::Array(_) => Err(unbound("array")),
+        Value::Object(map) => {
+            let mut entries = map.iter();
+            let (Some((kind, value)), None) = (entries.next(), entries.next()) else {
+                return Err(unbound("object: it must have one entry, whose name is a kind"));
+            };
+            typed(kind, value).ok_or_else(|| unbound(&format!("object of kind {kind:?}")))
+        }
+    }
+}
+
+/// The value of a parameter whose kind is named.
+fn typed(kind: &str, value: &Value) -> Option<Parameter> {
+    let text = || value.as_str().map(str::to_owned);
+    match kind {
+        "regex" => text().map(Parameter::Regex),
+        "identifier" => text().map(Parameter::Identifier),
+        "string" => text().map(Parameter::String),
+        "boolean" => value.as_bool().map(Parameter::Boolean),
+        "integer" => value.as_i64().map(Parameter::Integer),
+        "float" | "number" => value.as_f64().map(Parameter::Number),
+        "duration" => match value {
+            Value::String(text) => parse_duration(text).ok().map(Parameter::Duration),
+            _ => value.as_i64().map(Parameter::Duration),
+        },
+        _ => None,
+    }
+}
+
+/// Why a query request was not understood. All are the client's fault (status 400).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryError {
+    /// There is no `q`.
+    NoStatement,
+    /// `params` is no JSON object of values.
+    BadParameters(String),
+    /// The query string or form is not percent-encoded UTF-8.
+    BadEncoding,
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoStatement => f.write_str("missing required parameter \"q\""),
+            Self::BadParameters(reason) => write!(f, "error parsing query parameters: {reason}"),
+            Self::BadEncoding => {
+                f.write_str("the query string or form is not valid percent-encoded UTF-8")
+            }
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_goes_before_the_query_string() {
+        let query = "db=a&q=SHOW+DATABASES&epoch=ms&chunked=true&u=me&p=x";
+        let request = QueryRequest::parse(query, "q=SELECT%201&rp=r", "application/csv").unwrap();
+        assert_eq!(request.text, "SELECT 1");
+        assert_eq!(
+            (request.database.as_deref(), request.policy.as_deref()),
+            (Some("a"), Some("r"))
+        );
+        assert_eq!(request.style.format, Format::Csv);
+        assert_eq!(request.style.chunk_rows, Some(CHUNK_ROWS_DEFAULT));
+        assert_eq!(request.style.epoch, Epoch::parse("ms"));
+        assert_eq!(request.credentials, Some(("me".to_owned(), "x".to_owned())));
+        assert!(!request.is_async);
+    }
+
+    #[test]
+    fn parameters_have_kinds() {
+        let text = r#"{"a":1,"b":1.5,"c":"x","d":true,"e":{"regex":"a.*"},"f":{"duration":"1m"},
+            "g":{"identifier":"m"},"h":{"integer":7}}"#;
+        let found = parameters(text).unwrap();
+        let expected = [
+            ("a", Parameter::Integer(1)),
+            ("b", Parameter::Number(1.5)),
+            ("c", Parameter::String("x".to_owned())),
+            ("d", Parameter::Boolean(true)),
+            ("e", Parameter::Regex("a.*".to_owned())),
+            ("f", Parameter::Duration(60_000_000_000)),
+            ("g", Parameter::Identifier("m".to_owned())),
+            ("h", Parameter::Integer(7)),
+        ];
+        assert_eq!(found.len(), expected.len());
+        for (name, value) in expected {
+            assert_eq!(found.get(name), Some(&value), "{name}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_missing() {
+        let error = |query: &str| QueryRequest::parse(query, "", "").unwrap_err().to_string();
+        assert_eq!(error("db=a"), "missing required parameter \"q\"");
+        assert_eq!(error("q=+"), "missing required parameter \"q\"");
+        assert!(error("q=x&params={").starts_with("error parsing query parameters: "));
+        assert_eq!(
+            error("q=x&params={%22a%22:[1]}"),
+            "error parsing query parameters: unable to bind parameter with type array"
+        );
+        assert!(error("q=%ff").contains("percent-encoded"));
+    }
+}

@@ -1,0 +1,197 @@
+//! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
+
+use super::{change, influx_headers, list, select};
+use crate::http::{Call, Reply, accepts_gzip, body, is_same_origin, store};
+use crate::metrics::now_ns;
+use crate::queries::Entry;
+use crate::query::{self, Failure, Job, Stopped, Work};
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_exec::{Error, Ran};
+use foliot_model::Table;
+use foliot_proto_influx::answer::error_answer;
+use foliot_proto_influx::encode::Encoder;
+use foliot_proto_influx::influxql::{Statement, parse};
+use foliot_proto_influx::{QueryRequest, WriteApi};
+use hyper::StatusCode;
+use hyper::header;
+use std::sync::Arc;
+
+/// Longest text of a query, and of its form.
+const QUERY_BYTES_MAX: usize = 4 << 20;
+
+pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Reply {
+    influx_headers(answer(shared, call).await.unwrap_or_else(|reply| reply))
+}
+
+fn refuse(status: StatusCode, message: &str) -> Reply {
+    super::dress(error_answer(WriteApi::V1, status.as_u16(), message))
+}
+
+async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    store(shared)?;
+    let text_of = |name| call.headers.get(name).and_then(|value| value.to_str().ok());
+    let accept = text_of(header::ACCEPT).unwrap_or_default().to_owned();
+    let is_form = text_of(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
+    let gzip = accepts_gzip(&call.headers);
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    if text.bytes.len() > QUERY_BYTES_MAX {
+        let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
+    }
+    let form = if is_form { String::from_utf8_lossy(&text.bytes) } else { "".into() };
+    let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
+    let request =
+        QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;
+    let statements = parse(&request.text, &request.parameters)
+        .map_err(|error| bad(format!("error parsing query: {error}")))?;
+    if statements.iter().any(changes) && !is_same_origin(&call.headers) {
+        let message = "scripts of other web pages may not change anything here";
+        return Err(refuse(StatusCode::FORBIDDEN, message));
+    }
+    let kind = request.style.format.content_type();
+    let is_async = request.is_async;
+    let asked = Asked { shared: shared.clone(), request, is_get: call.method == "GET" };
+    let job: Job = Box::new(move |work| asked.run(&statements, work));
+    if is_async {
+        let shared = shared.clone();
+        tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
+        return Ok(Reply::empty(StatusCode::NO_CONTENT));
+    }
+    query::answer(shared, kind, gzip, job)
+        .await
+        .map_err(|failure| refuse(failure.status, &failure.message))
+}
+
+/// Whether a statement changes anything.
+pub(super) fn changes(statement: &Statement) -> bool {
+    match statement {
+        Statement::Show(_) | Statement::Explain { .. } => false,
+        Statement::Select(select) => select.target.is_some(),
+        _ => true,
+    }
+}
+
+/// Why a statement has no answer, or no whole one.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It is told in the answer.
+    Told(String),
+    /// There is nobody to tell.
+    Gone(Failure),
+}
+
+impl<T: std::fmt::Display> From<T> for Trouble {
+    fn from(reason: T) -> Self {
+        Self::Told(reason.to_string())
+    }
+}
+
+impl Trouble {
+    /// What ended a selection: of a query that was killed InfluxDB says that it was interrupted.
+    pub(super) fn of(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Query(Error::Cancelled) => Self::Told("query interrupted".to_owned()),
+            Stopped::Query(error) => Self::Told(error.to_string()),
+            Stopped::Reader(failure) => Self::Gone(failure),
+        }
+    }
+}
+
+/// A request that is being answered.
+struct Asked {
+    shared: Arc<Shared>,
+    request: QueryRequest,
+    is_get: bool,
+}
+
+/// What a statement needs to be carried out.
+pub(super) struct Context<'a, 'w> {
+    pub(super) shared: &'a Shared,
+    pub(super) store: &'a Store,
+    /// The database that is meant when none is named.
+    pub(super) database: Option<&'a str>,
+    pub(super) policy: Option<&'a str>,
+    pub(super) now_ns: i64,
+    pub(super) work: &'a mut Work<'w>,
+    pub(super) encoder: &'a mut Encoder,
+    pub(super) ran: Ran,
+}
+
+impl Context<'_, '_> {
+    /// Answers with a table.
+    pub(super) fn answer(&mut self, table: &Table) {
+        self.encoder.table(table, self.work.out());
+    }
+
+    /// The database that a statement names, or the request's.
+    pub(super) fn database(&self, named: Option<&str>) -> Result<String, Trouble> {
+        let found = named.or(self.database).filter(|name| !name.is_empty());
+        found.map(str::to_owned).ok_or_else(|| "database name required".into())
+    }
+}
+
+impl Asked {
+    fn run(&self, statements: &[Statement], work: &mut Work<'_>) -> Result<Ran, Failure> {
+        let shared = &self.shared;
+        let Some(store) = shared.store() else { return Ok(Ran::default()) };
+        let mut encoder = Encoder::new(self.request.style);
+        let mut ran = Ran::default();
+        let mut has_failed = false;
+        for (id, statement) in statements.iter().enumerate() {
+            encoder.begin(id);
+            if has_failed {
+                encoder.fail("not executed", work.out());
+                continue;
+            }
+            let _entry = self.enter(statement, work);
+            let mut context = Context {
+                shared,
+                store,
+                database: self.request.database.as_deref(),
+                policy: self.request.policy.as_deref(),
+                now_ns: now_ns(),
+                work,
+                encoder: &mut encoder,
+                ran: Ran::default(),
+            };
+            let outcome = perform(&mut context, statement);
+            ran.samples_scanned += context.ran.samples_scanned;
+            match outcome {
+                Ok(()) => encoder.end(self.warning(statement).as_deref(), work.out()),
+                Err(Trouble::Told(text)) => {
+                    encoder.fail(&text, work.out());
+                    has_failed = true;
+                }
+                Err(Trouble::Gone(failure)) => return Err(failure),
+            }
+        }
+        encoder.finish(work.out());
+        Ok(ran)
+    }
+
+    fn enter(&self, statement: &Statement, work: &Work<'_>) -> Entry {
+        let database = self.request.database.clone().unwrap_or_default();
+        self.shared.queries.enter(statement.to_string(), database, work.cancel())
+    }
+
+    fn warning(&self, statement: &Statement) -> Option<String> {
+        let is_wrong = self.is_get && changes(statement);
+        is_wrong.then(|| {
+            format!(
+                "deprecated use of '{statement}' in a read only context, please use a POST \
+                 request instead"
+            )
+        })
+    }
+}
+
+fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {
+    match statement {
+        Statement::Select(select) => select::select(context, select),
+        Statement::Explain { analyze, select } => select::explain(context, select, *analyze),
+        Statement::Show(show) => list::show(context, show),
+        statement => change::change(context, statement),
+    }
+}

@@ -1,0 +1,249 @@
+//! InfluxDB 2's API beside writing: buckets (databases and policies), the one organisation,
+//! deletes.
+
+use super::change::{named_measurements, policy_of};
+use super::{dress, influx_headers};
+use crate::databases::{DEFAULT_POLICY, Database, DatabaseName, Policy};
+use crate::http::routes::{Route, Target};
+use crate::http::{Call, Reply, body, is_same_origin, status_of, status_of_missing, store};
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_model::{NamespaceId, TimeRange};
+use foliot_proto_influx::answer::error_answer;
+use foliot_proto_influx::influxql::PolicyOptions;
+use foliot_proto_influx::{WriteApi, parse_predicate};
+use foliot_proto_opentsdb::Params;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Ids of buckets begin here: clients take an id of zeros for none.
+const ID_FIRST: u64 = 1 << 32;
+
+const ORG_ID: &str = "0000000100000000";
+const ORG_NAME: &str = "foliot";
+
+pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
+    influx_headers(respond(shared, route, call).await.unwrap_or_else(|reply| reply))
+}
+
+fn refuse(status: StatusCode, message: &str) -> Reply {
+    dress(error_answer(WriteApi::V2, status.as_u16(), message))
+}
+
+fn found(value: &Value) -> Reply {
+    Reply::json(StatusCode::OK, value.to_string())
+}
+
+fn not_found() -> Reply {
+    refuse(StatusCode::NOT_FOUND, "bucket not found")
+}
+
+async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    if call.method != "GET" && !is_same_origin(&call.headers) {
+        let text = "scripts of other web pages may not change anything here";
+        return Err(refuse(StatusCode::FORBIDDEN, text));
+    }
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    let params = Params::parse(&call.query);
+    let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
+        (Target::InfluxOrgs, _) => Ok(orgs(&params)),
+        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &params)),
+        (Target::InfluxBuckets, _) => create(shared, store, &text.bytes),
+        (Target::InfluxBucket, "DELETE") => remove(shared, store, id),
+        (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes),
+        (Target::InfluxBucket, _) => {
+            find(store, id).map(|bucket| found(&bucket.json())).ok_or_else(not_found)
+        }
+        (Target::InfluxDelete, _) => delete(shared, store, &params, &text.bytes),
+        _ => {
+            let text = "Flux is not supported: ask in InfluxQL, at /query";
+            Err(refuse(StatusCode::NOT_IMPLEMENTED, text))
+        }
+    })
+}
+
+/// A database and one of its policies.
+struct Bucket {
+    database: String,
+    policy: Policy,
+    is_default: bool,
+}
+
+impl Bucket {
+    fn name(&self) -> String {
+        match self.is_default {
+            true => self.database.clone(),
+            false => format!("{}/{}", self.database, self.policy.name),
+        }
+    }
+
+    fn id(&self) -> String {
+        format!("{:016x}", ID_FIRST + u64::from(self.policy.namespace))
+    }
+
+    fn json(&self) -> Value {
+        let seconds = self.policy.duration_ns / 1_000_000_000;
+        let rule = json!({"type": "expire", "everySeconds": seconds,
+            "shardGroupDurationSeconds": self.policy.shard_duration_ns / 1_000_000_000});
+        let id = self.id();
+        json!({
+            "id": id, "orgID": ORG_ID, "type": "user", "name": self.name(),
+            "rp": self.policy.name, "retentionRules": [rule], "labels": [],
+            "links": {"self": format!("/api/v2/buckets/{id}"), "write":
+                format!("/api/v2/write?org={ORG_ID}&bucket={id}")},
+        })
+    }
+}
+
+fn buckets(store: &Store) -> Vec<Bucket> {
+    let of_database = |(name, database): (String, Database)| {
+        let default = database.default_policy;
+        database.policies.into_iter().map(move |policy| Bucket {
+            database: name.clone(),
+            is_default: policy.name == default,
+            policy,
+        })
+    };
+    store.databases().list().into_iter().flat_map(of_database).collect()
+}
+
+fn find(store: &Store, id: &str) -> Option<Bucket> {
+    buckets(store).into_iter().find(|bucket| bucket.id() == id)
+}
+
+/// There is one organisation; it answers to every name.
+fn orgs(params: &Params) -> Reply {
+    let name = params.get("org").unwrap_or(ORG_NAME);
+    found(&json!({"links": {"self": "/api/v2/orgs"}, "orgs": [{"id": ORG_ID, "name": name,
+        "links": {"self": format!("/api/v2/orgs/{ORG_ID}")}}]}))
+}
+
+fn list(store: &Store, params: &Params) -> Reply {
+    let number = |name, default| {
+        params.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
+    };
+    let wanted = |bucket: &Bucket| {
+        params.get("name").is_none_or(|name| bucket.name() == name)
+            && params.get("id").is_none_or(|id| bucket.id() == id)
+    };
+    let page = buckets(store).into_iter().filter(wanted);
+    let page = page.skip(number("offset", 0)).take(number("limit", 20).min(100));
+    let page: Vec<Value> = page.map(|bucket| bucket.json()).collect();
+    found(&json!({"links": {"self": "/api/v2/buckets"}, "buckets": page}))
+}
+
+fn parse(text: &[u8]) -> Result<Value, Reply> {
+    serde_json::from_slice(text)
+        .map_err(|error| refuse(StatusCode::BAD_REQUEST, &format!("the body is no JSON: {error}")))
+}
+
+/// The time that a bucket's rules say samples are kept, in nanoseconds; none when they say nothing.
+fn duration_ns(body: &Value) -> Option<i64> {
+    let seconds = body.get("retentionRules")?.as_array()?.first()?.get("everySeconds")?.as_i64()?;
+    Some(seconds.saturating_mul(1_000_000_000))
+}
+
+fn create(shared: &Shared, store: &Store, text: &[u8]) -> Result<Reply, Reply> {
+    let body = parse(text)?;
+    let name = body.get("name").and_then(Value::as_str).and_then(DatabaseName::parse);
+    let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
+    let DatabaseName { database, policy } =
+        name.ok_or_else(|| bad("a bucket needs a name: database or database/policy"))?;
+    let known = store.databases().get(&database).filter(|known| known.is_made);
+    let has_policy = known.as_ref().is_some_and(|known| match &policy {
+        Some(policy) => known.policy(Some(policy)).is_some(),
+        None => true,
+    });
+    if has_policy {
+        let text = format!("bucket with name {database} already exists");
+        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, &text));
+    }
+    let options = PolicyOptions {
+        name: Some(policy.unwrap_or_else(|| DEFAULT_POLICY.to_owned())),
+        duration_ns: duration_ns(&body),
+        ..PolicyOptions::default()
+    };
+    set(shared, store, &database, policy_of(&options), known.is_none())
+        .map(|bucket| Reply::json(StatusCode::CREATED, bucket.json().to_string()))
+}
+
+fn change(shared: &Shared, store: &Store, id: &str, text: &[u8]) -> Result<Reply, Reply> {
+    let body = parse(text)?;
+    let Bucket { database, mut policy, is_default } = find(store, id).ok_or_else(not_found)?;
+    if let Some(duration_ns) = duration_ns(&body) {
+        let options = PolicyOptions { duration_ns: Some(duration_ns), ..Default::default() };
+        policy = Policy { name: policy.name, ..policy_of(&options) };
+    }
+    set(shared, store, &database, policy, is_default).map(|bucket| found(&bucket.json()))
+}
+
+fn set(
+    shared: &Shared,
+    store: &Store,
+    database: &str,
+    mut policy: Policy,
+    is_default: bool,
+) -> Result<Bucket, Reply> {
+    let engine = store.engine();
+    let outcome = store.databases().set_policy(engine, database, policy.clone(), is_default);
+    let safe = outcome.and_then(|namespace| {
+        policy.namespace = namespace;
+        engine.wait(engine.written(), shared.config.wal_ack)
+    });
+    safe.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    Ok(Bucket { database: database.to_owned(), policy, is_default })
+}
+
+fn remove(shared: &Shared, store: &Store, id: &str) -> Result<Reply, Reply> {
+    let bucket = find(store, id).ok_or_else(not_found)?;
+    let (engine, databases) = (store.engine(), store.databases());
+    let is_last = databases.get(&bucket.database).is_some_and(|found| found.policies.len() == 1);
+    let dropped = match is_last {
+        true => databases.drop_database(engine, &bucket.database),
+        false => databases.drop_policy(engine, &bucket.database, &bucket.policy.name),
+    };
+    dropped
+        .and_then(|()| engine.wait(engine.written(), shared.config.wal_ack))
+        .map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// `POST /api/v2/delete`: from `start` to `stop`, what the predicate selects.
+fn delete(shared: &Shared, store: &Store, params: &Params, text: &[u8]) -> Result<Reply, Reply> {
+    let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
+    let namespace = bucket_namespace(store, params)?;
+    let body = parse(text)?;
+    let time = |name: &str| {
+        let text = body.get(name).and_then(Value::as_str);
+        let instant = text.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+        let time_ns = instant.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
+        time_ns.ok_or_else(|| bad(&format!("{name} must be a time such as 2006-01-02T15:04:05Z")))
+    };
+    let range = TimeRange::new(time("start")?, time("stop")?);
+    let predicate = body.get("predicate").and_then(Value::as_str).unwrap_or_default();
+    let mut selector = parse_predicate(predicate, namespace).map_err(|error| bad(&error))?;
+    let engine = store.engine();
+    let outcome = named_measurements(engine, &mut selector).and_then(|is_something| {
+        if is_something {
+            engine.delete(&selector, range)?;
+        }
+        engine.wait(engine.written(), shared.config.wal_ack)
+    });
+    outcome.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// The namespace of the bucket that a request names, or whose id it gives.
+fn bucket_namespace(store: &Store, params: &Params) -> Result<NamespaceId, Reply> {
+    if let Some(bucket) = params.get("bucketID").and_then(|id| find(store, id)) {
+        return Ok(bucket.policy.namespace);
+    }
+    let name = params.get("bucket").and_then(DatabaseName::parse).ok_or_else(not_found)?;
+    store
+        .databases()
+        .find(&name.database, name.policy.as_deref())
+        .map_err(|missing| refuse(status_of_missing(&missing), &missing.to_string()))
+}

@@ -1,0 +1,120 @@
+//! Lines of a request on their way into the store, slice by slice.
+
+use crate::ingest;
+use crate::metrics::{Way, now_ns};
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_engine::{Commit, Error};
+use foliot_model::{Batch, NamespaceId, Reject};
+use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Settings};
+use std::time::Duration;
+
+/// Lines of a request that become one batch: large enough that batches cost nothing, small enough
+/// that their memory does not show.
+const SLICE_BYTES: usize = 4 << 20;
+
+/// Refused lines that are worded; an answer that repeats more helps nobody.
+const REJECTS_MAX: usize = 1000;
+
+/// What became of lines before they are safe.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    pub(super) rows: usize,
+    pub(super) decoded: Decoded,
+    pub(super) refused: Vec<Reject>,
+    pub(super) dropped: Vec<Reject>,
+    pub(super) commit: Option<Commit>,
+}
+
+/// How lines are to be taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    pub(super) precision: Precision,
+    /// Whether good lines are stored although others are bad.
+    pub(super) accepts_partial: bool,
+}
+
+/// Decodes and stores the lines; the commit is to be waited for before the answer is given. Large
+/// requests are stored in slices, because a batch takes several times the memory of its lines.
+pub(super) fn store_lines(
+    shared: &Shared,
+    store: &Store,
+    namespace: NamespaceId,
+    order: Order,
+    lines: &[u8],
+) -> Result<Stored, Error> {
+    let now_ns = now_ns();
+    let mut stored = Stored::default();
+    let mut slice_bytes = SLICE_BYTES;
+    while let Some(rest) = lines.get(stored.decoded.bytes..).filter(|rest| !rest.is_empty()) {
+        // Whether all lines are good is known only when all were decoded.
+        let is_whole = !order.accepts_partial || rest.len() <= slice_bytes;
+        let slice = if is_whole { rest } else { rest.get(..slice_bytes).unwrap_or(rest) };
+        let settings = Settings {
+            precision: order.precision,
+            now_ns,
+            first_line: stored.decoded.next_line,
+            is_partial: !is_whole,
+        };
+        let slice = Slice { lines: slice, settings, accepts_partial: order.accepts_partial };
+        let bytes = store_slice(shared, store, namespace, &slice, &mut stored)?;
+        match (bytes, is_whole) {
+            (_, true) => break,
+            // One line fills the slice; it needs a larger one.
+            (0, false) => slice_bytes = slice_bytes.saturating_mul(2),
+            _ => slice_bytes = SLICE_BYTES,
+        }
+    }
+    Ok(stored)
+}
+
+/// Some of a request's lines.
+struct Slice<'a> {
+    lines: &'a [u8],
+    settings: Settings,
+    accepts_partial: bool,
+}
+
+/// Stores a slice, adds what became of it to `stored`, and returns how many bytes were read.
+fn store_slice(
+    shared: &Shared,
+    store: &Store,
+    namespace: NamespaceId,
+    slice: &Slice<'_>,
+    stored: &mut Stored,
+) -> Result<usize, Error> {
+    let ingest = shared.metrics.way(Way::InfluxHttp);
+    let mut decoding = shared.batches.take();
+    let secret = store.engine().key_secret();
+    let mut batch = Batch::new(slice.lines, namespace, &LINE_SYNTAX, secret, decoding.buffers);
+    let mut rejects: Vec<Reject> = Vec::new();
+    let decoded = decoding.lines.decode(&mut batch, slice.settings, &mut rejects);
+    let worded = rejects.len();
+    let rows = batch.rows().len();
+    ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
+    store.kinds().check(store.engine(), &mut batch, &mut rejects)?;
+    let appended = match rows > 0 && !rejects.is_empty() && !slice.accepts_partial {
+        true => {
+            ingest.count_rejects(&rejects);
+            ingest.count_unworded(rows as u64);
+            None
+        }
+        false => {
+            let (way, patience) = (Way::InfluxHttp, Duration::ZERO);
+            let commit = ingest::append(shared, store, way, &batch, &mut rejects, patience)?;
+            stored.rows += rows.saturating_sub(rejects.len() - worded);
+            commit
+        }
+    };
+    decoding.buffers = batch.into_buffers();
+    shared.batches.give(decoding, slice.lines.len());
+    stored.commit = appended.or(stored.commit);
+    stored.decoded.bytes += decoded.bytes;
+    stored.decoded.next_line = decoded.next_line;
+    stored.decoded.refused += decoded.refused;
+    let dropped = rejects.split_off(worded.min(rejects.len()));
+    let room = |list: &Vec<Reject>| REJECTS_MAX.saturating_sub(list.len());
+    stored.refused.extend(rejects.into_iter().take(room(&stored.refused)));
+    stored.dropped.extend(dropped.into_iter().take(room(&stored.dropped)));
+    Ok(decoded.bytes)
+}

@@ -1,0 +1,291 @@
+//! `SELECT`, `EXPLAIN` and listings of what is stored: planned by the door, carried out by `exec`.
+
+use super::ask::{Context, Trouble};
+use super::into::Into;
+use super::list::missing;
+use super::rows::{table, text};
+use crate::kinds::Kinds;
+use crate::query::Failure;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_engine::Snapshot;
+use foliot_exec::{Cancel, Query};
+use foliot_model::{Item, Kind, NamespaceId, Table, TableShape, Test};
+use foliot_proto_influx::influxql::{
+    self, Clauses, Measurement, Name, PlanError, Select, Selection, Show, Shown, Target,
+    plan_explain, plan_select, plan_show,
+};
+use hyper::StatusCode;
+use jiff::tz::TimeZone;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(), Trouble> {
+    let snapshot = context.store.snapshot();
+    let planner = Planner::new(context, &snapshot);
+    let selection = planner.plan(select)?;
+    if let Some(target) = &selection.target {
+        let query = Query {
+            snapshot: &snapshot,
+            limits: context.work.limits(),
+            cancel: context.work.cancel(),
+        };
+        let database = context.database.unwrap_or_default();
+        let written =
+            write_into(context.shared, context.store, database, target, &selection, &query)?;
+        let row = vec![Item::Time(0), Item::Integer(written as i64)];
+        context.answer(&table("result", &["time", "written"], vec![row]));
+        return Ok(());
+    }
+    let zone = selection.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
+    if let Some(zone) = zone {
+        context.encoder.set_zone(zone);
+    }
+    run(context, &snapshot, &selection)
+}
+
+/// Says that an answer cannot be held until its end.
+fn too_large(memory_bytes: u64) -> String {
+    format!(
+        "the answer takes more than {memory_bytes} bytes (limits.query_memory_bytes); ask for less, \
+         or for JSON, which is not held in memory"
+    )
+}
+
+/// Carries a selection out and answers with its tables.
+fn run(
+    context: &mut Context<'_, '_>,
+    snapshot: &Snapshot,
+    selection: &Selection,
+) -> Result<(), Trouble> {
+    let memory = context.work.limits().memory_bytes;
+    let encoder = &mut *context.encoder;
+    let ran = context.work.select(snapshot, &selection.plan, &mut |table, out| {
+        encoder.table(table, out);
+        match encoder.held_bytes() as u64 > memory {
+            true => Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, too_large(memory))),
+            false => Ok(()),
+        }
+    });
+    context.ran = ran.map_err(Trouble::of)?;
+    Ok(())
+}
+
+pub(super) fn explain(
+    context: &mut Context<'_, '_>,
+    select: &Select,
+    analyze: bool,
+) -> Result<(), Trouble> {
+    let snapshot = context.store.snapshot();
+    let planner = Planner::new(context, &snapshot);
+    let lines = planner.ask(|asked| plan_explain(select, asked))?;
+    if !analyze {
+        let rows = lines.iter().map(|line| vec![text(line)]).collect();
+        context.answer(&table("", &["QUERY PLAN"], rows));
+        return Ok(());
+    }
+    let began = std::time::Instant::now();
+    let planned = planner.plan(select)?;
+    let planned_in = began.elapsed();
+    let ran = context.work.select(&snapshot, &planned.plan, &mut |_, _| Ok(()));
+    let ran = ran.map_err(Trouble::of)?;
+    let figures = [
+        format!("planning_time: {planned_in:?}"),
+        format!("total_time: {:?}", began.elapsed()),
+        format!("tables: {}", ran.series),
+        format!("series_read: {}", ran.series_selected),
+        format!("samples_read: {}", ran.samples_scanned),
+        format!("memory_peak_bytes: {}", ran.memory_peak_bytes),
+    ];
+    let rows = figures.iter().map(|line| vec![text(line)]).collect();
+    context.answer(&table("", &["EXPLAIN ANALYZE"], rows));
+    Ok(())
+}
+
+/// `SHOW` of measurements, series, fields, tags, and how many of them there are. These are asked of
+/// a database, whatever its policies.
+pub(super) fn list(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Trouble> {
+    let named = clauses(show).and_then(|clauses| clauses.database.as_deref());
+    let name = context.database(named)?;
+    let Some(found) = context.store.databases().get(&name) else {
+        // InfluxDB does not mind here, and here only.
+        return match show {
+            Show::Measurements { .. } => Ok(()),
+            _ => Err(format!("database not found: {name}").into()),
+        };
+    };
+    let namespaces = found.policies.iter().map(|policy| policy.namespace).collect::<Vec<_>>();
+    let snapshot = context.store.snapshot();
+    let planner = Planner { database: Some(name.clone()), ..Planner::new(context, &snapshot) };
+    let mut tables: Vec<Table> = Vec::new();
+    let namespaces = used(context.store, &snapshot, &namespaces)?;
+    match planner.ask(|asked| plan_show(show, &namespaces, asked))? {
+        Some(Shown::Tables(found)) => tables = found,
+        Some(Shown::Names(plan)) => {
+            let (limits, cancel) = (context.work.limits(), context.work.cancel());
+            let query = Query { snapshot: &snapshot, limits, cancel };
+            foliot_exec::names(&query, &plan, &mut |table| {
+                tables.push(table);
+                ControlFlow::Continue(())
+            })?;
+        }
+        None => return Err("this listing is not supported".into()),
+    }
+    for table in tables {
+        context.answer(&table);
+    }
+    Ok(())
+}
+
+/// The namespaces that hold anything; the first one when none does.
+fn used(
+    store: &Store,
+    snapshot: &Snapshot,
+    namespaces: &[NamespaceId],
+) -> Result<Vec<NamespaceId>, Trouble> {
+    let mut used = Vec::new();
+    for namespace in namespaces {
+        if store.holds_anything(snapshot, *namespace)? {
+            used.push(*namespace);
+        }
+    }
+    if used.is_empty() {
+        used.extend(namespaces.first());
+    }
+    Ok(used)
+}
+
+fn clauses(show: &Show) -> Option<&Clauses> {
+    match show {
+        Show::Measurements { clauses, .. }
+        | Show::Series(clauses)
+        | Show::FieldKeys(clauses)
+        | Show::TagKeys { clauses, .. }
+        | Show::TagValues { clauses, .. }
+        | Show::Cardinality { clauses, .. } => Some(clauses),
+        _ => None,
+    }
+}
+
+/// Runs a `SELECT … INTO` that nobody waits for; returns how many points were written.
+pub(crate) fn run_into(
+    shared: &Shared,
+    store: &Store,
+    database: &str,
+    select: &Select,
+    now_ns: i64,
+) -> Result<u64, String> {
+    let snapshot = store.snapshot();
+    let planner = Planner {
+        shared,
+        store,
+        snapshot: &snapshot,
+        database: Some(database.to_owned()),
+        policy: None,
+        now_ns,
+        known: RefCell::default(),
+    };
+    let selection = planner.plan(select).map_err(|error| error.to_string())?;
+    let target = selection.target.as_ref().ok_or("the statement has no INTO")?;
+    let query =
+        Query { snapshot: &snapshot, limits: shared.query_limits, cancel: Cancel::default() };
+    write_into(shared, store, database, target, &selection, &query)
+}
+
+fn write_into(
+    shared: &Shared,
+    store: &Store,
+    database: &str,
+    target: &Target,
+    selection: &Selection,
+    query: &Query<'_>,
+) -> Result<u64, String> {
+    let into = Into::new(shared, store, target, database);
+    let mut into = into.map_err(|error| missing(&error))?;
+    let mut failed = None;
+    let ran = foliot_exec::select(query, &selection.plan, &mut |table| match into.table(&table) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    ran.map_err(|error| error.to_string())?;
+    match failed {
+        Some(error) => Err(error),
+        None => into.finish(),
+    }
+}
+
+/// What planning asks about the store.
+struct Planner<'a> {
+    shared: &'a Shared,
+    store: &'a Store,
+    snapshot: &'a Snapshot,
+    database: Option<String>,
+    policy: Option<String>,
+    now_ns: i64,
+    /// The measurement that was asked about last, with its fields.
+    known: RefCell<Known>,
+}
+
+/// A measurement of a namespace with its fields.
+type Known = (NamespaceId, String, Vec<(String, Kind)>);
+
+impl<'a> Planner<'a> {
+    fn new(context: &Context<'a, '_>, snapshot: &'a Snapshot) -> Self {
+        Self {
+            shared: context.shared,
+            store: context.store,
+            snapshot,
+            database: context.database.map(str::to_owned),
+            policy: context.policy.map(str::to_owned),
+            now_ns: context.now_ns,
+            known: RefCell::default(),
+        }
+    }
+
+    fn plan(&self, select: &Select) -> Result<Selection, PlanError> {
+        self.ask(|context| plan_select(select, context))
+    }
+
+    /// Calls what plans, with what it may ask.
+    fn ask<T>(&self, plans: impl FnOnce(&influxql::Context<'_>) -> T) -> T {
+        plans(&influxql::Context {
+            now_ns: self.now_ns,
+            shapes: &|measurement| self.shapes(measurement),
+            labels: &|shape| foliot_exec::labels(self.snapshot, shape).unwrap_or_default(),
+            buckets_max: self.shared.config.influx_buckets_max,
+            sources_max: self.shared.config.influx_series_max,
+        })
+    }
+
+    fn shapes(&self, measurement: &Measurement) -> Result<Vec<TableShape>, String> {
+        let named = measurement.database.as_deref();
+        let database = named.or(self.database.as_deref()).filter(|name| !name.is_empty());
+        let database = database.ok_or("database name required")?;
+        let policy = match (&measurement.policy, named) {
+            (Some(policy), _) => Some(policy.as_str()),
+            (None, Some(_)) => None,
+            (None, None) => self.policy.as_deref(),
+        };
+        let found = self.store.databases().find(database, policy);
+        let namespace = found.map_err(|error| missing(&error))?;
+        let test = match &measurement.name {
+            Name::Is(name) => Test::equal(name.clone()),
+            Name::Matches(regex) => Test::regex(regex).map_err(|error| error.to_string())?,
+        };
+        let kind = |measurement: &str, field: &str| self.kind(namespace, measurement, field);
+        foliot_exec::shapes(self.snapshot, namespace, &test, &kind)
+            .map_err(|error| error.to_string())
+    }
+
+    fn kind(&self, namespace: NamespaceId, measurement: &str, field: &str) -> Option<Kind> {
+        let mut known = self.known.borrow_mut();
+        if known.0 != namespace || known.1 != measurement {
+            let fields = Kinds::of(self.store.engine(), namespace, measurement);
+            *known = (namespace, measurement.to_owned(), fields);
+        }
+        known.2.iter().find(|(name, _)| name == field).map(|(_, kind)| *kind)
+    }
+}

@@ -1,0 +1,383 @@
+//! The InfluxDB door through the real binary: databases, kinds of fields, users, deletes, buckets,
+//! answers, and what bad input is answered with.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Response, Scratch, Server};
+
+/// Percent-encodes a value of a form.
+fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |out, byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out + &char::from(byte).to_string(),
+        _ => out + &format!("%{byte:02x}"),
+    })
+}
+
+const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
+
+/// Asks with parameters `more`, such as `&epoch=ns`.
+fn ask(server: &Server, statement: &str, more: &str) -> Response {
+    let body = format!("q={}{more}", encoded(statement));
+    server.request("POST", "/query?db=d", &[FORM], body.as_bytes())
+}
+
+/// The answer to one statement, without what every answer has around it.
+fn answer(server: &Server, statement: &str) -> String {
+    let response = ask(server, statement, "&epoch=ns");
+    assert_eq!(response.status, 200, "{statement}: {}", response.text());
+    let text = response.text();
+    let inner = text.strip_prefix("{\"results\":[{\"statement_id\":0").unwrap_or(&text);
+    let inner = inner.strip_suffix("}]}\n").unwrap_or(inner);
+    inner.trim_start_matches(',').to_owned()
+}
+
+fn write(server: &Server, lines: &str) {
+    let response = server.post("/write?db=d", lines);
+    assert_eq!(response.status, 204, "{}", response.text());
+}
+
+#[test]
+fn databases_and_policies_are_created_altered_and_dropped() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (statement, expected) in [
+        ("CREATE DATABASE a WITH DURATION 30d REPLICATION 2 SHARD DURATION 30m NAME foo", ""),
+        ("CREATE DATABASE a", ""),
+        (
+            "CREATE DATABASE a WITH DURATION 3d",
+            "\"error\":\"retention policy conflicts with an existing policy\"",
+        ),
+        (
+            "CREATE RETENTION POLICY r ON a DURATION 1m REPLICATION 1",
+            "\"error\":\"retention policy duration must be at least 1h0m0s\"",
+        ),
+        ("CREATE RETENTION POLICY r ON a DURATION 1h REPLICATION 1 DEFAULT", ""),
+        (
+            "CREATE RETENTION POLICY r ON a DURATION 2h REPLICATION 1",
+            "\"error\":\"retention policy already exists\"",
+        ),
+        (
+            "CREATE RETENTION POLICY r ON b DURATION 1h REPLICATION 1",
+            "\"error\":\"database not found: b\"",
+        ),
+        (
+            "SHOW RETENTION POLICIES ON a",
+            "\"series\":[{\"columns\":[\"name\",\"duration\",\"shardGroupDuration\",\"replicaN\",\
+             \"default\"],\"values\":[[\"foo\",\"720h0m0s\",\"1h0m0s\",2,false],\
+             [\"r\",\"1h0m0s\",\"1h0m0s\",1,true]]}]",
+        ),
+        ("ALTER RETENTION POLICY foo ON a DEFAULT", ""),
+        ("ALTER RETENTION POLICY x ON a DEFAULT", "\"error\":\"retention policy not found: x\""),
+        ("DROP RETENTION POLICY r ON a", ""),
+        (
+            "SHOW DATABASES",
+            "\"series\":[{\"name\":\"databases\",\"columns\":[\"name\"],\"values\":[[\"a\"]]}]",
+        ),
+    ] {
+        assert_eq!(answer(&server, statement), expected, "{statement}");
+    }
+    assert_eq!(server.post("/write?db=a&rp=foo", "m v=7").status, 204);
+    let old = server.post("/write?db=a&rp=foo", "m v=8 1");
+    assert_eq!(old.status, 400, "what its policy would not keep is refused: {}", old.text());
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    let policies = answer(&server, "SHOW RETENTION POLICIES ON a");
+    assert!(policies.contains("[[\"foo\",\"720h0m0s\",\"1h0m0s\",2,true]]"), "{policies}");
+    assert!(answer(&server, "SELECT v FROM a.foo.m").contains(",7]]"));
+    assert_eq!(answer(&server, "DROP DATABASE a"), "");
+    assert_eq!(answer(&server, "CREATE DATABASE a"), "");
+    assert_eq!(answer(&server, "SELECT v FROM a..m"), "", "a new database is empty");
+    server.stop();
+}
+
+#[test]
+fn a_field_keeps_its_kind() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1,i=1i 1\nn v=1i 1");
+    let conflict = |lines: &str| {
+        let response = server.post("/write?db=d", lines);
+        assert_eq!(response.status, 400);
+        let text = response.text();
+        assert!(response.header("x-influxdb-error").starts_with("partial write: field type"));
+        text
+    };
+    assert_eq!(
+        conflict("m,h=a v=1i 2\nm,h=b v=2 2\nm v=\"x\" 2"),
+        "{\"error\":\"partial write: field type conflict: input field \\\"v\\\" on measurement \
+         \\\"m\\\" is type integer, already exists as type float dropped=2\"}\n"
+    );
+    assert!(answer(&server, "SELECT v FROM m WHERE time = 2").contains("[[2,2]]"));
+    // The kind outlives a restart, and the first line of a batch decides for the others.
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.post("/write?db=d", "n v=1.5 2").status, 400);
+    assert_eq!(server.post("/write?db=d", "o v=1i 1\no v=1 2").status, 400);
+    assert!(answer(&server, "SELECT v FROM o").contains("[[1,1]]"));
+    assert_eq!(
+        server.talk(b"n v=1i 2\nn v=true 3\n"),
+        "line 2: field type conflict: input field \"v\" on \
+        measurement \"n\" is type boolean, already exists as type integer\n"
+    );
+    // A measurement that is dropped decides anew, and other databases have their own.
+    assert_eq!(answer(&server, "DROP MEASUREMENT n"), "");
+    write(&server, "n v=1.5 2");
+    assert_eq!(server.post("/write?db=e", "m v=1i 2").status, 204);
+    server.stop();
+}
+
+#[test]
+fn deletes_take_what_they_name() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let lines: String = (0..40).map(|i| format!("m{},h=h{} v={i} {i}\n", i % 2, i % 4)).collect();
+    write(&server, &lines);
+    let count = |measurement: &str| {
+        let text = answer(&server, &format!("SELECT count(v) FROM {measurement}"));
+        text.split_once("[[0,").map_or(0, |(_, rest)| {
+            rest.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().unwrap()
+        })
+    };
+    assert_eq!((count("m0"), count("m1")), (20, 20));
+    assert_eq!(answer(&server, "DELETE FROM m0 WHERE time < 4"), "");
+    assert_eq!((count("m0"), count("m1")), (18, 20));
+    assert_eq!(answer(&server, "DELETE WHERE time >= 38 AND h =~ /h[23]/"), "");
+    assert_eq!((count("m0"), count("m1")), (17, 19));
+    assert_eq!(answer(&server, "DROP SERIES FROM /m/ WHERE h = 'h1' OR h = 'h0'"), "");
+    assert_eq!((count("m0"), count("m1")), (8, 9));
+    assert_eq!(
+        answer(&server, "DELETE FROM m0 WHERE v > 1"),
+        "\"error\":\"fields not supported in WHERE clause during deletion\""
+    );
+    let body = r#"{"start":"1970-01-01T00:00:00Z","stop":"1970-01-01T00:00:00.00000001Z",
+        "predicate":"_measurement=\"m0\" AND h=\"h2\""}"#;
+    assert_eq!(server.post("/api/v2/delete?org=o&bucket=d", body).status, 204);
+    assert_eq!((count("m0"), count("m1")), (6, 9));
+    assert_eq!(answer(&server, "DROP MEASUREMENT m1"), "");
+    assert_eq!((count("m0"), count("m1")), (6, 0));
+    server.stop();
+}
+
+#[test]
+fn select_into_writes_what_it_selects() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1,s=\"x\" 1\nm,h=b v=2 2\nm,h=a v=4 3");
+    assert_eq!(answer(&server, "CREATE DATABASE t"), "");
+    let written = answer(&server, "SELECT * INTO t..copy FROM m GROUP BY *");
+    assert_eq!(
+        written,
+        "\"series\":[{\"name\":\"result\",\"columns\":[\"time\",\"written\"],\"values\":[[0,3]]}]"
+    );
+    let copied = answer(&server, "SELECT * FROM t..copy");
+    assert!(copied.contains("[1,\"a\",\"x\",1],[2,\"b\",null,2],[3,\"a\",null,4]"), "{copied}");
+    assert_eq!(
+        answer(&server, "SELECT v INTO nowhere..copy FROM m"),
+        "\"error\":\"database not found: nowhere\""
+    );
+    server.stop();
+}
+
+#[test]
+fn users_are_stored_with_their_grants() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m v=1 1");
+    for (statement, expected) in [
+        ("CREATE USER u WITH PASSWORD 'geheim'", ""),
+        ("CREATE USER u WITH PASSWORD 'x'", "\"error\":\"user already exists\""),
+        ("GRANT READ ON d TO u", ""),
+        ("GRANT READ ON d TO x", "\"error\":\"user not found\""),
+        ("GRANT READ ON x TO u", "\"error\":\"database not found: x\""),
+        ("GRANT ALL PRIVILEGES TO u", ""),
+    ] {
+        assert_eq!(answer(&server, statement), expected, "{statement}");
+    }
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    assert!(answer(&server, "SHOW USERS").contains("[[\"u\",true]]"));
+    assert!(answer(&server, "SHOW GRANTS FOR u").contains("[[\"d\",\"READ\"]]"));
+    assert_eq!(answer(&server, "DROP USER u"), "");
+    server.stop();
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap_or_default();
+        assert!(!bytes.windows(6).any(|window| window == b"geheim"));
+    }
+}
+
+#[test]
+fn continuous_queries_run_by_themselves() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m v=1 1");
+    let query = "CREATE CONTINUOUS QUERY c ON d RESAMPLE EVERY 1s FOR 1h BEGIN \
+        SELECT count(v) AS n INTO counts FROM m GROUP BY time(10m) END";
+    assert_eq!(answer(&server, query), "");
+    let listed = answer(&server, "SHOW CONTINUOUS QUERIES");
+    assert!(listed.contains("INTO d.autogen.counts FROM d.autogen.m GROUP BY time(10m) END"));
+    assert_eq!(server.post("/write?db=d", "m v=5").status, 204);
+    let began = std::time::Instant::now();
+    while !answer(&server, "SELECT max(n) FROM counts").contains(",1]]") {
+        assert!(began.elapsed() < harness::PATIENCE, "the query does not run");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(answer(&server, "DROP CONTINUOUS QUERY c ON d"), "");
+    server.stop();
+}
+
+#[test]
+fn answers_come_as_they_are_asked_for() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1 1\nm,h=b v=2 2\nm,h=b v=3 3");
+    let chunked = ask(&server, "SELECT v FROM m", "&chunked=true&chunk_size=2&epoch=ns").text();
+    assert_eq!(
+        chunked,
+        "{\"results\":[{\"statement_id\":0,\"series\":[{\"name\":\"m\",\"columns\":[\"time\",\"v\"],\
+         \"values\":[[1,1],[2,2]],\"partial\":true}],\"partial\":true}]}\n\
+         {\"results\":[{\"statement_id\":0,\"series\":[{\"name\":\"m\",\"columns\":[\"time\",\"v\"],\
+         \"values\":[[3,3]]}]}]}\n"
+    );
+    let accept = |kind| {
+        let path = "/query?db=d&q=SELECT+v+FROM+m+GROUP+BY+h";
+        let response = server.request("GET", path, &[("Accept", kind)], b"");
+        (response.header("content-type").to_owned(), response.body)
+    };
+    let (kind, csv) = accept("application/csv");
+    assert_eq!(kind, "text/csv");
+    assert_eq!(csv, b"name,tags,time,v\nm,h=a,1,1\nm,h=b,2,2\nm,h=b,3,3\n");
+    let (kind, packed) = accept("application/x-msgpack");
+    assert_eq!(kind, "application/x-msgpack");
+    assert!(packed.starts_with(b"\x81\xa7results\x91\x82\xacstatement_id\x00\xa6series\x92"));
+    let bound = ask(&server, "SELECT v FROM m WHERE h = $h", "&params=%7b%22h%22%3a%22a%22%7d");
+    assert!(bound.text().contains("[[\"1970-01-01T00:00:00.000000001Z\",1]]"));
+    assert_eq!(bound.header("x-influxdb-version"), "1.8.10");
+    let get = server.get("/query?q=CREATE+DATABASE+x").text();
+    assert!(get.contains("\"level\":\"warning\",\"text\":\"deprecated use of 'CREATE DATABASE x'"));
+    assert_eq!(ask(&server, "SELECT v FROM m", "&async=true").status, 204);
+    let foreign =
+        server.request("GET", "/query?q=DROP+DATABASE+d", &[("Sec-Fetch-Site", "cross-site")], b"");
+    assert_eq!(foreign.status, 403);
+    let listed = ask(&server, "SHOW QUERIES", "").text();
+    assert!(listed.contains("\"SHOW QUERIES\",\"d\""), "{listed}");
+    server.stop();
+}
+
+#[test]
+fn buckets_are_databases() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let rules =
+        r#"{"orgID":"x","name":"b","retentionRules":[{"type":"expire","everySeconds":7200}]}"#;
+    let made = server.post("/api/v2/buckets", rules);
+    assert_eq!(made.status, 201);
+    let made: serde_json::Value = serde_json::from_str(&made.text()).unwrap();
+    assert_eq!(made["retentionRules"][0]["everySeconds"], 7200);
+    assert_eq!(server.post("/api/v2/buckets", rules).status, 422);
+    assert_eq!(server.post("/api/v2/write?bucket=b&org=o", "m v=1").status, 204);
+    let id = made["id"].as_str().unwrap();
+    let listed = server.get("/api/v2/buckets?name=b").text();
+    assert!(listed.contains(id) && listed.contains("\"name\":\"b\""), "{listed}");
+    assert!(server.get("/api/v2/orgs?org=me").text().contains("\"name\":\"me\""));
+    let path = format!("/api/v2/buckets/{id}");
+    assert_eq!(server.request("DELETE", &path, &[], b"").status, 204);
+    assert_eq!(server.get(&path).status, 404);
+    let flux = server.post("/api/v2/query?org=o", "from(bucket:\"b\")");
+    assert_eq!(flux.status, 501);
+    server.stop();
+}
+
+#[test]
+fn bad_input_is_answered_with_reasons() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m v=1 1");
+    // Paths of writes, lines, status and body.
+    for (path, lines, status, expected) in [
+        ("/write", "m v=1", 400, "database is required"),
+        (
+            "/write?db=d&precision=x",
+            "m v=1",
+            400,
+            "invalid precision \\\"x\\\" (use n, ns, u, ms, s, m or h)",
+        ),
+        ("/write?db=d&rp=x", "m v=1", 404, "retention policy not found: x"),
+        ("/write?db=d", "m", 400, "unable to parse 'm': missing fields"),
+        ("/write?db=d", "m v=", 400, "unable to parse 'm v=': missing field value"),
+        ("/write?db=d", "m =1", 400, "unable to parse 'm =1': missing field key"),
+        ("/write?db=d", "m,t v=1", 400, "unable to parse 'm,t v=1': missing tag value"),
+        ("/write?db=d", "m,=x v=1", 400, "unable to parse 'm,=x v=1': missing tag key"),
+        ("/write?db=d", "m,t=1,t=2 v=1", 400, "unable to parse 'm,t=1,t=2 v=1': duplicate tags"),
+        ("/write?db=d", ",t=1 v=1", 400, "unable to parse ',t=1 v=1': missing measurement"),
+        ("/write?db=d", "m v=1 x", 400, "unable to parse 'm v=1 x': bad timestamp"),
+        ("/write?db=d", "m v=yes", 400, "unable to parse 'm v=yes': invalid boolean"),
+        ("/write?db=d", "m v=\"x", 400, "unable to parse 'm v=\\\"x': unbalanced quotes"),
+        ("/write?db=d", "m v=1i,w=99999999999999999999i", 400, "value out of range"),
+        ("/write?db=d", "m v=\"x\" 1", 400, "already exists as type float dropped=1"),
+        (
+            "/write?db=d",
+            "m time=1 1",
+            400,
+            "input field \\\"time\\\" on measurement \\\"m\\\" is invalid",
+        ),
+        (
+            "/write?db=d",
+            "m v=2 2\nm v=",
+            400,
+            "partial write: unable to parse 'm v=': missing field value dropped=0",
+        ),
+        ("/api/v2/write?org=o", "m v=1", 400, "\"code\":\"invalid\""),
+        ("/api/v2/delete?bucket=d", "{}", 400, "start must be a time such as 2006-01-02T15:04:05Z"),
+        ("/api/v2/buckets", "{}", 400, "a bucket needs a name"),
+    ] {
+        let response = server.post(path, lines);
+        assert_eq!(response.status, status, "{path} {lines}: {}", response.text());
+        assert!(response.text().contains(expected), "{path} {lines}: {}", response.text());
+    }
+    for (statement, status, expected) in [
+        ("", 400, "{\"error\":\"missing required parameter \\\"q\\\"\"}\n"),
+        (
+            "SELECT",
+            400,
+            "{\"error\":\"error parsing query: found EOF, expected identifier, string, number, \
+             bool at line 1, char 8\"}\n",
+        ),
+        (
+            "SELECT v FROM m WHERE",
+            400,
+            "{\"error\":\"error parsing query: found EOF, expected identifier, string, number, \
+             bool at line 1, char 23\"}\n",
+        ),
+        (
+            "SELECT nosuch(v) FROM m",
+            200,
+            "{\"results\":[{\"statement_id\":0,\"error\":\"undefined function nosuch()\"}]}\n",
+        ),
+        (
+            "SELECT v FROM x..m",
+            200,
+            "{\"results\":[{\"statement_id\":0,\"error\":\"database not found: x\"}]}\n",
+        ),
+        (
+            "KILL QUERY 12345",
+            200,
+            "{\"results\":[{\"statement_id\":0,\"error\":\"no such query id: 12345\"}]}\n",
+        ),
+    ] {
+        let response = ask(&server, statement, "");
+        assert_eq!((response.status, response.text().as_str()), (status, expected), "{statement}");
+    }
+    let later = ask(&server, "SHOW FOOBARS; SHOW DATABASES", "");
+    assert_eq!(later.status, 400);
+    let later = ask(&server, "SELECT v FROM x..m; SHOW DATABASES", "").text();
+    assert!(later.ends_with("{\"statement_id\":1,\"error\":\"not executed\"}]}\n"), "{later}");
+    server.stop();
+}
