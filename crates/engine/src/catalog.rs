@@ -31,9 +31,6 @@ pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error>
 
 type Table = BTreeMap<(String, String), Vec<u8>>;
 
-/// Takes a fact: kind, key, bytes.
-pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error> + 't;
-
 /// The table in memory.
 #[derive(Default)]
 pub(crate) struct Catalog {
