@@ -30,7 +30,7 @@ fn point(time: i64) -> String {
 fn routes_answer_in_their_own_dialect() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
-    let table: [(&str, &str, u16, &str); 22] = [
+    let table: [(&str, &str, u16, &str); 23] = [
         ("GET", "/", 200, "<!doctype html>"),
         ("GET", "/s/page.js", 200, "use strict"),
         ("GET", "/s/page.css", 200, ":root"),
@@ -47,7 +47,8 @@ fn routes_answer_in_their_own_dialect() {
         ("GET", "/api/suggest?type=metrics", 200, "[]"),
         ("GET", "/api/suggest", 400, "error"),
         ("GET", "/api/put", 405, "error"),
-        ("GET", "/api/v2/query", 501, "greater than the max"),
+        ("GET", "/api/v2/query", 405, "allowed here: POST"),
+        ("GET", "/api/v7/query", 501, "greater than the max"),
         (
             "GET",
             "/api/nosuch",
