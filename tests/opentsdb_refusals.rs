@@ -170,7 +170,7 @@ fn other_paths() {
     for (method, path, status, text) in [
         ("GET", "/api/nosuch", 404, "Endpoint not found"),
         ("GET", "/api/vx/query", 404, "Endpoint not found"),
-        ("GET", "/api/v2/query", 501, "Requested API version is greater than the max implemented"),
+        ("GET", "/api/v3/query", 501, "Requested API version is greater than the max implemented"),
         ("PUT", "/api/query", 405, "Method not allowed"),
         ("OPTIONS", "/api/query", 405, "Method not allowed"),
         ("POST", "/api/aggregators", 405, "Method not allowed"),

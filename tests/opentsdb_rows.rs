@@ -214,7 +214,7 @@ fn rows_16_to_18_names() {
     assert_eq!(fault("sum:nosuch"), "No such name for 'metrics': 'nosuch'");
     assert_eq!(fault("sum:x{h=zz}"), "No such name for 'tagv': 'zz'");
     assert_eq!(fault("sum:x{zz=a}"), "No such name for 'tagk': 'zz'");
-    assert_eq!(tsd.server.get("/api/v2/query?start=1").status, 501);
+    assert_eq!(tsd.server.get("/api/v3/query?start=1").status, 501);
     let nothing = tsd.server.get("/api/nosuch");
     assert_eq!((nothing.status, message(&nothing).as_str()), (404, "Endpoint not found"));
     let delete = tsd.server.request("DELETE", "/api/query?start=1&m=sum:x", &[], b"");

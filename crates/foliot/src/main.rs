@@ -79,7 +79,7 @@ fn serve(config: &Config) -> Result<(), String> {
     logging::start(config.log_level);
     let config = &config.clone().fit(machine::memory_bytes());
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
-    let server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
+    let mut server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
     let engine = Engine::open(disk.clone(), &config.data_dir, store(config));
     let engine = Arc::new(engine.map_err(|error| error.to_string())?);
     for damage in engine.damages() {
@@ -87,7 +87,7 @@ fn serve(config: &Config) -> Result<(), String> {
     }
     server.open(engine.clone());
     welcome::print(config, &server, disk.free_bytes(&config.data_dir).ok());
-    server.wait().map_err(|error| error.to_string())?;
+    server.wait();
     log::info!("stopping");
     server.stop();
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;

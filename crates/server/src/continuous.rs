@@ -233,7 +233,9 @@ impl Timing {
     fn due(&self, now_ns: i64, last_ns: Option<i64>) -> Option<(i64, TimeRange)> {
         let (width_ns, offset_ns) = self.width;
         let every_ns = self.every_ns.unwrap_or(width_ns).max(1);
-        let floor = |time_ns: i64, step_ns: i64| time_ns - time_ns.rem_euclid(step_ns);
+        // Runs and windows begin at multiples of their length, shifted by the offset.
+        let floor =
+            |time_ns: i64, step_ns: i64| time_ns - (time_ns - offset_ns).rem_euclid(step_ns);
         let run_ns = match last_ns {
             None => floor(now_ns, every_ns),
             Some(last_ns) => floor(last_ns, every_ns) + every_ns,
@@ -243,8 +245,8 @@ impl Timing {
         }
         let for_ns = self.for_ns.unwrap_or(width_ns.max(every_ns));
         let early_ns = width_ns.min(every_ns);
-        let start_ns = floor(run_ns + width_ns - for_ns - offset_ns - 1, width_ns) + offset_ns;
-        let end_ns = floor(now_ns + width_ns - early_ns - offset_ns, width_ns) + offset_ns;
+        let start_ns = floor(run_ns + width_ns - for_ns - 1, width_ns);
+        let end_ns = floor(now_ns + width_ns - early_ns, width_ns);
         Some((floor(now_ns, every_ns), TimeRange::new(start_ns, end_ns - 1)))
     }
 }

@@ -34,6 +34,8 @@ pub struct Server {
     listeners: Vec<Listener>,
     /// Ends when the last connection has dropped its sender.
     all_done: mpsc::Receiver<()>,
+    /// Until somebody waits for them.
+    signals: Option<Signals>,
 }
 
 /// What is listened on.
@@ -111,7 +113,11 @@ impl Server {
         if config.agent_host {
             runtime.spawn(host::serve(shared.clone()));
         }
-        Ok(Self { runtime, shared, listeners, all_done })
+        let signals = {
+            let _within = runtime.enter();
+            Signals::receive().map_err(|error| Stop(format!("cannot receive signals: {error}")))?
+        };
+        Ok(Self { runtime, shared, listeners, all_done, signals: Some(signals) })
     }
 
     /// What is listened on; the main one first.
@@ -127,27 +133,19 @@ impl Server {
     /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile, SIGUSR2
     /// merges parts as far as it goes. After this returns, a second signal ends the process at
     /// once.
-    ///
-    /// # Errors
-    /// When signals cannot be received.
-    pub fn wait(&self) -> Result<(), Stop> {
-        let failed = |error: io::Error| Stop(format!("cannot receive signals: {error}"));
+    pub fn wait(&mut self) {
+        let Some(mut signals) = self.signals.take() else { return };
         self.runtime.block_on(async {
-            let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-            let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-            let mut flush = signal(SignalKind::user_defined1()).map_err(failed)?;
-            let mut merge = signal(SignalKind::user_defined2()).map_err(failed)?;
             loop {
                 tokio::select! {
-                    _ = terminate.recv() => break,
-                    _ = interrupt.recv() => break,
-                    _ = flush.recv() => tidy_now(&self.shared, "flush", Engine::flush),
-                    _ = merge.recv() => tidy_now(&self.shared, "merge", Engine::merge_all),
+                    _ = signals.terminate.recv() => break,
+                    _ = signals.interrupt.recv() => break,
+                    _ = signals.flush.recv() => tidy_now(&self.shared, "flush", Engine::flush),
+                    _ = signals.merge.recv() => tidy_now(&self.shared, "merge", Engine::merge_all),
                 }
             }
-            tokio::spawn(end_at_second(terminate, interrupt));
-            Ok(())
-        })
+            tokio::spawn(end_at_second(signals.terminate, signals.interrupt));
+        });
     }
 
     /// Stops accepting, lets connections finish what they began, and ends all tasks.
@@ -161,6 +159,27 @@ impl Server {
         };
         self.runtime.block_on(done);
         self.runtime.shutdown_timeout(Duration::from_millis(500));
+    }
+}
+
+/// The signals that are heard, from before anyone is told that the server runs: one that comes
+/// earlier than [`Server::wait`] is kept until then.
+#[derive(Debug)]
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    flush: Signal,
+    merge: Signal,
+}
+
+impl Signals {
+    fn receive() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            flush: signal(SignalKind::user_defined1())?,
+            merge: signal(SignalKind::user_defined2())?,
+        })
     }
 }
 
