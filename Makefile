@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy test-foreign deny bench benchmarks sim
+.PHONY: help run test check fmt tidy test-foreign compare-influxql deny bench benchmarks sim
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -22,6 +22,10 @@ test: check      ## everything that needs only Rust and a C compiler
 
 test-foreign:    ## foreign clients and servers against ours; installs what it needs
 	tests/foreign/run
+
+compare-influxql: ## generated statements to Foliot and to Debian's InfluxDB, which must be installed
+	$(CARGO) build --release --locked -p foliot
+	tests/foreign/influxql.sh
 
 deny:            ## licences, advisories and sources of all dependencies
 	tools/deny

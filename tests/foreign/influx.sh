@@ -1,35 +1,9 @@
 #!/usr/bin/env bash
-# The InfluxDB door beside Debian's InfluxDB: the same statements to both, then InfluxDB's own shell and
-# client libraries. Needs influxd, influx and python3 with venv; installs the libraries from PyPI.
+# The InfluxDB door with InfluxDB's own shell and client libraries. Needs influx and python3 with venv;
+# installs the libraries from PyPI.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
-here=$(dirname "$0")
-
-influx_port=$(free_port)
-cat >"$work/influxdb.conf" <<CONF
-reporting-disabled = true
-bind-address = "127.0.0.1:$(free_port)"
-[meta]
-  dir = "$work/influx/meta"
-[data]
-  dir = "$work/influx/data"
-  wal-dir = "$work/influx/wal"
-  query-log-enabled = false
-[monitor]
-  store-enabled = false
-[http]
-  bind-address = "127.0.0.1:$influx_port"
-  log-enabled = false
-[logging]
-  level = "error"
-CONF
-influxd run -config "$work/influxdb.conf" >"$work/influxd.log" 2>&1 &
-others+=($!)
-wait_for 20 "curl -sf http://127.0.0.1:$influx_port/ping -o /dev/null"
 start_foliot
-
-python3 "$here/influxql.py" "http://127.0.0.1:$port" "http://127.0.0.1:$influx_port"
-pass 'the same statements, the same answers'
 
 shell() { influx -host 127.0.0.1 -port "$port" -execute "$1" "${@:2}"; }
 shell 'CREATE DATABASE shell'
