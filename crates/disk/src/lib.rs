@@ -56,9 +56,11 @@ pub trait Disk: Send + Sync + 'static {
     /// Cuts an existing file, which nobody appends to, to `len` bytes, for a torn tail. A longer
     /// `len` than the file's is an `ErrorKind::InvalidInput`. Durable after `sync_dir`.
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;
-    /// Makes the bytes of an existing file durable, whoever appended them: what a killed process
-    /// wrote and did not sync can be read after a restart, and is still lost with the power.
-    fn sync_file(&self, path: &Path) -> io::Result<()>;
+    /// Writes the bytes of an existing file, which nobody appends to, once more in their place and
+    /// makes them durable, whoever appended them. What a killed process did not sync can be read
+    /// after a restart and is still lost with the power; after a failed sync the system takes such
+    /// bytes for written, so that syncing them again would say nothing: only writing them helps.
+    fn rewrite(&self, path: &Path) -> io::Result<()>;
     /// Renames a file, replacing the target: a power cut leaves the old names or the new one.
     /// Durable after `sync_dir` of the target's directory and, when it differs, of the source's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;

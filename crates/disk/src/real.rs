@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime};
 /// Carries the lock of its directory. A file rather than the directory itself, because network file
 /// systems lock only what is open for writing.
 const LOCK_FILE: &str = "lock";
+const REWRITE_CHUNK_BYTES: usize = 1 << 20;
 
 /// The operating system's files, clock and randomness.
 #[derive(Debug)]
@@ -82,9 +83,18 @@ impl Disk for RealDisk {
         file.sync_all()
     }
 
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        // For writing, because some systems refuse to sync what is open for reading alone.
-        OpenOptions::new().write(true).open(path)?.sync_all()
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let len = file.metadata()?.len();
+        let mut chunk = vec![0; REWRITE_CHUNK_BYTES];
+        let mut offset = 0;
+        while offset < len {
+            chunk.truncate(usize::try_from(len - offset).unwrap_or(usize::MAX));
+            file.read_exact_at(&mut chunk, offset)?;
+            file.write_all_at(&chunk, offset)?;
+            offset += chunk.len() as u64;
+        }
+        file.sync_all()
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -227,11 +227,11 @@ impl Disk for SimDisk {
         })
     }
 
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
         let mut machine = self.machine.lock();
         let verdict = machine.faults.meet(Operation::Sync)?;
         let mut content = machine.names.get(path).ok_or_else(not_found)?.lock();
-        content.settle(verdict)
+        content.rewrite(verdict)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -102,7 +102,7 @@ fn errors_have_the_kinds_callers_tell_apart() {
         assert_eq!(kind_of(disk.rename(&missing, &dir.join("b"))), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.link(&missing, &dir.join("b"))), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.truncate(&missing, 0)), ErrorKind::NotFound);
-        assert_eq!(kind_of(disk.sync_file(&missing)), ErrorKind::NotFound);
+        assert_eq!(kind_of(disk.rewrite(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.list(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.sync_dir(&missing)), ErrorKind::NotFound);
         assert_eq!(kind_of(disk.lock(&missing)), ErrorKind::NotFound);
@@ -173,11 +173,13 @@ fn synced_bytes_keep_their_prefix_whatever_follows_unsynced() {
 #[test]
 fn bytes_of_a_killed_process_can_be_made_durable() {
     on_both(|disk, dir, reboot| {
+        // More than the real half rewrites at once, and not a multiple of it.
+        let bytes: Vec<u8> = (0..2_500_001_u32).map(|i| (i % 251) as u8).collect();
         let path = dir.join("a");
-        drop(write(disk, &path, b"left behind"));
-        disk.sync_file(&path).unwrap();
+        drop(write(disk, &path, &bytes));
+        disk.rewrite(&path).unwrap();
         disk.sync_dir(dir).unwrap();
-        assert_eq!(read(&*reboot(), &path), b"left behind");
+        assert!(read(&*reboot(), &path) == bytes);
     });
 }
 
@@ -393,6 +395,21 @@ fn after_a_failed_sync_a_later_one_saves_nothing_of_before() {
 }
 
 #[test]
+fn writing_once_more_saves_what_a_failed_sync_gave_up() {
+    let fates = outcomes(|disk| {
+        let path = Path::new("d/a");
+        let mut file = disk.create(path).unwrap();
+        disk.sync_dir(Path::new("d")).unwrap();
+        file.append(b"x").unwrap();
+        disk.fail_after(1, FaultKind::SyncError);
+        assert!(file.sync().is_err());
+        drop(file);
+        disk.rewrite(path).unwrap();
+    });
+    assert_eq!(fates, BTreeSet::from([files(&[("a", b"x")])]));
+}
+
+#[test]
 fn names_wait_for_a_sync_that_succeeds() {
     let fates = |syncs: usize| {
         outcomes(|disk| {
@@ -491,10 +508,10 @@ fn a_killed_process_leaves_what_the_system_had() {
             assert!(next.lock(Path::new("")).is_err());
             // Another death while waiting for a sync does not spoil the next one.
             next.fail_after(1, FaultKind::Crash);
-            assert!(next.sync_file(path).is_err());
+            assert!(next.rewrite(path).is_err());
             let next = next.kill();
             if seed % 2 == 0 {
-                next.sync_file(path).unwrap();
+                next.rewrite(path).unwrap();
                 let survivor = next.crash().open(path).ok();
                 assert!(survivor.is_none_or(|file| file.len() == 1));
                 return None;

@@ -4,7 +4,8 @@
 //! 2. remove what the manifest does not name: leftovers of an interrupted flush;
 //! 3. read the index files and the catalog; open the parts, setting damaged ones aside;
 //! 4. replay the wal into registry, catalog and head;
-//! 5. sync what was replayed, so that later writes never build on bytes a power cut can take.
+//! 5. write what was replayed once more, so that later writes never build on bytes a power cut can
+//!    take.
 //!
 //! Each step can be interrupted and begun again.
 
@@ -66,7 +67,10 @@ pub(crate) fn open(
     let mut tombstones = deletes.clone();
     let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
-    sync_wal(&*disk, dir)?;
+    // Frames that parts hold already are read by nobody again.
+    if replayed.frames > 0 {
+        rewrite_wal(&*disk, dir)?;
+    }
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
@@ -366,11 +370,13 @@ fn replay(
 }
 
 /// What was replayed may so far be only in the system's memory. New frames refer to it (series
-/// ids), so it must not be less durable than they are.
-fn sync_wal(disk: &dyn Disk, dir: &Path) -> Result<(), Error> {
+/// ids), so it must not be less durable than they are. A sync would not do: one that failed in the
+/// process before may have made the system forget that the bytes are not on the medium. Only the
+/// newest segment can hold such bytes, the others were synced before the next one was made.
+fn rewrite_wal(disk: &dyn Disk, dir: &Path) -> Result<(), Error> {
     if let Some(&newest) = segment::list(disk, dir)?.last() {
         let path = filenames::wal(dir, newest);
-        disk.sync_file(&path).map_err(Error::io("sync", &path))?;
+        disk.rewrite(&path).map_err(Error::io("rewrite", &path))?;
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
     }
     Ok(())

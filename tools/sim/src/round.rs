@@ -510,7 +510,7 @@ impl Round<'_> {
         }
         self.tally.closes += 1;
         // Whatever ends the machine now, a closed store has nothing to lose.
-        if self.disk.is_dead() || self.has_failed_sync() || self.random.percent(60) {
+        if self.disk.is_dead() || self.random.percent(60) {
             self.end_dead();
             drop(engine);
         } else {
@@ -521,11 +521,8 @@ impl Round<'_> {
     }
 
     /// Cuts the power or kills the process.
-    ///
-    /// After a failed sync it is always the power: bytes that the system gave up can still be read
-    /// by the next process, and nothing tells it that they are not on the medium.
     fn end_dead(&mut self) {
-        let (disk, loss) = if self.has_failed_sync() || self.random.percent(70) {
+        let (disk, loss) = if self.random.percent(70) {
             self.tally.power_cuts += 1;
             (self.disk.crash(), Loss::Power)
         } else {
@@ -536,10 +533,6 @@ impl Round<'_> {
         self.say(format!("the end: loss of {loss:?}"));
         self.disk = disk;
         self.loss = self.loss.max(loss);
-    }
-
-    fn has_failed_sync(&self) -> bool {
-        self.planned.contains(&FaultKind::SyncError) && self.disk.strikes() > 0
     }
 
     /// With space again, writes must go on without a restart.

@@ -83,8 +83,8 @@ impl Disk for Liar {
         if self.lie == Lie::SyncDir { Ok(()) } else { self.disk.sync_dir(dir) }
     }
 
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        if self.lie == Lie::Sync { Ok(()) } else { self.disk.sync_file(path) }
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
+        if self.lie == Lie::Sync { Ok(()) } else { self.disk.rewrite(path) }
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {

@@ -63,6 +63,14 @@ impl Content {
         }
     }
 
+    /// Ends a sync before which all bytes were written once more: what an earlier sync lost is
+    /// durable now as well.
+    pub(super) fn rewrite(&mut self, verdict: Verdict) -> io::Result<()> {
+        self.settle(verdict)?;
+        self.unsynced.clear();
+        Ok(())
+    }
+
     /// The first `len` bytes as a file of their own.
     pub(super) fn cut(&self, len: u64) -> io::Result<Self> {
         let end = usize::try_from(len).unwrap_or(usize::MAX);
