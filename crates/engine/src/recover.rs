@@ -67,10 +67,7 @@ pub(crate) fn open(
     let mut tombstones = deletes.clone();
     let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
-    // Frames that parts hold already are read by nobody again.
-    if replayed.frames > 0 {
-        rewrite_wal(&*disk, dir)?;
-    }
+    rewrite_wal(&*disk, dir, &replayed)?;
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
@@ -373,8 +370,11 @@ fn replay(
 /// ids), so it must not be less durable than they are. A sync would not do: one that failed in the
 /// process before may have made the system forget that the bytes are not on the medium. Only the
 /// newest segment can hold such bytes, the others were synced before the next one was made.
-fn rewrite_wal(disk: &dyn Disk, dir: &Path) -> Result<(), Error> {
-    if let Some(&newest) = segment::list(disk, dir)?.last() {
+fn rewrite_wal(disk: &dyn Disk, dir: &Path, replayed: &Replayed) -> Result<(), Error> {
+    // Frames that parts hold already are read by nobody again.
+    if replayed.frames > 0
+        && let Some(&newest) = segment::list(disk, dir)?.last()
+    {
         let path = filenames::wal(dir, newest);
         disk.rewrite(&path).map_err(Error::io("rewrite", &path))?;
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
