@@ -53,6 +53,8 @@ pub trait Disk: Send + Sync + 'static {
     /// Creates an empty file for appending, replacing one of the same name. Until the directory is
     /// synced a power cut may leave the old file, the new one or neither.
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+    /// Opens an existing file, which nobody else appends to, for appending at its end.
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Cuts an existing file, which nobody appends to, to `len` bytes, for a torn tail. A longer
     /// `len` than the file's is an `ErrorKind::InvalidInput`. Durable after `sync_dir`.
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;

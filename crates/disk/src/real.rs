@@ -73,6 +73,12 @@ impl Disk for RealDisk {
         Ok(Box::new(RealAppendFile { file, len: 0 }))
     }
 
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new().append(true).open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Box::new(RealAppendFile { file, len }))
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;
         if file.metadata()?.len() < len {

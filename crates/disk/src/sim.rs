@@ -218,6 +218,14 @@ impl Disk for SimDisk {
         Ok(Box::new(SimAppendFile { disk: self.clone(), content, len: 0 }))
     }
 
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let mut machine = self.machine.lock();
+        machine.faults.meet(Operation::Look)?;
+        let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
+        let len = content.lock().len();
+        Ok(Box::new(SimAppendFile { disk: self.clone(), content, len }))
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         self.change(Operation::Name, |machine| {
             let cut = machine.names.get(path).ok_or_else(not_found)?.lock().cut(len)?;

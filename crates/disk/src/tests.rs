@@ -71,6 +71,22 @@ fn appended_bytes_are_read_back_at_positions() {
 }
 
 #[test]
+fn a_file_is_extended_at_its_end() {
+    on_both(|disk, dir, reboot| {
+        let path = dir.join("a");
+        assert_eq!(kind_of(disk.extend(&path)), ErrorKind::NotFound);
+        write_durably(disk, &path, b"one ");
+        let mut file = disk.extend(&path).unwrap();
+        assert_eq!(file.len(), 4);
+        file.append(b"two").unwrap();
+        assert_eq!(file.len(), 7);
+        file.sync().unwrap();
+        drop(file);
+        assert_eq!(read(&*reboot(), &path), b"one two");
+    });
+}
+
+#[test]
 fn names_are_listed_renamed_replaced_and_removed() {
     on_both(|disk, dir, _| {
         disk.create_dir_all(&dir.join("sub/below")).unwrap();

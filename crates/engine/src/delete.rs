@@ -2,13 +2,15 @@
 //!
 //! 1. *select and count*: which series have samples in the range, from a snapshot. A preview ends
 //!    here.
-//! 2. *append*: with every write held off for an instant, one frame says what is deleted.
-//! 3. *apply*: the head forgets the samples; a tombstone masks them in parts. When series are
+//! 2. *audit*: a line on the disk says who deletes what.
+//! 3. *append*: with every write held off for an instant, one frame says what is deleted.
+//! 4. *apply*: the head forgets the samples; a tombstone masks them in parts. When series are
 //!    dropped the registry forgets them, and later rows of their names make new ones.
-//! 4. *publish*: the view with the tombstone.
+//! 5. *publish*: the view with the tombstone.
 //!
 //! What parts hold goes when they are merged next, at the latest after `delete.deadline`.
 
+use crate::audit::{Act, Caller};
 use crate::config::{Ack, Commit};
 use crate::error::Error;
 use crate::limits::CUT_LIVE_SERIES_MAX;
@@ -48,7 +50,7 @@ impl Engine {
 
     /// Deletes the samples of the selected series in `range`: no reader finds them any more when
     /// this returns. The delete is safe when the commit reaches the level asked of
-    /// [`Engine::wait`].
+    /// [`Engine::wait`]. What takes anything away is told to the audit log first.
     ///
     /// Waits for a flush in progress. Series stay registered; see [`Engine::drop_series`].
     ///
@@ -58,9 +60,14 @@ impl Engine {
         &self,
         selector: &Selector,
         range: TimeRange,
+        caller: &Caller,
     ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
         let (deleted, sids) = count(&self.snapshot(), selector, range)?;
+        if deleted.samples > 0 {
+            let act = Act::Delete(selector, range);
+            self.store().audit(caller, selector.namespace, &act, Some(&deleted))?;
+        }
         let commit = self.store().delete(selector.namespace, sids, range, false)?;
         self.store().count_deleted(&deleted);
         Ok((deleted, commit))
@@ -71,16 +78,28 @@ impl Engine {
     ///
     /// # Errors
     /// As for [`Engine::delete`].
-    pub fn drop_series(&self, selector: &Selector) -> Result<(Deleted, Commit), Error> {
+    pub fn drop_series(
+        &self,
+        selector: &Selector,
+        caller: &Caller,
+    ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
-        self.drop_selected(selector)
+        self.drop_selected(selector, &Act::DropSeries(selector), caller)
     }
 
-    fn drop_selected(&self, selector: &Selector) -> Result<(Deleted, Commit), Error> {
+    fn drop_selected(
+        &self,
+        selector: &Selector,
+        act: &Act<'_>,
+        caller: &Caller,
+    ) -> Result<(Deleted, Commit), Error> {
         let (mut deleted, _) = count(&self.snapshot(), selector, TimeRange::ALL)?;
         let snapshot = self.snapshot();
         let sids = snapshot.select(selector, TimeRange::ALL)?;
         deleted.series = sids.len() as u64;
+        if deleted.series > 0 || matches!(act, Act::DropNamespace) {
+            self.store().audit(caller, selector.namespace, act, Some(&deleted))?;
+        }
         let mut sids: Vec<u32> = sids.into_iter().flat_map(|sid| snapshot.ids(sid)).collect();
         sids.sort_unstable();
         let sids = sids.into_iter().collect();
@@ -94,8 +113,8 @@ impl Engine {
     ///
     /// # Errors
     /// When a part cannot be read or removed, or the wal refuses.
-    pub fn drop_namespace(&self, id: NamespaceId) -> Result<Deleted, Error> {
-        let (deleted, commit) = self.drop_selected(&all_of(id))?;
+    pub fn drop_namespace(&self, id: NamespaceId, caller: &Caller) -> Result<Deleted, Error> {
+        let (deleted, commit) = self.drop_selected(&all_of(id), &Act::DropNamespace, caller)?;
         let commit = self.forget_namespace(id)?.max(commit);
         self.wait(commit, Ack::Durable)?;
         self.store().drop_parts_of(id)?;

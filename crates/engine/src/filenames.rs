@@ -9,6 +9,7 @@
 //! segment-<number>.seg  the index of a closed epoch
 //! catalog-<number>.cat  the catalog
 //! deletes-<number>.del  deletes that parts are still masked for
+//! audit.log           what was deleted, by whom; audit.log.1 what was before it
 //! quarantine/         files that were found damaged, moved aside under their own names
 //! ```
 
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const MANIFEST: &str = "MANIFEST";
 pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
+pub(crate) const AUDIT: &str = "audit.log";
+pub(crate) const AUDIT_BEFORE: &str = "audit.log.1";
 pub(crate) const QUARANTINE: &str = "quarantine";
 
 pub(crate) fn wal(dir: &Path, lsn: u64) -> PathBuf {

@@ -5,7 +5,7 @@
 //! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
 //!          parts -> merge -> fewer parts                                    maintain.rs, merge.rs
 //! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
-//! delete   selector -> delete frame (wal) -> head cut, tombstone over parts        delete.rs
+//! delete   selector -> audit log -> delete frame (wal) -> head cut, tombstone           delete.rs
 //! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
 //! ```
 //!
@@ -16,6 +16,7 @@
 mod activity;
 mod admission;
 mod archive;
+mod audit;
 mod backup;
 mod block;
 mod cache;
@@ -54,6 +55,7 @@ mod view;
 mod wal;
 mod write;
 
+pub use audit::Caller;
 pub use backup::{BackedUp, backup, is_store};
 pub use check::{Checked, check};
 pub use config::{Ack, Commit, Config, Progress};

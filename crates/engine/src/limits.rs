@@ -56,6 +56,15 @@ pub(crate) const OPEN_FILES_MAX: usize = 256;
 /// seconds apart, opening the files takes milliseconds.
 pub(crate) const BACKUP_TRIES: usize = 20;
 
+/// Bytes of the audit log after which it begins anew: some ten thousand deletes.
+pub(crate) const AUDIT_BYTES_MAX: u64 = 8 << 20;
+
+/// Names and values of a selector that the audit log tells; of more it tells how many.
+pub(crate) const AUDIT_LITERALS_MAX: usize = 16;
+
+/// Bytes that one text takes in a line of the audit log.
+pub(crate) const AUDIT_TEXT_BYTES_MAX: usize = 4096;
+
 /// Parts that are merged at once, at most: with more the cursors would take tens of megabytes.
 pub(crate) const MERGE_PARTS_MAX: usize = 64;
 

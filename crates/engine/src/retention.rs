@@ -13,6 +13,7 @@
 //!
 //! [`Config::retention`]: crate::Config::retention
 
+use crate::audit::{Act, Caller};
 use crate::catalog::Catalog;
 use crate::config::{Commit, Config};
 use crate::error::Error;
@@ -200,7 +201,8 @@ impl Engine {
     }
 
     /// Tells how long a namespace keeps its samples; nothing is for ever. Older samples are gone
-    /// for readers when this returns, and writes of such are refused; files follow.
+    /// for readers when this returns, and writes of such are refused; files follow. A change is
+    /// told to the audit log first.
     ///
     /// # Errors
     /// When the wal refuses.
@@ -208,9 +210,14 @@ impl Engine {
         &self,
         namespace: NamespaceId,
         keep: Option<Duration>,
+        caller: &Caller,
     ) -> Result<Commit, Error> {
         let store = self.store();
         let _one_at_a_time = store.creating_namespace.lock();
+        let kept = self.retention(namespace);
+        if kept != keep {
+            store.audit(caller, namespace, &Act::Keep(kept, keep), None)?;
+        }
         let nanos = keep.map_or(0, |keep| keep_ns(keep).max(1) as u64);
         let commit = self.catalog_put(KEEP_KIND, &namespace.to_string(), &nanos.to_le_bytes())?;
         store.reload_retention();

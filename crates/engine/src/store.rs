@@ -2,6 +2,7 @@
 
 use crate::activity::Activity;
 use crate::admission::Admission;
+use crate::audit::Audit;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::config::{Ack, Commit, Config, Progress};
@@ -54,6 +55,7 @@ pub(crate) struct Store {
     /// head.
     pub(crate) gate: RwLock<()>,
     pub(crate) creating_namespace: Mutex<()>,
+    pub(crate) audit: Mutex<Audit>,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,
     /// The next file's number. Never given out twice by one process, so that a page of a file that

@@ -10,7 +10,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Config, Engine};
+use foliot_engine::{Ack, Caller, Config, Engine};
 use foliot_model::{Matcher, Selector, Test, TimeRange};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -258,7 +258,8 @@ proptest! {
                     let range = TimeRange::new(from, to);
                     let selector = narrow(measurement, host, field);
                     let preview = engine.preview_delete(&selector, range).unwrap();
-                    let (deleted, commit) = engine.delete(&selector, range).unwrap();
+                    let caller = Caller::default();
+                    let (deleted, commit) = engine.delete(&selector, range, &caller).unwrap();
                     prop_assert_eq!(preview, deleted);
                     engine.wait(commit, Ack::Os).unwrap();
                     let counted = forget(&mut oracle, (measurement, host, field), range);
@@ -270,7 +271,7 @@ proptest! {
                     let selector = narrow(measurement, Some(host), None);
                     let all = TimeRange::ALL;
                     let before = engine.snapshot().select(&selector, all).unwrap();
-                    engine.drop_series(&selector).unwrap();
+                    engine.drop_series(&selector, &Caller::default()).unwrap();
                     let end = format!("host=h{host}");
                     oracle.retain(|(namespace, key, _), _| {
                         *namespace != 0 || !key.starts_with(measurement) || !key.ends_with(&end)

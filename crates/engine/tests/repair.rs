@@ -10,7 +10,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Checked, Config, Engine, check, repair};
+use foliot_engine::{Ack, Caller, Checked, Config, Engine, check, repair};
 use foliot_model::TimeRange;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,7 +149,7 @@ fn what_was_deleted_stays_deleted() {
     let disk = store();
     let engine = open(&disk);
     let range = TimeRange::new(20 * 10_000_000_000, 39 * 10_000_000_000);
-    let (deleted, commit) = engine.delete(&selector(0, "m"), range).unwrap();
+    let (deleted, commit) = engine.delete(&selector(0, "m"), range, &Caller::default()).unwrap();
     assert_eq!(deleted.samples, (HOSTS * 20) as u64);
     engine.wait(commit, Ack::Durable).unwrap();
     drop(engine);

@@ -6,7 +6,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Config, Engine, FIELD_RETENTION, RetentionRule};
+use foliot_engine::{Caller, Config, Engine, FIELD_RETENTION, RetentionRule};
 use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_lost_back()
         engine.flush().unwrap();
     }
     assert_eq!(found(&engine, "m", now_ns).len(), 60);
-    engine.set_retention(DEFAULT_NAMESPACE, days(20)).unwrap();
+    engine.set_retention(DEFAULT_NAMESPACE, days(20), &Caller::default()).unwrap();
     assert_eq!(engine.retention(DEFAULT_NAMESPACE), days(20));
     assert_eq!(found(&engine, "m", now_ns), (0..=20).collect::<Vec<_>>(), "at once");
     assert_eq!(write_days(&engine, HOST, now_ns, 0..60), 39, "writes of days 21 to 59");
@@ -87,7 +87,7 @@ fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_lost_back()
     let engine = open(&disk, |_| {});
     assert_eq!(found(&engine, "m", now_ns), (0..=20).collect::<Vec<_>>(), "after a restart");
     // What was only hidden is not shown again: it may have lost updates that were removed.
-    engine.set_retention(DEFAULT_NAMESPACE, None).unwrap();
+    engine.set_retention(DEFAULT_NAMESPACE, None, &Caller::default()).unwrap();
     assert_eq!(found(&engine, "m", now_ns), (0..=20).collect::<Vec<_>>());
     assert_eq!(write_days(&engine, HOST, now_ns, 30..40), 0, "but it can be written again");
     let expected: Vec<i64> = (0..=20).chain(30..40).collect();
@@ -183,10 +183,10 @@ fn a_dropped_namespace_takes_what_was_said_of_it_with_it() {
     let disk = SimDisk::new(5);
     let engine = open(&disk, |_| {});
     let id = engine.create_namespace("db", "week").unwrap();
-    engine.set_retention(id, days(7)).unwrap();
+    engine.set_retention(id, days(7), &Caller::default()).unwrap();
     write(&engine, id, &[line(HOST, disk.now_ns(), 1)]).0.unwrap();
     engine.flush().unwrap();
-    let deleted = engine.drop_namespace(id).unwrap();
+    let deleted = engine.drop_namespace(id, &Caller::default()).unwrap();
     assert_eq!((deleted.series, deleted.samples), (1, 1));
     assert_eq!((engine.namespace("db", "week"), engine.stats().parts), (None, 0));
     assert_eq!(engine.retention(id), None);

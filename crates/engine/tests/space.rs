@@ -5,7 +5,7 @@
 mod support;
 
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::{Ack, Config, Engine};
+use foliot_engine::{Ack, Caller, Config, Engine};
 use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +90,7 @@ fn space_returns_after_a_delete() {
     settle(&engine);
     let before = bytes(&dir);
     for number in 0..HOSTS / 2 {
-        let (_, commit) = engine.delete(&host(number), TimeRange::ALL).unwrap();
+        let (_, commit) = engine.delete(&host(number), TimeRange::ALL, &Caller::default()).unwrap();
         engine.wait(commit, Ack::Memory).unwrap();
     }
     settle(&engine);
@@ -98,7 +98,7 @@ fn space_returns_after_a_delete() {
     // Half of it is deleted: at least 95 % of that half must be free.
     assert!((40.0..=52.5).contains(&left), "{left} % are left");
     assert_eq!(engine.stats().tombstones, 0);
-    engine.drop_series(&selector(DEFAULT_NAMESPACE, "m")).unwrap();
+    engine.drop_series(&selector(DEFAULT_NAMESPACE, "m"), &Caller::default()).unwrap();
     settle(&engine);
     assert_eq!((bytes(&dir), engine.stats().series), (0, 0));
     drop(engine);
@@ -115,13 +115,15 @@ fn space_returns_after_retention() {
     settle(&engine);
     let before = bytes(&dir);
     let keep = Duration::from_secs(86_400 * 7);
-    engine.set_retention(DEFAULT_NAMESPACE, Some(keep)).unwrap();
+    engine.set_retention(DEFAULT_NAMESPACE, Some(keep), &Caller::default()).unwrap();
     settle(&engine);
     let left = percent(&dir, before);
     // A quarter is kept. What has expired of the window in which the boundary lies goes when it is
     // more than half of it, so up to half a window of four may be left.
     assert!((20.0..=25.0 + 12.5 + 1.0).contains(&left), "{left} % are left");
-    engine.set_retention(DEFAULT_NAMESPACE, Some(Duration::from_secs(60))).unwrap();
+    engine
+        .set_retention(DEFAULT_NAMESPACE, Some(Duration::from_secs(60)), &Caller::default())
+        .unwrap();
     settle(&engine);
     let newest = TimeRange::new(now_ns - DAY, i64::MAX);
     let sids = engine.snapshot().select(&selector(DEFAULT_NAMESPACE, "m"), newest).unwrap();

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::kinds;
-use foliot_engine::{Engine, Error};
+use foliot_engine::{Caller, Engine, Error};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -172,7 +172,8 @@ impl Databases {
             shard_duration_ns: 7 * DAY_NS,
             replication: 1,
         };
-        self.set_policy(engine, database, policy, true)
+        let caller = Caller { door: "first write", from: String::new() };
+        self.set_policy(engine, database, policy, true, &caller)
     }
 
     /// Makes a policy, or gives an existing one other properties. The database is made with it if
@@ -184,12 +185,13 @@ impl Databases {
         database: &str,
         mut policy: Policy,
         is_default: bool,
+        caller: &Caller,
     ) -> Result<NamespaceId, Error> {
         let _one_at_a_time = self.changing.lock();
         policy.namespace = engine.create_namespace(database, &policy.name)?;
         let namespace = policy.namespace;
         let keep = u64::try_from(policy.duration_ns).ok().filter(|duration_ns| *duration_ns > 0);
-        engine.set_retention(namespace, keep.map(Duration::from_nanos))?;
+        engine.set_retention(namespace, keep.map(Duration::from_nanos), caller)?;
         let mut changed = self.get(database).unwrap_or_default();
         engine.catalog_put(POLICY_KIND, &key(database, &policy.name), &encode(&policy))?;
         if is_default {
@@ -209,6 +211,7 @@ impl Databases {
         engine: &Engine,
         database: &str,
         policy: &str,
+        caller: &Caller,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
         let Some(mut changed) = self.get(database) else { return Ok(()) };
@@ -217,16 +220,21 @@ impl Databases {
         };
         let dropped = changed.policies.remove(at);
         self.publish(engine, database, changed)?;
-        drop_namespace(engine, database, &dropped)
+        drop_namespace(engine, database, &dropped, caller)
     }
 
     /// Drops a database with everything in it; nothing happens when there is none.
-    pub(crate) fn drop_database(&self, engine: &Engine, database: &str) -> Result<(), Error> {
+    pub(crate) fn drop_database(
+        &self,
+        engine: &Engine,
+        database: &str,
+        caller: &Caller,
+    ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
         let Some(dropped) = self.table.write().remove(database) else { return Ok(()) };
         engine.catalog_delete(DATABASE_KIND, database)?;
         for policy in &dropped.policies {
-            drop_namespace(engine, database, policy)?;
+            drop_namespace(engine, database, policy, caller)?;
         }
         // The first namespace cannot go: what names no database must have a place.
         if dropped.policies.iter().any(|policy| policy.namespace == DEFAULT_NAMESPACE) {
@@ -244,9 +252,14 @@ impl Databases {
     }
 }
 
-fn drop_namespace(engine: &Engine, database: &str, policy: &Policy) -> Result<(), Error> {
+fn drop_namespace(
+    engine: &Engine,
+    database: &str,
+    policy: &Policy,
+    caller: &Caller,
+) -> Result<(), Error> {
     engine.catalog_delete(POLICY_KIND, &key(database, &policy.name))?;
-    engine.drop_namespace(policy.namespace)?;
+    engine.drop_namespace(policy.namespace, caller)?;
     kinds::forget_all(engine, policy.namespace)
 }
 

@@ -16,7 +16,7 @@ use crate::databases::{DatabaseName, Missing};
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
-use foliot_engine::{Ack, Error};
+use foliot_engine::{Ack, Caller, Error};
 use foliot_model::NamespaceId;
 use foliot_proto_opentsdb::{HttpRequest, Params, method};
 use hyper::body::Incoming;
@@ -27,6 +27,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use routes::{NoRoute, Right, Route, Target};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::net::TcpStream;
@@ -53,16 +54,14 @@ pub(crate) async fn serve(
     first: Vec<u8>,
     dialect: Dialect,
 ) {
-    let is_local = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
+    let peer = socket.peer_addr().ok();
     let phase = Arc::new(Phase::default());
     let io = TokioIo::new(Stream::new(socket, first, phase.clone()));
     let service = service_fn(|request| {
         phase.begin();
         let (shared, phase) = (shared.clone(), phase.clone());
         async move {
-            Ok::<_, Infallible>(
-                answer(&shared, request, dialect, is_local).await.into_response(phase),
-            )
+            Ok::<_, Infallible>(answer(&shared, request, dialect, peer).await.into_response(phase))
         }
     });
     let mut builder = http1::Builder::new();
@@ -97,15 +96,27 @@ struct Call {
     query: String,
     headers: HeaderMap,
     body: Incoming,
+    /// The client's address.
+    peer: Option<SocketAddr>,
+}
+
+impl Call {
     /// Whether the client is on this machine.
-    is_local: bool,
+    fn is_local(&self) -> bool {
+        self.peer.is_some_and(|peer| peer.ip().is_loopback())
+    }
+
+    /// Who wants samples taken away, by the door named.
+    fn caller(&self, door: &'static str) -> Caller {
+        Caller { door, from: self.peer.map(|peer| peer.to_string()).unwrap_or_default() }
+    }
 }
 
 async fn answer(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
     dialect: Dialect,
-    is_local: bool,
+    peer: Option<SocketAddr>,
 ) -> Reply {
     let began = Instant::now();
     let (head, body) = request.into_parts();
@@ -115,7 +126,7 @@ async fn answer(
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
         body,
-        is_local,
+        peer,
     };
     let found = match dialect {
         Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),

@@ -1,6 +1,6 @@
 //! Looking: everything that the store says, as facts.
 
-use crate::oracle::{Fact, Key, State};
+use crate::oracle::{Fact, Key, Series, State};
 use crate::random::Random;
 use crate::workload::{CATALOG_KINDS, NAMESPACES, Names, SeriesName, fact};
 use foliot_engine::{Engine, Error, Snapshot};
@@ -42,6 +42,9 @@ pub(crate) fn all(engine: &Engine, names: &Names) -> Result<State, Failure> {
             (slot, id) => {
                 state.insert(Key::Namespace(slot), Fact::Number(id));
             }
+        }
+        if let Some(keep) = engine.retention(id) {
+            state.insert(Key::Keep(slot), Fact::Nanoseconds(keep.as_nanos() as i64));
         }
         let snapshot = engine.snapshot();
         let mut seen = BTreeSet::new();
@@ -168,7 +171,7 @@ fn series_number(
     names: &Names,
     slot: usize,
     sid: u32,
-) -> Result<u32, Failure> {
+) -> Result<Series, Failure> {
     let Some(identity) = snapshot.identity(sid)? else {
         return contradiction(format!("series {sid} is selected and has no identity"));
     };

@@ -1,11 +1,11 @@
 //! Seeded crash simulator of the store.
 //!
-//! Each round plays random writes, flushes and restarts against the engine on a simulated machine,
-//! cuts its power or breaks its disk at random operations, and compares what is left with a naive
-//! oracle: what was acknowledged as durable is there with its value and kind, nothing is there that
-//! was never sent, and every write is there wholly or not at all. A round follows from its seed
-//! alone, so the seed is the bug report. What it is NOT: a test of threads; the engine runs without
-//! any.
+//! Each round plays random writes, deletes, retention, flushes, merges, epochs, backups and
+//! restarts against the engine on a simulated machine, cuts its power or breaks its disk at random
+//! operations, and compares what is left with a naive oracle: what was acknowledged as durable is
+//! there with its value and kind, nothing is there that was never sent or was deleted, and every
+//! change is there wholly or not at all. A round follows from its seed alone, so the seed is the
+//! bug report. What it is NOT: a test of threads; the engine runs without any.
 //!
 //! ```text
 //! foliot-sim [--seed S] [--rounds N] [--threads T] [--failures F] [--trace]
@@ -54,8 +54,8 @@ fn main() -> ExitCode {
         &mut std::io::stdout(),
         &format!(
             "{} rounds from seed {} in {seconds:.1} s: {} power cuts, {} kills ({:.0} a second), \
-             {} closes, {} faults, {} writes ({} acknowledged), {} flushes, {} merges, {} looks \
-             at {} facts, {failures} failures\n",
+             {} closes, {} faults, {} changes ({} acknowledged), {} of them deletes, {} flushes, \
+             {} merges, {} epochs, {} backups, {} looks at {} facts, {failures} failures\n",
             tally.rounds,
             plan.seed,
             tally.power_cuts,
@@ -65,8 +65,11 @@ fn main() -> ExitCode {
             tally.faults,
             tally.events,
             tally.acknowledged,
+            tally.deletes,
             tally.flushes,
             tally.merges,
+            tally.epochs,
+            tally.backups,
             tally.looks,
             tally.facts,
         ),

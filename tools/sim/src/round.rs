@@ -2,20 +2,24 @@
 //!
 //! 1. Plan what will go wrong in this life, and open the store; recovery may be interrupted too.
 //! 2. Look: what is found must be what the acknowledgements allow.
-//! 3. Write, wait, flush, read, until the machine dies or the life is over.
+//! 3. Write, delete, wait, flush, read, until the machine dies or the life is over.
 //! 4. End it: close, kill the process or cut the power; begin again.
 //!
 //! The last life meets no faults, so that nothing stays unexamined.
 
+mod change;
+mod work;
+
 use crate::look;
-use crate::oracle::{Event, Fact, History, Key, Loss, differences};
+use crate::oracle::{History, Loss, State};
 use crate::random::Random;
-use crate::workload::{CATALOG_KINDS, NAMESPACES, Names, Write};
+use crate::workload::Names;
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Ack, Commit, Config, Engine, Error};
+use foliot_engine::{Ack, Commit, Config, Engine};
 use foliot_model::BatchBuffers;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 const DIR: &str = "store";
 /// A restart after a fault that passes may meet another one, but not for ever.
@@ -35,6 +39,9 @@ pub(crate) struct Tally {
     pub(crate) acknowledged: u64,
     pub(crate) flushes: u64,
     pub(crate) merges: u64,
+    pub(crate) deletes: u64,
+    pub(crate) epochs: u64,
+    pub(crate) backups: u64,
     pub(crate) looks: u64,
     /// Facts compared with the oracle.
     pub(crate) facts: u64,
@@ -52,6 +59,9 @@ impl Tally {
         self.acknowledged += other.acknowledged;
         self.flushes += other.flushes;
         self.merges += other.merges;
+        self.deletes += other.deletes;
+        self.epochs += other.epochs;
+        self.backups += other.backups;
         self.looks += other.looks;
         self.facts += other.facts;
     }
@@ -63,8 +73,13 @@ enum Action {
     Write,
     ChangeCatalog,
     CreateNamespace,
+    Delete,
+    DropSeries,
+    Retain,
     Flush,
     Maintain,
+    BeginEpoch,
+    BackUp,
     Look,
     Probe,
     Wait,
@@ -73,12 +88,17 @@ enum Action {
 }
 
 /// How often what is done in an average round.
-const ACTIONS: [(Action, usize); 10] = [
+const ACTIONS: [(Action, usize); 15] = [
     (Action::Write, 48),
     (Action::ChangeCatalog, 8),
     (Action::CreateNamespace, 4),
+    (Action::Delete, 10),
+    (Action::DropSeries, 3),
+    (Action::Retain, 2),
     (Action::Flush, 10),
     (Action::Maintain, 12),
+    (Action::BeginEpoch, 3),
+    (Action::BackUp, 1),
     (Action::Look, 4),
     (Action::Probe, 10),
     (Action::Wait, 6),
@@ -124,6 +144,7 @@ pub(crate) fn play(
         cache_bytes_max: 1 << random.skewed(12, 24),
         head_bytes_max: 1 << random.skewed(14, 28),
         merge_parts: random.skewed(2, 8),
+        delete_deadline: Duration::from_secs(random.skewed(1, 100) as u64),
         ..Config::default()
     };
     let mut round = Round {
@@ -137,11 +158,13 @@ pub(crate) fn play(
         history: History::default(),
         loss: Loss::None,
         planned: Vec::new(),
+        backups: 0,
         latest: None,
         buffers: BatchBuffers::default(),
         tally: Tally { rounds: 1, ..Tally::default() },
         trace,
     };
+    round.history.set_clock(round.clock_ns);
     for _ in 0..round.random.skewed(1, 10) {
         round.live(false)?;
     }
@@ -161,6 +184,8 @@ struct Round<'t> {
     loss: Loss,
     /// What was planned to go wrong in this life.
     planned: Vec<FaultKind>,
+    /// Backups begun, each in a directory of its own.
+    backups: u64,
     /// The last commit and the number of its event.
     latest: Option<(Commit, u64)>,
     clock_ns: i64,
@@ -254,8 +279,13 @@ impl Round<'_> {
             Action::Write => self.write(engine),
             Action::ChangeCatalog => self.change_catalog(engine),
             Action::CreateNamespace => self.create_namespace(engine),
+            Action::Delete => self.delete(engine),
+            Action::DropSeries => self.drop_series(engine),
+            Action::Retain => self.retain(engine),
             Action::Flush => self.flush(engine),
             Action::Maintain => self.maintain(engine),
+            Action::BeginEpoch => self.begin_epoch(engine),
+            Action::BackUp => self.back_up(engine),
             Action::Look => self.look(engine, Loss::None),
             Action::Probe => self.probe(engine),
             Action::Wait => self.wait(engine),
@@ -267,137 +297,9 @@ impl Round<'_> {
                 let ns = self.random.skewed(1, 40_000_000_000) as u64;
                 self.disk.advance(ns);
                 self.clock_ns = self.disk.now_ns();
+                self.history.set_clock(self.clock_ns);
                 Ok(())
             }
-        }
-    }
-
-    fn write(&mut self, engine: &Engine) -> Result<(), String> {
-        let known = |(_, (database, policy)): &(usize, &(&str, &str))| {
-            engine.namespace(database, policy).is_some()
-        };
-        let slots: Vec<usize> =
-            NAMESPACES.iter().enumerate().filter(known).map(|(slot, _)| slot).collect();
-        let slot = *self.random.pick(&slots);
-        let (database, policy) = NAMESPACES[slot];
-        let namespace = engine.namespace(database, policy).unwrap_or_default();
-        self.clock_ns += 1_000_000_000;
-        let write = Write::draw(&mut self.random, &mut self.names, slot, self.clock_ns);
-        let buffers = std::mem::take(&mut self.buffers);
-        let batch = write.batch(namespace, engine.key_secret(), buffers);
-        let mut rejects = Vec::new();
-        let result = engine.write(&batch, &mut rejects);
-        self.buffers = batch.into_buffers();
-        if matches!(result, Err(Error::Overloaded)) {
-            // Nothing of it was stored: a flush makes room for the next one.
-            return self.flush(engine);
-        }
-        let changes = write.changes();
-        self.say(format!("write {} samples to {database}: {result:?}", changes.len()));
-        if !rejects.is_empty() {
-            return Err(format!("rows rejected without a reason: {rejects:?}"));
-        }
-        self.record("write", changes, result.map_err(|error| error.to_string()))?;
-        if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
-    }
-
-    /// Adds an event to the history, or finds out why there is none.
-    fn record(
-        &mut self,
-        what: &str,
-        changes: Vec<(Key, Option<Fact>)>,
-        result: Result<Commit, String>,
-    ) -> Result<(), String> {
-        match result {
-            Ok(commit) => {
-                let number = self.history.push(Event { changes, lsn: Some(commit.lsn) });
-                self.latest = Some((commit, number));
-                self.tally.events += 1;
-            }
-            // Whether it happened before the power went, nobody was told.
-            Err(_) if self.disk.is_dead() => {
-                self.history.push(Event { changes, lsn: None });
-            }
-            Err(error) => self.excuse(what, &error)?,
-        }
-        Ok(())
-    }
-
-    /// An error of a write or a wait needs a fault that explains it.
-    fn excuse(&self, what: &str, error: &str) -> Result<(), String> {
-        let explains = |kind: &FaultKind| *kind != FaultKind::ReadError;
-        if self.disk.strikes() > 0 && self.planned.iter().any(explains) {
-            return Ok(());
-        }
-        Err(format!("{what} failed although nothing went wrong: {error}"))
-    }
-
-    fn change_catalog(&mut self, engine: &Engine) -> Result<(), String> {
-        let kind = *self.random.pick(&CATALOG_KINDS);
-        let key = format!("k{}", self.random.below(12));
-        let place = Key::Catalog(kind.to_owned(), key.clone());
-        let (fact, result) = if self.random.percent(30) {
-            (None, engine.catalog_delete(kind, &key))
-        } else {
-            let length = self.random.skewed(0, 3000);
-            let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
-            let result = engine.catalog_put(kind, &key, &bytes);
-            (Some(Fact::Bytes(bytes)), result)
-        };
-        self.say(format!("catalog {kind}/{key} put {}: {result:?}", fact.is_some()));
-        let result = result.map_err(|error| error.to_string());
-        self.record("a catalog change", vec![(place, fact)], result)?;
-        if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
-    }
-
-    fn create_namespace(&mut self, engine: &Engine) -> Result<(), String> {
-        let slot = self.random.below(NAMESPACES.len());
-        let (database, policy) = NAMESPACES[slot];
-        let existing = engine.namespace(database, policy);
-        let result = engine.create_namespace(database, policy);
-        self.say(format!("create namespace {database}.{policy}: {result:?}"));
-        match (existing, result) {
-            (Some(id), Ok(same)) if id == same => {}
-            (Some(id), other) => return Err(format!("namespace {id} created again: {other:?}")),
-            (None, Ok(id)) => {
-                let changes = vec![(Key::Namespace(slot), Some(Fact::Number(id)))];
-                self.history.push(Event { changes, lsn: None });
-            }
-            (None, Err(error)) if !self.disk.is_dead() => {
-                self.excuse("creating a namespace", &error.to_string())?;
-            }
-            (None, Err(_)) => {}
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, engine: &Engine) -> Result<(), String> {
-        let strikes = self.disk.strikes();
-        let result = engine.flush();
-        self.say(format!("flush: {result:?}"));
-        match result {
-            Ok(()) => self.tally.flushes += 1,
-            Err(_) if self.disk.strikes() > strikes => {}
-            Err(error) => self.excuse("a flush", &error.to_string())?,
-        }
-        Ok(())
-    }
-
-    /// A piece of work on the parts, or all of it.
-    fn maintain(&mut self, engine: &Engine) -> Result<(), String> {
-        let strikes = self.disk.strikes();
-        let before = engine.stats().merges;
-        let result = match self.random.percent(20) {
-            true => engine.merge_all(),
-            false => engine.maintain().map(|_| ()),
-        };
-        self.say(format!("maintain: {result:?}"));
-        self.tally.merges += engine.stats().merges - before;
-        match result {
-            Err(error) if self.disk.strikes() == strikes => {
-                self.excuse("a merge", &error.to_string())
-            }
-            _ => Ok(()),
         }
     }
 
@@ -435,27 +337,19 @@ impl Round<'_> {
         self.tally.looks += 1;
         self.tally.facts += found.len() as u64;
         self.say(format!("look: {} facts after loss {loss:?}", found.len()));
-        if loss != Loss::None {
-            return self.history.survive(loss, &found);
+        match loss {
+            Loss::None => self.history.compare(&found),
+            loss => self.history.survive(loss, &found),
         }
-        let mut differing = differences(self.history.current(), &found).peekable();
-        if differing.peek().is_none() {
-            return Ok(());
-        }
-        let mut text = "a reader does not see what was written".to_owned();
-        for key in differing.take(8) {
-            let (expected, found) = (self.history.current().get(key), found.get(key));
-            text += &format!("\n  {key:?}: expected {expected:?}, found {found:?}");
-        }
-        Err(text)
     }
 
     /// Reads a little, by the other ways of reading.
     fn probe(&mut self, engine: &Engine) -> Result<(), String> {
         let seed = self.random.next();
+        let shown: State = self.history.shown();
         let probed = self.retry_reads(&mut |round| {
             let mut random = Random::new(seed);
-            look::some(engine, &round.names, round.history.current(), &mut random)
+            look::some(engine, &round.names, &shown, &mut random)
         })?;
         match probed {
             Some(Err(contradiction)) => Err(contradiction),

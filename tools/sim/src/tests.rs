@@ -8,15 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Enough for some thousand crashes.
-const ROUNDS: u64 = 500;
+const ROUNDS: u64 = 1000;
 
 #[test]
 fn nothing_acknowledged_is_lost() {
     let plan = Plan { seed: 1, rounds: ROUNDS, threads: 2, failures: 3, trace: false };
     let (tally, failures) = plan.run();
     assert_eq!(failures, 0, "see the seeds above");
-    assert!(tally.power_cuts > 1000 && tally.kills > 400 && tally.closes > 400, "{tally:?}");
-    assert!(tally.faults > 500 && tally.flushes > 800 && tally.merges > 200, "{tally:?}");
+    assert!(tally.power_cuts > 2000 && tally.kills > 800 && tally.closes > 800, "{tally:?}");
+    assert!(tally.faults > 1000 && tally.flushes > 1500 && tally.merges > 400, "{tally:?}");
+    assert!(tally.deletes > 500 && tally.epochs > 500 && tally.backups > 200, "{tally:?}");
     assert!(tally.acknowledged > tally.events / 10, "{tally:?}");
 }
 
@@ -77,6 +78,10 @@ impl Disk for Liar {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let file = self.disk.create(path)?;
         Ok(Box::new(LiarFile { file, lie: self.lie, appends: 0 }))
+    }
+
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.extend(path)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

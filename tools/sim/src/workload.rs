@@ -1,10 +1,10 @@
 //! The workload: random batches over a pool of series, as bytes and as the facts they state.
 
-use crate::oracle::{Fact, Key};
+use crate::oracle::{Fact, Key, Series};
 use crate::random::Random;
 use foliot_model::{
-    Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Kind, NULL_FLOAT_BITS,
-    NamespaceId, Span, Value,
+    Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Kind, Matcher,
+    NULL_FLOAT_BITS, Name, NamespaceId, Selector, Span, Test, TimeRange, Value,
 };
 use std::collections::BTreeMap;
 
@@ -34,14 +34,75 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn number(&mut self, name: SeriesName) -> u32 {
-        let next = self.numbers.len() as u32;
-        *self.numbers.entry(name).or_insert(next)
+    fn number(&mut self, name: SeriesName) -> Series {
+        let (namespace, next) = (name.0, self.numbers.len() as u32);
+        Series { namespace, number: *self.numbers.entry(name).or_insert(next) }
     }
 
     /// The number of a series that was sent at some time.
-    pub(crate) fn find(&self, name: &SeriesName) -> Option<u32> {
-        self.numbers.get(name).copied()
+    pub(crate) fn find(&self, name: &SeriesName) -> Option<Series> {
+        self.numbers.get(name).map(|&number| Series { namespace: name.0, number })
+    }
+}
+
+/// What is to be deleted.
+#[derive(Debug)]
+pub(crate) struct Target {
+    namespace: usize,
+    measurement: &'static str,
+    field: Option<&'static str>,
+    host: Option<String>,
+    pub(crate) range: TimeRange,
+}
+
+impl Target {
+    /// Draws what is to be deleted of a namespace, often around `clock_ns`.
+    pub(crate) fn draw(random: &mut Random, namespace: usize, clock_ns: i64) -> Self {
+        let range = match random.below(10) {
+            0 => TimeRange::ALL,
+            1..4 => {
+                let time_ns = draw_time(random, clock_ns);
+                TimeRange::new(time_ns, time_ns)
+            }
+            _ => {
+                let from_ns = draw_time(random, clock_ns);
+                let length_ns = random.skewed(1, 100_000) as i64 * 1_000_000_000;
+                TimeRange::new(from_ns, from_ns.saturating_add(length_ns))
+            }
+        };
+        let host = random.percent(70).then(|| format!("h{}", random.skewed(0, SOURCES - 1)));
+        let field = random.percent(40).then(|| *random.pick(&FIELDS));
+        let measurement = *random.pick(&MEASUREMENTS);
+        Self { namespace, measurement, field, host, range }
+    }
+
+    pub(crate) fn selector(&self, namespace: NamespaceId) -> Selector {
+        let is_host = |host: &String| Matcher {
+            name: "host".to_owned(),
+            test: Test::equal(host.clone()),
+            negated: false,
+            accepts_absent: false,
+        };
+        let field = self.field.map_or(Test::Any, Test::equal);
+        Selector {
+            namespace,
+            names: vec![Name { measurement: Test::equal(self.measurement), field }],
+            matchers: self.host.iter().map(is_host).collect(),
+            exact_labels: None,
+            only: None,
+        }
+    }
+
+    /// The series that it means, of those that were sent at some time.
+    pub(crate) fn series(&self, names: &Names) -> Vec<Series> {
+        let is_meant = |(namespace, measurement, field, labels): &SeriesName| {
+            let is_host = |host: &String| labels.contains(&("host".to_owned(), host.clone()));
+            *namespace == self.namespace
+                && measurement == self.measurement
+                && self.field.is_none_or(|meant| meant == field)
+                && self.host.as_ref().is_none_or(is_host)
+        };
+        names.numbers.keys().filter(|name| is_meant(name)).filter_map(|n| names.find(n)).collect()
     }
 }
 
@@ -194,9 +255,16 @@ impl Write {
         batch
     }
 
-    /// What it states when all rows are accepted.
-    pub(crate) fn changes(&self) -> Vec<(Key, Option<Fact>)> {
-        self.rows.iter().flat_map(|row| row.changes.iter().cloned()).collect()
+    /// What it states when rows before `floor_ns` are refused.
+    pub(crate) fn changes(&self, floor_ns: i64) -> Vec<(Key, Option<Fact>)> {
+        let kept = self.rows.iter().filter(|row| row.time_ns >= floor_ns);
+        kept.flat_map(|row| row.changes.iter().cloned()).collect()
+    }
+
+    /// The lines of rows before `floor_ns`.
+    pub(crate) fn lines_before(&self, floor_ns: i64) -> Vec<u32> {
+        let lines = (1u32..).zip(&self.rows);
+        lines.filter(|(_, row)| row.time_ns < floor_ns).map(|(line, _)| line).collect()
     }
 }
 
@@ -290,7 +358,7 @@ mod tests {
             let write = Write::draw(&mut random, &mut names, 1, 1_000_000_000);
             let batch = write.batch(3, KeySecret(1), BatchBuffers::default());
             assert_eq!(batch.rows().len(), write.rows.len());
-            assert_eq!(batch.samples(), write.changes().len());
+            assert_eq!(batch.samples(), write.changes(i64::MIN).len());
         }
         assert!(names.numbers.len() > 50);
     }

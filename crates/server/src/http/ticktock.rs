@@ -101,7 +101,7 @@ async fn put(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, R
     let store = store(shared)?;
     let level = ack(shared, &call.headers).map_err(bad)?;
     let namespace = namespace_of(shared, store, &call, Right::Write)?;
-    let is_local = call.is_local;
+    let is_local = call.is_local();
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let is_json = endpoint == Endpoint::Put
         && matches!(text.bytes.trim_ascii_start().first(), Some(b'[' | b'{'));
@@ -374,7 +374,7 @@ fn config_json(shared: &Shared) -> String {
 
 /// `POST /api/admin?cmd=…`: for this machine only.
 async fn admin(shared: &Shared, call: Call) -> Result<Reply, Reply> {
-    if !call.is_local {
+    if !call.is_local() {
         let text = "administration is for clients on the same machine";
         return Err(refuse(StatusCode::FORBIDDEN, text));
     }

@@ -7,6 +7,7 @@ use crate::queries::Entry;
 use crate::query::{self, Failure, Job, Stopped, Work};
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_engine::Caller;
 use foliot_exec::{Error, Ran};
 use foliot_model::Table;
 use foliot_proto_influx::answer::error_answer;
@@ -35,6 +36,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let is_form = text_of(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
     let gzip = accepts_gzip(&call.headers);
+    let caller = call.caller("influxql");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > QUERY_BYTES_MAX {
         let message = format!("the query is longer than {QUERY_BYTES_MAX} bytes");
@@ -52,7 +54,8 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     }
     let kind = request.style.format.content_type();
     let is_async = request.is_async;
-    let asked = Asked { shared: shared.clone(), request, is_get: call.method == "GET" };
+    let is_get = call.method == "GET";
+    let asked = Asked { shared: shared.clone(), request, caller, is_get };
     let job: Job = Box::new(move |work| asked.run(&statements, work));
     if is_async {
         let shared = shared.clone();
@@ -103,6 +106,7 @@ impl Trouble {
 struct Asked {
     shared: Arc<Shared>,
     request: QueryRequest,
+    caller: Caller,
     is_get: bool,
 }
 
@@ -114,6 +118,7 @@ pub(super) struct Context<'a, 'w> {
     pub(super) database: Option<&'a str>,
     pub(super) policy: Option<&'a str>,
     pub(super) now_ns: i64,
+    pub(super) caller: &'a Caller,
     pub(super) work: &'a mut Work<'w>,
     pub(super) encoder: &'a mut Encoder,
     pub(super) ran: Ran,
@@ -152,6 +157,7 @@ impl Asked {
                 database: self.request.database.as_deref(),
                 policy: self.request.policy.as_deref(),
                 now_ns: now_ns(),
+                caller: &self.caller,
                 work,
                 encoder: &mut encoder,
                 ran: Ran::default(),

@@ -8,6 +8,7 @@ use crate::http::routes::{Route, Target};
 use crate::http::{Call, Reply, body, is_same_origin, status_of, status_of_missing, store};
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_engine::Caller;
 use foliot_model::{NamespaceId, TimeRange};
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
@@ -45,19 +46,20 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
         let text = "scripts of other web pages may not change anything here";
         return Err(refuse(StatusCode::FORBIDDEN, text));
     }
+    let caller = call.caller("influx v2");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     let params = Params::parse(&call.query);
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
         (Target::InfluxOrgs, _) => Ok(orgs(&params)),
         (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &params)),
-        (Target::InfluxBuckets, _) => create(shared, store, &text.bytes),
-        (Target::InfluxBucket, "DELETE") => remove(shared, store, id),
-        (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes),
+        (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
+        (Target::InfluxBucket, "DELETE") => remove(shared, store, id, &caller),
+        (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
         (Target::InfluxBucket, _) => {
             find(store, id).map(|bucket| found(&bucket.json())).ok_or_else(not_found)
         }
-        (Target::InfluxDelete, _) => delete(shared, store, &params, &text.bytes),
+        (Target::InfluxDelete, _) => delete(shared, store, &params, &text.bytes, &caller),
         _ => {
             let text = "Flux is not supported: ask in InfluxQL, at /query";
             Err(refuse(StatusCode::NOT_IMPLEMENTED, text))
@@ -146,7 +148,7 @@ fn duration_ns(body: &Value) -> Option<i64> {
     Some(seconds.saturating_mul(1_000_000_000))
 }
 
-fn create(shared: &Shared, store: &Store, text: &[u8]) -> Result<Reply, Reply> {
+fn create(shared: &Shared, store: &Store, text: &[u8], caller: &Caller) -> Result<Reply, Reply> {
     let body = parse(text)?;
     let name = body.get("name").and_then(Value::as_str).and_then(DatabaseName::parse);
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
@@ -166,29 +168,36 @@ fn create(shared: &Shared, store: &Store, text: &[u8]) -> Result<Reply, Reply> {
         duration_ns: duration_ns(&body),
         ..PolicyOptions::default()
     };
-    set(shared, store, &database, policy_of(&options), known.is_none())
-        .map(|bucket| Reply::json(StatusCode::CREATED, bucket.json().to_string()))
+    let bucket = set(shared, store, &database, (policy_of(&options), known.is_none()), caller)?;
+    Ok(Reply::json(StatusCode::CREATED, bucket.json().to_string()))
 }
 
-fn change(shared: &Shared, store: &Store, id: &str, text: &[u8]) -> Result<Reply, Reply> {
+fn change(
+    shared: &Shared,
+    store: &Store,
+    id: &str,
+    text: &[u8],
+    caller: &Caller,
+) -> Result<Reply, Reply> {
     let body = parse(text)?;
     let Bucket { database, mut policy, is_default } = find(store, id).ok_or_else(not_found)?;
     if let Some(duration_ns) = duration_ns(&body) {
         let options = PolicyOptions { duration_ns: Some(duration_ns), ..Default::default() };
         policy = Policy { name: policy.name, ..policy_of(&options) };
     }
-    set(shared, store, &database, policy, is_default).map(|bucket| found(&bucket.json()))
+    set(shared, store, &database, (policy, is_default), caller).map(|bucket| found(&bucket.json()))
 }
 
 fn set(
     shared: &Shared,
     store: &Store,
     database: &str,
-    mut policy: Policy,
-    is_default: bool,
+    (mut policy, is_default): (Policy, bool),
+    caller: &Caller,
 ) -> Result<Bucket, Reply> {
     let engine = store.engine();
-    let outcome = store.databases().set_policy(engine, database, policy.clone(), is_default);
+    let outcome =
+        store.databases().set_policy(engine, database, policy.clone(), is_default, caller);
     let safe = outcome.and_then(|namespace| {
         policy.namespace = namespace;
         engine.wait(engine.written(), shared.config.wal_ack)
@@ -197,13 +206,13 @@ fn set(
     Ok(Bucket { database: database.to_owned(), policy, is_default })
 }
 
-fn remove(shared: &Shared, store: &Store, id: &str) -> Result<Reply, Reply> {
+fn remove(shared: &Shared, store: &Store, id: &str, caller: &Caller) -> Result<Reply, Reply> {
     let bucket = find(store, id).ok_or_else(not_found)?;
     let (engine, databases) = (store.engine(), store.databases());
     let is_last = databases.get(&bucket.database).is_some_and(|found| found.policies.len() == 1);
     let dropped = match is_last {
-        true => databases.drop_database(engine, &bucket.database),
-        false => databases.drop_policy(engine, &bucket.database, &bucket.policy.name),
+        true => databases.drop_database(engine, &bucket.database, caller),
+        false => databases.drop_policy(engine, &bucket.database, &bucket.policy.name, caller),
     };
     dropped
         .and_then(|()| engine.wait(engine.written(), shared.config.wal_ack))
@@ -212,7 +221,13 @@ fn remove(shared: &Shared, store: &Store, id: &str) -> Result<Reply, Reply> {
 }
 
 /// `POST /api/v2/delete`: from `start` to `stop`, what the predicate selects.
-fn delete(shared: &Shared, store: &Store, params: &Params, text: &[u8]) -> Result<Reply, Reply> {
+fn delete(
+    shared: &Shared,
+    store: &Store,
+    params: &Params,
+    text: &[u8],
+    caller: &Caller,
+) -> Result<Reply, Reply> {
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
     let namespace = bucket_namespace(store, params)?;
     let body = parse(text)?;
@@ -228,7 +243,7 @@ fn delete(shared: &Shared, store: &Store, params: &Params, text: &[u8]) -> Resul
     let engine = store.engine();
     let outcome = named_measurements(engine, &mut selector).and_then(|is_something| {
         if is_something {
-            engine.delete(&selector, range)?;
+            engine.delete(&selector, range, caller)?;
         }
         engine.wait(engine.written(), shared.config.wal_ack)
     });

@@ -34,7 +34,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         }
         Statement::DropDatabase(name) => {
             continuous::remove_all(engine, name)?;
-            Ok(databases.drop_database(engine, name)?)
+            Ok(databases.drop_database(engine, name, context.caller)?)
         }
         Statement::CreateRetentionPolicy { database, options } => {
             create_policy(context, database, options)
@@ -43,7 +43,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             alter_policy(context, database, options)
         }
         Statement::DropRetentionPolicy { database, name } => {
-            Ok(databases.drop_policy(engine, database, name)?)
+            Ok(databases.drop_policy(engine, database, name, context.caller)?)
         }
         Statement::CreateContinuousQuery(query) => {
             let policy = database(context, &query.database)?.default_policy;
@@ -153,7 +153,7 @@ fn create_database(
         (Some(_), _) => Ok(()),
         (None, wanted) => {
             let policy = wanted.unwrap_or_else(|| policy_of(&PolicyOptions::default()));
-            databases.set_policy(engine, name, policy, true)?;
+            databases.set_policy(engine, name, policy, true, context.caller)?;
             Ok(())
         }
     }
@@ -178,7 +178,7 @@ fn create_policy(
         return Err("retention policy already exists".into());
     }
     let (engine, databases) = (context.store.engine(), context.store.databases());
-    databases.set_policy(engine, name, policy, options.is_default)?;
+    databases.set_policy(engine, name, policy, options.is_default, context.caller)?;
     Ok(())
 }
 
@@ -198,7 +198,7 @@ fn alter_policy(
     policy.replication = options.replication.unwrap_or(policy.replication);
     check_durations(policy.duration_ns, policy.shard_duration_ns)?;
     let (engine, databases) = (context.store.engine(), context.store.databases());
-    databases.set_policy(engine, name, policy, options.is_default)?;
+    databases.set_policy(engine, name, policy, options.is_default, context.caller)?;
     Ok(())
 }
 
@@ -242,8 +242,10 @@ fn delete(
                 continue;
             }
             match is_of_series {
-                true => engine.drop_series(&deleted.selector).map(drop)?,
-                false => engine.delete(&deleted.selector, deleted.range).map(drop)?,
+                true => engine.drop_series(&deleted.selector, context.caller).map(drop)?,
+                false => {
+                    engine.delete(&deleted.selector, deleted.range, context.caller).map(drop)?
+                }
             }
         }
     }
@@ -281,7 +283,8 @@ fn drop_measurement(context: &mut Context<'_, '_>, name: &str) -> Result<(), Tro
     let engine = context.store.engine();
     for policy in &found.policies {
         let measurement = Name { measurement: Test::equal(name), field: Test::Any };
-        engine.drop_series(&everything(policy.namespace, vec![measurement]))?;
+        let selector = everything(policy.namespace, vec![measurement]);
+        engine.drop_series(&selector, context.caller)?;
         context.store.kinds().forget(engine, policy.namespace, name)?;
     }
     Ok(())

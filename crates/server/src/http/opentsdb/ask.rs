@@ -9,7 +9,7 @@ use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Work};
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Ack, Listed};
+use foliot_engine::{Ack, Caller, Listed};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::What;
@@ -33,6 +33,7 @@ pub(super) async fn query(
 ) -> Result<Reply, Reply> {
     let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
     let gzip = accepts_gzip(&call.headers);
+    let caller = call.caller("opentsdb");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
     let request = HttpRequest {
@@ -55,7 +56,7 @@ pub(super) async fn query(
     let shared_too = shared.clone();
     let job: Job = Box::new(move |work| match is_graph {
         true => run_lines(&request, namespace, work),
-        false => run_json(&shared_too, &mut request, namespace, work),
+        false => run_json(&shared_too, &mut request, namespace, &caller, work),
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
 }
@@ -121,6 +122,7 @@ fn run_json(
     shared: &Shared,
     request: &mut Request,
     namespace: NamespaceId,
+    caller: &Caller,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let began = Instant::now();
@@ -137,7 +139,7 @@ fn run_json(
     let mut encoder = Encoder::new(request, Box::new(|sid| names.tsuid_of(sid).ok().flatten()));
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
     if let (true, Some(store)) = (request.deletes, shared.store()) {
-        delete(request, &names, store)?;
+        delete(request, &names, store, caller)?;
     }
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
@@ -150,11 +152,16 @@ fn run_json(
 }
 
 /// Deletes what was answered, as far as it lies in the query's own times.
-fn delete(request: &Request, names: &Names<'_>, store: &Store) -> Result<(), Failure> {
+fn delete(
+    request: &Request,
+    names: &Names<'_>,
+    store: &Store,
+    caller: &Caller,
+) -> Result<(), Failure> {
     let mut found = |tsuid: &_| names.resolve(tsuid).unwrap_or_default();
     let (selectors, range) = request.doomed(names.namespace, &mut found);
     for selector in &selectors {
-        let deleted = store.engine().delete(selector, range);
+        let deleted = store.engine().delete(selector, range, caller);
         let (count, commit) = deleted.map_err(foliot_exec::Error::from)?;
         store.engine().wait(commit, Ack::Durable).map_err(foliot_exec::Error::from)?;
         log::info!("a query deleted {} samples of {} series", count.samples, count.series);

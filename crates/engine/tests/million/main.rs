@@ -1,5 +1,6 @@
 //! The store against a naive map, a million operations long: writes, late writes, updates, deletes,
-//! drops, flushes, merges, retention, restarts, kills and power cuts, over all kinds of values.
+//! drops, flushes, merges, epochs, retention, restarts, kills and power cuts, over all kinds of
+//! values; read sample by sample and by the rollups of blocks.
 //!
 //! Every row that is written counts as an operation, and so does every other step. A longer run:
 //! `FOLIOT_MODEL_OPERATIONS=100000000 FOLIOT_MODEL_SEED=7 cargo test --release -p foliot-engine
@@ -12,10 +13,12 @@
     reason = "test code says what must hold by unwrapping"
 )]
 
+mod rollups;
+#[path = "../support/mod.rs"]
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Config, Engine, FIELD_RETENTION};
+use foliot_engine::{Ack, Caller, Config, Engine, FIELD_RETENTION};
 use foliot_model::{Matcher, Selector, Test, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -68,6 +71,8 @@ struct Round {
     floor_ns: i64,
     keep: Option<i64>,
     operations: u64,
+    /// Blocks that rollups were taken from without reading them.
+    blocks_skipped: u64,
 }
 
 fn open(disk: &SimDisk, config: &Config) -> Engine {
@@ -100,6 +105,7 @@ impl Round {
             floor_ns: i64::MIN,
             keep: None,
             operations: 0,
+            blocks_skipped: 0,
         }
     }
 
@@ -117,10 +123,12 @@ impl Round {
                 755..815 => self.engine().flush().unwrap(),
                 815..890 => drop(self.engine().maintain().unwrap()),
                 890..894 => self.engine().merge_all().unwrap(),
-                894..900 => self.retain(),
-                900..920 => self.disk.advance(self.random.below(7200) * SECOND as u64),
-                920..950 => self.reopen(),
-                950..985 => self.check_some(),
+                894..900 => self.engine().begin_epoch().unwrap(),
+                900..906 => self.retain(),
+                906..920 => self.disk.advance(self.random.below(7200) * SECOND as u64),
+                920..945 => self.reopen(),
+                945..965 => self.check_some(),
+                965..990 => self.check_rollups(),
                 _ => self.check(),
             }
         }
@@ -160,12 +168,14 @@ impl Round {
     fn lines(&mut self) -> Vec<Line> {
         let host = self.random.below(HOSTS);
         if self.random.percent(15) {
-            // A regular stretch, long enough to seal blocks.
+            // A regular stretch, long enough to seal blocks, and dense enough for rollups by the
+            // hour or by five minutes.
             let (from, a) = (self.time(), self.value());
             let count = self.random.below(800);
+            let interval = self.random.pick(&[SECOND, 10 * SECOND]);
             let line = |i: i64| Line {
                 key: format!("m dc=x host=h{host}"),
-                time_ns: from.saturating_add(i * 10 * SECOND),
+                time_ns: from.saturating_add(i * interval),
                 fields: vec![("a".to_owned(), a.clone()), ("b".to_owned(), Owned::Integer(i % 90))],
             };
             return (0..count as i64).map(line).collect();
@@ -260,7 +270,7 @@ impl Round {
                 TimeRange::new(from, from.saturating_add(length))
             }
         };
-        let (deleted, _) = self.engine().delete(&selector, range).unwrap();
+        let (deleted, _) = self.engine().delete(&selector, range, &Caller::default()).unwrap();
         let (mut series, mut samples) = (0, 0);
         for (_, held) in self.oracle.iter_mut().filter(|(name, _)| is_meant(name)) {
             let before = held.len();
@@ -274,7 +284,7 @@ impl Round {
     fn drop_series(&mut self) {
         self.sink();
         let (selector, is_meant) = self.target();
-        let (deleted, _) = self.engine().drop_series(&selector).unwrap();
+        let (deleted, _) = self.engine().drop_series(&selector, &Caller::default()).unwrap();
         let before = self.oracle.len();
         self.oracle.retain(|name, _| !is_meant(name));
         assert_eq!(deleted.series, (before - self.oracle.len()) as u64);
@@ -286,7 +296,7 @@ impl Round {
         if self.keep.is_none_or(|before| keep < before) && self.random.percent(30) {
             self.keep = Some(keep);
             let keep = Duration::from_nanos(keep as u64);
-            self.engine().set_retention(0, Some(keep)).unwrap();
+            self.engine().set_retention(0, Some(keep), &Caller::default()).unwrap();
         }
         self.sink();
     }
@@ -324,10 +334,28 @@ impl Round {
         self.engine = Some(open(&self.disk, &self.config));
     }
 
+    fn any_series(&mut self) -> Option<Series> {
+        let at = self.random.below(self.oracle.len().max(1) as u64);
+        self.oracle.keys().nth(at as usize).cloned()
+    }
+
+    /// The buckets of a series, folded from summaries of blocks where one lies within a bucket,
+    /// must be those of its samples.
+    fn check_rollups(&mut self) {
+        let Some(name) = self.any_series() else { return };
+        self.sink();
+        let width_ns = self.random.pick(&[300 * SECOND, 3600 * SECOND]);
+        let snapshot = self.engine().snapshot();
+        let measurement = name.1.split(' ').next().unwrap();
+        let sids = snapshot.select(&selector(name.0, measurement), TimeRange::ALL).unwrap();
+        let sid = sids.into_iter().find(|sid| self.name(&snapshot, name.0, *sid) == name).unwrap();
+        let (found, skipped) = rollups::of_scan(&snapshot, sid, width_ns);
+        rollups::compare(&name, &rollups::of_samples(&self.oracle[&name], width_ns), &found);
+        self.blocks_skipped += skipped;
+    }
+
     fn check_some(&mut self) {
-        let names: Vec<&Series> = self.oracle.keys().collect();
-        let Some(name) = names.get(self.random.0 as usize % names.len().max(1)) else { return };
-        let name: Series = (*name).clone();
+        let Some(name) = self.any_series() else { return };
         let (from, to) = (self.time(), self.time());
         let range = TimeRange::new(from.min(to), from.max(to));
         self.sink();
@@ -402,12 +430,14 @@ fn setting(name: &str, default: u64) -> u64 {
 fn the_store_is_a_map_for_a_million_operations() {
     let operations = setting("FOLIOT_MODEL_OPERATIONS", OPERATIONS);
     let mut seed = setting("FOLIOT_MODEL_SEED", 20_261_122);
-    let mut done = 0;
+    let (mut done, mut blocks_skipped) = (0, 0);
     while done < operations {
         println!("{done} operations done; round of seed {seed}");
         let mut round = Round::new(seed);
         round.play(OPERATIONS_OF_ROUND.min(operations - done));
         done += round.operations;
+        blocks_skipped += round.blocks_skipped;
         seed += 1;
     }
+    assert!(blocks_skipped * 1000 > operations, "only {blocks_skipped} blocks were rolled up");
 }

@@ -1,0 +1,254 @@
+//! The audit log: a line of JSON for everything that takes samples away at somebody's word.
+//!
+//! The line is on the disk before the change is made: what was deleted has a line, whatever happens
+//! next. A line without its delete is that of a process that died, or a disk that failed, between
+//! the two. The store never reads the file, nor does it need it.
+//!
+//! `audit.log` is only appended to; when it is full it becomes `audit.log.1`, in place of the one
+//! before.
+
+use crate::delete::Deleted;
+use crate::error::Error;
+use crate::filenames;
+use crate::limits::{AUDIT_BYTES_MAX, AUDIT_LITERALS_MAX, AUDIT_TEXT_BYTES_MAX};
+use crate::store::Store;
+use foliot_disk::{AppendFile, Disk};
+use foliot_model::{Matcher, Name, NamespaceId, Selector, Test, TimeRange};
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// Who wants samples taken away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// By which door it came, or which part of the server wants it by itself.
+    pub door: &'static str,
+    /// From where: an address, or nothing.
+    pub from: String,
+}
+
+/// The file, opened when the first line is written.
+#[derive(Default)]
+pub(crate) enum Audit {
+    #[default]
+    Closed,
+    Open(Box<dyn AppendFile>),
+    /// A sync failed: whether lines were kept is unknown until a restart.
+    Failed,
+}
+
+/// What is about to happen.
+pub(crate) enum Act<'a> {
+    Delete(&'a Selector, TimeRange),
+    DropSeries(&'a Selector),
+    DropNamespace,
+    /// How long samples were kept, and will be; nothing is for ever.
+    Keep(Option<Duration>, Option<Duration>),
+}
+
+impl Store {
+    /// Writes a line and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// When the disk fails; the act must not be done then.
+    pub(crate) fn audit(
+        &self,
+        caller: &Caller,
+        namespace: NamespaceId,
+        act: &Act<'_>,
+        deleted: Option<&Deleted>,
+    ) -> Result<(), Error> {
+        let names = self.namespaces().into_iter().find(|(id, ..)| *id == namespace);
+        let (_, database, policy) = names.unwrap_or_default();
+        let mut line = format!("{{\"time_ns\":{},\"door\":", self.disk.now_ns());
+        put_text(caller.door, &mut line);
+        for (name, value) in [("from", &caller.from), ("database", &database), ("policy", &policy)]
+        {
+            let _ = write!(line, ",\"{name}\":");
+            put_text(value, &mut line);
+        }
+        put_act(act, &mut line);
+        if let Some(deleted) = deleted {
+            let Deleted { series, samples, bytes } = deleted;
+            let _ = write!(line, ",\"series\":{series},\"samples\":{samples},\"bytes\":{bytes}");
+        }
+        line.push_str("}\n");
+        let path = self.dir.join(filenames::AUDIT);
+        append(&mut self.audit.lock(), &*self.disk, &self.dir, &line)
+            .map_err(Error::io("write", &path))
+    }
+}
+
+fn append(audit: &mut Audit, disk: &dyn Disk, dir: &Path, line: &str) -> io::Result<()> {
+    if let Audit::Failed = audit {
+        return Err(io::Error::other("an earlier sync of it failed; restart the server"));
+    }
+    // Whatever fails from here on leaves the file to be opened anew.
+    let mut file = match std::mem::take(audit) {
+        Audit::Open(file) => file,
+        Audit::Closed | Audit::Failed => open(disk, dir)?,
+    };
+    if file.len() >= AUDIT_BYTES_MAX {
+        let path = dir.join(filenames::AUDIT);
+        disk.rename(&path, &dir.join(filenames::AUDIT_BEFORE))?;
+        file = open(disk, dir)?;
+    }
+    file.append(line.as_bytes())?;
+    if let Err(error) = file.sync() {
+        *audit = Audit::Failed;
+        return Err(error);
+    }
+    *audit = Audit::Open(file);
+    Ok(())
+}
+
+/// Opens the file at its end, and ends a line that was cut off.
+fn open(disk: &dyn Disk, dir: &Path) -> io::Result<Box<dyn AppendFile>> {
+    let path = dir.join(filenames::AUDIT);
+    if !disk.exists(&path) {
+        let file = disk.create(&path)?;
+        disk.sync_dir(dir)?;
+        return Ok(file);
+    }
+    let mut file = disk.extend(&path)?;
+    if !file.is_empty() {
+        let mut last = [0];
+        disk.open(&path)?.read_at(&mut last, file.len() - 1)?;
+        if last != *b"\n" {
+            file.append(b"\n")?;
+        }
+    }
+    Ok(file)
+}
+
+fn put_act(act: &Act<'_>, line: &mut String) {
+    let name = match act {
+        Act::Delete(..) => "delete",
+        Act::DropSeries(_) => "drop series",
+        Act::DropNamespace => "drop namespace",
+        Act::Keep(..) => "keep",
+    };
+    let _ = write!(line, ",\"act\":\"{name}\"");
+    if let Act::Delete(selector, _) | Act::DropSeries(selector) = act {
+        line.push_str(",\"selector\":");
+        put_text(&describe(selector), line);
+    }
+    if let Act::Delete(_, range) = act {
+        let _ = write!(line, ",\"first_ns\":{},\"last_ns\":{}", range.start_ns, range.end_ns);
+    }
+    if let Act::Keep(before, after) = act {
+        let seconds = |keep: &Option<Duration>| {
+            keep.map_or("null".to_owned(), |keep| keep.as_secs_f64().to_string())
+        };
+        let (before, after) = (seconds(before), seconds(after));
+        let _ = write!(line, ",\"kept_s\":{before},\"keep_s\":{after}");
+    }
+}
+
+/// A selector for a person: `cpu.usage {host="a",dc!="b"}`.
+fn describe(selector: &Selector) -> String {
+    let mut text = String::new();
+    let name = |Name { measurement, field }: &Name| {
+        format!("{}.{}", describe_test(measurement), describe_test(field))
+    };
+    let names: Vec<String> = selector.names.iter().map(name).collect();
+    text.push_str(&names.join(" or "));
+    let matcher = |Matcher { name, test, negated, accepts_absent }: &Matcher| {
+        let sign = if *negated { "!=" } else { "=" };
+        let absent = if *accepts_absent { " or none" } else { "" };
+        format!("{name}{sign}{}{absent}", describe_test(test))
+    };
+    let mut conditions: Vec<String> = selector.matchers.iter().map(matcher).collect();
+    if let Some(labels) = &selector.exact_labels {
+        conditions.push(format!("labels are {}", labels.join(" ")));
+    }
+    if let Some(only) = &selector.only {
+        conditions.push(format!("series {}", list(only.iter().map(u32::to_string), only.len())));
+    }
+    let _ = write!(text, " {{{}}}", conditions.join(","));
+    text
+}
+
+fn describe_test(test: &Test) -> String {
+    let quoted = |texts: &[String]| list(texts.iter().map(|t| format!("{t:?}")), texts.len());
+    match test {
+        Test::Any => "*".to_owned(),
+        Test::AnyOf(texts) => quoted(texts),
+        Test::AnyOfLower(texts) => format!("in any case {}", quoted(texts)),
+        Test::Wildcard { pieces, .. } => format!("{:?}", pieces.join("*")),
+        Test::Regex(regex) => format!("/{regex}/"),
+        Test::Not(test) => format!("not {}", describe_test(test)),
+    }
+}
+
+/// The first of many, and how many others there are.
+fn list(texts: impl Iterator<Item = String>, count: usize) -> String {
+    let mut shown: Vec<String> = texts.take(AUDIT_LITERALS_MAX).collect();
+    if count > shown.len() {
+        shown.push(format!("{} more", count - shown.len()));
+    }
+    shown.join("|")
+}
+
+/// Appends a JSON string, cut short where it is long.
+fn put_text(text: &str, line: &mut String) {
+    line.push('"');
+    let end = line.len() + AUDIT_TEXT_BYTES_MAX;
+    for c in text.chars() {
+        if line.len() >= end {
+            line.push('…');
+            break;
+        }
+        match c {
+            '"' | '\\' => line.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(line, "\\u{:04x}", u32::from(c));
+            }
+            c => line.push(c),
+        }
+    }
+    line.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_told_in_words() {
+        let name = Name { measurement: Test::equal("cpu"), field: Test::Any };
+        let matcher = |name: &str, test, negated, accepts_absent| Matcher {
+            name: name.to_owned(),
+            test,
+            negated,
+            accepts_absent,
+        };
+        let hosts = (0..30).map(|n| format!("h{n}")).collect();
+        let selector = Selector {
+            namespace: 0,
+            names: vec![name],
+            matchers: vec![
+                matcher("dc", Test::regex("^a.").unwrap(), false, false),
+                matcher("host", Test::AnyOf(hosts), true, true),
+            ],
+            exact_labels: None,
+            only: Some(vec![3, 9]),
+        };
+        let text = describe(&selector);
+        assert!(text.starts_with("\"cpu\".* {dc=/^a./,host!=\"h0\"|\"h1\"|"), "{text}");
+        assert!(text.ends_with("|14 more or none,series 3|9}"), "{text}");
+    }
+
+    #[test]
+    fn texts_are_json_and_short() {
+        let json = |text: &str| {
+            let mut line = String::new();
+            put_text(text, &mut line);
+            line
+        };
+        assert_eq!(json("a\"b\\c\n\u{7f}é"), "\"a\\\"b\\\\c\\u000a\\u007fé\"");
+        let long = json(&"x".repeat(1 << 20));
+        assert_eq!(long.len(), AUDIT_TEXT_BYTES_MAX + "\"…\"".len());
+    }
+}
