@@ -1,0 +1,372 @@
+//! Measures churn: series that come and go for simulated weeks, as containers do.
+//!
+//! `cargo run --release -p foliot-engine --example churn -- DIR [DAYS] [ACTIVE] [CREATED]`
+//!
+//! So many series are active at any time (500 000), each source with one series; over all days (30)
+//! so many are created (20 million), so each lives for a while and falls silent for ever. They
+//! report every hour of a simulated clock and the store is flushed every two hours, as the
+//! bound on its wal would have it at the rates of real collectors. Every day the program prints
+//! what memory and index take and how long queries take; a query is asked anew for each figure, and
+//! is not repeated.
+
+#![allow(clippy::print_stdout, reason = "a measuring program")]
+
+use foliot_disk::{AppendFile, DirLock, Disk, ReadFile, RealDisk};
+use foliot_engine::{Ack, Config, Engine, Listed, Snapshot};
+use foliot_model::{
+    Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Matcher, Name, Samples, Selector,
+    Span, Test, TimeRange,
+};
+use std::error::Error;
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const SECOND_NS: i64 = 1_000_000_000;
+const START_NS: i64 = 1_700_000_000 * SECOND_NS;
+const STEP_NS: i64 = HOUR_NS;
+const STEPS_OF_DAY: u64 = 24;
+const STEPS_OF_FLUSH: u64 = 2;
+const HOUR_NS: i64 = 3600 * SECOND_NS;
+const ROWS: u64 = 2000;
+/// Sources that one application has at a time, about.
+const SOURCES_OF_APP: u64 = 50;
+const QUERIES: u64 = 2000;
+
+static SYNTAX: KeySyntax = KeySyntax { id: 251, name: "churn", parse: parse_key, parse_field };
+
+fn parse_key(_: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    parts.clear();
+    parts.set_measurement(|out| out.extend_from_slice(b"container"));
+    for word in tail.split(|byte| *byte == b',') {
+        let at = word.iter().position(|byte| *byte == b'=').unwrap_or(word.len());
+        let (name, value) = word.split_at(at);
+        parts.push_label(
+            |out| out.extend_from_slice(name),
+            |out| out.extend_from_slice(value.get(1..).unwrap_or_default()),
+        );
+    }
+    Ok(())
+}
+
+fn parse_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    out.extend_from_slice(raw);
+    Ok(())
+}
+
+/// A real disk with a clock that this program sets.
+struct Clocked {
+    disk: RealDisk,
+    now_ns: Arc<AtomicI64>,
+}
+
+impl Disk for Clocked {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir_all(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.disk.list(dir)
+    }
+    fn exists(&self, path: &Path) -> bool {
+        self.disk.exists(path)
+    }
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.disk.open(path)
+    }
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.create(path)
+    }
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.extend(path)
+    }
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        self.disk.truncate(path, len)
+    }
+    fn rewrite(&self, path: &Path) -> io::Result<()> {
+        self.disk.rewrite(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
+        self.disk.lock(dir)
+    }
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.disk.free_bytes(dir)
+    }
+    fn now_ns(&self) -> i64 {
+        self.now_ns.load(Ordering::Relaxed)
+    }
+    fn monotonic_ns(&self) -> u64 {
+        self.now_ns().cast_unsigned()
+    }
+    fn random(&self) -> u64 {
+        self.disk.random()
+    }
+}
+
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The application of a source.
+fn app_of(source: u64, active: u64) -> u64 {
+    mix(source) % (active / SOURCES_OF_APP).max(1)
+}
+
+fn push_key(source: u64, active: u64, text: &mut String) {
+    let random = mix(source ^ 0xc0de);
+    let app = app_of(source, active);
+    let _ = write!(
+        text,
+        "app=app-{app},namespace=team-{},node=node-{},pod=app-{app}-{random:016x}",
+        app % 40,
+        random % 500,
+    );
+}
+
+struct Churn {
+    engine: Engine,
+    now_ns: Arc<AtomicI64>,
+    active: u64,
+    created: u64,
+    steps: u64,
+    text: String,
+    buffers: Option<BatchBuffers>,
+}
+
+impl Churn {
+    /// The sources that report in a step: the oldest have gone, as many new ones have come.
+    fn living(&self, step: u64) -> std::ops::Range<u64> {
+        let replaced = self.created.saturating_sub(self.active);
+        let first = replaced * step / self.steps.max(1);
+        first..first + self.active
+    }
+
+    /// All living sources report once.
+    fn report(&mut self, step: u64) -> Result<(), Box<dyn Error>> {
+        let time_ns = START_NS + step as i64 * STEP_NS;
+        self.now_ns.store(time_ns, Ordering::Relaxed);
+        let living = self.living(step);
+        let mut from = living.start;
+        while from < living.end {
+            let sources = from..living.end.min(from + ROWS);
+            from = sources.end;
+            self.text.clear();
+            self.text.push_str("cpu");
+            let mut spans = Vec::with_capacity(ROWS as usize);
+            for source in sources {
+                let start = self.text.len();
+                push_key(source, self.active, &mut self.text);
+                spans.push((source, Span::new(start, self.text.len())));
+            }
+            let buffers = self.buffers.take().unwrap_or_default();
+            let secret = self.engine.key_secret();
+            let mut batch = Batch::new(self.text.as_bytes(), 0, &SYNTAX, secret, buffers);
+            let shape = batch.push_shape(&[Span::new(0, 3)]);
+            for (source, span) in spans {
+                batch.push_cell(Cell::integer((mix(source ^ step) % 100) as i64));
+                batch.push_row([Span::default(), span], time_ns, shape, 1);
+            }
+            let mut rejects = Vec::new();
+            let commit = self.engine.write(&batch, &mut rejects)?;
+            if let Some(reject) = rejects.first() {
+                return Err(format!("refused: {reject:?}").into());
+            }
+            self.buffers = Some(batch.into_buffers());
+            self.engine.wait(commit, Ack::Os)?;
+        }
+        Ok(())
+    }
+
+    /// Times of one kind of query over different living sources.
+    fn time(
+        &self,
+        step: u64,
+        ask: &mut dyn FnMut(&Snapshot, u64) -> Result<usize, foliot_engine::Error>,
+    ) -> Result<Times, Box<dyn Error>> {
+        let living = self.living(step);
+        let mut micros = Vec::new();
+        for query in 0..QUERIES {
+            let source = living.start + mix(query ^ step << 20) % self.active;
+            let started = Instant::now();
+            let found = ask(&self.engine.snapshot(), source)?;
+            micros.push(started.elapsed().as_secs_f64() * 1e6);
+            if found == 0 {
+                return Err(format!("source {source} has nothing at step {step}").into());
+            }
+        }
+        micros.sort_by(f64::total_cmp);
+        let at = |share: f64| micros.get((micros.len() as f64 * share) as usize).copied();
+        Ok(Times { p50: at(0.5).unwrap_or(0.0), p99: at(0.99).unwrap_or(0.0) })
+    }
+
+    fn ask_last_hour(
+        &self,
+        snapshot: &Snapshot,
+        now_ns: i64,
+        label: (&str, String),
+    ) -> Result<usize, foliot_engine::Error> {
+        let range = TimeRange::new(now_ns - HOUR_NS, now_ns);
+        let (mut count, mut samples) = (0, Samples::default());
+        for sid in snapshot.select(&selector(Some(label)), range)? {
+            let mut scan = snapshot.scan(sid, range)?;
+            samples.clear();
+            while scan.next(&mut samples)? {
+                count += samples.len();
+                samples.clear();
+            }
+        }
+        Ok(count)
+    }
+
+    fn measure(&self, day: u64, step: u64, dir: &Path, idle: u64) -> Result<(), Box<dyn Error>> {
+        let now_ns = self.now_ns.load(Ordering::Relaxed);
+        let pod = |source: u64| {
+            let (mut key, app) = (String::new(), app_of(source, self.active));
+            push_key(source, self.active, &mut key);
+            (key.rsplit('=').next().unwrap_or_default().to_owned(), format!("app-{app}"))
+        };
+        let rss = anonymous_kib();
+        let one = self.time(step, &mut |snapshot, source| {
+            self.ask_last_hour(snapshot, now_ns, ("pod", pod(source).0))
+        })?;
+        let app = self.time(step, &mut |snapshot, source| {
+            self.ask_last_hour(snapshot, now_ns, ("app", pod(source).1))
+        })?;
+        let listed = |what: Listed, label: Option<(&str, String)>, limit: usize| {
+            let started = Instant::now();
+            let found = self.engine.snapshot().list(&what, &selector(label), "", 0, limit)?;
+            Ok::<_, foliot_engine::Error>((started.elapsed().as_secs_f64() * 1e3, found.len()))
+        };
+        let values = |name: &str| Listed::LabelValues(Some(name.to_owned()));
+        let names_ms = listed(Listed::LabelNames, None, 1000)?;
+        let apps_ms = listed(values("app"), None, usize::MAX)?;
+        let pods_ms = listed(values("pod"), None, 1000)?;
+        let label = ("app", pod(self.living(step).start).1);
+        let pods_of_app_ms = listed(values("pod"), Some(label.clone()), 1000)?;
+        let started = Instant::now();
+        let found = self.engine.snapshot().select(&selector(Some(label)), TimeRange::ALL)?;
+        let select_ms = (started.elapsed().as_secs_f64() * 1e3, found.len());
+        let stats = self.engine.stats();
+        println!(
+            "day {day}: {} series in {} epochs, {} of them in memory; anonymous RSS {} MiB above \
+             {idle} MiB, of it registries {} MiB, head {} and {} MiB; index {} MiB, parts {} MiB \
+             in {}\n  last hour, us p50/p99: of a pod \
+             {one}, of an app {app}\n  of all time, ms (found): label names {names_ms:.1?}, apps \
+             {apps_ms:.1?}, 1000 pods {pods_ms:.1?}, pods of an app {pods_of_app_ms:.1?}, its \
+             series {select_ms:.1?}",
+            stats.series + stats.series_closed,
+            stats.epochs,
+            stats.series,
+            (rss / 1024).saturating_sub(idle),
+            stats.registry_bytes >> 20,
+            stats.head_fixed_bytes >> 20,
+            stats.head_bytes >> 20,
+            index_bytes(dir)? >> 20,
+            stats.part_bytes >> 20,
+            stats.parts,
+        );
+        Ok(())
+    }
+}
+
+struct Times {
+    p50: f64,
+    p99: f64,
+}
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.0}/{:.0}", self.p50, self.p99)
+    }
+}
+
+/// All series, or those with a label.
+fn selector(label: Option<(&str, String)>) -> Selector {
+    let matcher = |(name, value): (&str, String)| Matcher {
+        name: name.to_owned(),
+        test: Test::equal(value),
+        negated: false,
+        accepts_absent: false,
+    };
+    Selector {
+        namespace: 0,
+        names: vec![Name { measurement: Test::equal("container"), field: Test::equal("cpu") }],
+        matchers: label.map(matcher).into_iter().collect(),
+        exact_labels: None,
+        only: None,
+    }
+}
+
+fn anonymous_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("RssAnon")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+/// Bytes of the files that hold names.
+fn index_bytes(dir: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let kind = Path::new(&name).extension().and_then(|kind| kind.to_str());
+        if matches!(kind, Some("idx" | "seg")) {
+            bytes += entry.metadata()?.len();
+        }
+    }
+    Ok(bytes)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let dir = args.first().ok_or("DIR [DAYS] [ACTIVE] [CREATED]")?;
+    let number = |at: usize, default: u64| args.get(at).map_or(Ok(default), |arg| arg.parse());
+    let (days, active, created) = (number(1, 30)?, number(2, 500_000)?, number(3, 20_000_000)?);
+    let now_ns = Arc::new(AtomicI64::new(START_NS));
+    let disk = Clocked { disk: RealDisk::default(), now_ns: now_ns.clone() };
+    let config = Config { background: false, ..Config::default() };
+    let engine = Engine::open(Arc::new(disk), Path::new(dir), config)?;
+    let idle = anonymous_kib() / 1024;
+    let steps = days * STEPS_OF_DAY;
+    let (text, buffers) = (String::new(), None);
+    let mut churn = Churn { engine, now_ns, active, created, steps, text, buffers };
+    let (mut peak, started) = (0, Instant::now());
+    for step in 0..steps {
+        churn.report(step)?;
+        if step % STEPS_OF_FLUSH == STEPS_OF_FLUSH - 1 {
+            peak = peak.max(anonymous_kib() / 1024);
+            churn.engine.flush()?;
+            while churn.engine.maintain()? {}
+            peak = peak.max(anonymous_kib() / 1024);
+        }
+        if step % STEPS_OF_DAY == STEPS_OF_DAY - 1 {
+            churn.measure(step / STEPS_OF_DAY + 1, step, Path::new(dir), idle)?;
+            println!(
+                "  highest RSS so far, seen after reports and after merges: {} MiB above; {:.0} s",
+                peak.saturating_sub(idle),
+                started.elapsed().as_secs_f64()
+            );
+        }
+    }
+    churn.engine.close()?;
+    Ok(())
+}
