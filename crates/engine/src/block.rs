@@ -76,10 +76,15 @@ impl Builder {
 
     /// Encodes all columns, as few blocks as possible.
     pub(crate) fn blocks(&mut self) -> Vec<Block> {
+        self.first_blocks(self.columns.len())
+    }
+
+    /// Encodes the first `count` samples, as few blocks as possible.
+    pub(crate) fn first_blocks(&mut self, count: usize) -> Vec<Block> {
         let mut blocks = Vec::with_capacity(1);
         let mut start = 0;
-        while start < self.columns.len() {
-            let end = self.block_end(start);
+        while start < count {
+            let end = self.block_end(start).min(count);
             blocks.push(self.encode(start..end));
             start = end;
         }

@@ -1,6 +1,7 @@
 //! Columns: samples of one series on their way between stream, block and answer.
 
 use crate::head::stream::{Decoded, KindScale};
+use crate::order;
 use foliot_codec::Cells;
 use foliot_model::{Cell, Kind, Samples, Value, Values};
 use std::ops::Range;
@@ -69,6 +70,14 @@ impl Columns {
         let offset = self.bytes.len() as u64;
         self.bytes.extend_from_slice(text);
         (offset << 32) | text.len() as u64
+    }
+
+    /// The bytes of a sample's text or histogram; none of others.
+    pub(crate) fn text(&self, sample: Decoded) -> &[u8] {
+        match sample.kind_scale.is_bytes() {
+            true => slice(&self.bytes, sample.bits),
+            false => &[],
+        }
     }
 
     /// The sample numbered `index`.
@@ -169,23 +178,15 @@ impl Columns {
         if self.times_ns.is_sorted_by(|a, b| a < b) {
             return;
         }
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        let time = |index: &u32| self.times_ns.get(*index as usize).copied().unwrap_or(0);
-        order.sort_by_key(time);
-        order.dedup_by(|later, earlier| {
-            let is_same = time(later) == time(earlier);
-            if is_same {
-                *earlier = *later;
-            }
-            is_same
-        });
-        let mut sorted = Self::default();
-        for index in order {
-            if let Some(sample) = self.get(index as usize) {
-                sorted.push(sample, &self.bytes);
-            }
+        let order = order::by_time(&self.times_ns);
+        // Spans keep what they refer to; updated text stays behind until the columns are cleared.
+        pick(&mut self.times_ns, &order);
+        pick(&mut self.bits, &order);
+        match self.kind_scales.iter().all(|kind_scale| Some(kind_scale) == self.kind_scales.first())
+        {
+            true => self.kind_scales.truncate(order.len()),
+            false => pick(&mut self.kind_scales, &order),
         }
-        *self = sorted;
     }
 
     /// Appends the samples numbered `range` to `out`.
@@ -223,6 +224,14 @@ impl Columns {
         let end = self.times_ns.partition_point(|&time| time <= range.end_ns);
         start..end.max(start)
     }
+}
+
+/// Puts the items numbered `order` in the place of all.
+fn pick<T: Copy>(items: &mut Vec<T>, order: &[u32]) {
+    let mut picked = Vec::with_capacity(order.len());
+    picked.extend(order.iter().filter_map(|&index| items.get(index as usize).copied()));
+    items.clear();
+    items.extend_from_slice(&picked);
 }
 
 #[cfg(test)]

@@ -306,6 +306,7 @@ impl Gatherer {
                 std::mem::swap(&mut self.builder.stream, &mut only.stream);
                 self.builder.clear();
                 self.builder.decode_stream();
+                self.builder.columns.sort_newest_wins();
             }
             all => {
                 self.builder.clear();

@@ -38,6 +38,7 @@ mod limits;
 mod maintain;
 mod manifest;
 mod merge;
+mod order;
 mod paged;
 mod part;
 mod preamble;

@@ -4,6 +4,11 @@
 /// fit a first-level cache.
 pub(crate) const BLOCK_SAMPLES_MAX: usize = 1024;
 
+/// Samples that stay open when a block is sealed of a series with late ones, so that what comes a
+/// little later still finds its place: lateness is mostly a matter of seconds or of some dozen
+/// steps, and coding an eighth of the samples twice costs little.
+pub(crate) const REORDER_SAMPLES: usize = BLOCK_SAMPLES_MAX / 8;
+
 /// Series in one page of the head: a page's lock covers a hundred typical lines, and freezing a
 /// page copies 32 KiB, a few microseconds.
 pub(crate) const PAGE_SERIES: usize = 1024;

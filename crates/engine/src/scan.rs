@@ -132,6 +132,7 @@ impl Scan {
         while let Some(sample) = reader.next() {
             columns.push(sample, &copy.stream);
         }
+        columns.sort_newest_wins();
         self.add_columns(columns);
         let mut late = copy.late;
         late.sort_newest_wins();

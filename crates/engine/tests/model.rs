@@ -90,9 +90,11 @@ fn line() -> impl Strategy<Value = Line> {
     )
 }
 
-/// A stretch of regular samples, long enough to seal blocks.
+/// A stretch of regular samples, long enough to seal blocks; half of them come late by some steps.
 fn stretch() -> impl Strategy<Value = Vec<Line>> {
-    (0u8..6, 0i64..300, 1usize..700, value(), value()).prop_map(|(host, from, count, a, b)| {
+    let shape = (0u8..6, 0i64..300, prop::collection::vec(any::<u16>(), 1..1500));
+    let lateness = prop_oneof![Just(1usize), Just(20), Just(300)];
+    (shape, lateness, value(), value()).prop_map(|((host, from, dice), lateness, a, b)| {
         let line = |i: usize| Line {
             key: format!("m host=h{host} dc=x"),
             time_ns: START + (from + i as i64) * 10 * SECOND,
@@ -101,7 +103,12 @@ fn stretch() -> impl Strategy<Value = Vec<Line>> {
                 ("b".to_owned(), Owned::Integer(i as i64 % 90)),
             ],
         };
-        (0..count).map(line).collect()
+        let delay =
+            |dice: u16| if dice.is_multiple_of(2) { usize::from(dice) % lateness } else { 0 };
+        let mut arrivals: Vec<_> =
+            dice.iter().enumerate().map(|(i, dice)| (i + delay(*dice), i)).collect();
+        arrivals.sort_unstable();
+        arrivals.into_iter().map(|(_, i)| line(i)).collect()
     })
 }
 

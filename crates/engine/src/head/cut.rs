@@ -37,6 +37,7 @@ impl Cutter {
         self.builder.stream.clear();
         page.copy_stream(local, &mut self.builder.stream);
         self.builder.decode_stream();
+        self.builder.columns.sort_newest_wins();
         if self.builder.columns.times_ns.iter().any(|&time_ns| range.contains(time_ns)) {
             self.builder.columns.retain(|time_ns| !range.contains(time_ns));
             page.replace_stream(local, self.builder.blocks());

@@ -1,8 +1,7 @@
-//! Late samples of a page: those that came after a later one of their series.
+//! Late samples of a page: those that came when a block of their time was sealed already.
 //!
 //! Each series' late samples are a chain of bytes in the page's slab, in the order of arrival, so
-//! that adding one touches one place. Those that lie within the open stream go into the block that
-//! the stream is sealed into; others wait for the flush.
+//! that adding one touches one place. They wait for the flush.
 //!
 //! ```text
 //! sample   time i64 LE | kind-scale | value, as for a first sample (stream.rs)
@@ -17,15 +16,11 @@ use foliot_model::TimeRange;
 /// Where the late samples of one series end.
 #[derive(Clone, Copy, Debug)]
 struct End {
-    /// Time of the open stream's first sample; the end of time while that is not known.
-    stream_ns: i64,
     chunk: Handle,
     used: u8,
-    /// Samples not earlier than the open stream's first one.
-    within: u16,
 }
 
-const NOTHING: End = End { stream_ns: i64::MAX, chunk: slab::NONE, used: 0, within: 0 };
+const NOTHING: End = End { chunk: slab::NONE, used: 0 };
 
 /// The late samples of a page. Nothing but a flag until the first one.
 #[derive(Clone, Debug, Default)]
@@ -35,13 +30,6 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// The late samples of the page after this one was frozen: none, but expected where there were
-    /// some.
-    pub(super) fn emptied(&self) -> Self {
-        let ends = self.ends.as_ref().map(|_| Box::new([NOTHING; PAGE_SERIES]));
-        Self { ends, buffer: Vec::new() }
-    }
-
     fn end(&self, local: usize) -> Option<&End> {
         self.ends.as_ref()?.get(local)
     }
@@ -57,18 +45,6 @@ impl Late {
         ends.is_none_or(|ends| ends.iter().all(|end| end.chunk == slab::NONE))
     }
 
-    /// Late samples that lie within the open stream.
-    pub(super) fn within(&self, local: usize) -> u16 {
-        self.end(local).map_or(0, |end| end.within)
-    }
-
-    /// The open stream begins with a sample at `time_ns`.
-    pub(super) fn begin_stream(&mut self, local: usize, time_ns: i64) {
-        if let Some(end) = self.ends.as_mut().and_then(|ends| ends.get_mut(local)) {
-            end.stream_ns = time_ns;
-        }
-    }
-
     /// Adds a sample; `bytes` are those of text or a histogram.
     pub(super) fn push(&mut self, slab: &mut Slab, local: usize, sample: Decoded, bytes: &[u8]) {
         let ends = self.ends.get_or_insert_with(|| Box::new([NOTHING; PAGE_SERIES]));
@@ -79,7 +55,6 @@ impl Late {
         code.push(sample.kind_scale.0);
         put_value(code, sample.kind_scale, sample.bits, bytes);
         slab.append(&mut end.chunk, &mut end.used, code);
-        end.within = end.within.saturating_add(u16::from(sample.time_ns >= end.stream_ns));
     }
 
     /// Adds the late samples of a series in `range` to `out`, in the order of arrival.
@@ -110,7 +85,7 @@ impl Late {
         slab.copy_chain(end.chunk, end.used, &mut bytes);
         slab.free_chain(end.chunk);
         if let Some(end) = self.ends.as_mut().and_then(|ends| ends.get_mut(local)) {
-            *end = End { stream_ns: end.stream_ns, ..NOTHING };
+            *end = NOTHING;
         }
         let mut rest = &bytes[..];
         while let Some(sample) = next(&mut rest, bytes.len()) {

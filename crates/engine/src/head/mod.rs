@@ -7,6 +7,7 @@
 pub(crate) mod cut;
 mod late;
 pub(crate) mod page;
+mod reorder;
 pub(crate) mod slab;
 pub(crate) mod stream;
 

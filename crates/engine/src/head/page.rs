@@ -1,11 +1,12 @@
 //! A page of the head: recent samples of 1024 series with neighbouring ids, under one lock.
 //!
-//! Per series there is a 32-byte [`State`], an open stream of at most [`BLOCK_SAMPLES_MAX`] samples
-//! in the page's slab, and, once a stream was full, sealed blocks. Samples that are not later than
-//! the series' last one are late (`late.rs`). Both are chained per series, so reading
-//! one series never walks its neighbours.
+//! Per series there is a 32-byte [`State`], an open stream of about [`BLOCK_SAMPLES_MAX`] samples
+//! in the page's slab, in the order of arrival (`reorder.rs`), and, once a stream was full, sealed
+//! blocks. Samples whose time is sealed already are late (`late.rs`). Blocks and late samples are
+//! chained per series, so reading one series never walks its neighbours.
 
 use super::late::Late;
+use super::reorder::{self, Fronts};
 use super::slab::{self, Handle, Slab};
 use super::stream::{self, Decoded, KindScale, Tail};
 use crate::block::{Block, Builder};
@@ -18,30 +19,35 @@ use std::sync::Arc;
 /// Where one series stands. 32 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State {
-    last_ns: i64,
+    /// Time of the last sample that came.
+    pub(super) last_ns: i64,
     bits: u64,
-    chunk: Handle,
+    pub(super) chunk: Handle,
     step: u32,
     /// Samples in the open stream.
-    count: u16,
+    pub(super) count: u16,
     /// Payload bytes used in the chunk.
-    used: u8,
+    pub(super) used: u8,
     unit: u8,
     kind_scale: KindScale,
     /// When the first block is sealed, see [`State::samples_max`].
     phase: u8,
-    flags: u8,
+    pub(super) flags: u8,
 }
 
 /// A sample was appended: `last_ns` and `bits` mean something.
-const HAS_LAST: u8 = 1;
+pub(super) const HAS_LAST: u8 = 1;
 /// A block was sealed since the last flush.
-const HAS_SEALED: u8 = 2;
-/// The last sample was updated by a late one at its time.
-const LAST_UPDATED: u8 = 4;
+pub(super) const HAS_SEALED: u8 = 2;
+/// The newest sample is not known: it was deleted, or a late one came at its time.
+pub(super) const IS_IN_DOUBT: u8 = 4;
+/// Times in the open stream do not ascend.
+pub(super) const IS_MIXED: u8 = 8;
+/// The last sample that came is older than the newest, which the series' front holds.
+pub(super) const IS_BEHIND: u8 = 16;
 
 impl State {
-    fn tail(&self) -> Tail {
+    pub(super) fn tail(&self) -> Tail {
         Tail {
             time_ns: self.last_ns,
             bits: self.bits,
@@ -51,7 +57,7 @@ impl State {
         }
     }
 
-    fn set_tail(&mut self, tail: Tail) {
+    pub(super) fn set_tail(&mut self, tail: Tail) {
         self.last_ns = tail.time_ns;
         self.bits = tail.bits;
         self.step = tail.step;
@@ -62,17 +68,18 @@ impl State {
     /// How many samples the open stream may hold. The first one after a flush ends early, at a
     /// number that differs from source to source, because sources that report in step would
     /// otherwise all seal within one request.
-    fn samples_max(&self) -> u16 {
+    pub(super) fn samples_max(&self) -> u16 {
         match self.flags & HAS_SEALED != 0 {
             true => BLOCK_SAMPLES_MAX as u16,
             false => BLOCK_SAMPLES_MAX as u16 / 2 + 2 * u16::from(self.phase),
         }
     }
 
-    fn reset_stream(&mut self) {
+    pub(super) fn reset_stream(&mut self) {
         self.chunk = slab::NONE;
         self.count = 0;
         self.used = 0;
+        self.flags &= !IS_MIXED;
     }
 }
 
@@ -91,12 +98,14 @@ type Chain = Option<Box<[u32; PAGE_SERIES]>>;
 #[derive(Clone, Debug)]
 pub(crate) struct PageData {
     /// One for each series, or none when they were given back.
-    states: Box<[State]>,
-    slab: Slab,
+    pub(super) states: Box<[State]>,
+    pub(super) slab: Slab,
     sealed: Vec<Sealed>,
     sealed_last: Chain,
     sealed_bytes: usize,
     late: Late,
+    /// Once a sample did not come in order.
+    pub(super) fronts: Option<Box<Fronts>>,
 }
 
 impl Default for PageData {
@@ -156,6 +165,7 @@ impl PageData {
             sealed_last: None,
             sealed_bytes: 0,
             late: Late::default(),
+            fronts: None,
         }
     }
 
@@ -187,8 +197,10 @@ impl PageData {
         if state.count != 0 && state.count < state.samples_max() && room {
             let mut tail = state.tail();
             let Decoded { time_ns, kind_scale, bits } = sample;
-            if let Some(byte) = stream::encode_regular(&mut tail, time_ns, kind_scale, bits) {
-                self.slab.put(state.chunk, state.used as usize, byte);
+            if let Some(byte) = stream::encode_regular(&mut tail, time_ns, kind_scale, bits)
+                && state.flags & IS_BEHIND == 0
+            {
+                self.slab.put(state.chunk, state.used as usize, [byte]);
                 state.last_ns = tail.time_ns;
                 state.bits = tail.bits;
                 state.used += 1;
@@ -196,10 +208,13 @@ impl PageData {
                 return;
             }
         }
-        self.append_other(local, sample, bytes, phase, builder);
+        if !self.append_away(local, sample) {
+            self.append_other(local, sample, bytes, phase, builder);
+        }
     }
 
-    /// The cases that [`PageData::append`] does not settle: first, late, irregular, sealing.
+    /// The cases that neither [`PageData::append`] nor [`PageData::append_away`] settles: first,
+    /// too late for the stream, irregular, sealing.
     #[inline(never)]
     fn append_other(
         &mut self,
@@ -209,59 +224,61 @@ impl PageData {
         phase: u8,
         builder: &mut Builder,
     ) {
-        let Some(state) = self.states.get_mut(local) else { return };
-        if state.flags & HAS_LAST != 0 && sample.time_ns <= state.last_ns {
-            state.flags |= if sample.time_ns == state.last_ns { LAST_UPDATED } else { 0 };
-            self.late.push(&mut self.slab, local, sample, bytes);
-            if state.count.saturating_add(self.late.within(local)) >= state.samples_max() {
-                self.seal(local, builder);
-            }
-            return;
-        }
-        if state.count.saturating_add(self.late.within(local)) >= state.samples_max() {
+        if self.states.get(local).is_some_and(State::is_full) {
             self.seal(local, builder);
         }
+        let Some(state) = self.states.get(local) else { return };
+        let is_in_order = state.count > 0 && sample.time_ns > state.last_ns;
+        if !is_in_order && sample.time_ns <= self.closed_ns(local) {
+            return self.append_late(local, sample, bytes);
+        }
+        self.arrive(local, sample.time_ns);
+        self.push_stream(local, sample, bytes);
+        if let Some(state) = self.states.get_mut(local) {
+            state.phase = phase;
+            state.flags |= HAS_LAST;
+        }
+    }
+
+    /// When the last sealed block of a series ends; the beginning of time if there is none.
+    pub(super) fn sealed_ns(&self, local: usize) -> i64 {
+        let last = chain_head(&self.sealed_last, local) as usize;
+        let sealed = last.checked_sub(1).and_then(|index| self.sealed.get(index));
+        sealed.map_or(i64::MIN, |sealed| sealed.block.range.end_ns)
+    }
+
+    fn append_late(&mut self, local: usize, sample: Decoded, bytes: &[u8]) {
+        // What is closed must stay so, even if deletes take the block away.
+        self.make_fronts();
+        if self.newest_ns(local) == Some(sample.time_ns)
+            && let Some(state) = self.states.get_mut(local)
+        {
+            state.flags |= IS_IN_DOUBT;
+        }
+        self.late.push(&mut self.slab, local, sample, bytes);
+    }
+
+    /// Adds a sample to the open stream.
+    pub(super) fn push_stream(&mut self, local: usize, sample: Decoded, bytes: &[u8]) {
         let Some(state) = self.states.get_mut(local) else { return };
         let Decoded { time_ns, kind_scale, bits } = sample;
         let bits = if kind_scale.is_bytes() { bytes.len() as u64 } else { bits };
         let mut tail = state.tail();
         let code = match state.count {
-            0 => {
-                self.late.begin_stream(local, time_ns);
-                stream::encode_first(&mut tail, time_ns, kind_scale, bits)
-            }
-            _ => stream::encode_next(&mut tail, time_ns, kind_scale, bits),
+            0 => stream::encode_first(&mut tail, time_ns, kind_scale, bits),
+            _ => stream::encode_any(&mut tail, time_ns, kind_scale, bits),
         };
         state.set_tail(tail);
         self.slab.append(&mut state.chunk, &mut state.used, code.as_slice());
         self.slab.append(&mut state.chunk, &mut state.used, bytes);
         state.count += 1;
-        state.phase = phase;
-        state.flags = (state.flags | HAS_LAST) & !LAST_UPDATED;
     }
 
-    /// Turns the open stream of a series, and late samples within it, into a sealed block.
-    fn seal(&mut self, local: usize, builder: &mut Builder) {
-        let Some(state) = self.states.get_mut(local) else { return };
-        builder.clear();
-        builder.stream.clear();
-        self.slab.copy_chain(state.chunk, state.used, &mut builder.stream);
-        self.slab.free_chain(state.chunk);
-        state.reset_stream();
-        state.flags |= HAS_SEALED;
-        builder.decode_stream();
-        if self.late.within(local) > 0 {
-            let first_ns = builder.columns.times_ns.first().copied().unwrap_or(i64::MAX);
-            let range = TimeRange::new(first_ns, i64::MAX);
-            self.late.take(&mut self.slab, local, range, &mut builder.columns);
-            builder.columns.sort_newest_wins();
-        }
-        self.late.begin_stream(local, i64::MAX);
-        self.push_sealed(local, builder.blocks());
-    }
-
-    fn push_sealed(&mut self, local: usize, blocks: Vec<Block>) {
+    pub(super) fn push_sealed(&mut self, local: usize, blocks: Vec<Block>) {
         for block in blocks {
+            if let Some(front) = self.fronts.as_mut().and_then(|fronts| fronts.get_mut(local)) {
+                front.closed_ns = front.closed_ns.max(block.range.end_ns);
+            }
             self.sealed_bytes += block.memory_bytes();
             let before = link(&mut self.sealed_last, local, self.sealed.len() + 1);
             self.sealed.push(Sealed { block: Arc::new(block), before });
@@ -293,8 +310,8 @@ impl PageData {
             state.reset_stream();
             state.flags &= !HAS_SEALED;
         }
-        let late = self.late.emptied();
-        std::mem::replace(self, Self { late, ..Self::over(states) })
+        let fronts = self.fronts.take().map(reorder::reopened);
+        std::mem::replace(self, Self { fronts, ..Self::over(states) })
     }
 
     /// Whether the page holds samples of the series.
@@ -316,7 +333,7 @@ impl PageData {
         out.sealed.reverse();
         if let Some(state) = self.states.get(local)
             && state.count > 0
-            && state.last_ns >= range.start_ns
+            && (state.last_ns >= range.start_ns || state.flags & IS_MIXED != 0)
         {
             self.slab.copy_chain(state.chunk, state.used, &mut out.stream);
         }
@@ -326,20 +343,16 @@ impl PageData {
     /// The latest sample of a series since the store was opened, if it is a number.
     pub(crate) fn last_number(&self, local: usize) -> Option<Decoded> {
         let state = self.states.get(local)?;
-        let is_known = state.flags & (HAS_LAST | LAST_UPDATED) == HAS_LAST;
-        (is_known && !state.kind_scale.is_bytes()).then_some(Decoded {
-            time_ns: state.last_ns,
-            kind_scale: state.kind_scale,
-            bits: state.bits,
-        })
+        let is_known = state.flags & (HAS_LAST | IS_IN_DOUBT) == HAS_LAST;
+        self.newest(local).filter(|newest| is_known && !newest.kind_scale.is_bytes())
     }
 
-    /// The last sample, if it lies in `range`, is not known from the state any more.
+    /// The newest sample, if it lies in `range`, is not known any more.
     pub(crate) fn doubt_last(&mut self, local: usize, range: TimeRange) {
-        if let Some(state) = self.states.get_mut(local)
-            && range.contains(state.last_ns)
+        if self.newest_ns(local).is_some_and(|newest_ns| range.contains(newest_ns))
+            && let Some(state) = self.states.get_mut(local)
         {
-            state.flags |= LAST_UPDATED;
+            state.flags |= IS_IN_DOUBT;
         }
     }
 

@@ -85,13 +85,14 @@ impl Slab {
         self.segments.get(segment)?.get(start..start + len)
     }
 
-    /// Writes one byte into the payload of a chunk.
+    /// Writes a few bytes into the payload of a chunk, which must have room for them.
     #[inline]
-    pub(crate) fn put(&mut self, handle: Handle, at: usize, byte: u8) {
+    pub(crate) fn put<const N: usize>(&mut self, handle: Handle, at: usize, bytes: [u8; N]) {
         let (segment, start, _) = Self::locate(handle);
+        let start = start + LINK_LEN + at;
         let segment = self.segments.get_mut(segment);
-        if let Some(slot) = segment.and_then(|bytes| bytes.get_mut(start + LINK_LEN + at)) {
-            *slot = byte;
+        if let Some(room) = segment.and_then(|segment| segment.get_mut(start..start + N)) {
+            room.copy_from_slice(&bytes);
         }
     }
 

@@ -5,16 +5,29 @@
 //! ```text
 //! first sample    time i64 LE | kind-scale | value
 //! 0vvvvvvv        time = last + step, kind and scale unchanged, zigzag delta v of the value
-//! 1ttvvvvv        time class t, value class v, then the bytes of the time, then of the value
-//!   t = 0  last + step            t = 2  step changes by i32 units
-//!   t = 1  step changes by i16    t = 3  time i64 LE in nanoseconds, unit byte
-//!   v = 0..8  zigzag delta of that many bytes, kind and scale unchanged
-//!   v = 9     kind-scale, then the value as for a first sample
+//! 10nnnnnn        n - 32 steps away from the last time, the rest unchanged; then a byte, the
+//!                 zigzag delta of the value
+//! 11ttavvv        time class t, value class v, then the bytes of the time, then of the value
+//!   a = 0, time and step go on          a = 1, the step stays what it was
+//!     t = 0  last + step                  t = 0  i8 steps away from the last
+//!     t = 1  step changes by i16 units    t = 1  i16 units away
+//!     t = 2  step changes by i32 units    t = 2  i32 units away
+//!     t = 3  time i64 LE in nanoseconds, unit byte
+//!   v = 0..6  zigzag delta of 0, 1, 2, 3, 4, 6 or 8 bytes, kind and scale unchanged
+//!   v = 7     kind-scale, then the value as for a first sample
 //! value           bits as LEB128 zigzag; raw floats 8 bytes LE; text and histograms: length as
 //!                 LEB128, bytes
 //! ```
 //!
-//! Times are counted in units (ns, us, ms or s): the coarsest one that all times so far allow.
+//! Times are counted in units (ns, us, ms or s): the coarsest one that all times so far allow. They
+//! stand in the order of arrival; a sample that is late among its neighbours, or that follows a
+//! gap, is some steps away from the one before it.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use reader::Reader;
 
 use foliot_codec::varint::{get_i64, get_u64, put_i64, put_u64};
 use foliot_model::{Kind, RAW_SCALE};
@@ -141,15 +154,51 @@ pub(crate) fn encode_regular(
     bits: u64,
 ) -> Option<u8> {
     let code = zigzag(bits.wrapping_sub(tail.bits) as i64);
-    let next_ns = tail.time_ns.wrapping_add(i64::from(tail.step) * unit_ns(tail.unit));
+    let next_ns = tail.time_ns.checked_add(i64::from(tail.step) * unit_ns(tail.unit));
     let is_like_before = tail.kind_scale == kind_scale && !kind_scale.is_bytes();
-    if time_ns != next_ns || !is_like_before || code > 127 || tail.step == 0 {
+    if next_ns != Some(time_ns) || !is_like_before || code > 127 || tail.step == 0 {
         return None;
     }
     tail.time_ns = time_ns;
     tail.bits = bits;
     Some(code as u8)
 }
+
+/// The two bytes of a sample that is a few steps away from the last one, either way, and whose
+/// value moved little; nothing if it is not.
+#[inline(always)]
+pub(crate) fn encode_away(
+    tail: &mut Tail,
+    time_ns: i64,
+    kind_scale: KindScale,
+    bits: u64,
+) -> Option<[u8; 2]> {
+    let code = zigzag(bits.wrapping_sub(tail.bits) as i64);
+    let step_ns = i64::from(tail.step) * unit_ns(tail.unit);
+    let is_like_before = tail.kind_scale == kind_scale && !kind_scale.is_bytes();
+    if !is_like_before || code > 255 || step_ns == 0 {
+        return None;
+    }
+    let delta_ns = time_ns.checked_sub(tail.time_ns)?;
+    let steps = delta_ns / step_ns;
+    if steps * step_ns != delta_ns || !(-NEAR_STEPS..NEAR_STEPS).contains(&steps) {
+        return None;
+    }
+    tail.time_ns = time_ns;
+    tail.bits = bits;
+    Some([0x80 | (steps + NEAR_STEPS) as u8, code as u8])
+}
+
+/// Samples that are so many steps away take two bytes.
+const NEAR_STEPS: i64 = 32;
+/// The bits of a control byte that say that neither time nor value is of the short kinds.
+const LONG: u8 = 0b1100_0000;
+/// The bit of a long control byte that says that the step stays.
+const AWAY: u8 = 1 << 3;
+/// Bytes of the value classes but the last.
+const DELTA_LENS: [usize; 7] = [0, 1, 2, 3, 4, 6, 8];
+/// The value class of values that are written whole.
+const WHOLE: u8 = 7;
 
 /// The code of the first sample of a stream. For text and histograms `bits` is the length, and the
 /// bytes follow the code.
@@ -166,53 +215,91 @@ pub(crate) fn encode_first(
     code
 }
 
-/// The code of any later sample, `time_ns` above the tail's.
-pub(crate) fn encode_next(tail: &mut Tail, time_ns: i64, kind_scale: KindScale, bits: u64) -> Code {
+/// The code of any sample but the first.
+pub(crate) fn encode_any(tail: &mut Tail, time_ns: i64, kind_scale: KindScale, bits: u64) -> Code {
+    let mut code = Code::new();
+    if let Some(byte) = encode_regular(tail, time_ns, kind_scale, bits) {
+        code.push(&[byte]);
+    } else if let Some(bytes) = encode_away(tail, time_ns, kind_scale, bits) {
+        code.push(&bytes);
+    } else {
+        return encode_next(tail, time_ns, kind_scale, bits);
+    }
+    code
+}
+
+/// The code of any other sample, late or not.
+fn encode_next(tail: &mut Tail, time_ns: i64, kind_scale: KindScale, bits: u64) -> Code {
     let mut code = Code::new();
     code.push(&[0]);
     let time_class = encode_time(&mut code, tail, time_ns);
     let delta = zigzag(bits.wrapping_sub(tail.bits) as i64);
     let value_class = if kind_scale == tail.kind_scale && !kind_scale.is_bytes() {
-        let len = (64 - delta.leading_zeros()).div_ceil(8) as u8;
-        code.push(delta.to_le_bytes().get(..len as usize).unwrap_or_default());
+        let len_min = (64 - delta.leading_zeros()).div_ceil(8) as usize;
+        let class = DELTA_LENS.iter().position(|len| *len >= len_min).unwrap_or(6);
+        let len = DELTA_LENS.get(class).copied().unwrap_or(8);
+        code.push(delta.to_le_bytes().get(..len).unwrap_or_default());
         tail.bits = bits;
-        len
+        class as u8
     } else {
         encode_value(&mut code, tail, kind_scale, bits);
-        9
+        WHOLE
     };
     if let Some(control) = code.bytes.first_mut() {
-        *control = 0x80 | (time_class << 5) | value_class;
+        *control = LONG | time_class | value_class;
     }
     code
 }
 
+/// Codes a time; its class and whether the step stays, as they stand in the control byte.
 fn encode_time(code: &mut Code, tail: &mut Tail, time_ns: i64) -> u8 {
-    let unit = unit_ns(tail.unit);
-    let delta_ns = time_ns.wrapping_sub(tail.time_ns);
+    let delta_ns = time_ns.checked_sub(tail.time_ns);
     tail.time_ns = time_ns;
-    let step = delta_ns / unit;
-    if delta_ns > 0 && delta_ns % unit == 0 && step <= i64::from(u32::MAX) {
-        let change = step - i64::from(tail.step);
-        tail.step = step as u32;
-        if change == 0 {
-            return 0;
-        }
-        if let Ok(change) = i16::try_from(change) {
-            code.push(&change.to_le_bytes());
-            return 1;
-        }
-        if let Ok(change) = i32::try_from(change) {
-            code.push(&change.to_le_bytes());
-            return 2;
-        }
+    let unit = unit_ns(tail.unit);
+    let units = delta_ns.filter(|delta_ns| delta_ns % unit == 0).map(|delta_ns| delta_ns / unit);
+    if let Some(class) = units.and_then(|units| encode_units(code, tail, units)) {
+        return class;
     }
     tail.unit = tail.unit.min(unit_of(time_ns));
-    let step = delta_ns / unit_ns(tail.unit);
-    tail.step = if delta_ns > 0 { u32::try_from(step).unwrap_or(0) } else { 0 };
+    tail.step = step_from(delta_ns.unwrap_or(0), tail.unit);
     code.push(&time_ns.to_le_bytes());
     code.push(&[tail.unit]);
-    3
+    3 << 4
+}
+
+fn encode_units(code: &mut Code, tail: &mut Tail, units: i64) -> Option<u8> {
+    let step = i64::from(tail.step);
+    if step != 0
+        && units % step == 0
+        && let Ok(steps) = i8::try_from(units / step)
+    {
+        if steps != 1 {
+            code.push(&steps.to_le_bytes());
+        }
+        return Some(if steps == 1 { 0 } else { AWAY });
+    }
+    let (number, away) = match u32::try_from(units) {
+        Ok(new) if new > 0 => {
+            tail.step = new;
+            (units - step, 0)
+        }
+        _ => (units, AWAY),
+    };
+    if let Ok(number) = i16::try_from(number) {
+        code.push(&number.to_le_bytes());
+        return Some((1 << 4) | away);
+    }
+    let number = i32::try_from(number).ok()?;
+    code.push(&number.to_le_bytes());
+    Some((2 << 4) | away)
+}
+
+/// The step after a time that was written whole: 0 when it is not known.
+fn step_from(delta_ns: i64, unit: u8) -> u32 {
+    match delta_ns > 0 {
+        true => u32::try_from(delta_ns / unit_ns(unit)).unwrap_or(0),
+        false => 0,
+    }
 }
 
 fn encode_value(code: &mut Code, tail: &mut Tail, kind_scale: KindScale, bits: u64) {
@@ -246,90 +333,6 @@ pub(crate) struct Decoded {
     pub(crate) bits: u64,
 }
 
-/// Reads a stream from its first byte.
-pub(crate) struct Reader<'a> {
-    all: &'a [u8],
-    rest: &'a [u8],
-    tail: Tail,
-    is_first: bool,
-}
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { all: bytes, rest: bytes, tail: Tail::default(), is_first: true }
-    }
-
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>()?;
-        self.rest = rest;
-        Some(*taken)
-    }
-
-    /// The next sample; nothing at the end (or if the bytes are not a stream, which only a bug
-    /// makes).
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<Decoded> {
-        if self.is_first {
-            self.is_first = false;
-            let time_ns = i64::from_le_bytes(self.take()?);
-            self.tail = Tail { time_ns, unit: unit_of(time_ns), ..Tail::default() };
-            return self.value();
-        }
-        let [control] = self.take()?;
-        let tail = &mut self.tail;
-        if control & 0x80 == 0 {
-            tail.time_ns += i64::from(tail.step) * unit_ns(tail.unit);
-            tail.bits = tail.bits.wrapping_add(unzigzag(u64::from(control)) as u64);
-            let Tail { time_ns, kind_scale, bits, .. } = *tail;
-            return Some(Decoded { time_ns, kind_scale, bits });
-        }
-        self.time((control >> 5) & 3)?;
-        match control & 31 {
-            len @ 0..=8 => {
-                let mut delta = [0; 8];
-                let (taken, rest) = self.rest.split_at_checked(len as usize)?;
-                delta.get_mut(..len as usize)?.copy_from_slice(taken);
-                self.rest = rest;
-                let delta = unzigzag(u64::from_le_bytes(delta));
-                self.tail.bits = self.tail.bits.wrapping_add(delta as u64);
-                let Tail { time_ns, kind_scale, bits, .. } = self.tail;
-                Some(Decoded { time_ns, kind_scale, bits })
-            }
-            _ => self.value(),
-        }
-    }
-
-    fn time(&mut self, class: u8) -> Option<()> {
-        let change = match class {
-            0 => 0,
-            1 => i64::from(i16::from_le_bytes(self.take()?)),
-            2 => i64::from(i32::from_le_bytes(self.take()?)),
-            _ => {
-                let time_ns = i64::from_le_bytes(self.take()?);
-                let [unit] = self.take()?;
-                let delta_ns = time_ns.wrapping_sub(self.tail.time_ns);
-                let step = delta_ns / unit_ns(unit);
-                self.tail.step = if delta_ns > 0 { u32::try_from(step).unwrap_or(0) } else { 0 };
-                self.tail.unit = unit;
-                self.tail.time_ns = time_ns;
-                return Some(());
-            }
-        };
-        self.tail.step = (i64::from(self.tail.step) + change) as u32;
-        self.tail.time_ns += i64::from(self.tail.step) * unit_ns(self.tail.unit);
-        Some(())
-    }
-
-    fn value(&mut self) -> Option<Decoded> {
-        let [kind_scale] = self.take()?;
-        let kind_scale = KindScale(kind_scale);
-        self.tail.kind_scale = kind_scale;
-        let bits = decode_bits(&mut self.rest, kind_scale, self.all.len())?;
-        self.tail.bits = if kind_scale.is_bytes() { 0 } else { bits };
-        Some(Decoded { time_ns: self.tail.time_ns, kind_scale, bits })
-    }
-}
-
 /// Appends a value in the form that first samples and wal rows share; `bytes` for text and
 /// histograms.
 pub(crate) fn put_value(out: &mut Vec<u8>, kind_scale: KindScale, bits: u64, bytes: &[u8]) {
@@ -357,97 +360,5 @@ pub(crate) fn decode_bits(rest: &mut &[u8], kind_scale: KindScale, all_len: usiz
         Some(u64::from_le_bytes(*taken))
     } else {
         get_i64(rest).ok().map(|value| value as u64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn write(samples: &[Decoded], text: &[u8]) -> Vec<u8> {
-        let mut tail = Tail::default();
-        let mut out = Vec::new();
-        for (index, sample) in samples.iter().enumerate() {
-            let Decoded { time_ns, kind_scale, bits } = *sample;
-            if index == 0 {
-                out.extend_from_slice(
-                    encode_first(&mut tail, time_ns, kind_scale, bits).as_slice(),
-                );
-            } else if let Some(byte) = encode_regular(&mut tail, time_ns, kind_scale, bits) {
-                out.push(byte);
-            } else {
-                out.extend_from_slice(encode_next(&mut tail, time_ns, kind_scale, bits).as_slice());
-            }
-            if kind_scale.is_bytes() {
-                out.extend_from_slice(&text[..bits as usize]);
-            }
-        }
-        out
-    }
-
-    fn check(samples: &[Decoded], text: &[u8]) -> usize {
-        let bytes = write(samples, text);
-        let mut reader = Reader::new(&bytes);
-        for sample in samples {
-            let mut found = reader.next().expect("a sample");
-            if found.kind_scale.is_bytes() {
-                let (offset, len) = ((found.bits >> 32) as usize, found.bits & 0xffff_ffff);
-                assert_eq!(bytes[offset..offset + len as usize], text[..len as usize]);
-                found.bits = len;
-            }
-            assert_eq!(found, *sample);
-        }
-        assert_eq!(reader.next(), None);
-        bytes.len()
-    }
-
-    #[test]
-    fn a_regular_gauge_takes_one_byte_a_sample() {
-        let integer = KindScale::new(Kind::Integer, 0);
-        let sample = |i: i64| Decoded {
-            time_ns: 1_700_000_000_000_000_000 + i * 10_000_000_000,
-            kind_scale: integer,
-            bits: (50 + i % 7) as u64,
-        };
-        let samples: Vec<_> = (0..100).map(sample).collect();
-        assert!(check(&samples, b"") <= 100 + 14);
-    }
-
-    fn sample() -> impl Strategy<Value = (i64, u8, u8, u64)> {
-        let step = prop_oneof![
-            Just(10_000_000_000i64),
-            Just(1_000_000),
-            1..5_000_000_000i64,
-            Just(i64::MAX / 300)
-        ];
-        let bits = prop_oneof![0..200u64, any::<u64>(), Just(u64::MAX)];
-        (step, 0..6u8, prop_oneof![0..23u8, Just(RAW_SCALE)], bits)
-    }
-
-    proptest! {
-        #[test]
-        fn what_goes_in_comes_out(
-            start in prop_oneof![any::<i64>().prop_map(|t| t / 4), Just(-1), Just(0)],
-            steps in prop::collection::vec(sample(), 1..60),
-        ) {
-            let text = b"some text of thirty-two letters.";
-            let mut time_ns = start;
-            let samples: Vec<_> = steps
-                .into_iter()
-                .map(|(step, kind, scale, bits)| {
-                    time_ns += step;
-                    let kind = Kind::from_code(kind).unwrap();
-                    let scale = if kind == Kind::Float { scale } else { 0 };
-                    let bits = match kind {
-                        Kind::Boolean => bits & 1,
-                        kind if kind.is_bytes() => bits % text.len() as u64,
-                        _ => bits,
-                    };
-                    Decoded { time_ns, kind_scale: KindScale::new(kind, scale), bits }
-                })
-                .collect();
-            check(&samples, text);
-        }
     }
 }

@@ -173,12 +173,15 @@ impl Round {
             let (from, a) = (self.time(), self.value());
             let count = self.random.below(800);
             let interval = self.random.pick(&[SECOND, 10 * SECOND]);
-            let line = |i: i64| Line {
+            let line = |(number, i): (usize, i64)| Line {
                 key: format!("m dc=x host=h{host}"),
                 time_ns: from.saturating_add(i * interval),
-                fields: vec![("a".to_owned(), a.clone()), ("b".to_owned(), Owned::Integer(i % 90))],
+                fields: vec![
+                    ("a".to_owned(), a.clone()),
+                    ("b".to_owned(), Owned::Integer(number as i64 % 90)),
+                ],
             };
-            return (0..count as i64).map(line).collect();
+            return self.arrivals(count as i64).into_iter().enumerate().map(line).collect();
         }
         let count = 1 + self.random.below(40);
         let mut lines = Vec::new();
@@ -198,6 +201,22 @@ impl Round {
             lines.push(Line { key, time_ns: self.time(), fields });
         }
         lines
+    }
+
+    /// The steps of a stretch in the order in which they come: some late, some again.
+    fn arrivals(&mut self, count: i64) -> Vec<i64> {
+        let late = self.random.pick(&[0, 0, 30, 50]);
+        let delay_max = self.random.pick(&[3, 25, 400]);
+        let mut arrivals = Vec::new();
+        for i in 0..count {
+            let delay = if self.random.percent(late) { self.random.below(delay_max) } else { 0 };
+            arrivals.push((i + delay as i64, i));
+            if late > 0 && self.random.percent(5) {
+                arrivals.push((i + self.random.below(delay_max) as i64, i));
+            }
+        }
+        arrivals.sort_by_key(|(arrival, _)| *arrival);
+        arrivals.into_iter().map(|(_, i)| i).collect()
     }
 
     fn write(&mut self) {

@@ -1,0 +1,115 @@
+//! Reading a stream; its grammar stands in `stream.rs`.
+
+use super::{
+    AWAY, DELTA_LENS, Decoded, KindScale, LONG, NEAR_STEPS, Tail, WHOLE, decode_bits, step_from,
+    unit_ns, unit_of, unzigzag,
+};
+
+/// Reads a stream from its first byte.
+pub(crate) struct Reader<'a> {
+    all: &'a [u8],
+    rest: &'a [u8],
+    tail: Tail,
+    is_first: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { all: bytes, rest: bytes, tail: Tail::default(), is_first: true }
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(*taken)
+    }
+
+    /// The next sample; nothing at the end (or if the bytes are not a stream, which only a bug
+    /// makes).
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Decoded> {
+        if self.is_first {
+            self.is_first = false;
+            let time_ns = i64::from_le_bytes(self.take()?);
+            self.tail = Tail { time_ns, unit: unit_of(time_ns), ..Tail::default() };
+            return self.value();
+        }
+        let [control] = self.take()?;
+        let tail = &mut self.tail;
+        if control & 0x80 == 0 {
+            tail.time_ns += i64::from(tail.step) * unit_ns(tail.unit);
+            tail.bits = tail.bits.wrapping_add(unzigzag(u64::from(control)) as u64);
+            let Tail { time_ns, kind_scale, bits, .. } = *tail;
+            return Some(Decoded { time_ns, kind_scale, bits });
+        }
+        if control < LONG {
+            let [delta] = self.take()?;
+            let tail = &mut self.tail;
+            let steps = i64::from(control & !LONG) - NEAR_STEPS;
+            tail.time_ns += steps * i64::from(tail.step) * unit_ns(tail.unit);
+            tail.bits = tail.bits.wrapping_add(unzigzag(u64::from(delta)) as u64);
+            let Tail { time_ns, kind_scale, bits, .. } = *tail;
+            return Some(Decoded { time_ns, kind_scale, bits });
+        }
+        match control & AWAY {
+            0 => self.time((control >> 4) & 3)?,
+            _ => self.time_away((control >> 4) & 3)?,
+        }
+        match control & 7 {
+            class @ 0..WHOLE => {
+                let mut delta = [0; 8];
+                let len = *DELTA_LENS.get(class as usize)?;
+                let (taken, rest) = self.rest.split_at_checked(len)?;
+                delta.get_mut(..len)?.copy_from_slice(taken);
+                self.rest = rest;
+                let delta = unzigzag(u64::from_le_bytes(delta));
+                self.tail.bits = self.tail.bits.wrapping_add(delta as u64);
+                let Tail { time_ns, kind_scale, bits, .. } = self.tail;
+                Some(Decoded { time_ns, kind_scale, bits })
+            }
+            _ => self.value(),
+        }
+    }
+
+    fn time(&mut self, class: u8) -> Option<()> {
+        let change = match class {
+            0 => 0,
+            1 => i64::from(i16::from_le_bytes(self.take()?)),
+            2 => i64::from(i32::from_le_bytes(self.take()?)),
+            _ => {
+                let time_ns = i64::from_le_bytes(self.take()?);
+                let [unit] = self.take()?;
+                let delta_ns = time_ns.checked_sub(self.tail.time_ns);
+                self.tail.step = step_from(delta_ns.unwrap_or(0), unit);
+                self.tail.unit = unit;
+                self.tail.time_ns = time_ns;
+                return Some(());
+            }
+        };
+        self.tail.step = (i64::from(self.tail.step) + change) as u32;
+        self.tail.time_ns += i64::from(self.tail.step) * unit_ns(self.tail.unit);
+        Some(())
+    }
+
+    fn time_away(&mut self, class: u8) -> Option<()> {
+        let units = match class {
+            0 => {
+                let [steps] = self.take()?;
+                i64::from(steps as i8) * i64::from(self.tail.step)
+            }
+            1 => i64::from(i16::from_le_bytes(self.take()?)),
+            _ => i64::from(i32::from_le_bytes(self.take()?)),
+        };
+        self.tail.time_ns += units * unit_ns(self.tail.unit);
+        Some(())
+    }
+
+    fn value(&mut self) -> Option<Decoded> {
+        let [kind_scale] = self.take()?;
+        let kind_scale = KindScale(kind_scale);
+        self.tail.kind_scale = kind_scale;
+        let bits = decode_bits(&mut self.rest, kind_scale, self.all.len())?;
+        self.tail.bits = if kind_scale.is_bytes() { 0 } else { bits };
+        Some(Decoded { time_ns: self.tail.time_ns, kind_scale, bits })
+    }
+}
