@@ -174,14 +174,24 @@ fn check_from(text: &str, more: &[&str]) -> Output {
 fn settings_of_other_servers_become_ours() {
     let opentsdb = "# comment\ntsd.network.port = 4242\ntsd.network.bind = 127.0.0.1\n\
                     tsd.query.timeout = 5000\ntsd.storage.hbase.zk_quorum = a\n\
-                    tsd.http.request.cors_domains = *\ntsd.no.such = 1\n";
-    let output = check_from(opentsdb, &[]);
+                    tsd.http.request.cors_domains = *\ntsd.no.such = 1\n\
+                    tsd.rtpublisher.enable = true\ntsd.rollups.enable = true\n";
+    let scratch = Scratch::new();
+    let rollups = scratch.path().join("rollups.json");
+    let interval = r#"{"aggregationIds": {"sum": 0},
+        "intervals": [{"table": "tsdb", "preAggregationTable": "pre", "interval": "1m",
+            "rowSpan": "1h", "defaultInterval": true}]}"#;
+    std::fs::write(&rollups, interval).unwrap();
+    let opentsdb = format!("{opentsdb}tsd.rollups.config = {}\n", rollups.display());
+    let output = check_from(&opentsdb, &[]);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(output.status.success(), "{}", said(&output));
     for part in [
         "listen.address = \"127.0.0.1:4242\" # tsd.network.port\n",
         "limits.query_seconds = \"5000ms\" # tsd.query.timeout\n",
-        "#   tsd.http.request.cors_domains: scripts of other web pages get no answer\n",
+        "http.cors_domains = \"*\" # tsd.http.request.cors_domains\n",
+        "opentsdb.rollups = ",
+        "#   tsd.rtpublisher.enable: nothing is published\n",
         "#   tsd.no.such\n",
         "#   tsd.storage.hbase.zk_quorum: there is no HBase\n",
     ] {
@@ -193,9 +203,10 @@ fn settings_of_other_servers_become_ours() {
     std::fs::write(&file, &text).unwrap();
     let shown = foliot().args(["config", "show", "--config"]).arg(&file).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(
-        shown.lines().any(|line| line.starts_with("limits.query_seconds") && line.contains("5s"))
-    );
+    let shows = |key: &str, part: &str| {
+        shown.lines().any(|line| line.starts_with(key) && line.contains(part))
+    };
+    assert!(shows("limits.query_seconds", "5s") && shows("opentsdb.rollups", "defaultInterval"));
     // A listener that others reach is as unsafe as it was.
     let output = check_from("http.server.port = 6182\ntsdb.page.size = 256b\n", &[]);
     let text = String::from_utf8(output.stdout.clone()).unwrap();

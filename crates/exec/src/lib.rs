@@ -40,6 +40,7 @@ mod limits;
 mod list;
 mod merge;
 mod number;
+mod quotient;
 mod rate;
 mod rows;
 mod run;

@@ -9,6 +9,7 @@ use crate::fold::keeps_single;
 use crate::group::group;
 use crate::limits::{Charge, Meter};
 use crate::merge::{Merge, Single};
+use crate::quotient::{Quotients, partners};
 use crate::rate::Rates;
 use crate::source::{Source, Spares, Symbols};
 use crate::stream::Stream;
@@ -33,6 +34,13 @@ pub(crate) enum Set<'q> {
     Stored(Leaf<'q>),
     /// What becomes of each series by itself.
     Each { operator: Operator<'q>, input: Box<Set<'q>> },
+    /// Each series divided by its partner.
+    Quotient {
+        dividend: Box<Set<'q>>,
+        divisor: Box<Set<'q>>,
+        /// Positions in the divisor, by those in the dividend.
+        partners: Vec<Option<u32>>,
+    },
     /// Groups of series.
     Groups {
         aggregate: &'q Aggregate,
@@ -97,6 +105,13 @@ impl<'q> Set<'q> {
                 each(Operator::Clip { range: *range, keep_empty: *keep_empty }, input)
             }
             Series::Pick { input, pick } => each(Operator::Pick(*pick), input),
+            Series::Quotient(quotient) => {
+                let mut dividend = Self::new(&quotient.dividend, source, meter)?;
+                let mut divisor = Self::new(&quotient.divisor, source, meter)?;
+                let partners = partners(&mut dividend, &mut divisor)?;
+                let (dividend, divisor) = (Box::new(dividend), Box::new(divisor));
+                Ok(Self::Quotient { dividend, divisor, partners })
+            }
             Series::Aggregate(aggregate) => {
                 let input = Self::new(&aggregate.input, source, meter)?;
                 Self::grouped(aggregate, input, source, meter)
@@ -126,7 +141,7 @@ impl<'q> Set<'q> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Stored(leaf) => leaf.sids.len(),
-            Self::Each { input, .. } => input.len(),
+            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.len(),
             Self::Groups { groups, .. } => groups.len(),
         }
     }
@@ -139,7 +154,9 @@ impl<'q> Set<'q> {
     fn leaf(&self) -> &Leaf<'q> {
         match self {
             Self::Stored(leaf) => leaf,
-            Self::Each { input, .. } | Self::Groups { input, .. } => input.leaf(),
+            Self::Each { input, .. }
+            | Self::Quotient { dividend: input, .. }
+            | Self::Groups { input, .. } => input.leaf(),
         }
     }
 
@@ -173,6 +190,13 @@ impl<'q> Set<'q> {
                     Operator::Pick(pick) => Stream::Pick(Box::new(Picked::new(input, pick))),
                 })
             }
+            Self::Quotient { dividend, divisor, partners } => {
+                let partner = partners.get(at).copied().flatten();
+                let divisor = partner.map(|at| divisor.open(at, meter, threads)).transpose()?;
+                let dividend = dividend.open(index, meter, threads)?;
+                let quotients = Quotients::new(dividend, divisor, meter)?;
+                Ok(Stream::Quotient(Box::new(quotients)))
+            }
             Self::Groups { aggregate, input, groups, stamps, .. } => {
                 let open = |member| input.open(member, meter, 1);
                 match (groups.get(at).map_or(&[][..], Vec::as_slice), stamps) {
@@ -199,7 +223,7 @@ impl<'q> Set<'q> {
     pub(crate) fn names(&mut self, each: &mut dyn FnMut(u32, &Identity)) -> Result<(), Error> {
         match self {
             Self::Stored(leaf) => leaf.names(each),
-            Self::Each { input, .. } => input.names(each),
+            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.names(each),
             Self::Groups { aggregate, input, groups, .. } => {
                 let firsts =
                     groups.iter().zip(0..).filter_map(|(group, at)| Some((*group.first()?, at)));
@@ -236,7 +260,9 @@ impl<'q> Set<'q> {
     fn wants_members(&self) -> bool {
         match self {
             Self::Stored(_) => true,
-            Self::Each { input, .. } => input.wants_members(),
+            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => {
+                input.wants_members()
+            }
             Self::Groups { aggregate, .. } => aggregate.wants_members,
         }
     }
@@ -244,7 +270,7 @@ impl<'q> Set<'q> {
     /// The windows that all samples of all series lie on, if there are such and they are few.
     fn stamps(&self) -> Result<Option<Vec<i64>>, Error> {
         match self {
-            Self::Stored(_) => Ok(None),
+            Self::Stored(_) | Self::Quotient { .. } => Ok(None),
             Self::Each { operator: Operator::Window(window), .. } => {
                 let grid = window::shared_grid(&window.windows)?;
                 Ok(grid.and_then(|grid| slots::stamps(&grid, &window.range)))

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::clip::{Clip, Picked};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::merge::{Merge, Single};
+use crate::quotient::Quotients;
 use crate::rate::Rates;
 use crate::source::Stored;
 use crate::window::{FixedWindows, SlidingWindows};
@@ -19,6 +20,7 @@ pub(crate) enum Stream<'q> {
     Window(Box<FixedWindows<'q>>),
     Slide(Box<SlidingWindows<'q>>),
     Rate(Box<Rates<'q>>),
+    Quotient(Box<Quotients<'q>>),
     Clip(Box<Clip<'q>>),
     Pick(Box<Picked<'q>>),
     Single(Box<Single<'q>>),
@@ -36,6 +38,7 @@ impl Stream<'_> {
             Self::Window(stream) => stream.next(meter, out),
             Self::Slide(stream) => stream.next(meter, out),
             Self::Rate(stream) => stream.next(meter, out),
+            Self::Quotient(stream) => stream.next(meter, out),
             Self::Clip(stream) => stream.next(meter, out),
             Self::Pick(stream) => stream.next(meter, out),
             Self::Single(stream) => stream.next(meter, out),
@@ -53,6 +56,7 @@ impl Stream<'_> {
             Self::Window(stream) => stream.input().members(out),
             Self::Slide(stream) => stream.input().members(out),
             Self::Rate(stream) => stream.input().members(out),
+            Self::Quotient(stream) => stream.dividend().members(out),
             Self::Clip(stream) => stream.members(out),
             Self::Pick(stream) => stream.input().members(out),
             Self::Single(stream) => stream.input().members(out),

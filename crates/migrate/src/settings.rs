@@ -142,6 +142,7 @@ mod tests {
             tsd.query.timeout = 30000\n\
             tsd.storage.hbase.zk_quorum = a,b\n\
             tsd.http.request.cors_domains = *\n\
+            tsd.rtpublisher.enable = true\n\
             tsd.search.enable = false\n\
             tsd.core.auto_create_metrics = true\n\
             tsd.typo = 1\n";
@@ -152,6 +153,7 @@ mod tests {
             pair("listen.address", "127.0.0.1:4242", "tsd.network.port"),
             pair("limits.connections", "500", "tsd.core.connections.limit"),
             pair("limits.query_seconds", "30000ms", "tsd.query.timeout"),
+            pair("http.cors_domains", "*", "tsd.http.request.cors_domains"),
         ];
         assert_eq!(settings.pairs, expected);
         assert_eq!(settings.unknown, ["tsd.typo"]);

@@ -15,7 +15,7 @@ mod window;
 
 pub use catalog::{Listing, What};
 pub use fold::{Fold, Quantile};
-pub use series::{Aggregate, Arithmetic, Gap, Grouping, Pick, Rate, Reset, Series};
+pub use series::{Aggregate, Arithmetic, Gap, Grouping, Pick, Quotient, Rate, Reset, Series};
 pub use window::{Calendar, Edges, Fill, Stamp, Window, Windows};
 
 /// One question.

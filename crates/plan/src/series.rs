@@ -19,6 +19,8 @@ pub enum Series {
     /// Differences over time. A series of one sample yields none, and takes no part in an
     /// aggregation before its second sample.
     Rate(Box<Rate>),
+    /// Samples divided by samples of the same time.
+    Quotient(Box<Quotient>),
     /// Several series into one per group.
     Aggregate(Box<Aggregate>),
     /// The input's samples in `range`. Series left without samples stay when `keep_empty`: they are
@@ -75,6 +77,17 @@ pub struct Rate {
     pub per_ns: i64,
     /// What to do when values fall.
     pub reset: Reset,
+}
+
+/// Divides each series by the one that is called the same but for its field, at the instants where
+/// both have a sample: an average from its sum and its count. What is divided by zero is zero;
+/// series without a partner have no samples.
+#[derive(Clone, Debug)]
+pub struct Quotient {
+    /// What is divided.
+    pub dividend: Series,
+    /// What it is divided by.
+    pub divisor: Series,
 }
 
 /// Which series come together.

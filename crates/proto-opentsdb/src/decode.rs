@@ -3,6 +3,7 @@
 mod histogram;
 mod json;
 mod lines;
+mod rollup;
 mod scanner;
 #[cfg(test)]
 mod seen;
@@ -13,10 +14,14 @@ pub use json::decode_json;
 pub(crate) use json::{Element, element_json, elements, read_timestamp, scalar_text};
 pub(crate) use lines::decode_line;
 pub use lines::{decode_datagram, decode_lines};
+pub(crate) use rollup::decode_rollup_line;
+pub use rollup::{RollupPoint, decode_rollups};
 #[cfg(test)]
 pub(crate) use seen::{Seen, read_back};
 
+use crate::rollup::Rollups;
 use foliot_model::Batch;
+use std::sync::Arc;
 
 /// The limits of this door.
 #[derive(Clone, Debug)]
@@ -25,11 +30,13 @@ pub struct Options {
     pub line_bytes_max: usize,
     /// The most tags a point may have. OpenTSDB's own limit is 8; the default is none.
     pub tags_max: Option<usize>,
+    /// The rollups that are kept; nothing when none are taken.
+    pub rollups: Option<Arc<Rollups>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { line_bytes_max: 256 << 10, tags_max: None }
+        Self { line_bytes_max: 256 << 10, tags_max: None, rollups: None }
     }
 }
 

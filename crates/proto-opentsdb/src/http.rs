@@ -22,6 +22,8 @@ pub enum Endpoint {
     Put,
     /// `/api/histogram`
     Histogram,
+    /// `/api/rollup`
+    Rollup,
     /// `/api/query`
     Query,
     /// `/api/suggest`, `/suggest`
@@ -58,10 +60,12 @@ pub enum Endpoint {
     Tree,
     /// `/api/config`
     Config,
-    /// `/api/stats` and what is below it, `/stats?json`
+    /// `/api/stats` and what is below it
     Stats,
-    /// `/stats`: lines of text.
+    /// `/stats`: lines of text, or of JSON.
     StatsText,
+    /// `/logs`: what was logged last, and how much is logged.
+    Logs,
 }
 
 impl Endpoint {
@@ -69,7 +73,7 @@ impl Endpoint {
     /// [`method`].
     pub fn changes(self, method: &str) -> bool {
         match self {
-            Self::Put | Self::Histogram => true,
+            Self::Put | Self::Histogram | Self::Rollup => true,
             Self::Uid | Self::Annotation | Self::Tree => method != "GET",
             Self::Query => method == "DELETE",
             _ => false,
@@ -161,6 +165,7 @@ fn endpoint_at(path: &str, query: &str) -> Result<(Endpoint, &'static [&'static 
     Ok(match path {
         "/api/put" => (Endpoint::Put, POST),
         "/api/histogram" => (Endpoint::Histogram, POST),
+        "/api/rollup" => (Endpoint::Rollup, POST),
         "/api/query/exp" => (Endpoint::Expressions, POST),
         "/api/query/gexp" => (Endpoint::Functions, GET),
         "/api/query/last" => (Endpoint::Last, ASK),
@@ -175,8 +180,8 @@ fn endpoint_at(path: &str, query: &str) -> Result<(Endpoint, &'static [&'static 
         "/api/status" => (Endpoint::Status, GET),
         "/api/serializers" => (Endpoint::Serializers, ASK),
         "/api/dropcaches" | "/dropcaches" => (Endpoint::DropCaches, &["GET", "DELETE"]),
-        "/stats" if has("json") => (Endpoint::Stats, GET),
-        "/stats" => (Endpoint::StatsText, GET),
+        "/stats" => (Endpoint::StatsText, ASK),
+        "/logs" => (Endpoint::Logs, ASK),
         "/q" => (Endpoint::Graph, ASK),
         _ => match area(path) {
             "query" => (Endpoint::Query, &["GET", "POST", "DELETE"]),

@@ -11,6 +11,7 @@ mod get;
 mod plan;
 mod post;
 mod rate;
+mod rollup;
 mod show;
 pub(crate) mod time;
 mod tsuid;
@@ -26,9 +27,11 @@ use crate::view::View;
 use aggregator::Aggregator;
 use downsample::Downsample;
 use filter::Filter;
-use foliot_model::{NamespaceId, Selector, TimeRange};
+use foliot_model::{Name, NamespaceId, Selector, Test, TimeRange};
 use jiff::tz::TimeZone;
 use rate::RateOptions;
+use rollup::{RollupUsage, Table};
+pub use rollup::{Tables, TsuidWhere};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -116,6 +119,13 @@ pub(crate) struct Question {
     pub(crate) percentiles: Vec<f32>,
     /// Whether the buckets of histograms are asked for.
     pub(crate) shows_buckets: bool,
+    /// Whether and how rollups are used.
+    pub(crate) usage: Option<RollupUsage>,
+    /// Whether it is about points of several series that somebody else aggregated.
+    pub(crate) is_pre_aggregated: bool,
+    /// The table that answers it; nothing for the points themselves. Chosen by
+    /// [`Request::choose_tables`].
+    pub(crate) table: Option<Table>,
 }
 
 impl Question {
@@ -264,6 +274,9 @@ impl Request {
             rate: part.rates.then(RateOptions::default),
             percentiles: Vec::new(),
             shows_buckets: false,
+            usage: None,
+            is_pre_aggregated: false,
+            table: None,
         }))
     }
 
@@ -283,10 +296,14 @@ impl Request {
     pub fn doomed(
         &self,
         namespace: NamespaceId,
-        resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
+        resolve: &mut TsuidWhere<'_>,
     ) -> (Vec<Selector>, TimeRange) {
-        let selector = |question: &Question| plan::selector(question, namespace, resolve);
-        let selectors = self.questions.iter().map(selector).collect();
+        let mut selectors = Vec::new();
+        for question in &self.questions {
+            let (selector, counts) = question.selectors(namespace, resolve);
+            selectors.push(selector);
+            selectors.extend(counts);
+        }
         (selectors, plan::range_ns(self.start_ms, self.end_ms))
     }
 
@@ -322,6 +339,12 @@ impl Request {
     pub fn metric_selector(namespace: NamespaceId, metric: &str) -> Selector {
         let names = metric_names(metric);
         Selector { namespace, names, matchers: Vec::new(), exact_labels: None, only: None }
+    }
+
+    /// The same in a table of rollups.
+    pub fn table_selector(namespace: NamespaceId, metric: &str) -> Selector {
+        let name = Name { measurement: Test::equal(metric), field: Test::Any };
+        Selector { names: vec![name], ..Self::metric_selector(namespace, metric) }
     }
 
     pub(crate) fn question(&self, index: usize) -> Option<&Question> {

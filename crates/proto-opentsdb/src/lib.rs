@@ -28,6 +28,7 @@ mod lang;
 mod last;
 mod number;
 mod put;
+mod rollup;
 mod search;
 mod session;
 pub mod ticktock;
@@ -40,14 +41,20 @@ pub use catalog::{
     Suggest, aggregators_json, config_json, dropcaches_json, filters_json, serializers_json,
     stat_json, status_json, string_list_json,
 };
-pub use decode::{Options, decode_datagram, decode_histograms, decode_json, decode_lines};
+pub use decode::{
+    Options, RollupPoint, decode_datagram, decode_histograms, decode_json, decode_lines,
+    decode_rollups,
+};
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
 pub use formula::{Collected, Formula, UidOf};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
-pub use lang::{Output, Request, RequiredName, Tsuid, deletes_refused, metric_names};
+pub use lang::{
+    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, deletes_refused, metric_names,
+};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
+pub use rollup::Rollups;
 pub use session::{Command, Session, Step, stat_line, telnet_reply};
 pub use version::BuildInfo;
 pub use view::{Answer, Change, LastSample, Stored, UidKind, View};

@@ -3,7 +3,9 @@
 //! The session owns no bytes. The caller keeps what was not consumed and puts more behind it, so a
 //! line that arrives in pieces is decoded once, in place, when its end is there.
 
-use crate::decode::{FIELD_NUMBER, Options, decode_histogram_line, decode_line};
+use crate::decode::{
+    FIELD_NUMBER, Options, RollupPoint, decode_histogram_line, decode_line, decode_rollup_line,
+};
 use crate::version::BuildInfo;
 use foliot_model::{Batch, Reject};
 use memchr::memchr;
@@ -16,6 +18,7 @@ pub struct Session {
     options: Options,
     line: u32,
     is_skipping: bool,
+    rolled_up: Vec<RollupPoint>,
 }
 
 /// How far a call of [`Session::decode`] came.
@@ -47,7 +50,13 @@ pub enum Command {
 impl Session {
     /// The state of a new connection.
     pub fn new(options: Options) -> Self {
-        Self { options, line: 0, is_skipping: false }
+        Self { options, line: 0, is_skipping: false, rolled_up: Vec::new() }
+    }
+
+    /// The rollup points of the lines decoded since the last call. They belong to tables of their
+    /// own, not to the batch.
+    pub fn take_rollups(&mut self) -> Vec<RollupPoint> {
+        std::mem::take(&mut self.rolled_up)
     }
 
     /// Decodes the whole lines of the batch's request into the batch. Stops after a command, so
@@ -104,7 +113,7 @@ impl Session {
 
     #[cold]
     fn other_line(
-        &self,
+        &mut self,
         batch: &mut Batch<'_>,
         start: usize,
         line: &[u8],
@@ -129,6 +138,13 @@ impl Session {
                 let words = line.get(word.len() + 1..).unwrap_or_default();
                 rejects.extend(decode_histogram_line(batch, words, self.line).err());
             }
+            b"rollup" => {
+                let words = line.get(word.len() + 1..).unwrap_or_default();
+                match decode_rollup_line(words, self.line, self.options.rollups.as_deref()) {
+                    Ok(point) => self.rolled_up.push(point),
+                    Err(reject) => rejects.push(reject),
+                }
+            }
             _ => {
                 let shown: String = String::from_utf8_lossy(word).chars().take(64).collect();
                 let reason = format!("unknown command: {shown}.  Try `help'.");
@@ -146,7 +162,8 @@ impl Command {
             Self::Version => build.to_text(),
             Self::Status => "ok\n".to_owned(),
             Self::Help => {
-                "available commands: stats dropcaches version status exit help put histogram \n"
+                "available commands: stats dropcaches version status exit help put rollup \
+                 histogram \n"
                     .to_owned()
             }
             Self::DropCaches => "Caches dropped.\n".to_owned(),
@@ -164,6 +181,9 @@ pub fn telnet_reply(reject: &Reject, out: &mut Vec<u8>) {
         "command" => b"",
         "histogram" => b"histogram: illegal argument: ",
         "histogram number" => b"histogram: invalid value: ",
+        "rollup" => b"rollup: illegal argument: ",
+        "rollup number" => b"rollup: invalid value: ",
+        "rollup interval" => b"rollup: No such rollup: ",
         FIELD_NUMBER => b"put: invalid value: ",
         FIELD_SERIES => b"put: Please throttle writes: ",
         _ => b"put: illegal argument: ",

@@ -13,7 +13,9 @@ mod setting;
 pub use layers::{Layers, Origin};
 pub use reference::reference;
 pub use retention::{Cap, Keep, KeepRules};
-pub use setting::{ByteSize, HostPort, Listen, Listens, Memory, Plain, Secret, Setting, Words};
+pub use setting::{
+    ByteSize, HostPort, Listen, Listens, Memory, Plain, RollupTables, Secret, Setting, Words,
+};
 
 use crate::Ack;
 use crate::databases::DatabaseName;
@@ -75,6 +77,10 @@ macro_rules! settings {
         }),+];
     };
 }
+
+/// What OpenTSDB's `tsd.http.request.cors_headers` is by default.
+const CORS_HEADERS: &str = "Authorization, Content-Type, Accept, Origin, User-Agent, DNT, \
+    Cache-Control, X-Mx-ReqToken, Keep-Alive, X-Requested-With, If-Modified-Since";
 
 settings! {
     /// Directory that holds the store. It is created when it does not exist.
@@ -181,6 +187,18 @@ settings! {
     /// Whether OpenTSDB queries may delete what they answer (`DELETE /api/query`, or `delete` in a
     /// query).
     opentsdb_allow_delete: bool = false, "opentsdb.allow_delete", "opentsdb-allow-delete";
+    /// Rollups that are kept, in the JSON of OpenTSDB's `tsd.rollups.config`: `intervals` and
+    /// `aggregationIds`. Tables become retention policies of the database. Downsampled questions
+    /// that an interval fits are then answered from its table. Empty means none.
+    opentsdb_rollups: RollupTables = RollupTables::default(),
+        "opentsdb.rollups", "opentsdb-rollups";
+    /// Origins whose web pages may use the HTTP APIs from a browser, such as
+    /// `https://dashboards.example`, separated by commas; `*` means all. Other pages may not write,
+    /// and none may read across origins when this is empty.
+    http_cors_domains: Words = Words(Vec::new()), "http.cors_domains", "http-cors-domains";
+    /// Request headers that such pages may send, separated by commas.
+    http_cors_headers: Plain = Plain(CORS_HEADERS.to_owned()),
+        "http.cors_headers", "http-cors-headers";
     /// MQTT broker to subscribe at, or `off`. TLS is not spoken.
     mqtt_broker: HostPort = HostPort(None), "mqtt.broker", "mqtt-broker";
     /// Topics to subscribe to, separated by commas; their messages hold put lines, Influx lines or
@@ -221,6 +239,17 @@ impl Config {
                      listen on 127.0.0.1 or add --insecure"
                 ));
             }
+        }
+        let domains = &self.http_cors_domains.0;
+        if domains.len() > 1 && domains.iter().any(|domain| domain == "*") {
+            return Err("http.cors_domains is either * or a list of origins".to_owned());
+        }
+        let is_name = |name: &str| {
+            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+            !name.is_empty() && name.bytes().all(is_part)
+        };
+        if !self.http_cors_headers.0.split(',').map(str::trim).all(is_name) {
+            return Err("http.cors_headers must be names of headers, without wildcards".to_owned());
         }
         if self.mqtt_broker.0.is_some() && self.mqtt_topics.0.is_empty() {
             return Err("mqtt.broker is set, but mqtt.topics names no topic".to_owned());

@@ -64,6 +64,19 @@ pub(crate) struct Policy {
     pub(crate) replication: u32,
 }
 
+impl Policy {
+    /// One that keeps everything; its namespace is still to be found.
+    pub(crate) fn unbounded(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            namespace: DEFAULT_NAMESPACE,
+            duration_ns: 0,
+            shard_duration_ns: 7 * DAY_NS,
+            replication: 1,
+        }
+    }
+}
+
 /// A database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Database {
@@ -165,15 +178,8 @@ impl Databases {
 
     /// Creates a database with one policy, unless it exists; returns the policy's namespace.
     fn create(&self, engine: &Engine, database: &str, policy: &str) -> Result<NamespaceId, Error> {
-        let policy = Policy {
-            name: policy.to_owned(),
-            namespace: DEFAULT_NAMESPACE,
-            duration_ns: 0,
-            shard_duration_ns: 7 * DAY_NS,
-            replication: 1,
-        };
         let caller = Caller { door: "first write", from: String::new() };
-        self.set_policy(engine, database, policy, true, &caller)
+        self.set_policy(engine, database, Policy::unbounded(policy), true, &caller)
     }
 
     /// Makes a policy, or gives an existing one other properties. The database is made with it if

@@ -1,6 +1,7 @@
 //! HTTP: connections, dispatch by the route table, and what holds for every request.
 
 mod body;
+mod cors;
 mod influx;
 mod opentsdb;
 mod plain;
@@ -98,6 +99,8 @@ struct Call {
     body: Incoming,
     /// The client's address.
     peer: Option<SocketAddr>,
+    /// Whether it comes from no web page, from this server's own, or from one that was allowed to.
+    is_trusted: bool,
 }
 
 impl Call {
@@ -120,14 +123,30 @@ async fn answer(
 ) -> Reply {
     let began = Instant::now();
     let (head, body) = request.into_parts();
+    let origin = match cors::admit(&shared.config, &head.method, &head.headers) {
+        Ok(origin) => origin,
+        Err(reply) => {
+            shared.metrics.count_answer("cors", reply.status.as_u16(), began.elapsed());
+            return *reply;
+        }
+    };
     let call = Call {
         method: head.method.as_str().to_owned(),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
+        is_trusted: origin.is_some() || is_same_origin(&head.headers),
         headers: head.headers,
         body,
         peer,
     };
+    let reply = answer_call(shared, call, dialect, began).await;
+    match origin {
+        Some(origin) => cors::allow(reply, &shared.config, origin),
+        None => reply,
+    }
+}
+
+async fn answer_call(shared: &Arc<Shared>, call: Call, dialect: Dialect, began: Instant) -> Reply {
     let found = match dialect {
         Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),
         Dialect::TickTock => return answer_ticktock(shared, call, began).await,
@@ -171,7 +190,7 @@ fn refuse(none: NoRoute, path: &str) -> Reply {
 }
 
 async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
-    if changes(route, &call) && !is_same_origin(&call.headers) {
+    if changes(route, &call) && !call.is_trusted {
         let text = "scripts of other web pages may not write here";
         return Reply::text(StatusCode::FORBIDDEN, text).close();
     }
@@ -245,17 +264,9 @@ fn namespace(
     headers: &HeaderMap,
     right: Right,
 ) -> Result<NamespaceId, Missing> {
-    let params = Params::parse(query);
-    let given = |name| params.get(name).filter(|value| !value.is_empty());
-    let header = headers.get("x-foliot-database").and_then(|value| value.to_str().ok());
-    let named = match given("db") {
-        Some(database) => {
-            let policy = given("rp").map(str::to_owned);
-            Some(DatabaseName { database: database.to_owned(), policy })
-        }
-        None => header.and_then(|text| DatabaseName::parse(text.trim())),
+    let Some(DatabaseName { database, policy }) = named_database(query, headers) else {
+        return store.default_namespace();
     };
-    let Some(DatabaseName { database, policy }) = named else { return store.default_namespace() };
     let (databases, policy) = (store.databases(), policy.as_deref());
     match right {
         Right::Write => {
@@ -263,6 +274,20 @@ fn namespace(
             databases.find_or_create(store.engine(), &database, policy, creates)
         }
         _ => databases.find(&database, policy),
+    }
+}
+
+/// The database that a request names.
+fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
+    let params = Params::parse(query);
+    let given = |name| params.get(name).filter(|value| !value.is_empty());
+    let header = headers.get("x-foliot-database").and_then(|value| value.to_str().ok());
+    match given("db") {
+        Some(database) => {
+            let policy = given("rp").map(str::to_owned);
+            Some(DatabaseName { database: database.to_owned(), policy })
+        }
+        None => header.and_then(|text| DatabaseName::parse(text.trim())),
     }
 }
 

@@ -24,6 +24,7 @@ mod mqtt;
 mod queries;
 mod query;
 mod replies;
+mod rollups;
 mod server;
 mod shared;
 mod sniff;

@@ -5,6 +5,7 @@
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -25,18 +26,64 @@ impl Log for Stderr {
             return;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let line = format!(
-            "{} {:5} {}: {}\n",
-            timestamp(now),
-            record.level(),
-            record.target(),
-            escape(&record.args().to_string())
-        );
+        let (level, target) = (record.level(), record.target());
+        let message = escape(&record.args().to_string());
+        let line = format!("{} {level:5} {target}: {message}\n", timestamp(now));
+        let thread = std::thread::current();
+        let thread = thread.name().unwrap_or("-").to_owned();
+        RECENT.lock().push(Recent {
+            time_s: now.as_secs(),
+            level,
+            thread,
+            target: target.to_owned(),
+            message,
+        });
         // Nobody is left to tell when standard error is gone.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 
     fn flush(&self) {}
+}
+
+/// A line of the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Recent {
+    pub(crate) time_s: u64,
+    pub(crate) level: Level,
+    pub(crate) thread: String,
+    /// What spoke.
+    pub(crate) target: String,
+    pub(crate) message: String,
+}
+
+/// The newest lines of the log, oldest first.
+#[derive(Debug)]
+struct Ring {
+    lines: VecDeque<Recent>,
+    bytes: usize,
+}
+
+impl Ring {
+    /// As many as OpenTSDB's default configuration keeps.
+    const LINES_MAX: usize = 1024;
+    /// Messages can repeat what a client sent, so that their number alone bounds nothing.
+    const BYTES_MAX: usize = 1 << 20;
+
+    fn push(&mut self, line: Recent) {
+        self.bytes += line.message.len();
+        self.lines.push_back(line);
+        while self.lines.len() > Self::LINES_MAX || self.bytes > Self::BYTES_MAX {
+            let Some(oldest) = self.lines.pop_front() else { break };
+            self.bytes -= oldest.message.len();
+        }
+    }
+}
+
+static RECENT: Mutex<Ring> = Mutex::new(Ring { lines: VecDeque::new(), bytes: 0 });
+
+/// The newest lines of the log, newest first.
+pub(crate) fn recent() -> Vec<Recent> {
+    RECENT.lock().lines.iter().rev().cloned().collect()
 }
 
 /// Installs the logger. Later calls only change the level.
@@ -128,6 +175,25 @@ mod tests {
         assert_eq!(repeats.admit(), None);
         repeats.state.lock().0 = Instant::now().checked_sub(Repeats::PERIOD);
         assert_eq!(repeats.admit(), Some(2));
+    }
+
+    #[test]
+    fn the_newest_lines_are_kept_within_bounds() {
+        let line = |message: String| Recent {
+            time_s: 1,
+            level: Level::Info,
+            thread: "t".to_owned(),
+            target: "x".to_owned(),
+            message,
+        };
+        let mut ring = Ring { lines: VecDeque::new(), bytes: 0 };
+        (0..Ring::LINES_MAX + 3).for_each(|at| ring.push(line(at.to_string())));
+        assert_eq!(ring.lines.len(), Ring::LINES_MAX);
+        assert_eq!(ring.lines.front().map(|line| line.message.as_str()), Some("3"));
+        ring.push(line("x".repeat(Ring::BYTES_MAX - 1)));
+        assert_eq!(ring.lines.len(), 1);
+        ring.push(line("xx".to_owned()));
+        assert_eq!((ring.lines.len(), ring.bytes), (1, 2));
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub(crate) enum Way {
     TickTock,
     /// Messages of a broker.
     Mqtt,
+    /// Points that were aggregated elsewhere.
+    Rollup,
 }
 
 impl Way {
@@ -61,7 +63,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 8] = [
+const WAYS: [(Way, &str); 9] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -70,6 +72,7 @@ const WAYS: [(Way, &str); 8] = [
     (Way::Host, "host"),
     (Way::TickTock, "ticktock"),
     (Way::Mqtt, "mqtt"),
+    (Way::Rollup, "rollup"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.

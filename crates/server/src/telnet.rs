@@ -3,9 +3,11 @@
 //! Whatever the client sends is read in large pieces and decoded where it lies. Replies are written
 //! when the client reads them; one that does not read is never waited for (TCollector never does).
 
+use crate::databases::Missing;
 use crate::ingest::{self, PATIENCE};
 use crate::metrics::{Way, now_s};
 use crate::replies::Replies;
+use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::Speaker;
@@ -68,6 +70,7 @@ pub(crate) fn options(shared: &Shared) -> Options {
     Options {
         line_bytes_max: usize::try_from(config.limits_line_bytes.0).unwrap_or(usize::MAX),
         tags_max: usize::try_from(config.limits_labels).ok(),
+        rollups: config.opentsdb_rollups.rollups.clone(),
     }
 }
 
@@ -180,6 +183,15 @@ impl Connection<'_> {
                 ingest::append(shared, store, Way::Telnet, &batch, &mut rejects, PATIENCE);
             decoding.buffers = batch.into_buffers();
             self.shared.batches.give(decoding, rest.len());
+            let points = self.session.take_rollups();
+            let outcome = match (outcome, points.is_empty()) {
+                (Ok(commit), false) => {
+                    let database = &shared.config.listen_database.database;
+                    let rolled = rollups::store(shared, store, database, &points, &mut rejects);
+                    rolled.map(|rolled| rolled.or(commit))
+                }
+                (outcome, _) => outcome.map_err(Missing::from),
+            };
             rejects.sort_by_key(|reject| reject.line);
             for reject in rejects.drain(..) {
                 self.reply(|out| telnet_reply(&reject, out));

@@ -37,8 +37,14 @@ pub(super) const TABLE: &[(&str, Fate)] = &[
     ),
     ("tsd.http.request.max_chunk", Needless("bodies may have limits.body_bytes, 64 MiB")),
     ("tsd.http.request.enable_chunked", Needless(ALWAYS)),
-    ("tsd.http.request.cors_domains", Missing(&[""], "scripts of other web pages get no answer")),
-    ("tsd.http.request.cors_headers", Needless("scripts of other web pages get no answer")),
+    (
+        "tsd.http.request.cors_domains",
+        Becomes(|domains, _| Ok(vec![("http.cors_domains", domains.to_owned())])),
+    ),
+    (
+        "tsd.http.request.cors_headers",
+        Becomes(|names, _| Ok(vec![("http.cors_headers", names.to_owned())])),
+    ),
     ("tsd.http.show_stack_trace", Needless("an error is a sentence")),
     (
         "tsd.http.query.allow_delete",
@@ -78,8 +84,24 @@ pub(super) const TABLE: &[(&str, Fate)] = &[
     ),
     ("tsd.query.limits.overrides.config", Missing(&[""], "limits hold for all metrics")),
     ("tsd.query.", Needless(BOUNDED)),
-    ("tsd.rollups.enable", Missing(&["false"], "rollups by others are not kept apart")),
-    ("tsd.rollups.", Needless("they belong to tsd.rollups.enable")),
+    (
+        "tsd.rollups.config",
+        Becomes(|config, _| {
+            let text = match config.ends_with(".json") {
+                true => {
+                    std::fs::read_to_string(config).map_err(|error| format!("{config}: {error}"))?
+                }
+                false => config.to_owned(),
+            };
+            Ok(vec![("opentsdb.rollups", text.split_whitespace().collect::<Vec<_>>().join(" "))])
+        }),
+    ),
+    ("tsd.rollups.enable", Needless("they are on where opentsdb.rollups is set")),
+    ("tsd.rollups.tag_raw", Missing(&["false"], "raw points get no tag of their own")),
+    ("tsd.rollups.agg_tag_key", Missing(&["_aggregate"], "the tag is called _aggregate")),
+    ("tsd.rollups.block_derived", Missing(&["true"], "averages of averages are refused")),
+    ("tsd.rollups.split_query.enable", Missing(&["false"], "one table answers a question")),
+    ("tsd.rollups.", Needless("they belong to opentsdb.rollups")),
     ("tsd.rtpublisher.enable", Missing(&["false"], "nothing is published")),
     ("tsd.rtpublisher.plugin", Needless(NO_JVM)),
     ("tsd.search.enable", Missing(&["false"], "its plug-in cannot be loaded")),

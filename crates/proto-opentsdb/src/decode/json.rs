@@ -90,12 +90,33 @@ pub(crate) struct Element {
     /// Whether the tags are an object.
     pub(crate) has_tags: bool,
     pub(crate) tags: Vec<(Text, Scalar)>,
+    pub(crate) rollup: RollupParts,
+}
+
+/// What a rollup point has beside those of others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RollupParts {
+    pub(crate) interval: Scalar,
+    pub(crate) aggregator: Scalar,
+    pub(crate) group_aggregator: Scalar,
+}
+
+impl RollupParts {
+    const NONE: Self =
+        Self { interval: Scalar::Null, aggregator: Scalar::Null, group_aggregator: Scalar::Null };
 }
 
 impl Default for Element {
     fn default() -> Self {
-        let (metric, timestamp, value) = (Scalar::Null, Scalar::Null, Scalar::Null);
-        Self { is_null: false, metric, timestamp, value, has_tags: false, tags: Vec::new() }
+        Self {
+            is_null: false,
+            metric: Scalar::Null,
+            timestamp: Scalar::Null,
+            value: Scalar::Null,
+            has_tags: false,
+            tags: Vec::new(),
+            rollup: RollupParts::NONE,
+        }
     }
 }
 
@@ -103,6 +124,7 @@ impl Element {
     /// Passes a point and notes its parts. Of a name given twice the last one counts.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
         (self.metric, self.timestamp, self.value) = (Scalar::Null, Scalar::Null, Scalar::Null);
+        self.rollup = RollupParts::NONE;
         self.has_tags = false;
         self.tags.clear();
         self.is_null = scanner.peek() == Some(b'n');
@@ -117,6 +139,9 @@ impl Element {
                 PointPart::Timestamp => self.timestamp = scan_scalar(scanner)?,
                 PointPart::Value => self.value = scan_scalar(scanner)?,
                 PointPart::Tags => self.scan_tags(scanner)?,
+                PointPart::Interval => self.rollup.interval = scan_any(scanner)?,
+                PointPart::Aggregator => self.rollup.aggregator = scan_any(scanner)?,
+                PointPart::GroupAggregator => self.rollup.group_aggregator = scan_any(scanner)?,
                 PointPart::Other => scanner.skip()?,
             }
             goes_on = scanner.next_or_close(b'}')?;
@@ -151,6 +176,9 @@ enum PointPart {
     Timestamp,
     Value,
     Tags,
+    Interval,
+    Aggregator,
+    GroupAggregator,
     Other,
 }
 
@@ -182,6 +210,9 @@ impl PointPart {
             b"timestamp" => Self::Timestamp,
             b"value" => Self::Value,
             b"tags" => Self::Tags,
+            b"interval" => Self::Interval,
+            b"aggregator" => Self::Aggregator,
+            b"groupByAggregator" => Self::GroupAggregator,
             _ => Self::Other,
         })
     }
@@ -195,6 +226,14 @@ fn scan_scalar(scanner: &mut Scanner<'_>) -> Result<Scalar, Malformed> {
         scanner.check(text)?;
     }
     Ok(scalar)
+}
+
+/// Passes a value that means something only where it is a scalar.
+fn scan_any(scanner: &mut Scanner<'_>) -> Result<Scalar, Malformed> {
+    match scanner.peek() {
+        Some(b'{' | b'[') => scanner.skip().map(|()| Scalar::Null),
+        _ => scan_scalar(scanner),
+    }
 }
 
 /// The plain text of a scalar; nothing for null.
@@ -282,7 +321,7 @@ fn store(
     Ok(())
 }
 
-fn read_value(text: &[u8], metric: &[u8], timestamp: i64) -> Result<Cell, Refusal> {
+pub(super) fn read_value(text: &[u8], metric: &[u8], timestamp: i64) -> Result<Cell, Refusal> {
     parse_value(text).map_err(|error| match error {
         NumberError::Invalid(_) => (FIELD_NUMBER, "Unable to parse value to a number".to_owned()),
         NumberError::NotFinite(number) => {

@@ -145,7 +145,7 @@ fn lines_for_check_scripts() {
     let query = format!("start={H}&m=sum:x&ascii");
     let http = HttpRequest { method: "GET", path: "/q", query: &query, body: b"" };
     let request = Request::parse_graph(&http, H * 1000).unwrap();
-    let plans = request.plans(0, &mut |_| Vec::new());
+    let plans = request.plans(0, &mut |_, _| Vec::new());
     assert!(matches!(plans[0], foliot_plan::Series::Aggregate(_)), "not clipped");
     let head = head(0, &[("dc", "x"), ("h", "a")], &[]);
     let samples =

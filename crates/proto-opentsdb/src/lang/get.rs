@@ -4,6 +4,7 @@ use super::aggregator::Aggregator;
 use super::downsample::Downsample;
 use super::filter::Filter;
 use super::rate::RateOptions;
+use super::rollup::RollupUsage;
 use super::time::parse_time;
 use super::{Notes, Output, Question, Request, Source, Tsuid, zone};
 use crate::http::{HttpError, Params};
@@ -130,6 +131,9 @@ fn parse_question(
         rate: None,
         percentiles: Vec::new(),
         shows_buckets: false,
+        usage: None,
+        is_pre_aggregated: false,
+        table: None,
     };
     for option in options {
         parse_option(option, use_calendar, &mut question)?;
@@ -146,8 +150,7 @@ pub(super) fn aggregator_named(name: &str) -> Result<&'static Aggregator, HttpEr
         .ok_or_else(|| HttpError::bad_request(format!("No such aggregation function: {name}")))
 }
 
-/// Reads a middle part, recognised by how it begins. Unknown ones mean nothing, as in OpenTSDB, and
-/// so do those about rollups: answers are always computed from the samples themselves.
+/// Reads a middle part, recognised by how it begins. Unknown ones mean nothing, as in OpenTSDB.
 fn parse_option(
     option: &str,
     use_calendar: bool,
@@ -166,6 +169,10 @@ fn parse_option(
         for percentile in inner.ok_or_else(bad)?.split(',') {
             question.percentiles.push(percentile.trim().parse().map_err(|_| bad())?);
         }
+    } else if lower.starts_with("pre-agg") {
+        question.is_pre_aggregated = true;
+    } else if lower.starts_with("rollup_") {
+        question.usage = Some(RollupUsage::parse(option));
     } else if lower.starts_with("show-histogram-buckets") {
         question.shows_buckets = true;
     }

@@ -13,12 +13,14 @@
 //! series has no rate before its second sample, while OpenTSDB adds a tiny one counted from 1970.
 
 use super::downsample::{Downsample, Interval, calendar_unit};
-use super::{Question, Request, Source, Tsuid};
+use super::rollup::{Field, TsuidWhere};
+use super::{Question, Request};
 use foliot_model::{
-    DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Selector, Test, TimeRange,
+    DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Test, TimeRange,
 };
 use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Rate, Series, Stamp, Window, Windows,
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Quotient, Rate, Series, Stamp, Window,
+    Windows,
 };
 use std::sync::Arc;
 
@@ -27,11 +29,7 @@ const HOUR_S: i64 = 3600;
 impl Request {
     /// The query as series algebra, a plan per question. `resolve` finds the stored series of a
     /// TSUID.
-    pub fn plans(
-        &self,
-        namespace: NamespaceId,
-        resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
-    ) -> Vec<Series> {
+    pub fn plans(&self, namespace: NamespaceId, resolve: &mut TsuidWhere<'_>) -> Vec<Series> {
         let plan = |question: &Question| self.plan(question, namespace, resolve);
         self.questions.iter().map(plan).collect()
     }
@@ -40,17 +38,18 @@ impl Request {
         &self,
         question: &Question,
         namespace: NamespaceId,
-        resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
+        resolve: &mut TsuidWhere<'_>,
     ) -> Series {
-        let range = scan_range(self.start_ms, self.end_ms, question.downsample.as_ref());
-        let selector = selector(question, namespace, resolve);
+        let range = question.range(self.start_ms, self.end_ms);
+        let (selector, counts) = question.selectors(namespace, resolve);
         let mut series = Series::Select { selector, range };
         if question.is_about_histograms() {
             // What histograms mean, only the encoder knows.
             return series;
         }
         if let Some(downsample) = &question.downsample {
-            series = Series::Window(Box::new(self.window(downsample, series, range)));
+            let counts = counts.map(|selector| Series::Select { selector, range });
+            series = self.downsampled(question, downsample, series, counts, range);
         }
         if let Some(rate) = question.rate {
             let (per_ns, reset) = (NANOS_PER_SECOND, rate.reset());
@@ -83,7 +82,45 @@ impl Request {
         }
     }
 
-    fn window(&self, downsample: &Downsample, input: Series, range: TimeRange) -> Window {
+    /// The buckets of a question. What was rolled up is summed up further: counts are added, and
+    /// averages are sums over counts, for which `counts` is there.
+    fn downsampled(
+        &self,
+        question: &Question,
+        downsample: &Downsample,
+        input: Series,
+        counts: Option<Series>,
+        range: TimeRange,
+    ) -> Series {
+        let fold = downsample.aggregator.window_fold().unwrap_or(Fold::First);
+        let fill = match downsample.interval {
+            Interval::All => Fill::None,
+            _ => downsample.fill,
+        };
+        let buckets = |input, fold, fill| {
+            Series::Window(Box::new(self.window(downsample, input, fold, fill, range)))
+        };
+        let field = question.table.as_ref().and_then(|table| table.values.field());
+        match (field, counts) {
+            (Some(Field::Average), Some(counts)) => {
+                let dividend = buckets(input, Fold::Sum, Fill::None);
+                let divisor = buckets(counts, Fold::Sum, Fill::None);
+                let averages = Series::Quotient(Box::new(Quotient { dividend, divisor }));
+                buckets(averages, Fold::First, fill)
+            }
+            (Some(_), _) if fold == Fold::Count => buckets(input, Fold::Sum, fill),
+            _ => buckets(input, fold, fill),
+        }
+    }
+
+    fn window(
+        &self,
+        downsample: &Downsample,
+        input: Series,
+        fold: Fold,
+        fill: Fill,
+        range: TimeRange,
+    ) -> Window {
         let windows = match downsample.interval {
             Interval::All => {
                 // The one window that leaves its end out.
@@ -100,17 +137,7 @@ impl Request {
                 zone: Arc::clone(&self.zone),
             },
         };
-        Window {
-            input,
-            windows,
-            fold: downsample.aggregator.window_fold().unwrap_or(Fold::First),
-            fill: match downsample.interval {
-                Interval::All => Fill::None,
-                _ => downsample.fill,
-            },
-            stamp: Stamp::Start,
-            range,
-        }
+        Window { input, windows, fold, fill, stamp: Stamp::Start, range }
     }
 }
 
@@ -130,43 +157,6 @@ pub fn metric_names(metric: &str) -> Vec<Name> {
     std::iter::once(name(metric, DEFAULT_FIELD)).chain(splits).collect()
 }
 
-pub(super) fn selector(
-    question: &Question,
-    namespace: NamespaceId,
-    resolve: &mut dyn FnMut(&Tsuid) -> Vec<u32>,
-) -> Selector {
-    match &question.source {
-        Source::Metric(metric) => {
-            let exact = question.has_explicit_tags.then(|| {
-                let mut tags: Vec<String> =
-                    question.filters.iter().map(|filter| filter.tag.clone()).collect();
-                tags.sort_unstable();
-                tags.dedup();
-                tags
-            });
-            Selector {
-                namespace,
-                names: metric_names(metric),
-                matchers: question.filters.iter().map(|filter| filter.matcher()).collect(),
-                exact_labels: exact,
-                only: None,
-            }
-        }
-        Source::Tsuids(tsuids) => {
-            let mut ids: Vec<u32> = tsuids.iter().flat_map(resolve).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            Selector {
-                namespace,
-                names: vec![Name { measurement: Test::Any, field: Test::Any }],
-                matchers: Vec::new(),
-                exact_labels: None,
-                only: Some(ids),
-            }
-        }
-    }
-}
-
 fn grouping(question: &Question) -> Grouping {
     let mut names: Vec<Arc<str>> = Vec::new();
     for filter in question.filters.iter().filter(|filter| filter.groups) {
@@ -183,7 +173,7 @@ fn grouping(question: &Question) -> Grouping {
 
 /// The samples that a query looks at: from its start, rounded down to the bucket and then to the
 /// hour, to before the hour after its end, or after the bucket that holds the end.
-fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> TimeRange {
+pub(super) fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> TimeRange {
     let interval_ms = downsample.map_or(0, Downsample::interval_ms);
     let is_calendar =
         downsample.is_some_and(|downsample| matches!(downsample.interval, Interval::Calendar(_)));

@@ -7,6 +7,7 @@ use super::downsample::Downsample;
 use super::filter::Filter;
 use super::get::{aggregator_named, output, push_question, tsuids};
 use super::rate::RateOptions;
+use super::rollup::RollupUsage;
 use super::time::parse_time;
 use super::{Notes, Question, Request, Source, zone};
 use crate::http::{HttpError, Params};
@@ -90,6 +91,9 @@ fn parse_question(question: &Value, use_calendar: bool) -> Result<Question, Http
         rate: flag(question, "rate")?.then_some(options),
         percentiles,
         shows_buckets: flag(question, "showHistogramBuckets")?,
+        usage: text(question, "rollupUsage")?.map(|text| RollupUsage::parse(&text)),
+        is_pre_aggregated: flag(question, "preAggregate")?,
+        table: None,
     })
 }
 

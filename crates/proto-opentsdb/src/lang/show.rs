@@ -1,5 +1,6 @@
 //! A question as JSON again, for clients that ask to see it.
 
+use super::rollup::Values;
 use super::{Question, Source};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -43,20 +44,26 @@ impl Question {
             true => "null".to_owned(),
             false => format!("{:?}", self.percentiles),
         };
+        let usage = self.usage.map_or("null".to_owned(), |usage| quote(usage.name()));
+        let table = match self.table.as_ref().map(|table| &table.values) {
+            Some(Values::Rolled { interval, .. }) => quote(&interval.name),
+            _ => quote("raw"),
+        };
         let mut out = String::new();
         let _ = write!(
             out,
             "{{\"aggregator\":\"{}\",\"metric\":{metric},\"tsuids\":{tsuids},\
              \"downsample\":{downsample},\"rate\":{},\"filters\":[{}],\"percentiles\":{},\
              \"index\":{index},\"rateOptions\":{rate_options},\"filterTagKs\":[],\
-             \"explicitTags\":{},\"useFuzzyFilter\":false,\"preAggregate\":false,\
-             \"rollupUsage\":null,\"rollupTable\":\"raw\",\"showHistogramBuckets\":{},\
+             \"explicitTags\":{},\"useFuzzyFilter\":false,\"preAggregate\":{},\
+             \"rollupUsage\":{usage},\"rollupTable\":{table},\"showHistogramBuckets\":{},\
              \"useMultiGets\":true,\"tags\":{{{}}}}}",
             self.aggregator.name,
             self.rate.is_some(),
             filters.join(","),
             percentiles,
             self.has_explicit_tags,
+            self.is_pre_aggregated,
             self.shows_buckets,
             tags.join(",")
         );

@@ -28,7 +28,7 @@ fn show(request: &Request) -> Vec<String> {
 
 /// The one plan of a GET query, taken apart: clip range, aggregate.
 fn plan(query: &str) -> (TimeRange, Aggregate) {
-    let plans = get(query).unwrap().plans(0, &mut |_| Vec::new());
+    let plans = get(query).unwrap().plans(0, &mut |_, _| Vec::new());
     let [Series::Clip { input, range, keep_empty: true }] = &plans[..] else { panic!("{plans:?}") };
     let Series::Aggregate(aggregate) = &**input else { panic!("{input:?}") };
     (*range, (**aggregate).clone())
@@ -322,7 +322,7 @@ fn explicit_tags_and_tsuids_narrow_the_selection() {
     assert_eq!(selector.exact_labels, Some(vec!["dc".to_owned(), "h".to_owned()]));
     assert_eq!(selector.matchers.len(), 3);
     let request = get("start=H&tsuid=sum:000001,000001000002000003").unwrap();
-    let plans = request.plans(0, &mut |tsuid| vec![9, tsuid.tags.len() as u32]);
+    let plans = request.plans(0, &mut |tsuid, _| vec![9, tsuid.tags.len() as u32]);
     let Series::Clip { input, .. } = &plans[0] else { panic!() };
     let Series::Aggregate(aggregate) = &**input else { panic!() };
     assert_eq!(selected(&aggregate.input).0.only, Some(vec![0, 1, 9]));
@@ -353,7 +353,7 @@ proptest! {
         let body = format!(r#"{{"start":"{extreme}ms","end":"{}ms","timezone":"UTC","queries":
             [{{"aggregator":"sum","metric":"x","downsample":"7nc-sum"}}]}}"#, i64::MAX);
         if let Ok(request) = post(&body) {
-            request.plans(0, &mut |_| Vec::new());
+            request.plans(0, &mut |_, _| Vec::new());
         }
     }
 }

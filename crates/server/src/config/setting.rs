@@ -2,8 +2,10 @@
 
 use crate::Ack;
 use crate::databases::DatabaseName;
+use foliot_proto_opentsdb::Rollups;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A value that a setting can have.
@@ -44,6 +46,14 @@ pub struct Words(pub Vec<String>);
 /// Text as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plain(pub String);
+
+/// The rollups that are kept, as JSON, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RollupTables {
+    text: String,
+    /// Nothing when none are kept.
+    pub rollups: Option<Arc<Rollups>>,
+}
 
 /// Text that is not shown.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -271,6 +281,21 @@ impl Setting for Plain {
     }
     fn show(&self) -> String {
         self.0.clone()
+    }
+}
+
+impl Setting for RollupTables {
+    const KIND: &'static str = "JSON";
+    fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let rollups = match text {
+            "" => None,
+            text => Some(Arc::new(Rollups::parse(text)?)),
+        };
+        Ok(Self { text: text.to_owned(), rollups })
+    }
+    fn show(&self) -> String {
+        self.text.clone()
     }
 }
 

@@ -3,7 +3,9 @@
 mod ask;
 mod facts;
 mod names;
+mod rollup;
 mod slices;
+mod stats;
 
 use super::routes::Right;
 use super::{
@@ -11,7 +13,7 @@ use super::{
 };
 use crate::config::KEYS;
 use crate::ingest;
-use crate::metrics::{Way, now_s};
+use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::{options, stats as stat_lines};
@@ -20,7 +22,7 @@ use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
     Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, aggregators_json,
     config_json, decode_histograms, decode_json, dropcaches_json, filters_json, put_answer,
-    put_timeout, serializers_json, stat_json, status_json,
+    put_timeout, serializers_json, status_json, string_list_json,
 };
 use hyper::StatusCode;
 use slices::Slices;
@@ -31,7 +33,9 @@ use std::time::Duration;
 const REJECTS_MAX: usize = 100_000;
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
-    let jsonp = match Params::parse(&call.query).jsonp() {
+    let params = Params::parse(&call.query);
+    let has = |name| params.has(name);
+    let jsonp = match params.jsonp() {
         Ok(jsonp) => jsonp,
         Err(error) => return refuse(&error),
     };
@@ -45,6 +49,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
     let outcome = match endpoint {
         Endpoint::Put => put(shared, call, decode_json).await,
         Endpoint::Histogram => put(shared, call, decode_histograms).await,
+        Endpoint::Rollup => rollup::put(shared, call).await,
         Endpoint::Query | Endpoint::Graph => ask::query(shared, endpoint, call).await,
         Endpoint::Expressions | Endpoint::Functions => ask::formula(shared, endpoint, call).await,
         Endpoint::Suggest => ask::suggest(shared, call).await,
@@ -58,8 +63,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
             Ok(Reply::new(StatusCode::OK, super::PLAIN, shared.build.to_text()))
         }
         Endpoint::Config => json(settings(shared)),
-        Endpoint::Stats => stats(shared, &call).and_then(json),
+        Endpoint::Stats => stats::figures(shared, &call.path).and_then(json),
+        Endpoint::StatsText if has("json") => json(string_list_json(stat_lines(shared).lines())),
         Endpoint::StatsText => Ok(Reply::new(StatusCode::OK, super::PLAIN, stat_lines(shared))),
+        Endpoint::Logs if has("json") => json(string_list_json(stats::log_lines().lines())),
+        Endpoint::Logs => stats::log(&call),
         Endpoint::Last
         | Endpoint::Search
         | Endpoint::Uid
@@ -97,32 +105,6 @@ fn namespace_of(
 /// The body of `/api/config`: every setting as text.
 fn settings(shared: &Shared) -> String {
     config_json(KEYS.iter().map(|key| (key.name, (key.show)(&shared.config))))
-}
-
-/// The body of `/api/stats` and of what is below it.
-fn stats(shared: &Shared, call: &Call) -> Result<String, Reply> {
-    let path = call.path.to_ascii_lowercase();
-    match path.trim_end_matches('/').rsplit('/').next() {
-        Some("stats") => {}
-        Some("query") => return Ok(r#"{"running":[],"completed":[]}"#.to_owned()),
-        _ => {
-            let text = "There is no Java and no HBase below: see /api/stats and /metrics";
-            return Err(refuse_with(StatusCode::NOT_FOUND, text));
-        }
-    }
-    let now_s = now_s();
-    let mut figures = Vec::new();
-    shared.visit_figures(&mut |figure| {
-        let name = figure.name.replace('_', ".");
-        figures.push(stat_json(
-            &name,
-            now_s,
-            figure.value as u64,
-            figure.labels,
-            &shared.build.host,
-        ));
-    });
-    Ok(format!("[{}]", figures.join(",")))
 }
 
 /// Reads a body's points into a batch.

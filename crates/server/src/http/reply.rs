@@ -171,7 +171,10 @@ impl Reply {
         let mut response = Response::new(ReplyBody { content: self.content, phase });
         *response.status_mut() = self.status;
         for (name, value) in self.headers {
-            response.headers_mut().insert(name, value);
+            match name == header::VARY {
+                true => drop(response.headers_mut().append(name, value)),
+                false => drop(response.headers_mut().insert(name, value)),
+            }
         }
         let nosniff = HeaderValue::from_static("nosniff");
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);

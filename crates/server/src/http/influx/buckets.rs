@@ -5,7 +5,7 @@ use super::change::{named_measurements, policy_of};
 use super::{dress, influx_headers};
 use crate::databases::{DEFAULT_POLICY, Database, DatabaseName, Policy};
 use crate::http::routes::{Route, Target};
-use crate::http::{Call, Reply, body, is_same_origin, status_of, status_of_missing, store};
+use crate::http::{Call, Reply, body, status_of, status_of_missing, store};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::Caller;
@@ -42,7 +42,7 @@ fn not_found() -> Reply {
 
 async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
-    if call.method != "GET" && !is_same_origin(&call.headers) {
+    if call.method != "GET" && !call.is_trusted {
         let text = "scripts of other web pages may not change anything here";
         return Err(refuse(StatusCode::FORBIDDEN, text));
     }

@@ -2,20 +2,22 @@
 
 use super::facts::with_view;
 use super::names::{Names, symbol_kind};
-use super::{Call, namespace_of, refuse, refuse_with, store};
+use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::routes::Right;
-use crate::http::{PLAIN, Reply, accepts_gzip, body, is_same_origin, reply};
+use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
 use crate::metrics::now_ns;
+use crate::queries::Entry;
 use crate::query::{self, Failure, Job, Work};
+use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Ack, Caller, Listed};
+use foliot_engine::{Ack, Caller, Listed, Snapshot};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
-use foliot_plan::What;
+use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
-    Encoder, Endpoint, Formula, HttpError, HttpRequest, LineEncoder, Request, Suggest, UidKind,
-    View, deletes_refused,
+    Encoder, Endpoint, Formula, HttpError, HttpRequest, LineEncoder, Request, Rollups, Suggest,
+    UidKind, View, deletes_refused,
 };
 use hyper::StatusCode;
 use std::cell::Cell;
@@ -31,9 +33,8 @@ pub(super) async fn query(
     endpoint: Endpoint,
     call: Call,
 ) -> Result<Reply, Reply> {
-    let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
+    let scope = Scope::of(shared, &call)?;
     let gzip = accepts_gzip(&call.headers);
-    let caller = call.caller("opentsdb");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
     let request = HttpRequest {
@@ -49,14 +50,17 @@ pub(super) async fn query(
         false => Request::parse(&request, now_ms),
     };
     let mut request = parsed.map_err(|error| refuse(&error))?;
-    if request.deletes && !(shared.config.opentsdb_allow_delete && is_same_origin(&call.headers)) {
+    if request.deletes && !(shared.config.opentsdb_allow_delete && call.is_trusted) {
         return Err(refuse(&deletes_refused()));
     }
     let kind = if is_graph { PLAIN } else { reply::JSON };
-    let shared_too = shared.clone();
-    let job: Job = Box::new(move |work| match is_graph {
-        true => run_lines(&request, namespace, work),
-        false => run_json(&shared_too, &mut request, namespace, &caller, work),
+    let asked = text_asked(&call.query, &text.bytes);
+    let job: Job = Box::new(move |work| {
+        let _entry = scope.enter(asked, work);
+        match is_graph {
+            true => run_lines(&scope, &mut request, work),
+            false => run_json(&scope, &mut request, work),
+        }
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
 }
@@ -67,7 +71,7 @@ pub(super) async fn formula(
     endpoint: Endpoint,
     call: Call,
 ) -> Result<Reply, Reply> {
-    let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
+    let scope = Scope::of(shared, &call)?;
     let gzip = accepts_gzip(&call.headers);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
@@ -80,20 +84,86 @@ pub(super) async fn formula(
     let formula = Formula::parse(endpoint, &request, now_ns() / NANOS_PER_MILLI);
     let formula = formula.map_err(|error| refuse(&error))?;
     let bytes_max = shared.query_limits.memory_bytes;
-    let job: Job = Box::new(move |work| run_formula(&formula, namespace, bytes_max, work));
+    let asked = text_asked(&call.query, &text.bytes);
+    let job: Job = Box::new(move |work| {
+        let _entry = scope.enter(asked, work);
+        run_formula(&scope, &formula, bytes_max, work)
+    });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
 
-fn run_formula(
-    formula: &Formula,
+/// Where questions are answered from.
+struct Scope {
+    shared: Arc<Shared>,
     namespace: NamespaceId,
+    /// The database whose tables hold rollups, and those that there are.
+    database: String,
+    tables: Vec<NamespaceId>,
+    /// Who asks.
+    caller: Caller,
+}
+
+impl Scope {
+    fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
+        let store = store(shared)?;
+        let namespace = namespace_of(shared, store, call, Right::Read)?;
+        let database = rollup::database_of(shared, call);
+        let rollups = shared.config.opentsdb_rollups.rollups.as_deref();
+        let tables = rollups.into_iter().flat_map(Rollups::tables);
+        let tables = tables.filter_map(|table| rollups::find(store, &database, table)).collect();
+        let (shared, caller) = (shared.clone(), call.caller("opentsdb"));
+        Ok(Self { shared, namespace, database, tables, caller })
+    }
+
+    /// Puts a query on the list of those that run.
+    fn enter(&self, asked: String, work: &Work<'_>) -> Entry {
+        self.shared.queries.enter(asked, self.database.clone(), work.cancel())
+    }
+
+    fn names<'a>(&'a self, snapshot: &'a Snapshot) -> Names<'a> {
+        Names { snapshot, namespace: self.namespace, tables: &self.tables }
+    }
+
+    /// The request's plans, once all names it needs were found and its tables were chosen.
+    fn plans(&self, request: &mut Request, names: &Names<'_>) -> Result<Vec<Series>, Failure> {
+        for name in request.required_names() {
+            if !names.exists(&name).map_err(foliot_exec::Error::from)? {
+                return Err(failure(name.error()));
+            }
+        }
+        if let Some(store) = self.shared.store() {
+            rollup::choose_tables(&self.shared, store, &self.database, names, request)
+                .map_err(failure)?;
+        }
+        let mut failed = Ok(());
+        let plans = request.plans(names.namespace, &mut |tsuid, place| {
+            names.resolve_in(tsuid, place).unwrap_or_else(|error| {
+                failed = Err(foliot_exec::Error::from(error));
+                Vec::new()
+            })
+        });
+        failed?;
+        Ok(plans)
+    }
+}
+
+/// What a query is listed as while it runs: its body, or else its parameters.
+fn text_asked(query: &str, body: &[u8]) -> String {
+    const CHARS_MAX: usize = 2000;
+    let text = if body.is_empty() { query.into() } else { String::from_utf8_lossy(body) };
+    text.chars().take(CHARS_MAX).collect()
+}
+
+fn run_formula(
+    scope: &Scope,
+    formula: &Formula,
     bytes_max: u64,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
-    let names = Names { snapshot: work.snapshot, namespace };
+    let names = scope.names(work.snapshot);
     let mut all = Vec::new();
     for question in formula.questions() {
-        all.extend(plans(question, &names)?);
+        all.extend(scope.plans(&mut question.clone(), &names)?);
     }
     let mut collected = formula.collect(bytes_max);
     let ran = work.run(&all, &mut |frame, _| collected.push(frame).map_err(failure))?;
@@ -118,28 +188,24 @@ pub(super) fn check_size(bytes: usize) -> Result<(), Reply> {
     }
 }
 
-fn run_json(
-    shared: &Shared,
-    request: &mut Request,
-    namespace: NamespaceId,
-    caller: &Caller,
-    work: &mut Work<'_>,
-) -> Result<Ran, Failure> {
+fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
     let began = Instant::now();
-    let names = Names { snapshot: work.snapshot, namespace };
-    if let Some(store) = shared.store() {
+    let names = scope.names(work.snapshot);
+    let store = scope.shared.store();
+    if let Some(store) = store {
         let load = |view: &View<'_>| {
             request.load_notes(view);
             Ok(())
         };
-        with_view(store, work.snapshot, namespace, &Cell::new(None), load).map_err(failure)?;
+        with_view(store, work.snapshot, scope.namespace, &Cell::new(None), load)
+            .map_err(failure)?;
     }
+    let plans = scope.plans(request, &names)?;
     let request = &*request;
-    let plans = plans(request, &names)?;
     let mut encoder = Encoder::new(request, Box::new(|sid| names.tsuid_of(sid).ok().flatten()));
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
-    if let (true, Some(store)) = (request.deletes, shared.store()) {
-        delete(request, &names, store, caller)?;
+    if let (true, Some(store)) = (request.deletes, store) {
+        delete(request, &names, store, &scope.caller)?;
     }
     let summary = [
         ("processingPreWriteTime", began.elapsed().as_secs_f64() * 1000.0),
@@ -158,8 +224,9 @@ fn delete(
     store: &Store,
     caller: &Caller,
 ) -> Result<(), Failure> {
-    let mut found = |tsuid: &_| names.resolve(tsuid).unwrap_or_default();
-    let (selectors, range) = request.doomed(names.namespace, &mut found);
+    let (selectors, range) = request.doomed(names.namespace, &mut |tsuid, place| {
+        names.resolve_in(tsuid, place).unwrap_or_default()
+    });
     for selector in &selectors {
         let deleted = store.engine().delete(selector, range, caller);
         let (count, commit) = deleted.map_err(foliot_exec::Error::from)?;
@@ -169,12 +236,8 @@ fn delete(
     Ok(())
 }
 
-fn run_lines(
-    request: &Request,
-    namespace: NamespaceId,
-    work: &mut Work<'_>,
-) -> Result<Ran, Failure> {
-    let plans = plans(request, &Names { snapshot: work.snapshot, namespace })?;
+fn run_lines(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
+    let plans = scope.plans(request, &scope.names(work.snapshot))?;
     let encoder = LineEncoder::new(request);
     work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))
 }
@@ -182,25 +245,6 @@ fn run_lines(
 fn failure(error: HttpError) -> Failure {
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
     Failure::new(status, error.message)
-}
-
-/// The query's plans, once all names it needs were found.
-fn plans(request: &Request, names: &Names<'_>) -> Result<Vec<foliot_plan::Series>, Failure> {
-    for name in request.required_names() {
-        if !names.exists(&name).map_err(foliot_exec::Error::from)? {
-            return Err(failure(name.error()));
-        }
-    }
-    let mut failed = Ok(());
-    let plans = request.plans(names.namespace, &mut |tsuid| {
-        let found = names.resolve(tsuid);
-        found.unwrap_or_else(|error| {
-            failed = Err(foliot_exec::Error::from(error));
-            Vec::new()
-        })
-    });
-    failed?;
-    Ok(plans)
 }
 
 /// `/api/suggest`.

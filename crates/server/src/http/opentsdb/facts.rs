@@ -83,7 +83,7 @@ pub(super) fn with_view<T>(
     commit: &Cell<Option<Commit>>,
     ask: impl FnOnce(&View<'_>) -> Result<T, HttpError>,
 ) -> Result<T, HttpError> {
-    let names = Names { snapshot, namespace };
+    let names = Names { snapshot, namespace, tables: &[] };
     let engine = store.engine();
     ask(&View {
         now_ms: now_ns() / NANOS_PER_MILLI,
@@ -113,6 +113,6 @@ pub(super) fn with_view<T>(
     })
 }
 
-fn failed(error: &Error) -> HttpError {
+pub(super) fn failed(error: &Error) -> HttpError {
     HttpError::new(status_of(error).as_u16(), error.to_string())
 }

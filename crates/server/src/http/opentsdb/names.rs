@@ -2,7 +2,7 @@
 
 use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
 use foliot_model::{
-    DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Selector, Test, TimeRange, Value,
+    DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Samples, Selector, Test, TimeRange, Value,
 };
 use foliot_proto_opentsdb::{
     LastSample, Request, RequiredName, Stored, Tsuid, UidKind, value_text,
@@ -12,6 +12,8 @@ use foliot_proto_opentsdb::{
 pub(super) struct Names<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) namespace: NamespaceId,
+    /// Where rollups are, which may be all that is kept of a metric.
+    pub(super) tables: &'a [NamespaceId],
 }
 
 /// Where the store keeps names of a kind.
@@ -28,8 +30,17 @@ impl Names<'_> {
     pub(super) fn exists(&self, name: &RequiredName<'_>) -> Result<bool, Error> {
         Ok(match name {
             RequiredName::Metric(metric) => {
-                let selector = Request::metric_selector(self.namespace, metric);
-                !self.snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?.is_empty()
+                for &namespace in std::iter::once(&self.namespace).chain(self.tables) {
+                    let selector = match namespace == self.namespace {
+                        true => Request::metric_selector(namespace, metric),
+                        false => Request::table_selector(namespace, metric),
+                    };
+                    let found = self.snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?;
+                    if !found.is_empty() {
+                        return Ok(true);
+                    }
+                }
+                false
             }
             RequiredName::TagKey(name) => {
                 self.snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some()
@@ -42,10 +53,32 @@ impl Names<'_> {
 
     /// The stored series of a TSUID.
     pub(super) fn resolve(&self, tsuid: &Tsuid) -> Result<Vec<u32>, Error> {
-        match self.selector_of(tsuid)? {
-            Some(selector) => self.snapshot.select(&selector, TimeRange::ALL),
-            None => Ok(Vec::new()),
+        self.resolve_in(tsuid, None)
+    }
+
+    /// The stored series of a TSUID, in another namespace and with another field if such are given.
+    pub(super) fn resolve_in(
+        &self,
+        tsuid: &Tsuid,
+        place: Option<(NamespaceId, &str)>,
+    ) -> Result<Vec<u32>, Error> {
+        let Some(mut selector) = self.selector_of(tsuid)? else { return Ok(Vec::new()) };
+        if let Some((namespace, field)) = place {
+            selector.namespace = namespace;
+            selector.names.iter_mut().for_each(|name| name.field = Test::equal(field));
         }
+        self.snapshot.select(&selector, TimeRange::ALL)
+    }
+
+    /// Whether series have samples in a range.
+    pub(super) fn has_samples(&self, selector: &Selector, range: TimeRange) -> Result<bool, Error> {
+        let mut samples = Samples::default();
+        for sid in self.snapshot.select(selector, range)? {
+            if self.snapshot.scan(sid, range)?.next(&mut samples)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Nothing when a number in the TSUID was never given out.

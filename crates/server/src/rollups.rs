@@ -1,0 +1,59 @@
+//! Rollup points on their way into the tables that they belong to, which are retention policies.
+
+use crate::databases::{Missing, Policy};
+use crate::ingest::{self, PATIENCE};
+use crate::metrics::Way;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_engine::{Caller, Commit};
+use foliot_model::{Batch, NamespaceId, Reject};
+use foliot_proto_opentsdb::{KEY_SYNTAX, RollupPoint};
+use std::collections::BTreeMap;
+
+/// Stores points, table by table; returns the last thing written. `rejects` gets what the store
+/// refuses.
+pub(crate) fn store(
+    shared: &Shared,
+    store: &Store,
+    database: &str,
+    points: &[RollupPoint],
+    rejects: &mut Vec<Reject>,
+) -> Result<Option<Commit>, Missing> {
+    let mut tables: BTreeMap<&str, BTreeMap<&str, Vec<&RollupPoint>>> = BTreeMap::new();
+    for point in points {
+        tables.entry(&point.table).or_default().entry(&point.field).or_default().push(point);
+    }
+    let mut last = None;
+    for (table, fields) in tables {
+        let namespace = find_or_create(store, database, table)?;
+        let mut decoding = shared.batches.take();
+        let secret = store.engine().key_secret();
+        let mut batch = Batch::new(b"", namespace, &KEY_SYNTAX, secret, decoding.buffers);
+        for (field, points) in fields {
+            let name = batch.push_scratch(|out| out.extend_from_slice(field.as_bytes()));
+            let shape = batch.push_shape(&[name]);
+            points.iter().for_each(|point| point.push(&mut batch, shape));
+        }
+        let mut refused = Vec::new();
+        let outcome = ingest::append(shared, store, Way::Rollup, &batch, &mut refused, PATIENCE);
+        rejects.append(&mut refused);
+        decoding.buffers = batch.into_buffers();
+        shared.batches.give(decoding, 0);
+        last = outcome?.or(last);
+    }
+    Ok(last)
+}
+
+/// The namespace of a table, if anything was ever written to it.
+pub(crate) fn find(store: &Store, database: &str, table: &str) -> Option<NamespaceId> {
+    store.databases().find(database, Some(table)).ok()
+}
+
+fn find_or_create(store: &Store, database: &str, table: &str) -> Result<NamespaceId, Missing> {
+    if let Some(namespace) = find(store, database, table) {
+        return Ok(namespace);
+    }
+    let policy = Policy::unbounded(table);
+    let caller = Caller { door: "first rollup", from: String::new() };
+    Ok(store.databases().set_policy(store.engine(), database, policy, false, &caller)?)
+}
