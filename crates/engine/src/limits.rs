@@ -93,6 +93,22 @@ pub(crate) const MERGE_DEBT_PARTS_MAX: u64 = 8192;
 /// and in small stores they are most of the parts.
 pub(crate) const MERGE_SMALL_BYTES_MAX: u64 = 64 << 20;
 
+/// What has expired may stay in parts that also hold newer samples as long as it is no more than
+/// one byte in so many of what is kept: less than a twentieth, by an estimate.
+pub(crate) const LINGERING_SHARE: u64 = 25;
+
+/// Parts that are written again because they have begun to expire are cut into slices of this share
+/// of what is kept, each of which then goes as a whole: so what lingers stays below the share
+/// above.
+pub(crate) const SLICES_OF_KEPT: u64 = 40;
+
+/// Slices of a part, at most: a week's part is read once for each of them.
+pub(crate) const SLICES_MAX: u64 = 64;
+
+/// Samples of a series in a slice, at least and on average: blocks of fewer cost more than slicing
+/// saves.
+pub(crate) const SLICE_SAMPLES_MIN: u64 = BLOCK_SAMPLES_MAX as u64 / 4;
+
 /// Lengths of the buckets that blocks of final parts end with, shortest first: five minutes, an
 /// hour.
 pub(crate) const BUCKETS_NS: [i64; 2] = [300 * 1_000_000_000, 3600 * 1_000_000_000];

@@ -27,11 +27,12 @@ use crate::manifest::PartEntry;
 use crate::merge::Merger;
 use crate::part::format::Header;
 use crate::part::{Part, PartWriter};
-use crate::shed::Expired;
+use crate::shed::{Expired, mask_outside};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::tombstones::{Mask, Tombstones};
 use crate::view::View;
+use foliot_model::TimeRange;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,16 +68,19 @@ pub(crate) struct Debt {
 /// their kind in between.
 type Run = Vec<Arc<Part>>;
 
-/// A merge to be done: neighbours of a run, and the level of what comes out.
-struct Job {
-    inputs: Vec<Arc<Part>>,
-    level: u8,
+/// A merge to be done: neighbours of a run, the level of what comes out, and the slices of time
+/// that are written apart.
+pub(crate) struct Job {
+    pub(crate) inputs: Vec<Arc<Part>>,
+    pub(crate) level: u8,
+    pub(crate) slices: Vec<TimeRange>,
 }
 
 impl Job {
     /// A merge of as many of `parts` as one merge takes, the oldest first.
-    fn new(parts: &[Arc<Part>], level: u8) -> Self {
-        Self { inputs: parts.iter().take(MERGE_PARTS_MAX).cloned().collect(), level }
+    pub(crate) fn new(parts: &[Arc<Part>], level: u8) -> Self {
+        let inputs = parts.iter().take(MERGE_PARTS_MAX).cloned().collect();
+        Self { inputs, level, slices: vec![TimeRange::ALL] }
     }
 }
 
@@ -127,7 +131,7 @@ impl Store {
         }
         let view = self.view.read().clone();
         let job = match self.due_to_shed(&view, &maintenance.unreadable)? {
-            Some(part) => Some(Job { level: part.entry.level, inputs: vec![part] }),
+            Some(job) => Some(job),
             None => self.due(&view, &maintenance.unreadable),
         };
         match job {
@@ -193,17 +197,26 @@ impl Store {
             |part: &Arc<Part>| u128::from(now_ns.abs_diff(part.entry.written_ns)) >= quiet_ns;
         let quiet = || runs.iter().filter(|run| run.iter().all(is_quiet));
         let rows = || quiet().flat_map(|run| run.chunk_by(|a, b| is_final(a) == is_final(b)));
+        let retention = self.retention.read().clone();
+        // Its parts go soon, and may be slices.
+        let is_expiring = |parts: &&[Arc<Part>]| {
+            parts.first().is_some_and(|part| {
+                let window = crate::block::window(part.entry.range.start_ns);
+                let floor_ns = retention.floor(now_ns, part.entry.namespace, part.entry.class);
+                window <= crate::block::window(floor_ns)
+            })
+        };
         let unfinished = rows().filter(|parts| !parts.iter().any(is_final));
         let parts = unfinished.max_by_key(|parts| parts.len()).or_else(|| {
             let are_many = |parts: &&[Arc<Part>]| parts.len() >= self.config.merge_parts.max(2);
-            rows().map(small_ones).find(are_many)
+            rows().filter(|parts| !is_expiring(parts)).map(small_ones).find(are_many)
         })?;
         Some(Job::new(parts, LEVEL_FINAL))
     }
 
     /// Writes the parts of a job as one, and publishes it in their place.
     fn merge(&self, job: Job, maintenance: &mut Maintenance) -> Result<(), Error> {
-        let result = self.write_merged(&job);
+        let result = self.write_slices(&job);
         let result = result.and_then(|merged| self.replace(&job, merged));
         match &result {
             Ok(()) => self.counters.merges.fetch_add(1, Ordering::Relaxed),
@@ -218,8 +231,23 @@ impl Store {
         result
     }
 
-    /// Writes the merged part; nothing if there was nothing to write.
-    fn write_merged(&self, job: &Job) -> Result<Option<Arc<Part>>, Error> {
+    /// Writes the merged parts, one for each slice that holds something.
+    fn write_slices(&self, job: &Job) -> Result<Vec<Arc<Part>>, Error> {
+        let mut merged: Vec<Arc<Part>> = Vec::new();
+        for slice in &job.slices {
+            match self.write_merged(job, *slice) {
+                Ok(part) => merged.extend(part),
+                Err(error) => {
+                    merged.iter().for_each(|part| part.doom());
+                    return Err(error);
+                }
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Writes what lies in `slice` as one part; nothing if there was nothing to write.
+    fn write_merged(&self, job: &Job, slice: TimeRange) -> Result<Option<Arc<Part>>, Error> {
         let Some(newest) = job.inputs.last().map(|part| part.entry) else { return Ok(None) };
         let PartEntry { rank, namespace, class, epoch, .. } = newest;
         // Deletes compare numbers: one that is asked for later must find this number given out, one
@@ -238,7 +266,7 @@ impl Store {
                 let (_, database, policy) = names.unwrap_or_default();
                 writer.place(&database, &policy)?;
             }
-            self.merge_into(job, tombstones, &mut writer)?;
+            self.merge_into(job, slice, tombstones, &mut writer)?;
             writer.finish()
         });
         let written = match written {
@@ -267,6 +295,7 @@ impl Store {
     fn merge_into(
         &self,
         job: &Job,
+        slice: TimeRange,
         tombstones: Arc<Tombstones>,
         writer: &mut PartWriter,
     ) -> Result<(), Error> {
@@ -282,6 +311,7 @@ impl Store {
         let mut series = 0u32;
         let mut hide = |sid, start_ns, masks: &mut Vec<Mask>| {
             expired.mask(self, sid, start_ns, masks);
+            mask_outside(slice, masks);
         };
         while let Some(sid) = merger.sid() {
             if is_final {
@@ -297,8 +327,8 @@ impl Store {
         self.keep_floors(&expired.floors)
     }
 
-    /// Publishes a merged part in place of what was merged.
-    fn replace(&self, job: &Job, merged: Option<Arc<Part>>) -> Result<(), Error> {
+    /// Publishes merged parts in place of what was merged.
+    fn replace(&self, job: &Job, merged: Vec<Arc<Part>>) -> Result<(), Error> {
         let mut files = self.files.lock();
         let gone: HashSet<u64> = job.inputs.iter().map(|part| part.entry.number).collect();
         let is_gone = |entry: &PartEntry| gone.contains(&entry.number);

@@ -109,6 +109,13 @@ impl Merger {
         let Some(cursor) = self.cursors.get_mut(rank) else { return Ok(()) };
         let number = cursor.number();
         let is_laid_out = !self.is_final || cursor.is_final();
+        let range = cursor.range();
+        let is_gone = |(before, hidden): &Mask| {
+            number < *before && range.is_some_and(|range| hidden.covers(&range))
+        };
+        if self.masks.iter().any(is_gone) {
+            return cursor.skip();
+        }
         let Some(place) = cursor.take(&mut self.bytes)? else { return Ok(()) };
         let is_hiding = |(before, range): &&Mask| number < *before && range.overlaps(&place.range);
         let is_masked = self.masks.iter().any(|mask| is_hiding(&mask));

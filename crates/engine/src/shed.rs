@@ -1,11 +1,19 @@
 //! Shed: parts that hold too much of what nobody sees any more are written again without it.
 //!
 //! A merge leaves out what was deleted and what has expired anyway. This is for parts that no merge
-//! is due for: those with deleted samples older than `delete.deadline`, and those at least half of
-//! which has expired. Each is merged by itself, at its level.
+//! is due for: those with deleted samples older than `delete.deadline`, and those that have begun
+//! to expire, when all that lingers in such parts is more than a twenty-fifth of what is kept. Each
+//! is written again by itself.
+//!
+//! A part that keeps expiring would be written again and again. So what is left of it is cut into
+//! slices of time, final parts that then go one by one, each as a whole: with its slicing a sample
+//! is written at most once more.
 
 use crate::error::Error;
-use crate::limits::TOMBSTONES_MAX;
+use crate::limits::{
+    LEVEL_FINAL, LINGERING_SHARE, SLICE_SAMPLES_MIN, SLICES_MAX, SLICES_OF_KEPT, TOMBSTONES_MAX,
+};
+use crate::maintain::Job;
 use crate::part::Part;
 use crate::retention::Retention;
 use crate::store::Store;
@@ -16,19 +24,19 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 impl Store {
-    /// A part that is due to shed something, of those that can be read.
+    /// A part that is due to shed something, of those that can be read, as a merge of it alone.
     pub(crate) fn due_to_shed(
         &self,
         view: &View,
         unreadable: &HashSet<u64>,
-    ) -> Result<Option<Arc<Part>>, Error> {
+    ) -> Result<Option<Job>, Error> {
         let can_be_read = |part: &&Arc<Part>| !unreadable.contains(&part.entry.number);
         let now_ns = self.disk.now_ns();
         let overdue = self.overdue(view, now_ns);
         if let Some(before_max) = overdue.iter().map(|tombstone| tombstone.before).max() {
             for part in view.parts.iter().filter(can_be_read) {
                 if holds_deleted(part, &overdue)? {
-                    return Ok(Some(part.clone()));
+                    return Ok(Some(Job::new(std::slice::from_ref(part), part.entry.level)));
                 }
                 part.note_clear_of(before_max);
             }
@@ -38,15 +46,16 @@ impl Store {
         if retention.is_forever() {
             return Ok(None);
         }
-        let is_half_gone = |part: &&Arc<Part>| {
-            let TimeRange { start_ns, end_ns } = part.footer.range;
+        let lingering = Lingering::of(view, &retention, now_ns);
+        let parts = view.parts.iter().filter(can_be_read);
+        let part =
+            parts.filter(|part| lingering.is_due(part)).max_by_key(|part| lingering.in_part(part));
+        Ok(part.map(|part| {
             let floor_ns = retention.floor(now_ns, part.entry.namespace, part.entry.class);
-            // Series whose class changed since may keep more than the part's class does.
-            let gone = floor_ns.saturating_sub(start_ns.max(part.shed_ns()));
-            let all = end_ns.saturating_sub(start_ns);
-            start_ns < floor_ns && floor_ns <= end_ns && gone > all / 2
-        };
-        Ok(view.parts.iter().filter(can_be_read).find(is_half_gone).cloned())
+            let slices = slices(part, floor_ns, now_ns);
+            let level = if slices.len() > 1 { LEVEL_FINAL } else { part.entry.level };
+            Job { inputs: vec![part.clone()], level, slices }
+        }))
     }
 
     /// Deletes whose deadline has passed, and all that are older, by number, than one of those.
@@ -85,6 +94,81 @@ fn holds_deleted(part: &Part, overdue: &[Arc<Tombstone>]) -> Result<bool, Error>
         }
     }
     Ok(false)
+}
+
+/// What has expired and is still in parts that also hold newer samples, in bytes, estimated.
+struct Lingering<'r> {
+    retention: &'r Retention,
+    now_ns: i64,
+    /// Bytes that linger and that are kept, by namespace and class.
+    sums: BTreeMap<(NamespaceId, u32), (u64, u64)>,
+}
+
+impl<'r> Lingering<'r> {
+    fn of(view: &View, retention: &'r Retention, now_ns: i64) -> Self {
+        let mut all = Self { retention, now_ns, sums: BTreeMap::new() };
+        for part in &view.parts {
+            let lingering = all.in_part(part);
+            let key = (part.entry.namespace, part.entry.class);
+            let (gone, kept) = all.sums.entry(key).or_default();
+            *gone += lingering;
+            *kept += part.entry.bytes.saturating_sub(lingering);
+        }
+        all
+    }
+
+    /// What lingers in a part, as if its bytes were spread evenly over its time.
+    fn in_part(&self, part: &Part) -> u64 {
+        let TimeRange { start_ns, end_ns } = part.footer.range;
+        let floor_ns = self.retention.floor(self.now_ns, part.entry.namespace, part.entry.class);
+        if start_ns >= floor_ns || floor_ns > end_ns {
+            return 0;
+        }
+        // Series whose class changed since may keep more than the part's class does.
+        let gone = floor_ns.saturating_sub(start_ns.max(part.shed_ns())).max(0);
+        let all = end_ns.saturating_sub(start_ns).max(1);
+        (u128::from(part.entry.bytes) * gone as u128 / all as u128) as u64
+    }
+
+    fn is_due(&self, part: &Part) -> bool {
+        let key = (part.entry.namespace, part.entry.class);
+        let (gone, kept) = self.sums.get(&key).copied().unwrap_or_default();
+        self.in_part(part) > 0 && gone.saturating_mul(LINGERING_SHARE) > kept
+    }
+}
+
+/// The slices that a part is cut into which has expired up to `floor_ns`.
+fn slices(part: &Part, floor_ns: i64, now_ns: i64) -> Vec<TimeRange> {
+    let TimeRange { start_ns, end_ns } = part.footer.range;
+    let first_ns = start_ns.max(floor_ns);
+    let series_ns = u128::from(end_ns.abs_diff(start_ns)) * u128::from(part.footer.series);
+    let dense_ns =
+        series_ns * u128::from(SLICE_SAMPLES_MIN) / u128::from(part.footer.samples.max(1));
+    let kept_ns = now_ns.saturating_sub(floor_ns).max(0).unsigned_abs();
+    let slice_ns = u128::from(kept_ns / SLICES_OF_KEPT)
+        .max(dense_ns)
+        .max(u128::from(end_ns.abs_diff(first_ns) / SLICES_MAX) + 1);
+    let slice_ns = i64::try_from(slice_ns).unwrap_or(i64::MAX);
+    let mut slices = Vec::new();
+    let mut slice = TimeRange::ALL;
+    let mut edge_ns = first_ns.saturating_add(slice_ns);
+    while edge_ns <= end_ns {
+        slices.push(TimeRange { end_ns: edge_ns - 1, ..slice });
+        slice.start_ns = edge_ns;
+        edge_ns = edge_ns.saturating_add(slice_ns);
+    }
+    slices.push(slice);
+    slices
+}
+
+/// Adds masks that hide everything but `slice`.
+pub(crate) fn mask_outside(slice: TimeRange, masks: &mut Vec<Mask>) {
+    if slice.start_ns > i64::MIN {
+        masks.push((u64::MAX, TimeRange::new(i64::MIN, slice.start_ns - 1)));
+    }
+    if slice.end_ns < i64::MAX {
+        masks.push((u64::MAX, TimeRange::new(slice.end_ns + 1, i64::MAX)));
+    }
 }
 
 /// What has expired, while parts are merged.

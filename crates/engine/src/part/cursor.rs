@@ -84,6 +84,15 @@ impl Cursor {
         read.map(|()| Some(place))
     }
 
+    /// Moves on behind the next block without reading it.
+    pub(crate) fn skip(&mut self) -> Result<(), Error> {
+        self.blocks.pop_front();
+        if self.blocks.is_empty() {
+            self.next_entry()?;
+        }
+        Ok(())
+    }
+
     /// An error about the block at `place`.
     pub(crate) fn corrupt(&self, place: &BlockPlace, reason: String) -> Error {
         self.part.corrupt(place, reason)
