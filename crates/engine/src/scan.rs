@@ -151,6 +151,9 @@ impl Scan {
     }
 
     pub(crate) fn arrange(&mut self) {
+        // Most often they came in the order of time, which is the opposite of what is wanted and
+        // what sorting takes longest for.
+        self.pieces.reverse();
         self.pieces.sort_by_key(|piece| std::cmp::Reverse(piece.range.start_ns));
     }
 

@@ -3,6 +3,7 @@
 use crate::names::{Names, SymbolKind};
 use foliot_model::{Label, Labels};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 /// What a series is called.
@@ -34,20 +35,15 @@ pub struct Description {
 /// Spells out series after series, sharing the strings they have in common.
 pub(crate) struct Speller<'a> {
     names: &'a Names,
-    strings: HashMap<(u8, u32), Arc<str>>,
-    columns: HashMap<u32, (Arc<str>, Arc<str>)>,
+    pairs: HashMap<u32, Label, Spread>,
+    columns: HashMap<u32, (Arc<str>, Arc<str>), Spread>,
     last_source: Option<(u32, Labels)>,
 }
 
 impl<'a> Speller<'a> {
     pub(crate) fn new(names: &'a Names) -> Self {
-        Self { names, strings: HashMap::new(), columns: HashMap::new(), last_source: None }
-    }
-
-    fn string(&mut self, kind: SymbolKind, id: u32) -> Arc<str> {
-        let names = self.names;
-        let entry = self.strings.entry((kind as u8, id));
-        entry.or_insert_with(|| names.symbol(kind, id).into()).clone()
+        let (pairs, columns) = (HashMap::default(), HashMap::default());
+        Self { names, pairs, columns, last_source: None }
     }
 
     pub(crate) fn spell(&mut self, sid: u32) -> Option<Identity> {
@@ -56,8 +52,9 @@ impl<'a> Speller<'a> {
             Some(known) => known.clone(),
             None => {
                 let [_, measurement, field] = self.names.column(column)?;
-                let measurement = self.string(SymbolKind::Measurement, measurement);
-                let field = self.string(SymbolKind::Field, field);
+                let measurement: Arc<str> =
+                    self.names.symbol(SymbolKind::Measurement, measurement).into();
+                let field: Arc<str> = self.names.symbol(SymbolKind::Field, field).into();
                 self.columns.insert(column, (measurement.clone(), field.clone()));
                 (measurement, field)
             }
@@ -73,13 +70,45 @@ impl<'a> Speller<'a> {
 
     fn labels(&mut self, source: u32) -> Option<Labels> {
         let (_, pairs) = self.names.source(source)?;
-        let mut labels = Vec::new();
-        for pair in pairs {
-            let [_, name, value] = self.names.pair(pair)?;
-            let name = self.string(SymbolKind::LabelName, name);
-            let value = self.string(SymbolKind::LabelValue, value);
-            labels.push(Label { name, value });
+        let labels: Option<Vec<Label>> = pairs.map(|pair| self.label(pair)).collect();
+        Some(Labels::new(labels?))
+    }
+
+    fn label(&mut self, pair: u32) -> Option<Label> {
+        if let Some(known) = self.pairs.get(&pair) {
+            return Some(known.clone());
         }
-        Some(Labels::new(labels))
+        let [_, name, value] = self.names.pair(pair)?;
+        let name = self.names.symbol(SymbolKind::LabelName, name).into();
+        let value = self.names.symbol(SymbolKind::LabelValue, value).into();
+        let label = Label { name, value };
+        self.pairs.insert(pair, label.clone());
+        Some(label)
+    }
+}
+
+/// Hashes the store's own numbers, which nobody chooses from outside: by one multiplication.
+#[derive(Clone, Copy, Default)]
+struct Spread(u64);
+
+impl BuildHasher for Spread {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
+    }
+
+    fn write_u32(&mut self, id: u32) {
+        self.0 = (self.0 ^ u64::from(id)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
