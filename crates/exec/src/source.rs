@@ -3,8 +3,8 @@
 use crate::Error;
 use crate::limits::{Charge, Meter};
 use crate::stream::Stream;
-use foliot_engine::{Identity, Peek, Scan, Snapshot, SymbolKind};
-use foliot_model::{Samples, Selector, TimeRange};
+use foliot_engine::{Identity, Peek, Scan, Snapshot, Summary, SymbolKind};
+use foliot_model::{Kind, Samples, Selector, TimeRange, Value};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -190,8 +190,8 @@ impl Stored<'_> {
         let mut passed = None;
         let mut chunk = Samples::default();
         loop {
-            while let Some(range) = scan.peek().map(|block| block.range) {
-                passed = Some(range);
+            while let Some(block) = scan.peek() {
+                passed = Some((block.range, last_value(block.summary)));
                 scan.skip();
             }
             chunk.clear();
@@ -200,9 +200,15 @@ impl Stored<'_> {
                 passed = None;
                 out.clear();
                 out.append(&chunk, chunk.len().saturating_sub(1)..chunk.len());
-            } else if let Some(block) = passed.take() {
-                // Nothing came after the block that was passed over last: it is read after all. Its
-                // last sample is enough, and makes it a block that no peek can pass over.
+            } else if let Some((block, value)) = passed.take() {
+                // Nothing came after the block that was passed over last.
+                out.clear();
+                if let Some(value) = value {
+                    out.push(block.end_ns, value);
+                    break;
+                }
+                // It is read after all. Its last sample is enough, and makes it a block that no
+                // peek can pass over.
                 let last = TimeRange::new(block.end_ns, block.end_ns);
                 scan = self.snapshot.scan(self.sid, last)?;
                 if block.start_ns == block.end_ns {
@@ -220,6 +226,23 @@ impl Stored<'_> {
     /// The series, if it has a sample in the range.
     pub(crate) fn member(&self) -> Option<u32> {
         self.is_found.then_some(self.sid)
+    }
+}
+
+/// The value of a block's last sample, if its summary tells it to the bit: see [`Summary`].
+fn last_value(summary: &Summary) -> Option<Value<'static>> {
+    const EXACT_MAX: f64 = (1_u64 << 53) as f64;
+    if !summary.numeric || summary.has_nan || summary.kinds.count_ones() != 1 {
+        return None;
+    }
+    let last = summary.last;
+    let whole = || Some(last).filter(|last| last.abs() < EXACT_MAX);
+    match Kind::from_code(summary.kinds.trailing_zeros() as u8)? {
+        Kind::Float => Some(Value::Float(last)),
+        Kind::Integer => whole().map(|last| Value::Integer(last as i64)),
+        Kind::Unsigned => whole().map(|last| Value::Unsigned(last as u64)),
+        Kind::Boolean => Some(Value::Boolean(last != 0.0)),
+        Kind::String | Kind::Histogram => None,
     }
 }
 

@@ -282,13 +282,68 @@ fn the_last_sample_costs_one_block() {
     };
     let (points, scanned) = last(TimeRange::ALL);
     assert_eq!(points, [(9999, V::I(9999)), (7, V::I(1))]);
+    assert_eq!(scanned, 0, "summaries tell the last values");
+    let (points, scanned) = last(range(0, 5000));
+    assert_eq!(points, [(5000, V::I(5000)), (7, V::I(1))]);
     assert!(scanned <= 1024, "{scanned} samples were read");
-    assert_eq!(last(range(0, 5000)).0, [(5000, V::I(5000)), (7, V::I(1))]);
     // Later samples that are still in the head come after the blocks that were passed over.
     write(&engine, "m,h=a", "value", &integers(&[(20_000, -1)]));
     assert_eq!(last(TimeRange::ALL).0, [(20_000, V::I(-1)), (7, V::I(1))]);
     write(&engine, "m,h=a", "value", &integers(&[(5000, -2)]));
     assert_eq!(last(range(0, 5000)).0, [(5000, V::I(-2)), (7, V::I(1))]);
+}
+
+#[test]
+fn last_values_keep_their_kind_and_bits() {
+    let lasts = [
+        Cell::integer((1 << 53) + 1),
+        Cell::integer(i64::MIN),
+        Cell::unsigned(u64::MAX),
+        Cell::unsigned(7),
+        Cell::boolean(true),
+        Cell::boolean(false),
+        Cell::float(-0.0),
+        Cell::float(f64::INFINITY),
+        Cell::float(f64::NAN),
+        Cell::decimal(-1234, 3).unwrap(),
+    ];
+    let engine = open();
+    for (index, &last) in lasts.iter().enumerate() {
+        // One of the same kind before it, or of another.
+        write(&engine, &format!("same,n={index}"), "value", &[(0, last), (9, last)]);
+        write(&engine, &format!("mixed,n={index}"), "value", &[(0, Cell::integer(1)), (9, last)]);
+    }
+    // A single sample behind others that are read.
+    write(&engine, "same,n=late", "value", &[(0, Cell::boolean(true)), (5, Cell::boolean(true))]);
+    engine.flush().unwrap();
+    write(&engine, "same,n=late", "value", &[(2, Cell::boolean(false))]);
+    engine.flush().unwrap();
+    write(&engine, "same,n=late", "value", &[(9, Cell::boolean(true))]);
+    engine.flush().unwrap();
+    let bits = |value: Value<'_>| match value {
+        Value::Float(value) => format!("float {:x}", value.to_bits()),
+        value => format!("{value:?}"),
+    };
+    let answers = |plan: &Series| {
+        let snapshot = engine.snapshot();
+        let (limits, cancel) = (Limits::default(), Cancel::default());
+        let query = Query { snapshot: &snapshot, limits, cancel };
+        let mut out: Vec<Vec<(i64, String)>> = Vec::new();
+        let mut on_frame = |frame: Frame| {
+            out.push(frame.samples.iter().map(|(time, value)| (time, bits(value))).collect());
+            ControlFlow::Continue(())
+        };
+        run(&query, std::slice::from_ref(plan), &mut on_frame).unwrap();
+        out
+    };
+    for (measurement, count) in [("same", lasts.len() + 1), ("mixed", lasts.len())] {
+        let all = answers(&select(measurement, TimeRange::ALL));
+        let input = Box::new(select(measurement, TimeRange::ALL));
+        let picked = answers(&Series::Pick { input, pick: Pick::Last });
+        assert_eq!(all.len(), count);
+        let lasts: Vec<_> = all.iter().map(|points| points[points.len() - 1..].to_vec()).collect();
+        assert_eq!(picked, lasts);
+    }
 }
 
 #[test]
