@@ -164,3 +164,64 @@ fn figures_have_the_shapes_of_the_peers() {
     assert_eq!(queries, json!({"running": [], "completed": []}));
     assert_eq!(message(&tsd.server.get("/api/stats/nosuch")), "Endpoint not found");
 }
+
+#[test]
+fn graphs_are_lines_figures_or_pictures() {
+    let tsd = Tsd::start();
+    tsd.series("m", "h=a dc=x", &[(0, 1), (60, 3), (120, 2)]);
+    tsd.series("m", "h=b dc=x", &[(0, 2), (60, 2)]);
+    let ask = |more: &str| tsd.server.get(&format!("/q?start={H}&end={}&{more}", H + 600));
+    let figures = ask("m=sum:m&m=none:m&json");
+    assert_eq!(figures.header("content-type"), "application/json; charset=UTF-8");
+    let figures = json_of(&figures);
+    // Three of the sum, three and two of the series; each question read five.
+    assert_eq!((&figures["plotted"], &figures["points"]), (&json!(8), &json!(10)), "{figures}");
+    assert_eq!(figures["etags"], json!([["h"], []]));
+    assert!(figures["timing"].is_u64());
+
+    let size = |picture: &Response| {
+        assert_eq!((picture.status, picture.header("content-type")), (200, "image/png"));
+        assert_eq!(picture.body[..8], *b"\x89PNG\r\n\x1a\n");
+        let number = |at: usize| u32::from_be_bytes(picture.body[at..at + 4].try_into().unwrap());
+        (number(16), number(20))
+    };
+    let plain = ask("m=sum:m&png");
+    assert_eq!(size(&plain), (1024, 768));
+    let small = ask("m=sum:m&png&wxh=300x200");
+    assert_eq!(size(&small), (300, 200));
+    // What is asked and how it is to look make a difference; nothing else does.
+    assert_eq!(ask("m=sum:m&png&wxh=300x200&nocache").body, small.body);
+    for other in ["m=max:m", "m=sum:m&yrange=[0:9]", "m=sum:m&nokey", "m=sum:m&title=T"] {
+        assert_ne!(ask(&format!("{other}&png&wxh=300x200")).body, small.body, "{other}");
+    }
+    let page = ask("m=sum:m");
+    assert_eq!(page.status, 302);
+    assert_eq!(page.header("location"), format!("/#start={H}&end={}&m=sum:m", H + 600));
+}
+
+/// Parameters reached a command line in OpenTSDB (CVE-2020-35476, CVE-2023-25826).
+#[test]
+fn graphs_that_make_no_sense_are_refused() {
+    let tsd = Tsd::start();
+    tsd.series("m", "h=a", &[(0, 1)]);
+    for (more, text) in [
+        ("m=sum:m&wxh=1x1", "Invalid wxh parameter: 1x1"),
+        ("m=sum:m&wxh=100000x100000", "Invalid wxh parameter: 100000x100000"),
+        (
+            "m=sum:m&yrange=[33:system('touch%20/tmp/poc.txt')]",
+            "'yrange' was invalid. Must be in the format [min:max].",
+        ),
+        ("m=sum:m&key=%60touch%60", "'key' was invalid: `touch`"),
+        ("m=sum:m&style=%60id%60", "'style' was invalid: `id`"),
+        ("m=sum:m&fgcolor=%60id%60", "'fgcolor' was invalid. Must be a hex value e.g. 'xFFFFFF'"),
+        ("m=sum:m&o=&o=", "2 `o' parameters, but 1 `m' parameters."),
+        ("m=sum:nosuch", "No such name for 'metrics': 'nosuch'"),
+        ("m=summe:m", "No such aggregation function: summe"),
+        ("", "Missing sub queries"),
+    ] {
+        let answer = tsd.server.get(&format!("/q?start={H}&png&{more}"));
+        assert_eq!((answer.status, message(&answer).as_str()), (400, text), "{more}");
+    }
+    let start = tsd.server.get("/q?m=sum:m&png");
+    assert_eq!((start.status, message(&start).as_str()), (400, "Missing start time"));
+}

@@ -115,7 +115,7 @@ pub struct Collected {
 impl Collected {
     /// Room for the answers to questions that call their metrics by `names`; of at most
     /// `bytes_max` bytes.
-    fn new(names: Vec<Option<String>>, bytes_max: u64) -> Self {
+    pub(crate) fn new(names: Vec<Option<String>>, bytes_max: u64) -> Self {
         let answers = names.iter().map(|_| Vec::new()).collect();
         Self { answers, names, is_open: false, bytes: 0, bytes_max }
     }

@@ -195,22 +195,18 @@ impl Request {
         parsed.checked()
     }
 
-    /// Reads a request to `/q`, of which only the form with `ascii` is answered: lines for check
-    /// scripts. It tells all samples that the query looks at, also those before and after its
-    /// times.
-    ///
-    /// # Errors
-    /// As [`Request::parse`], and 400 for the forms that draw.
-    pub fn parse_graph(request: &HttpRequest<'_>, now_ms: i64) -> Result<Self, HttpError> {
-        let params = Params::parse(request.query);
-        if !params.has("ascii") {
-            let message =
-                "Only the form with 'ascii' is answered: graphs are drawn by the page at /";
-            return Err(HttpError::bad_request(message));
-        }
-        let mut query = get::parse(&params, now_ms)?.checked()?;
+    /// Reads the questions of a request to `/q`, which tell all samples that they look at, also
+    /// those before and after their times.
+    pub(crate) fn parse_graph(params: &Params, now_ms: i64) -> Result<Self, HttpError> {
+        let mut query = get::parse(params, now_ms)?.checked()?;
         query.is_clipped = false;
         Ok(query)
+    }
+
+    /// Where the query's clock is.
+    pub(crate) fn time_zone(&self) -> TimeZone {
+        // It was found once already.
+        zone(&self.zone).unwrap_or(TimeZone::UTC)
     }
 
     /// Looks up the annotations that belong to the answer. To be called before

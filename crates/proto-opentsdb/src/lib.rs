@@ -27,6 +27,7 @@ mod key;
 mod lang;
 mod last;
 mod number;
+mod picture;
 mod put;
 mod rollup;
 mod search;
@@ -53,6 +54,7 @@ pub use key::KEY_SYNTAX;
 pub use lang::{
     Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, deletes_refused, metric_names,
 };
+pub use picture::{Form, Graph};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
 pub use rollup::Rollups;
 pub use session::{Command, Session, Step, stat_line, telnet_reply};

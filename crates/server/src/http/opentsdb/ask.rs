@@ -16,23 +16,21 @@ use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
-    Encoder, Endpoint, Formula, HttpError, HttpRequest, LineEncoder, Request, Rollups, Suggest,
-    UidKind, View, deletes_refused,
+    Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Request, Rollups,
+    Suggest, UidKind, View, deletes_refused,
 };
-use hyper::StatusCode;
+use hyper::{StatusCode, header};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
+const PNG: &str = "image/png";
+
 /// Longest text of a query: enough for thousands of filter values, and soon parsed.
 const QUERY_BYTES_MAX: usize = 1 << 20;
 
-/// `/api/query`, and `/q` in its form for scripts.
-pub(super) async fn query(
-    shared: &Arc<Shared>,
-    endpoint: Endpoint,
-    call: Call,
-) -> Result<Reply, Reply> {
+/// `/api/query`.
+pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let scope = Scope::of(shared, &call)?;
     let gzip = accepts_gzip(&call.headers);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
@@ -43,26 +41,67 @@ pub(super) async fn query(
         query: &call.query,
         body: &text.bytes,
     };
-    let now_ms = now_ns() / NANOS_PER_MILLI;
-    let is_graph = endpoint == Endpoint::Graph;
-    let parsed = match is_graph {
-        true => Request::parse_graph(&request, now_ms),
-        false => Request::parse(&request, now_ms),
-    };
+    let parsed = Request::parse(&request, now_ns() / NANOS_PER_MILLI);
     let mut request = parsed.map_err(|error| refuse(&error))?;
     if request.deletes && !(shared.config.opentsdb_allow_delete && call.is_trusted) {
         return Err(refuse(&deletes_refused()));
     }
-    let kind = if is_graph { PLAIN } else { reply::JSON };
     let asked = text_asked(&call.query, &text.bytes);
     let job: Job = Box::new(move |work| {
         let _entry = scope.enter(asked, work);
-        match is_graph {
-            true => run_lines(&scope, &mut request, work),
-            false => run_json(&scope, &mut request, work),
+        run_json(&scope, &mut request, work)
+    });
+    query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
+}
+
+/// `/q`.
+pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let scope = Scope::of(shared, &call)?;
+    let gzip = accepts_gzip(&call.headers);
+    let Call { method, path, query, .. } = &call;
+    let request = HttpRequest { method, path, query, body: b"" };
+    let parsed = Graph::parse(&request, now_ns() / NANOS_PER_MILLI);
+    let Some(mut graph) = parsed.map_err(|error| refuse(&error))? else {
+        let page = format!("/#{query}");
+        return Ok(Reply::empty(StatusCode::FOUND).header(header::LOCATION, &page));
+    };
+    let (kind, gzip) = match graph.form {
+        Form::Lines => (PLAIN, gzip),
+        Form::Figures => (reply::JSON, gzip),
+        // A picture is packed already.
+        Form::Picture => (PNG, false),
+    };
+    let asked = text_asked(query, b"");
+    let bytes_max = shared.query_limits.memory_bytes;
+    let job: Job = Box::new(move |work| {
+        let _entry = scope.enter(asked, work);
+        match graph.form {
+            Form::Lines => run_lines(&scope, &mut graph.request, work),
+            _ => run_graph(&scope, &mut graph, bytes_max, work),
         }
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
+}
+
+fn run_graph(
+    scope: &Scope,
+    graph: &mut Graph,
+    bytes_max: u64,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let began = Instant::now();
+    let plans = scope.plans(&mut graph.request, &scope.names(work.snapshot))?;
+    let mut collected = graph.collect(bytes_max);
+    let ran = work.run(&plans, &mut |frame, _| collected.push(frame).map_err(failure))?;
+    match graph.form {
+        Form::Picture => graph.draw(&collected, work.out()).map_err(failure)?,
+        _ => {
+            let millis = began.elapsed().as_millis() as u64;
+            let figures = graph.figures(&collected, ran.samples_scanned, millis);
+            work.out().extend_from_slice(figures.as_bytes());
+        }
+    }
+    Ok(ran)
 }
 
 /// `/api/query/exp` and `/api/query/gexp`.
