@@ -1,8 +1,8 @@
 //! `/q`: a question answered in lines, in figures about a picture, or as the picture.
 //!
-//! OpenTSDB hands the points and the parameters to gnuplot; parameters that reached its command line
-//! were its worst holes. Here a picture is drawn in memory, and parameters are numbers, colours and
-//! texts that are drawn and nothing else.
+//! OpenTSDB hands the points and the parameters to gnuplot; parameters that reached its command
+//! line were its worst holes. Here a picture is drawn in memory, and parameters are numbers,
+//! colours and texts that are drawn and nothing else.
 
 mod axis;
 mod canvas;

@@ -115,7 +115,7 @@ impl Scale {
                 _ => format!("{value:.decimals$}"),
             };
             let is_inside = share < 1.0 + 1e-9;
-            is_inside.then(|| (self.start + share * (self.end - self.start), text))
+            is_inside.then_some((self.start + share * (self.end - self.start), text))
         };
         // Steps make far fewer than this; it bounds what rounding could do.
         (0..100).map_while(tick).collect()
