@@ -166,7 +166,7 @@ impl Model {
             let next_season = gamma * (value / before) + (1.0 - gamma) * season;
             value = (next_level + damping * next_trend) * season_ahead;
             (level, trend) = (next_level, next_trend);
-            damping += phi.powf(step as f64);
+            damping += power(phi, step);
             if self.is_seasonal && length > 0 {
                 if let Some(place) = seasons.get_mut((step + offset) % length) {
                     *place = next_season;
@@ -177,6 +177,20 @@ impl Model {
         }
         out
     }
+}
+
+/// `base` to a whole number by squaring: the search follows the last bit of every result, so how
+/// that is rounded must not depend on a library.
+fn power(mut base: f64, mut exponent: usize) -> f64 {
+    let mut product = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            product *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    product
 }
 
 /// Finds parameters near `start` for which `error` is least.

@@ -108,20 +108,19 @@ impl<'q> Reduced<'q> {
     ) -> Result<(), Error> {
         let names = &self.layout.group_by;
         folds.sort_by(|(a, _), (b, _)| a.compare(b, names));
-        let mut has_times = false;
-        let mut rows = Vec::new();
         for (head, fold) in folds {
-            for Out { time_ns, value, carried } in fold.finish(self.meter)? {
-                has_times |= time_ns.is_some();
-                let time_ns = time_ns.unwrap_or(start_ns);
-                rows.push(Row { head: head.clone(), time_ns, value, carried });
+            let mut outs = fold.finish(self.meter)?;
+            if self.layout.ordered {
+                // Each head's by themselves, also where windows come in descending order.
+                outs.sort_by_key(|out| out.time_ns.unwrap_or(start_ns));
             }
+            self.ready.extend(outs.into_iter().map(|Out { time_ns, value, carried }| Row {
+                head: head.clone(),
+                time_ns: time_ns.unwrap_or(start_ns),
+                value,
+                carried,
+            }));
         }
-        if has_times && self.layout.ordered {
-            // Also where windows come in descending order.
-            rows.sort_by_key(|row| row.time_ns);
-        }
-        self.ready.extend(rows);
         Ok(())
     }
 }

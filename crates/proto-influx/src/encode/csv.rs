@@ -62,6 +62,9 @@ impl Csv {
         // Writing to memory cannot fail.
         match item {
             Item::Null => {}
+            Item::Float(value) if value.is_nan() => {}
+            Item::Float(f64::INFINITY) => out.extend_from_slice(b"+Inf"),
+            Item::Float(f64::NEG_INFINITY) => out.extend_from_slice(b"-Inf"),
             Item::Float(value) => drop(write!(out, "{value}")),
             Item::Integer(value) => drop(write!(out, "{value}")),
             Item::Unsigned(value) => drop(write!(out, "{value}")),
@@ -75,10 +78,10 @@ impl Csv {
     }
 }
 
-/// The labels of a table as they stand in a line of line protocol.
+/// The labels of a table as they stand in a line of line protocol: those that are absent do not.
 fn tags(table: &Table) -> String {
     let mut out = String::new();
-    for (name, value) in &table.head.labels {
+    for (name, value) in table.head.labels.iter().filter(|(_, value)| !value.is_empty()) {
         if !out.is_empty() {
             out.push(',');
         }

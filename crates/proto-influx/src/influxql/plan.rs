@@ -23,7 +23,7 @@ mod time;
 
 pub use show::{Shown, plan_show, series_condition};
 
-use super::ast::{Expr, Measurement, Name, Select, Source, Target};
+use super::ast::{Cast, Expr, Measurement, Name, Select, Source, Target};
 use build::{Builder, Options};
 use check::Checker;
 use condition::{TIME_MAX_NS, TIME_MIN_NS};
@@ -83,6 +83,8 @@ pub struct Selection {
     pub zone: Option<Arc<str>>,
     /// Where the answer is written.
     pub target: Option<Target>,
+    /// Columns that are written as tags there: those that `top` and `bottom` choose among.
+    pub target_tags: Vec<String>,
 }
 
 /// Plans a `SELECT`.
@@ -95,7 +97,20 @@ pub fn plan_select(select: &Select, context: &Context<'_>) -> Result<Selection, 
     let builder = Builder::new(context, &schema);
     let plan = builder.select(&statement, &options)?;
     let zone = select.timezone.as_deref().map(Arc::from);
-    Ok(Selection { plan, zone, target: statement.select.target.clone() })
+    let target_tags = target_tags(&statement.select);
+    Ok(Selection { plan, zone, target: statement.select.target.clone(), target_tags })
+}
+
+fn target_tags(select: &Select) -> Vec<String> {
+    let calls = select.fields.iter().filter_map(|field| match &field.expr {
+        Expr::Call { name, args } if schema::is_top(name) => Some(args),
+        _ => None,
+    });
+    let names = calls.flatten().filter_map(|argument| match argument {
+        Expr::Var { name, cast: Some(Cast::Tag) } => Some(name.clone()),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// What a `SELECT` would read, line by line, as `EXPLAIN` answers.

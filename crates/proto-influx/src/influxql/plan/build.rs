@@ -273,7 +273,6 @@ impl<'a> Builder<'a> {
             values.push(calculate(&field.expr, false, &mut |expr| Ok(slots.place(expr)))?);
             if let Expr::Call { name, args } = &field.expr
                 && is_top(name)
-                && statement.select.target.is_none()
             {
                 for arg in args.iter().take(args.len() - 1).skip(1) {
                     values.push(calculate(arg, false, &mut |expr| Ok(slots.place(expr)))?);

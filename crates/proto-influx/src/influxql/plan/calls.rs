@@ -153,7 +153,10 @@ impl Builder<'_> {
         };
         // The first or last row of all is the end of a scan, of which two rows are looked at.
         let is_end = options.windows.is_none() && matches!(name, "first" | "last");
-        let unordered = Options { ordered: is_end, ..options.clone() };
+        // The rows of a selection need not come window by window.
+        let are_nested =
+            statement.sources.iter().any(|source| matches!(source, Resolved::Subquery(_)));
+        let unordered = Options { ordered: is_end || are_nested, ..options.clone() };
         let rows_max = is_end.then_some(2);
         let mut rows = self.field_rows(statement, &field, &unordered, rows_max)?;
         if is_end {

@@ -45,7 +45,6 @@ pub(super) fn column_names(statement: &Statement) -> Vec<String> {
         fields.push(field.clone());
         if let Expr::Call { name, args } = &field.expr
             && is_top(name)
-            && statement.select.target.is_none()
         {
             let refs = args.iter().skip(1).filter(|arg| matches!(arg, Expr::Var { .. }));
             fields.extend(refs.map(|arg| Field { expr: arg.clone(), alias: None }));

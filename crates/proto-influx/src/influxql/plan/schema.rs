@@ -97,7 +97,7 @@ impl<'a> Schema<'a> {
             Expr::Call { name, args } => {
                 let types: Result<Vec<Type>, _> =
                     args.iter().map(|arg| self.eval(arg, sources)).collect();
-                call_type(name, &types?)?
+                call_type(name, &types?)
             }
             Expr::Binary { op, left, right } => {
                 let (a, b) = (self.eval(left, sources)?, self.eval(right, sources)?);
@@ -171,27 +171,11 @@ pub(super) fn is_math(name: &str) -> bool {
     MATH.binary_search(&name).is_ok()
 }
 
-fn call_type(name: &str, args: &[Type]) -> Result<Type, PlanError> {
-    let first = args.first().copied().flatten();
-    let refuse = |place: &str, found: Type| {
-        let text = format!(
-            "invalid argument type for the {place} argument in {name}(): {}",
-            type_name(found)
-        );
-        Err(PlanError::new(text))
-    };
-    let is_number =
-        |found: Type| matches!(found, None | Some(Cast::Float | Cast::Integer | Cast::Unsigned));
+/// The type that a selection around this one reads a function's values as: for mathematics too that
+/// of the argument, so that `max(x)` of `sin(i) AS x` is an integer if `i` is one.
+fn call_type(name: &str, args: &[Type]) -> Type {
     match name {
-        "asin" | "acos" if !matches!(first, None | Some(Cast::Float)) => refuse("first", first),
-        "atan2" | "pow" if !is_number(first) => refuse("first", first),
-        "atan2" | "pow" if !is_number(args.get(1).copied().flatten()) => {
-            refuse("second", args.get(1).copied().flatten())
-        }
-        _ if is_math(name) && !is_number(first) => refuse("first", first),
-        "abs" | "floor" | "ceil" | "round" => Ok(first),
-        _ if is_math(name) => Ok(Some(Cast::Float)),
-        "count" | "elapsed" => Ok(Some(Cast::Integer)),
+        "count" | "elapsed" => Some(Cast::Integer),
         "mean"
         | "median"
         | "integral"
@@ -208,8 +192,8 @@ fn call_type(name: &str, args: &[Type]) -> Result<Type, PlanError> {
         | "kaufmans_adaptive_moving_average"
         | "chande_momentum_oscillator"
         | "holt_winters"
-        | "holt_winters_with_fit" => Ok(Some(Cast::Float)),
-        _ => Ok(first),
+        | "holt_winters_with_fit" => Some(Cast::Float),
+        _ => args.first().copied().flatten(),
     }
 }
 

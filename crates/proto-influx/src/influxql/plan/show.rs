@@ -40,6 +40,7 @@ pub fn plan_show(
         Show::Measurements { with, clauses } => {
             let mut clauses = clauses.clone();
             clauses.sources = with.iter().cloned().map(Source::Measurement).collect();
+            refuse_time(&clauses, "SHOW MEASUREMENTS")?;
             table(&clauses, Names::Measurements, Some("measurements"), &["name"])
         }
         Show::Series(clauses) => table(clauses, Names::Series, Some(""), &["key"]),
@@ -65,6 +66,14 @@ fn count(
     namespaces: &[NamespaceId],
     context: &Context<'_>,
 ) -> Result<Shown, PlanError> {
+    let named = match of {
+        Counted::Measurements => Some("SHOW MEASUREMENT EXACT CARDINALITY"),
+        Counted::Series => Some("SHOW SERIES EXACT CARDINALITY"),
+        Counted::TagKeys => Some("SHOW TAG KEY EXACT CARDINALITY"),
+        Counted::FieldKeys => Some("SHOW FIELD KEY CARDINALITY"),
+        Counted::TagValues(_) => None,
+    };
+    named.map_or(Ok(()), |named| refuse_time(clauses, named))?;
     let is_plain = !exact && clauses.sources.is_empty() && clauses.condition.is_none();
     let estimate = ["cardinality estimation"];
     let (what, title, columns): (Names, Option<&str>, &[&str]) = match of {
@@ -78,6 +87,23 @@ fn count(
     };
     let table = name_table(clauses, what, title, columns, namespaces, context)?;
     Ok(Shown::Names(Box::new(NameTable { is_count: true, ..table })))
+}
+
+/// Some listings are of all times, and say so.
+fn refuse_time(clauses: &Clauses, statement: &str) -> Result<(), PlanError> {
+    match clauses.condition.as_ref().is_some_and(names_time) {
+        true => Err(PlanError::new(format!("{statement} doesn't support time in WHERE clause"))),
+        false => Ok(()),
+    }
+}
+
+fn names_time(expr: &Expr) -> bool {
+    match expr {
+        Expr::Var { name, .. } => name == "time",
+        Expr::Binary { left, right, .. } => names_time(left) || names_time(right),
+        Expr::Paren(inner) => names_time(inner),
+        _ => false,
+    }
 }
 
 fn name_table(

@@ -108,6 +108,14 @@ fn check_durations(duration_ns: i64, shard_duration_ns: i64) -> Result<(), Troub
     Ok(())
 }
 
+/// Refuses names of databases and policies that InfluxDB would not make folders of.
+fn check_name(name: &str) -> Result<(), Trouble> {
+    match name.is_empty() || name.contains(['/', '\\', '\0']) || matches!(name, "." | "..") {
+        true => Err("invalid name".into()),
+        false => Ok(()),
+    }
+}
+
 /// The policy that options describe.
 pub(super) fn policy_of(options: &PolicyOptions) -> Policy {
     let duration_ns = options.duration_ns.unwrap_or(0);
@@ -133,12 +141,11 @@ fn create_database(
     name: &str,
     options: Option<&PolicyOptions>,
 ) -> Result<(), Trouble> {
-    if name.is_empty() || name.contains(['/', '\\', '\0']) || name == "." || name == ".." {
-        return Err("invalid name".into());
-    }
+    check_name(name)?;
     let (engine, databases) = (context.store.engine(), context.store.databases());
     let wanted = options.map(policy_of);
     if let Some(wanted) = &wanted {
+        check_name(&wanted.name)?;
         check_durations(wanted.duration_ns, wanted.shard_duration_ns)?;
     }
     let found = databases.get(name).filter(|found| found.is_made);
@@ -171,6 +178,7 @@ fn create_policy(
 ) -> Result<(), Trouble> {
     let found = database(context, name)?;
     let policy = policy_of(options);
+    check_name(&policy.name)?;
     check_durations(policy.duration_ns, policy.shard_duration_ns)?;
     if let Some(existing) = found.policy(Some(&policy.name))
         && !is_same(existing, &policy)

@@ -18,22 +18,25 @@ pub(super) struct Into<'a> {
     namespace: foliot_model::NamespaceId,
     /// The measurement to write to; none: that of each table.
     measurement: Option<String>,
+    /// Columns that are tags.
+    tags: &'a [String],
     lines: Vec<u8>,
     written: u64,
 }
 
 impl<'a> Into<'a> {
-    /// Writes to `target`; what it leaves open is `database` and that one's default policy.
+    /// Writes to `target`, the columns named by `tags` as tags; what `target` leaves open is `database` and that one's default policy.
     pub(super) fn new(
         shared: &'a Shared,
         store: &'a Store,
         target: &Target,
+        tags: &'a [String],
         database: &str,
     ) -> Result<Self, Missing> {
         let database = target.database.as_deref().unwrap_or(database);
         let namespace = store.databases().find(database, target.policy.as_deref())?;
         let measurement = target.measurement.clone();
-        Ok(Self { shared, store, namespace, measurement, lines: Vec::new(), written: 0 })
+        Ok(Self { shared, store, namespace, measurement, tags, lines: Vec::new(), written: 0 })
     }
 
     /// Writes the rows of a table: its labels become tags, its columns fields.
@@ -41,10 +44,17 @@ impl<'a> Into<'a> {
         let head = &table.head;
         let measurement = self.measurement.as_deref().unwrap_or(&head.name);
         for row in table.rows() {
-            let tags = head.labels.iter().map(|(name, value)| (&**name, &**value));
-            let mut line = LineWriter::begin(measurement, tags, &mut self.lines);
+            let is_tag = |column: &str| self.tags.iter().any(|tag| tag == column);
+            let labels = head.labels.iter().map(|(name, value)| (&**name, &**value));
+            let cells = head.columns.iter().zip(row);
+            let chosen = cells.filter_map(|(column, item)| match item {
+                Item::String(text) if is_tag(column) => Some((&**column, &**text)),
+                _ => None,
+            });
+            let mut line = LineWriter::begin(measurement, labels.chain(chosen), &mut self.lines);
             let mut time_ns = 0;
-            for (column, item) in head.columns.iter().zip(row) {
+            let cells = head.columns.iter().zip(row);
+            for (column, item) in cells.filter(|(column, _)| !is_tag(column)) {
                 match item {
                     Item::Time(instant) => time_ns = *instant,
                     Item::Float(value) => drop(line.field(column, Value::Float(*value))),

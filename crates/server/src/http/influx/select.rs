@@ -200,7 +200,7 @@ fn write_into(
     selection: &Selection,
     query: &Query<'_>,
 ) -> Result<u64, String> {
-    let into = Into::new(shared, store, target, database);
+    let into = Into::new(shared, store, target, &selection.target_tags, database);
     let mut into = into.map_err(|error| missing(&error))?;
     let mut failed = None;
     let ran = foliot_exec::select(query, &selection.plan, &mut |table| match into.table(&table) {
