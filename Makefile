@@ -23,7 +23,7 @@ test: check      ## everything that needs only Rust and a C compiler
 test-foreign:    ## foreign clients and servers against ours; installs what it needs
 	tests/foreign/run
 
-compare-influxql: ## generated statements to Foliot and to Debian's InfluxDB, which must be installed
+compare-influxql: ## that part of test-foreign which asks Foliot and Debian's InfluxDB the same
 	$(CARGO) build --release --locked -p foliot
 	tests/foreign/influxql.sh
 

@@ -51,6 +51,11 @@ fn databases_and_policies_are_created_altered_and_dropped() {
     for (statement, expected) in [
         ("CREATE DATABASE a WITH DURATION 30d REPLICATION 2 SHARD DURATION 30m NAME foo", ""),
         ("CREATE DATABASE a", ""),
+        ("CREATE DATABASE b WITH NAME \".\"", "\"error\":\"invalid name\""),
+        (
+            "SHOW MEASUREMENTS ON a WHERE time > 0",
+            "\"error\":\"SHOW MEASUREMENTS doesn't support time in WHERE clause\"",
+        ),
         (
             "CREATE DATABASE a WITH DURATION 3d",
             "\"error\":\"retention policy conflicts with an existing policy\"",
@@ -183,6 +188,104 @@ fn select_into_writes_what_it_selects() {
         answer(&server, "SELECT v INTO nowhere..copy FROM m"),
         "\"error\":\"database not found: nowhere\""
     );
+    server.stop();
+}
+
+#[test]
+fn select_into_writes_what_top_chooses_among_as_tags() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1 1\nm,h=b v=9 2\nm,h=a v=4 3");
+    answer(&server, "SELECT top(v, h, 2) INTO best FROM m");
+    assert_eq!(
+        answer(&server, "SELECT * FROM best GROUP BY *"),
+        "\"series\":[{\"name\":\"best\",\"tags\":{\"h\":\"a\"},\"columns\":[\"time\",\"top\"],\
+         \"values\":[[3,4]]},{\"name\":\"best\",\"tags\":{\"h\":\"b\"},\"columns\":[\"time\",\"top\"],\
+         \"values\":[[2,9]]}]"
+    );
+    server.stop();
+}
+
+/// Answers recorded from InfluxDB 1.6.7.
+#[test]
+fn selections_inside_others_hand_on_their_rows_as_influxdb_does() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "m,h=a v=1 1\nm,h=a v=7 30\nm,h=b v=9 20\nm,h=b v=2 40\nm,h=a v=5 50\nm,h=b v=3 60");
+    let values = |statement: &str| {
+        let answer = answer(&server, statement);
+        let values = answer.split_once("\"values\":").map(|(_, values)| values.to_owned());
+        values.unwrap_or(answer)
+    };
+    // Selectors by head, not by time; limits apply to every series before they are merged.
+    assert_eq!(values("SELECT x FROM (SELECT max(v) AS x FROM m GROUP BY h)"), "[[30,7],[20,9]]}]");
+    assert_eq!(
+        values("SELECT v FROM (SELECT v FROM m GROUP BY h LIMIT 1)"),
+        "[[1,1],[20,9],[30,7],[40,2]]}]"
+    );
+    server.stop();
+}
+
+#[test]
+fn where_auth_is_on_users_and_grants_are_asked_for() {
+    const BASIC: &str = "Basic dTpnZWhlaW0="; // u:geheim
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "influx.auth=true"]);
+    let ask = |statement: &str, who: &[(&str, &str)]| {
+        let headers = [&[FORM], who].concat();
+        let body = format!("q={}", encoded(statement));
+        let response = server.request("POST", "/query?db=d", &headers, body.as_bytes());
+        (response.status, response.text())
+    };
+    let first = "{\"error\":\"error authorizing query: create admin user first or disable \
+                 authentication\"}\n";
+    assert_eq!(ask("SHOW DATABASES", &[]), (403, first.to_owned()));
+    let made = ask("CREATE USER root WITH PASSWORD 'r:t' WITH ALL PRIVILEGES", &[]);
+    assert_eq!(made, (200, "{\"results\":[{\"statement_id\":0}]}\n".to_owned()));
+    let refused = |status, text: &str| (status, format!("{{\"error\":\"{text}\"}}\n"));
+    let unreadable = "unable to parse authentication credentials";
+    assert_eq!(ask("SHOW DATABASES", &[]), refused(401, unreadable));
+    assert_eq!(
+        ask("SHOW DATABASES", &[("Authorization", "Token root:wrong")]),
+        refused(401, "authorization failed")
+    );
+    let root = [("Authorization", "Token root:r:t")];
+    for statement in ["CREATE DATABASE d", "CREATE DATABASE e", "CREATE USER u WITH PASSWORD 'geheim'"]
+    {
+        assert_eq!(ask(statement, &root).0, 200, "{statement}");
+    }
+    let user = [("Authorization", BASIC)];
+    let may_not = "error authorizing query: u not authorized to execute statement";
+    assert_eq!(
+        ask("SELECT v FROM m", &user),
+        refused(403, &format!("{may_not} 'SELECT v FROM m', requires READ on d"))
+    );
+    assert_eq!(
+        ask("DROP DATABASE d", &user),
+        refused(403, &format!("{may_not} 'DROP DATABASE d', requires admin privilege"))
+    );
+    let lines = |path: &str, who: &[(&str, &str)]| {
+        let response = server.request("POST", path, who, b"m v=1 1");
+        (response.status, response.text())
+    };
+    assert_eq!(lines("/write?db=d", &[]), refused(401, unreadable));
+    assert_eq!(
+        lines("/write?db=d&u=u&p=geheim", &[]),
+        refused(403, "\\\"u\\\" user is not authorized to write to database \\\"d\\\"")
+    );
+    assert_eq!(
+        lines("/api/v2/write?bucket=d", &[]),
+        (401, format!("{{\"code\":\"unauthorized\",\"message\":\"{unreadable}\"}}\n"))
+    );
+    assert_eq!(ask("GRANT WRITE ON d TO u", &root).0, 200);
+    assert_eq!(lines("/write?db=d&u=u&p=geheim", &[]).0, 204);
+    assert_eq!(lines("/api/v2/write?bucket=d", &[("Authorization", "Token u:geheim")]).0, 204);
+    assert_eq!(ask("SELECT v FROM m", &user).0, 403, "writing is not reading");
+    assert_eq!(ask("GRANT ALL ON d TO u", &root).0, 200);
+    assert!(ask("SELECT v FROM m", &user).1.contains("\"values\":[[\"1970"));
+    assert_eq!(ask("SELECT v FROM e..m", &user).0, 403);
+    let seen = ask("SHOW DATABASES", &user).1;
+    assert!(seen.contains("[[\"d\"]]"), "{seen}");
     server.stop();
 }
 

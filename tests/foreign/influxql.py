@@ -143,8 +143,9 @@ EXPLAINED = [
     ("first() and last() in a subquery choose by chance among the rows of one instant",
      both(calls("first", "last"), lambda statement, *answers: "(SELECT" in statement,
           same_but_values)),
-    ("several subqueries whose rows are not in order of time are merged by chance",
-     lambda statement, *answers: "), (SELECT" in statement),
+    ("rows of subqueries that are not in order of time, several of them or filled ones, are folded "
+     "as they come",
+     lambda statement, *answers: bool(re.search(r"\), \(SELECT|fill\(previous\)\) ", statement))),
 ]
 
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# InfluxQL beside Debian's InfluxDB 1.6.7: the same generated statements to both. Not part of `run`: fewer
-# answers are the same than the 98 % it demands, docs/protocols/influxql.md says which are not.
+# InfluxQL beside Debian's InfluxDB 1.6.7: the same generated statements to both. Needs influxd.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")

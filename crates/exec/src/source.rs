@@ -78,6 +78,17 @@ impl<'q> Source<'q> {
         }
     }
 
+    /// When the latest sample of a series is.
+    pub(crate) fn last_ns(self, sid: u32) -> Result<Option<i64>, Error> {
+        match self {
+            Self::Snapshot(snapshot) => {
+                Ok(snapshot.last(sid)?.and_then(|last| last.times_ns.last().copied()))
+            }
+            #[cfg(test)]
+            Self::Given(series) => Ok(series[sid as usize].1.times_ns.last().copied()),
+        }
+    }
+
     /// What series are called, in the order of `sids`.
     pub(crate) fn identities(
         self,

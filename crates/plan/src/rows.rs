@@ -165,7 +165,7 @@ pub struct Scan {
     pub layout: Arc<Layout>,
     /// Whether heads come in descending order: that of times is the layout's.
     pub heads_descending: bool,
-    /// Rows of a head beyond so many are not wanted.
+    /// Rows of a head beyond so many are not wanted, nor are they of a source.
     pub rows_max: Option<u64>,
     /// How many heads are passed over, and how many are wanted at most.
     pub heads: (u64, Option<u64>),

@@ -22,8 +22,6 @@ pub struct QueryRequest {
     pub style: Style,
     /// Values of the `$name`s in the statements.
     pub parameters: Parameters,
-    /// User and password, when they stand in the query string.
-    pub credentials: Option<(String, String)>,
     /// Whether the client does not want the answer.
     pub is_async: bool,
 }
@@ -54,14 +52,12 @@ impl QueryRequest {
             epoch: Epoch::parse(get("epoch").unwrap_or_default()),
             chunk_rows,
         };
-        let user = get("u").map(|user| (user.to_owned(), get("p").unwrap_or_default().to_owned()));
         Ok(Self {
             text: text.ok_or(QueryError::NoStatement)?.to_owned(),
             database: get("db").map(str::to_owned),
             policy: get("rp").map(str::to_owned),
             style,
             parameters: parameters(get("params").unwrap_or("{}"))?,
-            credentials: user,
             is_async: get("async") == Some("true"),
         })
     }
@@ -147,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_form_goes_before_the_query_string() {
-        let query = "db=a&q=SHOW+DATABASES&epoch=ms&chunked=true&u=me&p=x";
+        let query = "db=a&q=SHOW+DATABASES&epoch=ms&chunked=true";
         let request = QueryRequest::parse(query, "q=SELECT%201&rp=r", "application/csv").unwrap();
         assert_eq!(request.text, "SELECT 1");
         assert_eq!(
@@ -157,7 +153,6 @@ mod tests {
         assert_eq!(request.style.format, Format::Csv);
         assert_eq!(request.style.chunk_rows, Some(CHUNK_ROWS_DEFAULT));
         assert_eq!(request.style.epoch, Epoch::parse("ms"));
-        assert_eq!(request.credentials, Some(("me".to_owned(), "x".to_owned())));
         assert!(!request.is_async);
     }
 

@@ -28,8 +28,6 @@ pub struct WriteRequest {
     pub policy: Option<String>,
     /// Unit of the timestamps.
     pub precision: Precision,
-    /// User and password, when they stand in the query string.
-    pub credentials: Option<(String, String)>,
     /// Whether good lines are stored although others are bad. When not, nothing may be written once
     /// decoding has refused a line.
     pub accepts_partial: bool,
@@ -60,13 +58,11 @@ impl WriteRequest {
             Some("false") => Ok(false),
             Some(value) => Err(WriteError::BadFlag { name, value: value.to_owned() }),
         };
-        let user = get("u").map(|user| (user.to_owned(), get("p").unwrap_or_default().to_owned()));
         let is_v3 = api == WriteApi::V3;
         Ok(Self {
             database: database.to_owned(),
             policy: policy.map(str::to_owned),
             precision: precision(api, get("precision"))?,
-            credentials: user,
             accepts_partial: !is_v3 || flag("accept_partial", true)?,
             no_sync: is_v3 && flag("no_sync", false)?,
         })
@@ -234,10 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_credentials() {
-        let request = parse(WriteApi::V3, "db=a&accept_partial=false&no_sync=true&u=me&p=x%26y");
+    fn flags_are_of_v3() {
+        let request = parse(WriteApi::V3, "db=a&accept_partial=false&no_sync=true");
         assert!(!request.accepts_partial && request.no_sync);
-        assert_eq!(request.credentials, Some(("me".to_owned(), "x&y".to_owned())));
         let request = parse(WriteApi::V1, "db=a&accept_partial=false&no_sync=true");
         assert!(request.accepts_partial && !request.no_sync);
     }

@@ -1,7 +1,6 @@
 //! Users of the InfluxDB door: names, hashed passwords and grants, kept as facts of the catalog.
 //!
-//! They are stored so that statements about them work and survive; nobody is asked for a password
-//! yet.
+//! Who is asked for a password, and what grants allow, is the door's matter.
 //!
 //! ```text
 //! user   name -> 1 if admin u8 | hash length u32 | hash | grants: right u8, length u32, database
@@ -11,6 +10,8 @@ use argon2::password_hash::{Error as HashError, PasswordHasher, PasswordVerifier
 use argon2::{Argon2, PasswordHash};
 use foliot_engine::{Engine, Error};
 use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 
 const USER_KIND: &str = "user";
 
@@ -55,11 +56,31 @@ pub(crate) struct User {
     pub(crate) grants: Vec<(String, Grant)>,
 }
 
+impl User {
+    /// Whether the user has this right in a database.
+    pub(crate) fn may(&self, wanted: Grant, database: &str) -> bool {
+        let held = self.grants.iter().find(|(found, _)| found == database);
+        held.is_some_and(|(_, held)| *held as u8 & wanted as u8 == wanted as u8)
+    }
+}
+
 /// All users.
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     changing: Mutex<()>,
+    believed: Mutex<Believed>,
 }
+
+/// Passwords that were found right: checking one by its hash takes tens of milliseconds, which not
+/// every request can pay. Remembered are numbers made with a secret of this process.
+#[derive(Debug, Default)]
+struct Believed {
+    secret: RandomState,
+    numbers: HashSet<u64>,
+}
+
+/// Numbers of right passwords that are remembered.
+const BELIEVED_MAX: usize = 10_000;
 
 /// Why a change of users was refused, in InfluxDB's words.
 #[derive(Debug)]
@@ -104,6 +125,24 @@ impl Users {
     pub(crate) fn get(engine: &Engine, name: &str) -> Result<User, Refused> {
         let fact = engine.catalog_get(USER_KIND, name).ok_or(Refused::NotFound)?;
         decode(name.to_owned(), &fact).ok_or(Refused::NotFound)
+    }
+
+    /// The user of this name, if the password is right.
+    pub(crate) fn authenticate(&self, engine: &Engine, name: &str, password: &str) -> Option<User> {
+        let user = Self::get(engine, name).ok()?;
+        let number = self.believed.lock().secret.hash_one((name, &user.hash, password));
+        if self.believed.lock().numbers.contains(&number) {
+            return Some(user);
+        }
+        if !verifies(&user.hash, password) {
+            return None;
+        }
+        let mut believed = self.believed.lock();
+        if believed.numbers.len() >= BELIEVED_MAX {
+            believed.numbers.clear();
+        }
+        believed.numbers.insert(number);
+        Some(user)
     }
 
     /// Creates a user. Creating the same one again is no error.

@@ -14,6 +14,12 @@ use foliot_model::{Item, Kind, Samples, TimeRange, Value, Values};
 use foliot_plan::rows::{Carried, Scan};
 use std::sync::Arc;
 
+/// How far before the latest sample the first slice begins where few rows are wanted from the end:
+/// longer than most sources' interval.
+const TAIL_NS: i64 = 60_000_000_000;
+/// So many rows are few.
+const TAIL_ROWS_MAX: usize = 64;
+
 /// Where the rows of one source come from.
 pub(super) struct Reader<'q> {
     scan: &'q Scan,
@@ -23,8 +29,12 @@ pub(super) struct Reader<'q> {
     meter: &'q Meter,
     /// Into how many pieces slices are cut: more where many sources are read at once.
     pieces: i64,
+    /// What was not cut into slices yet.
+    uncut: Option<TimeRange>,
     /// Slices left to read, the next one last.
-    slices: Option<Vec<TimeRange>>,
+    slices: Vec<TimeRange>,
+    /// How many more rows are wanted; nothing: all.
+    wanted: Option<usize>,
     rows: std::vec::IntoIter<Row>,
     charge: Charge<'q>,
 }
@@ -45,8 +55,20 @@ impl<'q> Reader<'q> {
         pieces: i64,
     ) -> Self {
         let (fields, charge) = (fields(scan), meter.open());
-        let rows = Vec::new().into_iter();
-        Self { scan, member, fields, source, meter, pieces, slices: None, rows, charge }
+        let wanted = scan.rows_max.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+        Self {
+            scan,
+            member,
+            fields,
+            source,
+            meter,
+            pieces,
+            uncut: Some(scan.layout.range),
+            slices: Vec::new(),
+            wanted,
+            rows: Vec::new().into_iter(),
+            charge,
+        }
     }
 
     /// The fields that decide which rows there are: the value, or else what is carried.
@@ -58,8 +80,36 @@ impl<'q> Reader<'q> {
         }
     }
 
-    fn plan_slices(&mut self) -> Result<Vec<TimeRange>, Error> {
-        let range = self.scan.layout.range;
+    /// Cuts into slices what is not cut yet; false if there is nothing.
+    fn cut(&mut self) -> Result<bool, Error> {
+        let Some(range) = self.uncut.take() else { return Ok(false) };
+        let is_whole = range == self.scan.layout.range;
+        let wants_few = self.wanted.is_some_and(|wanted| wanted <= TAIL_ROWS_MAX);
+        if is_whole && wants_few && self.scan.layout.descending {
+            let tail_ns = self.last_ns()?.filter(|last_ns| *last_ns <= range.end_ns);
+            let start_ns = tail_ns.map_or(range.start_ns, |last_ns| last_ns.saturating_sub(TAIL_NS));
+            if start_ns > range.start_ns {
+                self.uncut = Some(TimeRange::new(range.start_ns, start_ns - 1));
+                self.slices = vec![TimeRange::new(start_ns, range.end_ns)];
+                return Ok(true);
+            }
+        }
+        self.slices = self.plan_slices(range)?;
+        Ok(true)
+    }
+
+    /// The latest sample of the fields that decide which rows there are.
+    fn last_ns(&self) -> Result<Option<i64>, Error> {
+        let mut last_ns = None;
+        for (at, sid) in self.member.sids.iter().enumerate() {
+            if let Some(sid) = sid.filter(|_| self.drives(at)) {
+                last_ns = last_ns.max(self.source.last_ns(sid)?);
+            }
+        }
+        Ok(last_ns)
+    }
+
+    fn plan_slices(&self, range: TimeRange) -> Result<Vec<TimeRange>, Error> {
         let mut blocks = Vec::new();
         for (at, sid) in self.member.sids.iter().enumerate() {
             if let Some(sid) = sid.filter(|_| self.drives(at)) {
@@ -110,10 +160,13 @@ impl<'q> Reader<'q> {
 
     /// Reads the next slice that has rows; false at the end.
     fn read_slice(&mut self) -> Result<bool, Error> {
-        if self.slices.is_none() {
-            self.slices = Some(self.plan_slices()?);
-        }
-        while let Some(slice) = self.slices.as_mut().and_then(Vec::pop) {
+        while self.wanted != Some(0) {
+            let Some(slice) = self.slices.pop() else {
+                match self.cut()? {
+                    true => continue,
+                    false => return Ok(false),
+                }
+            };
             let mut cursors = Vec::with_capacity(self.fields.len());
             for (at, (_, kind)) in self.fields.iter().enumerate() {
                 let sid = self.member.sids.get(at).copied().flatten();
@@ -123,9 +176,13 @@ impl<'q> Reader<'q> {
                 }
                 cursors.push(cursor);
             }
-            let mut rows = self.rows_of(&mut cursors);
-            if self.scan.layout.descending {
-                rows.reverse();
+            let mut rows = match self.scan.layout.descending {
+                false => self.rows_of(&mut cursors, self.wanted),
+                true => self.last_rows(&mut cursors),
+            };
+            if let Some(wanted) = &mut self.wanted {
+                rows.truncate(*wanted);
+                *wanted -= rows.len();
             }
             self.charge.resize(rows.iter().map(Row::bytes).sum())?;
             if !rows.is_empty() {
@@ -134,6 +191,35 @@ impl<'q> Reader<'q> {
             }
         }
         Ok(false)
+    }
+
+    /// The rows from the last one on, at least as many as are wanted.
+    fn last_rows(&self, cursors: &mut [Cursor]) -> Vec<Row> {
+        let few = self.wanted.filter(|wanted| *wanted <= TAIL_ROWS_MAX);
+        if let Some(wanted) = few
+            && self.member.condition.is_none()
+        {
+            let driving = cursors.iter().enumerate().filter(|(at, _)| self.drives(*at));
+            let mut times_ns: Vec<i64> = driving
+                .flat_map(|(_, cursor)| cursor.samples.times_ns.iter().rev().take(wanted).copied())
+                .collect();
+            times_ns.sort_unstable();
+            times_ns.dedup();
+            let from_ns = times_ns.len().checked_sub(wanted).and_then(|at| times_ns.get(at));
+            if let Some(from_ns) = from_ns {
+                cursors.iter_mut().for_each(|cursor| cursor.seek(*from_ns));
+                let mut rows = self.rows_of(cursors, None);
+                // Some of them may have been none, for having values of another kind.
+                if rows.len() >= wanted {
+                    rows.reverse();
+                    return rows;
+                }
+                cursors.iter_mut().for_each(|cursor| cursor.at = 0);
+            }
+        }
+        let mut rows = self.rows_of(cursors, None);
+        rows.reverse();
+        rows
     }
 
     fn read_field(&self, sid: u32, slice: TimeRange, out: &mut Samples) -> Result<(), Error> {
@@ -148,7 +234,8 @@ impl<'q> Reader<'q> {
         Ok(())
     }
 
-    fn rows_of(&self, cursors: &mut [Cursor]) -> Vec<Row> {
+    /// The rows from where the cursors stand, at most so many.
+    fn rows_of(&self, cursors: &mut [Cursor], rows_max: Option<usize>) -> Vec<Row> {
         let has_value = self.scan.value.is_some();
         let places = |list: &[Carried]| -> Vec<Result<usize, Item>> {
             list.iter().map(|carried| self.place(carried)).collect()
@@ -158,6 +245,9 @@ impl<'q> Reader<'q> {
         let mut rows = Vec::new();
         let mut tested = vec![Item::Null; slots.len()];
         loop {
+            if rows_max.is_some_and(|most| rows.len() >= most) {
+                return rows;
+            }
             let times = cursors.iter().zip(&driving).filter(|(_, drives)| **drives);
             let Some(time_ns) = times.filter_map(|(cursor, _)| cursor.time_ns()).min() else {
                 return rows;
@@ -207,6 +297,11 @@ fn value_at(place: &Result<usize, Item>, cursors: &[Cursor], time_ns: i64) -> It
 impl Cursor {
     fn time_ns(&self) -> Option<i64> {
         self.samples.times_ns.get(self.at).copied()
+    }
+
+    /// Goes to the first sample that is not before `time_ns`, which may be far away.
+    fn seek(&mut self, time_ns: i64) {
+        self.at = self.samples.times_ns.partition_point(|found| *found < time_ns);
     }
 
     /// Goes to the first sample that is not before `time_ns`.

@@ -114,8 +114,21 @@ fn csv_has_a_block_for_each_statement() {
     assert_eq!(
         text(Style { format: Format::Csv, ..Style::default() }),
         "name,tags,time,v\nm,t=x\\ y,1000000,0.5\nm,t=x\\ y,2000000,\nm,t=x\\ y,3000000,-7\n\
-         m,t=,4000000,\"q\"\"\"\n"
+         m,,4000000,\"q\"\"\"\n"
     );
+}
+
+#[test]
+fn csv_has_words_for_infinite_numbers_and_none_for_what_is_no_number() {
+    // Go writes numbers so, and InfluxDB turns NaN into null.
+    let mut encoder = Encoder::new(Style { format: Format::Csv, ..Style::default() });
+    let mut out = Vec::new();
+    encoder.begin(0);
+    let columns = head("m", &[("a", ""), ("b", "x")], &["p", "q", "r"]);
+    let items = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(Item::Float).to_vec();
+    encoder.table(&table(&columns, items, true), &mut out);
+    encoder.finish(&mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), "name,tags,p,q,r\nm,b=x,+Inf,-Inf,\n");
 }
 
 #[test]

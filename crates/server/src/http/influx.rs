@@ -3,6 +3,7 @@
 mod ask;
 mod buckets;
 mod change;
+mod guard;
 mod into;
 mod lines;
 mod list;
@@ -21,6 +22,7 @@ use foliot_engine::{Ack, Commit};
 use foliot_model::NamespaceId;
 use foliot_proto_influx::answer::{Answer, Outcome, error_answer, write_answer};
 use foliot_proto_influx::{WriteApi, WriteRequest};
+use guard::Guest;
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use lines::Order;
@@ -69,6 +71,11 @@ async fn write_lines(shared: &Shared, api: WriteApi, call: Call) -> Result<Optio
         level = Ack::Os;
     }
     let (database, policy) = (&request.database, request.policy.as_deref());
+    if api != WriteApi::TickTock {
+        let guest = Guest::of(shared, store, api, &call)?;
+        let may = guest.may_write(database);
+        may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+    }
     let named = match api {
         WriteApi::TickTock => {
             super::namespace(shared, store, &call.query, &call.headers, Right::Write)

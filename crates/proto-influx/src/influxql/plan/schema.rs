@@ -158,10 +158,6 @@ pub(super) fn has_dimension(select: &Select, name: &str) -> bool {
     select.dimensions.iter().any(is_it)
 }
 
-pub(super) fn type_name(found: Type) -> &'static str {
-    found.map_or("unknown", Cast::text)
-}
-
 /// Whether a function is one of numbers, not of rows.
 pub(super) fn is_math(name: &str) -> bool {
     const MATH: [&str; 18] = [

@@ -1,5 +1,6 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
+use super::guard::Guest;
 use super::{change, influx_headers, list, select};
 use crate::http::{Call, Reply, accepts_gzip, body, store};
 use crate::metrics::now_ns;
@@ -30,7 +31,7 @@ fn refuse(status: StatusCode, message: &str) -> Reply {
 }
 
 async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
-    store(shared)?;
+    let guest = Guest::of(shared, store(shared)?, WriteApi::V1, &call)?;
     let text_of = |name| call.headers.get(name).and_then(|value| value.to_str().ok());
     let accept = text_of(header::ACCEPT).unwrap_or_default().to_owned();
     let is_form = text_of(header::CONTENT_TYPE)
@@ -52,10 +53,13 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         let message = "scripts of other web pages may not change anything here";
         return Err(refuse(StatusCode::FORBIDDEN, message));
     }
+    guest
+        .may_ask(&statements, request.database.as_deref())
+        .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
     let kind = request.style.format.content_type();
     let is_async = request.is_async;
     let is_get = call.method == "GET";
-    let asked = Asked { shared: shared.clone(), request, caller, is_get };
+    let asked = Asked { shared: shared.clone(), request, caller, guest, is_get };
     let job: Job = Box::new(move |work| asked.run(&statements, work));
     if is_async {
         let shared = shared.clone();
@@ -107,6 +111,7 @@ struct Asked {
     shared: Arc<Shared>,
     request: QueryRequest,
     caller: Caller,
+    guest: Guest,
     is_get: bool,
 }
 
@@ -119,6 +124,7 @@ pub(super) struct Context<'a, 'w> {
     pub(super) policy: Option<&'a str>,
     pub(super) now_ns: i64,
     pub(super) caller: &'a Caller,
+    pub(super) guest: &'a Guest,
     pub(super) work: &'a mut Work<'w>,
     pub(super) encoder: &'a mut Encoder,
     pub(super) ran: Ran,
@@ -158,6 +164,7 @@ impl Asked {
                 policy: self.request.policy.as_deref(),
                 now_ns: now_ns(),
                 caller: &self.caller,
+                guest: &self.guest,
                 work,
                 encoder: &mut encoder,
                 ran: Ran::default(),

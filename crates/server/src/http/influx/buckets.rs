@@ -2,6 +2,7 @@
 //! deletes.
 
 use super::change::{named_measurements, policy_of};
+use super::guard::Guest;
 use super::{dress, influx_headers};
 use crate::databases::{DEFAULT_POLICY, Database, DatabaseName, Policy};
 use crate::http::routes::{Route, Target};
@@ -42,6 +43,11 @@ fn not_found() -> Reply {
 
 async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
+    let guest = Guest::of(shared, store, WriteApi::V2, &call)?;
+    let changes = route.target != Target::InfluxDelete && !matches!(&*call.method, "GET" | "HEAD");
+    if changes && !guest.is_administrator() {
+        return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
+    }
     if call.method != "GET" && !call.is_trusted {
         let text = "scripts of other web pages may not change anything here";
         return Err(refuse(StatusCode::FORBIDDEN, text));
@@ -52,14 +58,21 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
         (Target::InfluxOrgs, _) => Ok(orgs(&params)),
-        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &params)),
+        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &guest, &params)),
         (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
         (Target::InfluxBucket, "DELETE") => remove(shared, store, id, &caller),
         (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
         (Target::InfluxBucket, _) => {
-            find(store, id).map(|bucket| found(&bucket.json())).ok_or_else(not_found)
+            let bucket = find(store, id).filter(|bucket| guest.may_see(&bucket.database));
+            bucket.map(|bucket| found(&bucket.json())).ok_or_else(not_found)
         }
-        (Target::InfluxDelete, _) => delete(shared, store, &params, &text.bytes, &caller),
+        (Target::InfluxDelete, _) => {
+            let namespace = bucket_namespace(store, &params)?;
+            let bucket = buckets(store).into_iter().find(|of| of.policy.namespace == namespace);
+            let may = guest.may_write(bucket.as_ref().map_or("", |bucket| &bucket.database));
+            may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+            delete(shared, store, namespace, &text.bytes, &caller)
+        }
         _ => {
             let text = "Flux is not supported: ask in InfluxQL, at /query";
             Err(refuse(StatusCode::NOT_IMPLEMENTED, text))
@@ -123,12 +136,13 @@ fn orgs(params: &Params) -> Reply {
         "links": {"self": format!("/api/v2/orgs/{ORG_ID}")}}]}))
 }
 
-fn list(store: &Store, params: &Params) -> Reply {
+fn list(store: &Store, guest: &Guest, params: &Params) -> Reply {
     let number = |name, default| {
         params.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
     };
     let wanted = |bucket: &Bucket| {
-        params.get("name").is_none_or(|name| bucket.name() == name)
+        guest.may_see(&bucket.database)
+            && params.get("name").is_none_or(|name| bucket.name() == name)
             && params.get("id").is_none_or(|id| bucket.id() == id)
     };
     let page = buckets(store).into_iter().filter(wanted);
@@ -224,12 +238,11 @@ fn remove(shared: &Shared, store: &Store, id: &str, caller: &Caller) -> Result<R
 fn delete(
     shared: &Shared,
     store: &Store,
-    params: &Params,
+    namespace: NamespaceId,
     text: &[u8],
     caller: &Caller,
 ) -> Result<Reply, Reply> {
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
-    let namespace = bucket_namespace(store, params)?;
     let body = parse(text)?;
     let time = |name: &str| {
         let text = body.get(name).and_then(Value::as_str);

@@ -29,7 +29,8 @@ pub(super) fn show(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Tro
 
 fn databases(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
     let all = context.store.listed_databases()?;
-    let rows = all.iter().map(|(name, _)| vec![text(name)]).collect();
+    let seen = all.iter().filter(|(name, _)| context.guest.may_see(name));
+    let rows = seen.map(|(name, _)| vec![text(name)]).collect();
     context.answer(&table("databases", &["name"], rows));
     Ok(())
 }
