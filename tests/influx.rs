@@ -211,7 +211,10 @@ fn select_into_writes_what_top_chooses_among_as_tags() {
 fn selections_inside_others_hand_on_their_rows_as_influxdb_does() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
-    write(&server, "m,h=a v=1 1\nm,h=a v=7 30\nm,h=b v=9 20\nm,h=b v=2 40\nm,h=a v=5 50\nm,h=b v=3 60");
+    write(
+        &server,
+        "m,h=a v=1 1\nm,h=a v=7 30\nm,h=b v=9 20\nm,h=b v=2 40\nm,h=a v=5 50\nm,h=b v=3 60",
+    );
     let values = |statement: &str| {
         let answer = answer(&server, statement);
         let values = answer.split_once("\"values\":").map(|(_, values)| values.to_owned());
@@ -250,7 +253,8 @@ fn where_auth_is_on_users_and_grants_are_asked_for() {
         refused(401, "authorization failed")
     );
     let root = [("Authorization", "Token root:r:t")];
-    for statement in ["CREATE DATABASE d", "CREATE DATABASE e", "CREATE USER u WITH PASSWORD 'geheim'"]
+    for statement in
+        ["CREATE DATABASE d", "CREATE DATABASE e", "CREATE USER u WITH PASSWORD 'geheim'"]
     {
         assert_eq!(ask(statement, &root).0, 200, "{statement}");
     }

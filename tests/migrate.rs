@@ -215,3 +215,58 @@ fn settings_of_other_servers_become_ours() {
     let output = check_from("http.server.port = 6182\n", &["--insecure"]);
     assert!(output.status.success(), "{}", said(&output));
 }
+
+/// Lines with every kind of value and awkward names.
+const LINES: &str = r#"m\ x,k\=1=v\ 2,site=a\,b f=0.1,i=-3i,on=true,s="a \"b\" c\\d" 1
+m\ x,k\=1=v\ 2,site=a\,b f=1e21,i=9223372036854775807i 2
+m\ x i=7i 3
+plain v=-0.25 1700000000000000000
+"#;
+
+#[test]
+fn everything_comes_from_a_running_server() {
+    let scratch = Scratch::new();
+    let source = Server::start(&scratch.path().join("source"), &[]);
+    for place in ["/write?db=one", "/write?db=two"] {
+        assert_eq!(source.post(place, LINES).status, 204);
+    }
+    let made =
+        source.get("/query?q=CREATE+RETENTION+POLICY+%22a+b%22+ON+one+DURATION+INF+REPLICATION+1");
+    assert_eq!(made.status, 200);
+    assert_eq!(source.post("/write?db=one&rp=a%20b", "other v=1 5").status, 204);
+    let store = scratch.path().join("store");
+    let url = format!("http://{}", source.address);
+    // Twice is the same as once.
+    for _ in 0..2 {
+        let imported = run(&["import", "influx", "--from", &url], &store);
+        assert!(imported.status.success(), "{}", said(&imported));
+        assert!(said(&imported).contains("9 lines stored, 0 refused"), "{}", said(&imported));
+    }
+    source.stop();
+    let exported = |words: &[&str]| {
+        let words = [&["export", "--format", "line"], words].concat();
+        let output = run(&words, &store);
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let key = r"m\ x,k\=1=v\ 2,site=a\,b";
+    for database in ["one", "two"] {
+        let text = exported(&["--db", database]);
+        for line in [
+            format!("{key} f=0.1 1"),
+            format!("{key} f=1000000000000000000000 2"),
+            format!("{key} i=-3i 1"),
+            format!("{key} i=9223372036854775807i 2"),
+            format!("{key} on=true 1"),
+            format!(r#"{key} s="a \"b\" c\\d" 1"#),
+            r"m\ x i=7i 3".to_owned(),
+            "plain v=-0.25 1700000000000000000".to_owned(),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is missing in:\n{text}");
+        }
+        assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 8 + 1, "{text}");
+    }
+    assert!(exported(&["--db", "one", "--rp", "a b"]).contains("other v=1 5\n"));
+    let missing = run(&["import", "influx", "--from", &url, "--db", "one"], &store);
+    assert!(!missing.status.success(), "nobody listens there any more");
+}

@@ -57,6 +57,8 @@ pub(crate) struct Move {
     pub(crate) file: PathBuf,
     /// A running server to go through.
     pub(crate) url: Option<String>,
+    /// A running foreign server to ask, instead of the file.
+    pub(crate) from: Option<String>,
     /// Database and retention policy, when they are given.
     pub(crate) database: Option<String>,
     pub(crate) policy: Option<String>,
@@ -178,8 +180,16 @@ fn import() -> Clap {
                 .arg(url()),
         )
         .subcommand(
-            format("influx", "Reads what `influx_inspect export` writes, zipped or not").arg(url()),
+            format("influx", "Reads what `influx_inspect export` writes, zipped or not")
+                .arg(url())
+                .arg(from()),
         )
+}
+
+fn from() -> Arg {
+    let help = "Asks this running InfluxDB 1 for everything instead of reading a dump; \
+                http://[USER:PASSWORD@]HOST:PORT";
+    Arg::new("from").long("from").value_name("URL").conflicts_with("file").help(help)
 }
 
 fn export() -> Clap {
@@ -228,6 +238,7 @@ fn moving(format: &str, matches: &ArgMatches) -> Result<Move, String> {
         format: format.to_owned(),
         file: PathBuf::from(given("file").unwrap_or_default()),
         url: given("url"),
+        from: given("from"),
         database: given("db"),
         policy: given("rp"),
         start_ns: seconds("start").map_or(i64::MIN, |at| at.saturating_mul(SECOND)),

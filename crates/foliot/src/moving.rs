@@ -24,31 +24,55 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Faults that are told; a dump that is wrong everywhere is not told line by line.
 const FAULTS_TOLD: usize = 20;
 
+/// Where lines come from.
+enum Origin {
+    File(Source),
+    /// A running server, and what it is called.
+    Server(Client, String),
+}
+
+impl Origin {
+    fn open(what: &Move) -> Result<Self, Error> {
+        match &what.from {
+            Some(url) => Ok(Self::Server(Client::new(url)?, url.clone())),
+            None => Source::open(&what.file).map(Self::File),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::File(source) => source.name(),
+            // What stands before an @ is a password.
+            Self::Server(_, url) => url.rsplit_once('@').map_or(url, |(_, host)| host),
+        }
+    }
+}
+
 /// Brings a dump in. The code says failure when a line was refused.
 pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
-    let mut source = Source::open(&what.file).map_err(sentence)?;
+    let mut origin = Origin::open(what).map_err(sentence)?;
     let began = Instant::now();
     let (progress, faults) = match &what.url {
         Some(url) => {
             let client = Client::new(url).map_err(sentence)?;
-            bring(what, &mut source, Target::Server(&client)).map_err(sentence)?
+            bring(what, &mut origin, Target::Server(&client)).map_err(sentence)?
         }
         None => {
             let engine = open(what)?;
-            let outcome = bring(what, &mut source, Target::Store(&engine));
+            let outcome = bring(what, &mut origin, Target::Store(&engine));
             let closed = engine.close();
             let outcome = outcome.map_err(sentence)?;
             closed.map_err(|error| format!("the store was not closed in order: {error}"))?;
             outcome
         }
     };
-    tell(&summary(source.name(), &progress, &faults, began.elapsed()));
+    tell(&summary(origin.name(), &progress, &faults, began.elapsed()));
     Ok(if progress.refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn bring(
     what: &Move,
-    source: &mut Source,
+    origin: &mut Origin,
     target: Target<'_>,
 ) -> Result<(Progress, Vec<Fault>), Error> {
     let mut next = Instant::now() + REPORT_INTERVAL;
@@ -67,10 +91,14 @@ fn bring(
         place.policy.clone_from(policy);
     }
     let mut import = Import::new(target, place, &mut report);
-    match &*what.format {
-        "ticktock" => ticktock::import(source, &mut import)?,
-        "influx" => influx::import(source, &mut import)?,
-        _ => opentsdb::import(source, &mut import)?,
+    match (origin, &*what.format) {
+        (Origin::Server(client, _), _) => {
+            let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
+            influx::pull(client, database, policy, &mut import)?;
+        }
+        (Origin::File(source), "ticktock") => ticktock::import(source, &mut import)?,
+        (Origin::File(source), "influx") => influx::import(source, &mut import)?,
+        (Origin::File(source), _) => opentsdb::import(source, &mut import)?,
     }
     import.finish()
 }

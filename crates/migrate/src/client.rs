@@ -73,7 +73,7 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached or speaks no HTTP.
     pub fn post(&self, target: &str, body: &[u8]) -> Result<Answer, Error> {
-        let reading = self.request("POST", target, Some(body))?;
+        let reading = self.request("POST", target, "", Some(body))?;
         reading.whole()
     }
 
@@ -82,18 +82,27 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached or speaks no HTTP.
     pub fn get(&self, target: &str) -> Result<Reading<'_>, Error> {
-        self.request("GET", target, None)
+        self.request("GET", target, "", None)
+    }
+
+    /// As [`Client::get`], with what kind of answer is wanted (`Accept`).
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub fn get_as(&self, target: &str, kind: &str) -> Result<Reading<'_>, Error> {
+        self.request("GET", target, &format!("Accept: {kind}\r\n"), None)
     }
 
     fn request(
         &self,
         method: &str,
         target: &str,
+        headers: &str,
         body: Option<&[u8]>,
     ) -> Result<Reading<'_>, Error> {
         let doing = || format!("speak with {}", self.host);
         if let Some(stream) = self.idle.borrow_mut().take()
-            && let Ok(reading) = self.exchange(stream, method, target, body)
+            && let Ok(reading) = self.exchange(stream, method, target, headers, body)
         {
             // A connection that was idle may have been closed meanwhile; then a new one is tried.
             return Ok(reading);
@@ -105,7 +114,8 @@ impl Client {
             .and_then(|()| stream.set_read_timeout(Some(SILENT_SECONDS_MAX)))
             .and_then(|()| stream.set_write_timeout(Some(SILENT_SECONDS_MAX)));
         prepared.map_err(Error::io(doing()))?;
-        self.exchange(BufReader::new(stream), method, target, body).map_err(Error::io(doing()))
+        self.exchange(BufReader::new(stream), method, target, headers, body)
+            .map_err(Error::io(doing()))
     }
 
     fn exchange(
@@ -113,9 +123,10 @@ impl Client {
         mut stream: BufReader<TcpStream>,
         method: &str,
         target: &str,
+        headers: &str,
         body: Option<&[u8]>,
     ) -> io::Result<Reading<'_>> {
-        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {}\r\n", self.host);
+        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {}\r\n{headers}", self.host);
         if let Some(authorization) = &self.authorization {
             head += &format!("Authorization: {authorization}\r\n");
         }

@@ -1,4 +1,10 @@
 //! InfluxDB dumps: line protocol, one field and time a line, as `influx_inspect export` writes it.
+//! [`pull`] needs none: it asks a running server.
+
+mod msgpack;
+mod pull;
+
+pub use pull::pull;
 
 use crate::error::Error;
 use crate::export::{Exported, Unspelled, export};

@@ -122,7 +122,7 @@ fn refused_lines(text: &str) -> Vec<Refused> {
 }
 
 /// Appends a parameter's value (RFC 3986, 2.1).
-fn push_percent(value: &str, out: &mut String) {
+pub(crate) fn push_percent(value: &str, out: &mut String) {
     for byte in value.bytes() {
         match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             true => out.push(char::from(byte)),

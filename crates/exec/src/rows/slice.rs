@@ -87,7 +87,8 @@ impl<'q> Reader<'q> {
         let wants_few = self.wanted.is_some_and(|wanted| wanted <= TAIL_ROWS_MAX);
         if is_whole && wants_few && self.scan.layout.descending {
             let tail_ns = self.last_ns()?.filter(|last_ns| *last_ns <= range.end_ns);
-            let start_ns = tail_ns.map_or(range.start_ns, |last_ns| last_ns.saturating_sub(TAIL_NS));
+            let start_ns =
+                tail_ns.map_or(range.start_ns, |last_ns| last_ns.saturating_sub(TAIL_NS));
             if start_ns > range.start_ns {
                 self.uncut = Some(TimeRange::new(range.start_ns, start_ns - 1));
                 self.slices = vec![TimeRange::new(start_ns, range.end_ns)];

@@ -1,0 +1,251 @@
+//! Imports from a running server of InfluxDB 1: asks it for everything, series by series.
+//!
+//! Answers come in chunks of MessagePack, in which integers, floats and texts are different things
+//! and every float is exact. The same import twice writes the same samples twice, which leaves the
+//! store as it was: one that broke off is begun again.
+
+use super::msgpack::{Item, Reader};
+use super::push_value;
+use crate::client::Client;
+use crate::error::Error;
+use crate::import::{Import, Place};
+use crate::line::{fault_of, push_field_name, push_measurement, push_tag};
+use crate::post::push_percent;
+use foliot_model::Value;
+use std::io::{BufReader, Read};
+
+/// Rows of one piece of an answer.
+const CHUNK_ROWS: u32 = 5_000;
+
+/// InfluxDB's measurements of itself.
+const INTERNAL: &str = "_internal";
+
+/// Imports one database of the server or all, one retention policy or all. Databases and policies
+/// keep their names.
+///
+/// # Errors
+/// When the server or the store fails; lines that are refused are counted.
+pub fn pull(
+    client: &Client,
+    database: Option<&str>,
+    policy: Option<&str>,
+    import: &mut Import<'_>,
+) -> Result<(), Error> {
+    let databases = match database {
+        Some(database) => vec![database.to_owned()],
+        None => names(client, "", "SHOW DATABASES")?,
+    };
+    let mut puller = Puller { import, rows: 0, read_bytes: 0 };
+    for database in databases.iter().filter(|name| *name != INTERNAL) {
+        let policies = match policy {
+            Some(policy) => vec![policy.to_owned()],
+            None => names(client, database, "SHOW RETENTION POLICIES")?,
+        };
+        for policy in policies {
+            puller
+                .import
+                .set_place(Place { database: database.clone(), policy: policy.clone() })?;
+            for measurement in names(client, database, "SHOW MEASUREMENTS")? {
+                let source = format!("{}.{}", quoted(&policy), quoted(&measurement));
+                let statement = format!("SELECT * FROM {source} GROUP BY *");
+                puller.answer(client, database, &statement)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name as InfluxQL quotes it.
+fn quoted(name: &str) -> String {
+    let mut text = "\"".to_owned();
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            '\n' => text.push_str("\\n"),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// The first column of a listing.
+fn names(client: &Client, database: &str, statement: &str) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    each_row(client, database, statement, &mut |_, row, _| {
+        if let Some(Item::Text(name)) = row.first() {
+            names.push(name.clone());
+        }
+        Ok(())
+    })?;
+    Ok(names)
+}
+
+/// What rows have in common.
+#[derive(Debug, Default)]
+struct Series {
+    name: String,
+    tags: Vec<(String, String)>,
+    columns: Vec<String>,
+}
+
+type OnRow<'a> = &'a mut dyn FnMut(&Series, &[Item], u64) -> Result<(), Error>;
+
+/// Asks a statement and hands out its rows, with how many bytes were read so far.
+fn each_row(
+    client: &Client,
+    database: &str,
+    statement: &str,
+    on_row: OnRow<'_>,
+) -> Result<(), Error> {
+    let mut target = format!("/query?epoch=ns&chunked=true&chunk_size={CHUNK_ROWS}&db=");
+    push_percent(database, &mut target);
+    target.push_str("&q=");
+    push_percent(statement, &mut target);
+    let answer = client.get_as(&target, "application/x-msgpack")?;
+    if answer.status() != 200 {
+        let answer = answer.whole()?;
+        return Err(Error::Answer { status: answer.status, message: answer.text() });
+    }
+    let mut reader = Reader::new(BufReader::new(answer));
+    while let Some(item) = reader.next()? {
+        let Item::Map(fields) = item else {
+            return Err(Error::Format("an answer is no map".to_owned()));
+        };
+        for _ in 0..fields {
+            match &*reader.string()? {
+                "results" => {
+                    for _ in 0..reader.list()? {
+                        result(&mut reader, on_row)?;
+                    }
+                }
+                "error" => return Err(told(reader.string()?)),
+                _ => reader.skip()?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn told(message: String) -> Error {
+    Error::Answer { status: 200, message }
+}
+
+fn result<R: Read>(reader: &mut Reader<R>, on_row: OnRow<'_>) -> Result<(), Error> {
+    for _ in 0..reader.map()? {
+        match &*reader.string()? {
+            "series" => {
+                for _ in 0..reader.list()? {
+                    series(reader, on_row)?;
+                }
+            }
+            "error" => return Err(told(reader.string()?)),
+            _ => reader.skip()?,
+        }
+    }
+    Ok(())
+}
+
+fn series<R: Read>(reader: &mut Reader<R>, on_row: OnRow<'_>) -> Result<(), Error> {
+    let mut series = Series::default();
+    let mut row = Vec::new();
+    for _ in 0..reader.map()? {
+        match &*reader.string()? {
+            "name" => series.name = reader.string()?,
+            "tags" => {
+                for _ in 0..reader.map()? {
+                    series.tags.push((reader.string()?, reader.string()?));
+                }
+                series.tags.sort();
+            }
+            "columns" => {
+                for _ in 0..reader.list()? {
+                    series.columns.push(reader.string()?);
+                }
+            }
+            // Values come last: what they belong to is known.
+            "values" => {
+                for _ in 0..reader.list()? {
+                    row.clear();
+                    for _ in 0..reader.list()? {
+                        row.push(reader.item()?);
+                    }
+                    on_row(&series, &row, reader.read_bytes())?;
+                }
+            }
+            _ => reader.skip()?,
+        }
+    }
+    Ok(())
+}
+
+/// Rows on their way into an import.
+struct Puller<'a, 'i> {
+    import: &'a mut Import<'i>,
+    rows: u64,
+    /// Bytes of the answers before.
+    read_bytes: u64,
+}
+
+impl Puller<'_, '_> {
+    fn answer(&mut self, client: &Client, database: &str, statement: &str) -> Result<(), Error> {
+        let before = self.read_bytes;
+        each_row(client, database, statement, &mut |series, row, bytes| {
+            self.rows += 1;
+            self.read_bytes = before + bytes;
+            self.import.read(self.read_bytes, None);
+            self.row(series, row)
+        })
+    }
+
+    fn row(&mut self, series: &Series, row: &[Item]) -> Result<(), Error> {
+        let tags = || series.tags.iter().filter(|(_, value)| !value.is_empty());
+        let named = tags().flat_map(|(name, value)| [name, value]);
+        let mut names = named.chain([&series.name]).chain(&series.columns);
+        if let Some(reason) = names.find_map(|name| fault_of(name.as_bytes())) {
+            self.import.refuse(self.rows, format!("{}: {reason}", series.name));
+            return Ok(());
+        }
+        let mut line = Vec::new();
+        push_measurement(series.name.as_bytes(), &mut line);
+        tags().for_each(|(name, value)| push_tag(name.as_bytes(), value.as_bytes(), &mut line));
+        let (mut time_ns, mut fields) = (None, 0);
+        for (column, item) in series.columns.iter().zip(row) {
+            let value = match item {
+                Item::Integer(value) if column == "time" => {
+                    time_ns = Some(*value);
+                    continue;
+                }
+                // Small positive numbers have no sign here.
+                Item::Unsigned(value) if column == "time" => {
+                    time_ns = i64::try_from(*value).ok();
+                    continue;
+                }
+                Item::Float(value) => Value::Float(*value),
+                Item::Integer(value) => Value::Integer(*value),
+                Item::Unsigned(value) => {
+                    i64::try_from(*value).map_or(Value::Unsigned(*value), Value::Integer)
+                }
+                Item::Boolean(value) => Value::Boolean(*value),
+                Item::Text(text) => Value::String(text),
+                Item::Nil | Item::List(_) | Item::Map(_) => continue,
+            };
+            let before = line.len();
+            line.push(if fields == 0 { b' ' } else { b',' });
+            push_field_name(column.as_bytes(), &mut line);
+            line.push(b'=');
+            match push_value(value, &mut line) {
+                true => fields += 1,
+                false => line.truncate(before),
+            }
+        }
+        match time_ns {
+            Some(time_ns) if fields > 0 => self.import.line(self.rows, |out| {
+                out.extend_from_slice(&line);
+                out.push(b' ');
+                out.extend_from_slice(itoa::Buffer::new().format(time_ns).as_bytes());
+            }),
+            _ => Ok(()),
+        }
+    }
+}
