@@ -181,7 +181,8 @@ settings! {
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
     /// Whether InfluxDB's paths ask for a user and password, and grants are enforced. As long as no
-    /// administrator exists, all that is allowed is to create one. Other protocols' paths do not ask.
+    /// administrator exists, all that is allowed is to create one. Other protocols' paths do not
+    /// ask.
     influx_auth: bool = false, "influx.auth", "influx-auth";
     /// Windows of `GROUP BY time` that one InfluxQL statement may ask for; 0 means any number.
     influx_buckets_max: u64 = 0, "influx.buckets_max", "influx-buckets-max";

@@ -25,7 +25,8 @@ pub(super) struct Into<'a> {
 }
 
 impl<'a> Into<'a> {
-    /// Writes to `target`, the columns named by `tags` as tags; what `target` leaves open is `database` and that one's default policy.
+    /// Writes to `target`, the columns named by `tags` as tags; what `target` leaves open is
+    /// `database` and that one's default policy.
     pub(super) fn new(
         shared: &'a Shared,
         store: &'a Store,
