@@ -41,6 +41,9 @@ struct Workspace {
     missing: Vec<u32>,
     /// Ids of rows that the lookup does not remember.
     ids: Vec<u32>,
+    /// The rows that are stored, in the order in which they are: first series in the upper half,
+    /// number in the batch in the lower.
+    order: Vec<u64>,
     frame: Vec<u8>,
     builder: Builder,
 }
@@ -178,25 +181,47 @@ impl Workspace {
         Ok(())
     }
 
+    /// Puts the rows in the order of their series, so that those of neighbours meet in memory. Rows
+    /// of one series keep theirs; where rows have different fields, which may be the same series
+    /// behind different first ones, all keep theirs.
+    fn arrange(&mut self, resolver: &Resolver<'_>, batch: &Batch<'_>) {
+        let Self { places, ids, order, .. } = self;
+        order.clear();
+        for ((row, place), index) in batch.rows().iter().zip(places.iter()).zip(0u64..) {
+            if let Some(sids) = sids(resolver, ids, *place, fields(batch, row)) {
+                order.push((u64::from(sids.first()) << 32) | index);
+            }
+        }
+        let is_one_shape = batch.rows().is_sorted_by(|a, b| a.shape == b.shape);
+        if is_one_shape && !order.is_sorted() {
+            order.sort_unstable();
+        }
+    }
+
     fn append_and_apply(
         &mut self,
         store: &Store,
         registry: &Registry,
         batch: &Batch<'_>,
     ) -> Result<Commit, Error> {
-        let stored = self.places.iter().filter(|place| !matches!(place, Place::Nowhere)).count();
-        if stored == 0 {
+        let resolver = registry.resolver();
+        self.arrange(&resolver, batch);
+        let Self { places, ids, order, frame, builder, .. } = self;
+        if order.is_empty() {
             return Ok(Commit { lsn: 0 });
         }
-        let resolver = registry.resolver();
-        let Self { places, ids, frame, builder, .. } = self;
+        let stored = || {
+            order.iter().filter_map(|key| {
+                let index = *key as u32 as usize;
+                let row = batch.rows().get(index)?;
+                let count = fields(batch, row);
+                Some((row, sids(&resolver, ids, *places.get(index)?, count)?, count))
+            })
+        };
         frame.clear();
-        let mut writer = rows::Writer::new(frame, registry.epoch(), stored);
-        for (row, place) in batch.rows().iter().zip(places.iter()) {
-            let count = fields(batch, row);
-            if let Some(sids) = sids(&resolver, ids, *place, count) {
-                writer.push(batch, &sids, row.time_ns, batch.cells(row, count));
-            }
+        let mut writer = rows::Writer::new(frame, registry.epoch(), order.len());
+        for (row, sids, count) in stored() {
+            writer.push(batch, &sids, row.time_ns, batch.cells(row, count));
         }
         let commit = store.wal.append(FrameKind::Rows, frame)?;
         if frame.capacity() > FRAME_BYTES_KEPT {
@@ -204,9 +229,7 @@ impl Workspace {
         }
         let mut samples = 0;
         let mut appender = store.head.appender(builder);
-        for (row, place) in batch.rows().iter().zip(places.iter()) {
-            let count = fields(batch, row);
-            let Some(sids) = sids(&resolver, ids, *place, count) else { continue };
+        for (row, sids, count) in stored() {
             let first = sids.first();
             for (index, cell) in batch.cells(row, count).iter().enumerate() {
                 let Some(sid) = sids.get(index) else { continue };

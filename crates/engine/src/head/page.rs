@@ -194,12 +194,11 @@ impl PageData {
     ) {
         let Some(state) = self.states.get_mut(local) else { return };
         let room = (state.used as usize) < slab::capacity(state.chunk | 1);
-        if state.count != 0 && state.count < state.samples_max() && room {
+        let is_plain = state.count != 0 && state.flags & IS_BEHIND == 0;
+        if is_plain && state.count < state.samples_max() && room {
             let mut tail = state.tail();
             let Decoded { time_ns, kind_scale, bits } = sample;
-            if let Some(byte) = stream::encode_regular(&mut tail, time_ns, kind_scale, bits)
-                && state.flags & IS_BEHIND == 0
-            {
+            if let Some(byte) = stream::encode_regular(&mut tail, time_ns, kind_scale, bits) {
                 self.slab.put(state.chunk, state.used as usize, [byte]);
                 state.last_ns = tail.time_ns;
                 state.bits = tail.bits;
