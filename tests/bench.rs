@@ -60,6 +60,12 @@ fn verify_all_finds_nothing_wrong_behind_any_door() {
             .sum();
         assert!(judged >= 50, "{door}: only {judged} questions were judged");
     }
+    // What only trucks are asked must have been asked in InfluxQL, and have found something.
+    for kind in ["long-driving-sessions", "avg-load", "daily-activity", "breakdown-frequency"] {
+        let name = format!("foliot, rows, TsbsIot, tidy, {kind}");
+        let row = rows(1).into_iter().find(|row| row[0] == name).expect(kind);
+        assert!(row[2].parse::<u64>().unwrap() > 0 && row[3] == "0", "{row:?}");
+    }
     stands_alone(&out.join("report.html"));
     server.stop();
 }

@@ -1,57 +1,156 @@
-//! Caps on a server: cores by `taskset`, memory by a control group of its own, version 2 or 1 of
-//! the kernel's interface, where this user may make one. What cannot be applied is said, never
-//! pretended. Caps are taken off when they are dropped.
+//! Caps on a server: cores by `taskset`, memory and disk by control groups of its own, version 2
+//! or 1 of the kernel's interface (kernel.org, "Control Group v2"; "Block IO Controller"), where
+//! this user may make them. What cannot be applied is said, never pretended. Caps are taken off
+//! when they are dropped.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// (directory, file that holds the limit in bytes)
-const MEMORY: [(&str, &str); 2] =
-    [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")];
+use crate::disk::device;
+use crate::server::Watched;
 
-/// A process in a group with less memory.
-pub(crate) struct MemoryCap {
-    pid: u32,
-    parent: PathBuf,
-    group: PathBuf,
+/// What a server may have; none = what the machine has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    pub(crate) cores: Option<usize>,
+    pub(crate) memory_bytes: Option<u64>,
+    /// Bytes per second, reading and writing each.
+    pub(crate) disk_bytes: Option<u64>,
 }
 
-impl MemoryCap {
-    /// Holds `pid` below `bytes` from now on; the error says why that is not possible.
-    pub(crate) fn apply(pid: Option<u32>, bytes: u64) -> Result<MemoryCap, String> {
-        let pid = pid.ok_or("no process id was given")?;
-        let mut why = "no control groups here".to_owned();
-        for (parent, file) in MEMORY {
-            let parent = Path::new(parent);
-            let group = parent.join(format!("foliot-bench-{pid}"));
-            match enter(pid, &group, file, bytes) {
-                Ok(()) => return Ok(MemoryCap { pid, parent: parent.to_owned(), group }),
-                Err(error) => {
-                    // What was made in vain is taken away again, if it was made.
-                    let _ = fs::remove_dir(&group);
-                    why = format!("{}: {error}", group.display());
-                }
+/// Says that there is no cap.
+const WHOLE: &str = "the machine's";
+
+/// A process that has less than the machine; all of it again when this is dropped.
+pub(crate) struct Caps {
+    pid: Option<u32>,
+    groups: Vec<Group>,
+    /// What came of each cap, in words.
+    pub(crate) cores: String,
+    pub(crate) memory: String,
+    pub(crate) disk: String,
+}
+
+/// A control group that was made here.
+struct Group {
+    parent: PathBuf,
+    path: PathBuf,
+}
+
+/// How a cap is written: under which root, and which files hold which text.
+struct Control {
+    root: &'static str,
+    files: Vec<(&'static str, String)>,
+}
+
+impl Caps {
+    /// Holds a server to its allowance from now on, as far as this user may.
+    pub(crate) fn apply(watched: &Watched, allowance: Allowance) -> Caps {
+        let mut groups = Vec::new();
+        let mut control = |controls: Result<Vec<Control>, String>, amount: String| {
+            let group = controls.and_then(|controls| enter_any(watched.pid, &controls))?;
+            groups.push(group);
+            Ok(amount)
+        };
+        let memory = allowance
+            .memory_bytes
+            .map(|bytes| control(Ok(memory(bytes)), format!("{} MiB", bytes >> 20)));
+        let disk = allowance
+            .disk_bytes
+            .map(|bytes| control(disk(watched, bytes), format!("{} MB/s", bytes / 1_000_000)));
+        let cores = allowance
+            .cores
+            .map(|count| bind_to_cores(watched.pid, count).map(|()| count.to_string()));
+        let [cores, memory, disk] = [cores, memory, disk].map(|applied| match applied {
+            None => WHOLE.to_owned(),
+            Some(Ok(amount)) => amount,
+            Some(Err(why)) => format!("not applied: {why}"),
+        });
+        Caps { pid: watched.pid, groups, cores, memory, disk }
+    }
+}
+
+impl Drop for Caps {
+    fn drop(&mut self) {
+        // Where binding failed before it fails again, and that has been said.
+        let _ = bind_to_all_cores(self.pid);
+        for group in &self.groups {
+            let inside = fs::read_to_string(group.path.join("cgroup.procs")).unwrap_or_default();
+            for pid in inside.lines() {
+                // Who has ended meanwhile has left by itself.
+                let _ = fs::write(group.parent.join("cgroup.procs"), pid);
+            }
+            let _ = fs::remove_dir(&group.path);
+        }
+    }
+}
+
+fn memory(bytes: u64) -> Vec<Control> {
+    vec![
+        Control { root: "/sys/fs/cgroup", files: vec![("memory.max", bytes.to_string())] },
+        Control {
+            root: "/sys/fs/cgroup/memory",
+            files: vec![("memory.limit_in_bytes", bytes.to_string())],
+        },
+    ]
+}
+
+fn disk(watched: &Watched, bytes: u64) -> Result<Vec<Control>, String> {
+    let directory = watched.data_dir.as_deref().ok_or("no data directory was given")?;
+    let (major, minor) = device(directory).ok_or("the data directory has no disk of its own")?;
+    let each = format!("{major}:{minor} {bytes}");
+    Ok(vec![
+        Control {
+            root: "/sys/fs/cgroup",
+            files: vec![("io.max", format!("{major}:{minor} rbps={bytes} wbps={bytes}"))],
+        },
+        Control {
+            root: "/sys/fs/cgroup/blkio",
+            files: vec![
+                ("blkio.throttle.read_bps_device", each.clone()),
+                ("blkio.throttle.write_bps_device", each),
+            ],
+        },
+    ])
+}
+
+/// Enters the first group that can be made; the error is that of the last.
+fn enter_any(pid: Option<u32>, controls: &[Control]) -> Result<Group, String> {
+    let pid = pid.ok_or("no process id was given")?;
+    let mut why = "no control groups here".to_owned();
+    for control in controls {
+        let parent = PathBuf::from(control.root);
+        let path = parent.join(format!("foliot-bench-{pid}"));
+        match enter(pid, &path, &control.files) {
+            Ok(()) => return Ok(Group { parent, path }),
+            Err(error) => {
+                // What was made in vain is taken away again; a group that is in use stays.
+                let _ = fs::remove_dir(&path);
+                why = format!("{}: {error}", path.display());
             }
         }
-        Err(why)
     }
+    Err(why)
 }
 
-impl Drop for MemoryCap {
-    fn drop(&mut self) {
-        // A server that has ended has left its group by itself.
-        let _ = fs::write(self.parent.join("cgroup.procs"), self.pid.to_string());
-        let _ = fs::remove_dir(&self.group);
+fn enter(pid: u32, group: &Path, files: &[(&str, String)]) -> io::Result<()> {
+    match fs::create_dir(group) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
     }
-}
-
-fn enter(pid: u32, group: &Path, file: &str, bytes: u64) -> std::io::Result<()> {
-    fs::create_dir(group)?;
-    // Written in place: a file that does not exist must not be made.
-    let limit = fs::OpenOptions::new().write(true).open(group.join(file))?;
-    std::io::Write::write_all(&mut &limit, bytes.to_string().as_bytes())?;
+    for (file, text) in files {
+        // Written in place: a file that does not exist must not be made.
+        let limit = fs::OpenOptions::new().write(true).open(group.join(file))?;
+        (&limit).write_all(text.as_bytes())?;
+    }
     fs::write(group.join("cgroup.procs"), pid.to_string())
+}
+
+/// Gives a process its cores back.
+pub(crate) fn bind_to_all_cores(pid: Option<u32>) -> Result<(), String> {
+    bind_to_cores(pid, std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Binds all threads of a process to the first `count` cores; the error says why not.
@@ -72,21 +171,39 @@ pub(crate) fn bind_to_cores(pid: Option<u32>, count: usize) -> Result<(), String
 mod tests {
     use super::*;
 
+    const SMALL: Allowance =
+        Allowance { cores: Some(1), memory_bytes: Some(64 << 20), disk_bytes: Some(10_000_000) };
+
     #[test]
-    fn a_cap_holds_or_says_why_not() {
+    fn caps_hold_or_say_why_not() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        match MemoryCap::apply(Some(child.id()), 64 << 20) {
-            Ok(cap) => {
-                let groups = fs::read_to_string(format!("/proc/{}/cgroup", child.id())).unwrap();
-                assert!(groups.contains("foliot-bench-"), "{groups}");
-                let group = cap.group.clone();
-                drop(cap);
-                assert!(!group.exists());
-            }
-            Err(why) => assert!(!why.is_empty()),
+        let here = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+        let watched = Watched { pid: Some(child.id()), data_dir: Some(here) };
+        let caps = Caps::apply(&watched, SMALL);
+        let groups = fs::read_to_string(format!("/proc/{}/cgroup", child.id())).unwrap();
+        let held = groups.contains("foliot-bench-");
+        assert_eq!(held, !caps.groups.is_empty(), "{groups}");
+        for (said, amount) in [(&caps.memory, "64 MiB"), (&caps.disk, "10 MB/s")] {
+            assert!(said == amount || said.starts_with("not applied: /sys/fs"), "{said}");
         }
+        for group in &caps.groups {
+            let inside = fs::read_to_string(group.path.join("cgroup.procs")).unwrap();
+            assert_eq!(inside.trim(), child.id().to_string());
+        }
+        let paths: Vec<PathBuf> = caps.groups.iter().map(|group| group.path.clone()).collect();
+        drop(caps);
+        assert!(paths.iter().all(|path| !path.exists()), "{paths:?}");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(MemoryCap::apply(None, 1).err().as_deref(), Some("no process id was given"));
+    }
+
+    #[test]
+    fn nobody_cannot_be_held() {
+        let caps = Caps::apply(&Watched::default(), SMALL);
+        let why = "not applied: no process id was given";
+        assert_eq!((caps.cores.as_str(), caps.memory.as_str()), (why, why));
+        assert_eq!(caps.disk, "not applied: no data directory was given");
+        let whole = Allowance { cores: None, memory_bytes: None, disk_bytes: None };
+        assert_eq!(Caps::apply(&Watched::default(), whole).cores, WHOLE);
     }
 }

@@ -6,8 +6,11 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::oracle::Oracle;
+use crate::profile::Profile;
 use crate::question::{Ask, Function, Question, Sources};
 use crate::random::{Draws, permute};
+
+mod iot;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
@@ -24,8 +27,14 @@ pub(crate) enum Kind {
     RangeDescending,
     /// R3: samples of one field above a bound, one source, 12 h
     RangeAbove,
+    /// R4: the same, newest first
+    RangeAboveDescending,
     /// A1: count, sum, minimum, maximum or mean of one field of one source over ten minutes
     Aggregate,
+    /// A2: the same of samples above a bound, over all that is loaded
+    AggregateAbove,
+    /// A3: A1 of samples above a bound, over twelve hours
+    AggregateRangeAbove,
     /// G1: the maximum of one field of one source per minute over an hour
     Downsample,
     /// L1: the newest sample of one field of one source
@@ -58,6 +67,32 @@ pub(crate) enum Kind {
     FarmAggregate,
     /// TSBS high-cpu-all, one field: samples above 90 of all hosts, 12 h
     HighCpuAll,
+    /// TSBS iot single-last-loc: where one truck is
+    SingleLastLoc,
+    /// TSBS iot last-loc: where each truck of a fleet is
+    LastLoc,
+    /// TSBS iot low-fuel: trucks of a fleet with less than a tenth of their fuel
+    LowFuel,
+    /// TSBS iot high-load: trucks of a fleet with nine tenths of their load or more
+    HighLoad,
+    /// TSBS iot stationary-trucks: trucks of a fleet that hardly moved for ten minutes
+    StationaryTrucks,
+    /// TSBS iot long-driving-sessions: trucks of a fleet that rested twice at most in four hours
+    LongDrivingSessions,
+    /// TSBS iot long-daily-sessions: trucks of a fleet that drove more than ten hours of 24
+    LongDailySessions,
+    /// TSBS iot avg-vs-projected-fuel-consumption: mean consumption beside the nominal one
+    AvgVsProjectedFuelConsumption,
+    /// TSBS iot avg-daily-driving-duration: time that each truck drove per day
+    AvgDailyDrivingDuration,
+    /// TSBS iot avg-daily-driving-session: time that each truck drove, and rests in between
+    AvgDailyDrivingSession,
+    /// TSBS iot avg-load: mean load per fleet and capacity
+    AvgLoad,
+    /// TSBS iot daily-activity: time per day, fleet and model without trouble
+    DailyActivity,
+    /// TSBS iot breakdown-frequency: time with trouble per model, and how often it came
+    BreakdownFrequency,
 }
 
 impl Kind {
@@ -65,8 +100,22 @@ impl Kind {
     pub(crate) const DEVICE: [Kind; 5] =
         [Kind::Point, Kind::Range, Kind::Aggregate, Kind::Downsample, Kind::Last];
 
+    /// The kinds that can be asked about a profile: those of its own, and those of anything.
+    pub(crate) fn about(profile: Profile) -> Vec<Kind> {
+        let all = Kind::value_variants().iter().copied();
+        all.filter(|kind| !kind.is_iot() || profile == Profile::TsbsIot).collect()
+    }
+
+    /// Whether the kind is about TSBS's trucks only.
+    fn is_iot(self) -> bool {
+        self >= Kind::SingleLastLoc
+    }
+
     /// Draws a question of this kind about what the oracle knows.
     pub(crate) fn question(self, oracle: &Oracle<'_>, draws: &mut Draws) -> Question {
+        if self.is_iot() {
+            return iot::question(self, oracle, draws);
+        }
         let table = draws.below(oracle.fleet.tables.len() as u64) as usize;
         let count = oracle.fleet.tables.get(table).map_or(0, |table| table.fields.len());
         let (fields, sources) = match self {
@@ -110,6 +159,12 @@ impl Kind {
             Kind::RangeAbove | Kind::HighCpuAll => {
                 Ask::Samples { descending: false, above: Some(90) }
             }
+            Kind::RangeAboveDescending => Ask::Samples { descending: true, above: Some(90) },
+            Kind::AggregateAbove | Kind::AggregateRangeAbove => {
+                let any = draws.below(Function::ALL.len() as u64) as usize;
+                let function = Function::ALL.get(any).copied().unwrap_or(Function::Mean);
+                Ask::AggregateAbove { function, above: 50 }
+            }
             Kind::Aggregate => {
                 let any = draws.below(Function::ALL.len() as u64) as usize;
                 let function = Function::ALL.get(any).copied().unwrap_or(Function::Mean);
@@ -126,6 +181,8 @@ impl Kind {
             Kind::GroupbyOrderbyLimit => {
                 Ask::Newest { function: Function::Max, bucket_ms: MINUTE_MS, count: 5 }
             }
+            // These have a file of their own.
+            _ => Ask::Last,
         }
     }
 
@@ -144,13 +201,14 @@ impl Kind {
             Kind::FarmAggregate => (24 * HOUR_MS, HOUR_MS),
             Kind::CpuMaxAll8 => (8 * HOUR_MS, HOUR_MS),
             Kind::DoubleGroupby1 | Kind::DoubleGroupbyAll => (12 * HOUR_MS, HOUR_MS),
-            Kind::RangeAbove | Kind::HighCpuAll => (12 * HOUR_MS, HOUR_MS),
-            Kind::Last | Kind::Lastpoint => return (begin, end),
+            Kind::RangeAbove | Kind::RangeAboveDescending => (12 * HOUR_MS, HOUR_MS),
+            Kind::AggregateRangeAbove | Kind::HighCpuAll => (12 * HOUR_MS, HOUR_MS),
             Kind::GroupbyOrderbyLimit => {
                 let room = ((end - begin) / MINUTE_MS).max(1) as u64;
                 let to = begin + (1 + draws.below(room) as i64) * MINUTE_MS;
                 return (begin, to - to.rem_euclid(MINUTE_MS));
             }
+            _ => return (begin, end),
         };
         let room = ((end - begin - length) / grain).max(0) as u64 + 1;
         let from = begin + draws.below(room) as i64 * grain;

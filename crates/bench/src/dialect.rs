@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::fleet::{Fleet, Table};
 use crate::http::{Client, Reply};
 use crate::postgres::Session;
-use crate::question::{Answer, Ask, Function, Question, Sources};
+use crate::question::{Answer, Ask, Bins, Function, Question, Sources, Trucks};
 
 mod influxql;
 mod iotdb;
@@ -138,7 +138,7 @@ impl Dialect {
         };
         if self == Dialect::Postgres {
             let rows = String::from_utf8_lossy(body);
-            return sql::read_rows(question, &rows, answer).ok_or_else(shape);
+            return sql::read_rows(question, request, &rows, answer).ok_or_else(shape);
         }
         let reply: serde_json::Value = serde_json::from_slice(body)
             .map_err(|error| format!("the reply is not JSON: {error}"))?;
@@ -249,7 +249,9 @@ fn measurements(fleet: &Fleet, table: &Table, sources: &Sources) -> Vec<String> 
         return vec![table.name.to_owned()];
     }
     let mut groups: Vec<u64> = match sources {
-        Sources::All => (0..table.groups.min(fleet.shape.sources)).collect(),
+        Sources::All | Sources::Labelled(..) => {
+            (0..table.groups.min(fleet.shape.sources)).collect()
+        }
         Sources::These(sources) => sources.iter().map(|source| source % table.groups).collect(),
     };
     groups.sort_unstable();
@@ -257,11 +259,16 @@ fn measurements(fleet: &Fleet, table: &Table, sources: &Sources) -> Vec<String> 
     groups.into_iter().map(|group| format!("{}{group}", table.name)).collect()
 }
 
-/// Values of the source label of the sources in question; none for all sources.
+/// The label that tells the sources in question from others, with its values; none for all
+/// sources.
 ///
 /// A source that changes its name is asked for by every name it has in the window.
-fn names(fleet: &Fleet, question: &Question) -> Option<Vec<String>> {
-    let Sources::These(sources) = &question.sources else { return None };
+fn names(fleet: &Fleet, question: &Question) -> Option<(&'static str, Vec<String>)> {
+    let sources = match &question.sources {
+        Sources::All => return None,
+        Sources::Labelled(key, value) => return Some((key, vec![(*value).to_owned()])),
+        Sources::These(sources) => sources,
+    };
     let label = fleet.tables.get(question.table)?.source_label;
     let mut labels = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -278,7 +285,17 @@ fn names(fleet: &Fleet, question: &Question) -> Option<Vec<String>> {
             }
         }
     }
-    Some(names)
+    Some((label, names))
+}
+
+/// The labels whose values key the answer: one number or series for each combination.
+fn key_labels(fleet: &Fleet, question: &Question) -> Vec<&'static str> {
+    let source = fleet.tables.get(question.table).map(|table| table.source_label);
+    match question.ask {
+        Ask::Aggregate { per_series: false, .. } | Ask::Newest { .. } => Vec::new(),
+        Ask::Trucks(Trucks::Mean { by, .. } | Trucks::Bins(Bins { by, .. })) => by.to_vec(),
+        _ => source.into_iter().collect(),
+    }
 }
 
 #[cfg(test)]

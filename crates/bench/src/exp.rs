@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 
@@ -15,7 +15,7 @@ use crate::load::Load;
 use crate::mix::Reads;
 use crate::pace::Pace;
 use crate::profile::Profile;
-use crate::report::{Plot, Report, Section, Table};
+use crate::report::{Report, Section, Table};
 use crate::result::LoadResult;
 use crate::run::{measure, precision};
 use crate::say;
@@ -24,10 +24,15 @@ use crate::verify::{VISIBLE_WITHIN, is_whole, verify};
 
 mod cpu_scaling;
 mod high_cardinality;
+mod limits;
 mod max_cardinality;
+mod plots;
 mod small_box;
+mod tables;
 mod verify_all;
 mod wind_farm;
+
+use tables::thousands;
 
 /// 1980-01-01: far enough in the past that no server takes the data for the future.
 const EPOCH_MS: i64 = 315_532_800_000;
@@ -80,6 +85,7 @@ pub(crate) struct Run {
     /// Loads that could not even begin.
     gone: Vec<String>,
     loads: i64,
+    begin: Instant,
 }
 
 /// One load of an experiment.
@@ -96,6 +102,8 @@ pub(crate) struct Cell {
     pub(crate) limit: Option<Duration>,
     /// Questions per write, of the device kinds.
     pub(crate) reads_per_write: f64,
+    /// The first step that may be asked about, where steps before these are there.
+    pub(crate) known_from: Option<u64>,
     /// Whether bodies are packed with gzip.
     pub(crate) gzip: bool,
     /// Sources to verify one by one; none = no verification.
@@ -118,6 +126,7 @@ impl Default for Cell {
             disorder: Disorder::default(),
             limit: None,
             reads_per_write: 0.0,
+            known_from: None,
             gzip: false,
             verify: Some(50),
             only_whole: false,
@@ -139,6 +148,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         latencies: Vec::new(),
         gone: Vec::new(),
         loads: 0,
+        begin: Instant::now(),
     };
     match name {
         Name::MaxCardinality => max_cardinality::run(&mut run)?,
@@ -149,7 +159,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         Name::VerifyAll => verify_all::run(&mut run)?,
     }
     run.gone_note();
-    run.untested_note();
+    run.adapters_table();
     run.report.write(&run.plan.out)?;
     fs::write(run.plan.out.join("latency.hlog"), latency::log(&run.latencies)?)?;
     say(&run.report.markdown());
@@ -196,6 +206,7 @@ impl Run {
             address: site.query_address.clone(),
             kinds: crate::catalogue::Kind::DEVICE.to_vec(),
             per_write: cell.reads_per_write,
+            first_step: cell.known_from.unwrap_or(cell.steps.start),
         });
         let load = Load {
             fleet,
@@ -234,12 +245,24 @@ impl Run {
             result.verification = Some(verdict);
         }
         let name = format!("{}-{}-{}", self.loads, site.name, load.connections);
+        self.progress(&format!(
+            "{}, {:?}: {} values from {} connections",
+            site.name,
+            load.target,
+            thousands(result.write.points_acked as f64),
+            load.connections
+        ));
         self.latencies.extend(result.latencies(&name));
         self.report.right &= result.is_right();
         if !result.is_right() {
             say(&result.table());
         }
         Ok(Some(result))
+    }
+
+    /// Tells the person at the terminal what is done, and how long the run has taken so far.
+    pub(crate) fn progress(&self, done: &str) {
+        say(&format!("{:6.1} s  {done}", self.begin.elapsed().as_secs_f64()));
     }
 
     /// Describes what went wrong in a load, for the report.
@@ -272,130 +295,13 @@ impl Run {
         }
     }
 
-    fn untested_note(&mut self) {
-        let untested: Vec<&str> = self
-            .plan
-            .sites
-            .iter()
-            .filter(|site| site.kind.is_untested())
-            .map(|site| site.name.as_str())
-            .collect();
-        if !untested.is_empty() {
-            let names = untested.join(", ");
-            let section = self.report.section("Untested adapters");
-            section.say(format!("{names}: this adapter has never met its real server."));
+    /// Which real servers the adapters of this run have met.
+    fn adapters_table(&mut self) {
+        let mut table = Table::new("Adapters", &["server", "adapter proved against"]);
+        for site in &self.plan.sites {
+            let met = site.kind.has_met().unwrap_or("untested: it has never met its real server");
+            table.row(vec![site.name.clone(), met.to_owned()]);
         }
-    }
-}
-
-/// Columns that every table of writes ends with.
-pub(crate) const WRITE_COLUMNS: [&str; 9] = [
-    "values/s",
-    "values per server CPU s",
-    "mean ms",
-    "p99 ms",
-    "p99.9 ms",
-    "peak RSS MiB",
-    "disk bytes/value",
-    "client CPU %",
-    "checked / wrong",
-];
-
-/// Their cells.
-pub(crate) fn write_cells(result: &LoadResult) -> Vec<String> {
-    let server = result.server.as_ref();
-    let latency = &result.write.intended_latency;
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-    let client = result.client.cpu_s / result.write.wall_s.max(1e-9) * 100.0;
-    vec![
-        thousands(result.write.points_per_s),
-        or_dash(server.map(|server| thousands(server.points_per_cpu_s))),
-        format!("{:.2}", latency.mean_ms),
-        format!("{:.2}", latency.p99_ms),
-        format!("{:.2}", latency.p999_ms),
-        or_dash(server.map(|server| format!("{:.0}", mib(server.settled.rss_peak_bytes)))),
-        or_dash(server.and_then(|s| s.disk_bytes_per_point).map(|each| format!("{each:.2}"))),
-        format!("{client:.0}"),
-        or_dash(result.verification.as_ref().map(|v| format!("{} / {}", v.values, v.wrong))),
-    ]
-}
-
-/// A table of writes: what stands before the common columns is the experiment's.
-pub(crate) fn write_table(name: &str, first: &[&str]) -> Table {
-    Table::new(name, &[first, &WRITE_COLUMNS].concat())
-}
-
-pub(crate) fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
-/// A number with spaces between thousands.
-pub(crate) fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    if value < 0.0 { format!("-{out}") } else { out }
-}
-
-/// Throughput second by second.
-pub(crate) fn rate_line(result: &LoadResult) -> Vec<(f64, f64)> {
-    let pairs = result.tracks.windows(2);
-    pairs
-        .filter_map(|pair| match pair {
-            [a, b] if b.at_s - a.at_s > 0.2 => {
-                Some((b.at_s, (b.points - a.points) as f64 / (b.at_s - a.at_s)))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// Plots of throughput, server CPU, memory and disk traffic of several loads.
-pub(crate) fn resource_plots(name: &str, results: &[(String, &LoadResult)]) -> Vec<Plot> {
-    type Of = fn(&crate::server::Reading) -> f64;
-    let gauge = |title: &str, unit: &str, of: Of| {
-        let mut plot = Plot::lines(&format!("{name}: {title}"), "seconds", unit);
-        for (site, result) in results {
-            let readings = result.tracks.iter().filter_map(|t| Some((t.at_s, of(&t.server?))));
-            plot.line(site, readings.collect());
-        }
-        plot
-    };
-    let rate = |title: &str, unit: &str, of: Of| {
-        let mut plot = gauge(title, unit, of);
-        for line in &mut plot.lines {
-            let slope = |pair: &[(f64, f64)]| match pair {
-                [a, b] if b.0 - a.0 > 0.2 => Some((b.0, (b.1 - a.1) / (b.0 - a.0))),
-                _ => None,
-            };
-            line.points = line.points.windows(2).filter_map(slope).collect();
-        }
-        plot
-    };
-    let mut throughput = Plot::lines(&format!("{name}: throughput"), "seconds", "values/s");
-    results.iter().for_each(|(site, result)| throughput.line(site, rate_line(result)));
-    let mut plots = vec![
-        throughput,
-        rate("server CPU", "% of a core", |reading| reading.cpu_ms() as f64 / 10.0),
-        gauge("server memory, anonymous", "MiB", |reading| mib(reading.rss_anon_bytes)),
-        rate("written to disk", "MiB/s", |reading| mib(reading.written_bytes)),
-    ];
-    plots.retain(|plot| plot.lines.iter().any(|line| line.points.len() > 1));
-    plots
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_spaced() {
-        let texts = [0.0, 999.0, 1000.0, 1_234_567.4, -12_345.0].map(thousands);
-        assert_eq!(texts, ["0", "999", "1 000", "1 234 567", "-12 345"]);
+        self.report.section("Adapters").tables.push(table);
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Sent {
     /// From the moment a request could go to the moment it went.
     pub(crate) lateness: Latency,
     pub(crate) cpu_ns: u64,
+    /// Time in which the connection waited neither for the server nor for its plan.
+    pub(crate) own: Duration,
     /// What was asked between the writes, per kind.
     pub(crate) reads: Vec<Asked>,
 }
@@ -107,6 +109,14 @@ impl Load<'_> {
     pub(crate) fn feed(&self, at: u64) -> Feed<'_> {
         let format = self.target.door().format;
         Feed::new(self.fleet, self.disorder, self.share(at), format, self.batch)
+    }
+
+    /// Lines in which one source reports a step.
+    pub(crate) fn lines_of_a_source(&self) -> u64 {
+        match self.target.door().format.is_by_row() {
+            true => self.fleet.tables.len() as u64,
+            false => self.fleet.fields_per_source(),
+        }
     }
 
     /// What the server knows once everything is sent.
@@ -159,15 +169,21 @@ impl Load<'_> {
         })
     }
 
+    /// When the requests of connection `at` are due.
+    fn plan(&self, at: u64) -> Plan {
+        let sources = self.share(at).sources;
+        // Sources that share a request share its phase.
+        let together = (self.batch / self.lines_of_a_source().max(1)).max(1);
+        let units = (sources.end - sources.start).div_ceil(together);
+        Plan::new(self.pace, self.fleet.shape.seed, at, self.connections, units)
+    }
+
     fn run_connection(&self, at: u64, shared: &Shared) -> Sent {
         let mut sent = Sent::new();
         let door = self.target.door();
         let mut feed = self.feed(at);
         let mut encoder = Encoder::new(self.fleet, door.format, self.precision);
-        let share = self.share(at);
-        let sources = share.sources.end - share.sources.start;
-        let seed = self.fleet.shape.seed;
-        let mut plan = Plan::new(self.pace, seed, at, self.connections, sources);
+        let mut plan = self.plan(at);
         let mut sender = Sender::new(self);
         let mut body = Vec::new();
         let mut reader = Reader::of(self, at);
@@ -184,12 +200,15 @@ impl Load<'_> {
                 break;
             }
             let due = plan.due().map(|after| start + after);
+            sent.own += ready.elapsed();
             sleep_until(due);
+            let woken = Instant::now();
             if let Err(error) = sender.pack(&mut body) {
                 sent.fail(error.to_string());
                 break;
             }
             let begin = Instant::now();
+            sent.own += begin - woken;
             let planned = due.unwrap_or(begin);
             let answer = sender.send(&body);
             let end = Instant::now();
@@ -260,6 +279,7 @@ impl Sent {
             service: Latency::new(),
             lateness: Latency::new(),
             cpu_ns: 0,
+            own: Duration::ZERO,
             reads: Vec::new(),
         }
     }

@@ -25,6 +25,9 @@ pub(crate) struct Reads {
     pub(crate) kinds: Vec<Kind>,
     /// Questions per write request.
     pub(crate) per_write: f64,
+    /// The first step that may be asked about: that of the load, or earlier when all before it is
+    /// known to be there.
+    pub(crate) first_step: u64,
 }
 
 /// The reads of one connection.
@@ -47,7 +50,8 @@ impl<'a> Reader<'a> {
             reads,
             connection,
             asker: Asker::new(reads.dialect, &reads.address),
-            credit: 0.0,
+            // Connections that write little ask in turns.
+            credit: connection as f64 / load.connections as f64,
             number: 0,
             asked: reads.kinds.iter().map(|_| Asked::new()).collect(),
         })
@@ -58,13 +62,14 @@ impl<'a> Reader<'a> {
         self.credit += self.reads.per_write;
         let end_step = feed.complete_step();
         let share = self.load.share(self.connection);
-        while self.credit >= 1.0 && end_step > share.steps.start {
+        while self.credit >= 1.0 && end_step > self.reads.first_step {
             self.credit -= 1.0;
             let turn = (self.number % self.reads.kinds.len() as u64) as usize;
             self.number += 1;
             let oracle = Oracle {
                 first_source: share.sources.start,
                 end_source: share.sources.end,
+                first_step: self.reads.first_step,
                 end_step,
                 ..self.load.oracle()
             };
@@ -122,7 +127,7 @@ pub(crate) fn results(load: &Load<'_>, outcome: &mut crate::load::Outcome) -> Ve
         let mut result = KindResult::of(*kind, &asked, outcome.wall, None);
         result.supported = result.asked > 0 || reads.per_write == 0.0;
         let kept = asked.iter().flat_map(|asked| &asked.kept);
-        let oracle = load.oracle();
+        let oracle = Oracle { first_step: reads.first_step, ..load.oracle() };
         kept.for_each(|kept: &Kept| result.judge(&oracle, reads.dialect, kept));
         if load.target.shows_late() {
             result.stale = std::mem::take(&mut result.wrong);

@@ -16,6 +16,7 @@ pub(crate) mod wind;
 
 pub(crate) use iotdb::ROWS_REPEATED;
 pub(crate) use sparse::reports as sparse_reports;
+pub(crate) use tsbs_iot::{CAPACITIES, FLEETS};
 
 /// Which world the data come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]

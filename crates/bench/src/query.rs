@@ -303,10 +303,15 @@ impl KindResult {
         self.wrong == 0 && self.errors.is_empty()
     }
 
+    /// The kind's name in the catalogue.
+    pub(crate) fn name(&self) -> String {
+        let name = serde_json::to_value(self.kind).unwrap_or_default();
+        name.as_str().unwrap_or_default().to_owned()
+    }
+
     /// One line for people.
     pub(crate) fn line(&self) -> String {
-        let name = serde_json::to_value(self.kind).unwrap_or_default();
-        let name = name.as_str().unwrap_or_default();
+        let name = self.name();
         if !self.supported {
             return format!("{name:<24} n/a");
         }

@@ -28,6 +28,8 @@ pub(crate) struct Question {
 pub(crate) enum Sources {
     All,
     These(Vec<u64>),
+    /// Those whose label has this value.
+    Labelled(&'static str, &'static str),
 }
 
 /// The shape of the answer.
@@ -38,10 +40,75 @@ pub(crate) enum Ask {
     /// One number per series (or for all series together) and bucket. Buckets are aligned to
     /// 1970, empty ones absent; without `bucket_ms` the window is the only bucket.
     Aggregate { function: Function, per_series: bool, bucket_ms: Option<i64> },
+    /// One number per series of its samples above a bound.
+    AggregateAbove { function: Function, above: i64 },
     /// The newest sample of each series, without a window.
     Last,
     /// The newest `count` buckets of all series together, newest first.
     Newest { function: Function, bucket_ms: i64, count: usize },
+    /// What only TSBS asks about its trucks.
+    Trucks(Trucks),
+}
+
+/// Questions of TSBS iot that no other ask covers. Answers are keyed by the values of labels, with
+/// strokes between several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Trucks {
+    /// The newest sample of each truck, without a window, where it is below this.
+    LastBelow(f64),
+    /// The same where it is at least this share of the number in a label.
+    LastShare(f64, &'static str),
+    /// The mean per combination of labels, of rows in which the field `moving`, if any, is above 1.
+    Mean { by: &'static [&'static str], moving: Option<usize> },
+    /// Of the means per ten minutes and combination of labels, those that pass.
+    Bins(Bins),
+}
+
+/// Which bins pass, and what is told of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bins {
+    pub(crate) by: &'static [&'static str],
+    /// Whether means above 1 pass, or means below.
+    pub(crate) above: bool,
+    pub(crate) told: Told,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// How many pass, where they are at least so many.
+    Count { at_least: u64 },
+    /// How many pass per day of 1970's calendar.
+    PerDay,
+    /// How many pass, and under [`BREAKS`] how often one does not follow the one before at once.
+    Breaks,
+}
+
+/// Length of a bin.
+pub(crate) const BIN_MS: i64 = 600_000;
+
+/// Length of a day.
+pub(crate) const DAY_MS: i64 = 86_400_000;
+
+/// The field under which breaks between bins are told.
+pub(crate) const BREAKS: usize = 1000;
+
+impl Ask {
+    /// Whether the question is about the newest samples, whenever they are.
+    pub(crate) fn is_last(&self) -> bool {
+        let trucks = matches!(self, Ask::Trucks(Trucks::LastBelow(_) | Trucks::LastShare(..)));
+        trucks || *self == Ask::Last
+    }
+
+    /// Whether the times in the answer mean nothing: servers label a bucket that is the whole
+    /// window differently.
+    fn is_timeless(&self) -> bool {
+        match self {
+            Ask::Aggregate { bucket_ms, .. } => bucket_ms.is_none(),
+            Ask::AggregateAbove { .. } | Ask::Trucks(Trucks::Mean { .. }) => true,
+            Ask::Trucks(Trucks::Bins(bins)) => bins.told != Told::PerDay,
+            _ => false,
+        }
+    }
 }
 
 /// What becomes of the samples of a bucket.
@@ -109,10 +176,9 @@ impl Answer {
     }
 }
 
-/// Judges an answer; the error names the first difference. Times do not count where the window
-/// is the only bucket, because servers label such a bucket differently.
+/// Judges an answer; the error names the first difference.
 pub(crate) fn compare(expected: &Answer, got: &Answer, ask: &Ask) -> Result<(), String> {
-    let timeless = matches!(ask, Ask::Aggregate { bucket_ms: None, .. });
+    let timeless = ask.is_timeless();
     for (key, rows) in &expected.rows {
         let name = || format!("series {:?}, field {}", key.0, key.1);
         let answered = got.rows.get(key).map(Vec::as_slice).unwrap_or_default();

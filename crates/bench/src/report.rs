@@ -163,11 +163,13 @@ impl Table {
 
     /// Adds a measured row.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.name);
         self.rows.push(TableRow { cells, source: None });
     }
 
     /// Adds a row of reference figures, measured elsewhere by others.
     pub(crate) fn reference(&mut self, source: &str, cells: &[&str]) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.name);
         let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
         self.rows.push(TableRow { cells, source: Some(source.to_owned()) });
     }

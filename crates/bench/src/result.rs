@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::entropy::Entropy;
 use crate::latency::{self, Latency, Percentiles};
 use crate::load::{Load, Outcome};
 use crate::query::KindResult;
@@ -18,7 +19,7 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// Above this 99th percentile of its own lateness the client is what was measured.
 const LATENESS_P99_MS_MAX: f64 = 1.0;
 
-/// Above this share of its time on the CPU a client thread is what was measured.
+/// Above this share of its time with work of its own a client thread is what was measured.
 const CLIENT_BUSY_MAX: f64 = 0.8;
 
 /// The result of one load.
@@ -56,6 +57,8 @@ pub(crate) struct Workload {
     pub(crate) pace: crate::pace::Pace,
     pub(crate) disorder: crate::disorder::Disorder,
     pub(crate) ack: Option<String>,
+    /// What a value holds, to judge what it takes on disk.
+    pub(crate) entropy: Entropy,
 }
 
 /// What came of it.
@@ -78,6 +81,9 @@ pub(crate) struct Write {
     pub(crate) service: Latency,
     /// Acknowledged values of the slowest and the fastest connection.
     pub(crate) connection_points: (u64, u64),
+    /// How evenly the connections were served: 1 when all had the same, 1/n when one had all
+    /// (R. Jain et al., "A quantitative measure of fairness", 1984).
+    pub(crate) fairness: f64,
 }
 
 /// What the client itself took.
@@ -186,6 +192,14 @@ impl LoadResult {
         if let Some(server) = &self.server {
             server.rows(&mut rows);
         }
+        let entropy = &work.entropy;
+        rows.push((
+            "the data themselves",
+            format!(
+                "{:.3} bytes a value by gzip -9, {:.3} by the entropy of their differences",
+                entropy.gzip_bytes_per_value, entropy.difference_bytes_per_value
+            ),
+        ));
         rows.extend(
             write.errors.iter().map(|(what, count)| ("error", format!("{count} x {what}"))),
         );
@@ -222,6 +236,7 @@ impl Workload {
             pace: load.pace,
             disorder: load.disorder,
             ack: load.ack.clone(),
+            entropy: Entropy::of(load.fleet),
         }
     }
 }
@@ -254,9 +269,20 @@ impl Write {
             service_time: service.percentiles(),
             intended,
             service,
+            fairness: fairness(each()),
             connection_points: (each().min().unwrap_or(0), each().max().unwrap_or(0)),
         }
     }
+}
+
+/// Jain's index of fairness.
+fn fairness(shares: impl Iterator<Item = u64>) -> f64 {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        let share = share as f64;
+        (count, sum, squares) = (count + 1.0, sum + share, squares + share * share);
+    }
+    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
 }
 
 impl ClientCost {
@@ -265,8 +291,9 @@ impl ClientCost {
         outcome.connections.iter().for_each(|sent| lateness.add(&sent.lateness));
         let lateness = lateness.percentiles();
         let cpu_ns: u64 = outcome.connections.iter().map(|sent| sent.cpu_ns).sum();
-        let busiest = outcome.connections.iter().map(|sent| sent.cpu_ns).max().unwrap_or(0);
-        let busy = busiest as f64 / (outcome.wall.as_nanos() as f64).max(1.0);
+        // Not by CPU time: a client that waits for a core is as much the limit.
+        let busiest = outcome.connections.iter().map(|sent| sent.own).max().unwrap_or_default();
+        let busy = busiest.as_secs_f64() / outcome.wall.as_secs_f64().max(1e-9);
         let limited = if busy > CLIENT_BUSY_MAX {
             Some(format!("a client thread was busy {:.0} % of the time", busy * 100.0))
         } else if lateness.p99_ms > LATENESS_P99_MS_MAX {
@@ -348,4 +375,16 @@ fn percentiles(of: &Percentiles) -> String {
         "mean {:.2}, p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2} ms",
         of.mean_ms, of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms, of.max_ms
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_one_for_equals_and_one_in_n_for_a_hog() {
+        assert_eq!(fairness([7, 7, 7, 7].into_iter()), 1.0);
+        assert_eq!(fairness([8, 0, 0, 0].into_iter()), 0.25);
+        assert_eq!(fairness(std::iter::empty()), 1.0);
+    }
 }

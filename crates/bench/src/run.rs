@@ -5,8 +5,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
-
 use crate::args::{
     Args, CalibrateArgs, Command, DataArgs, ExpArgs, GenerateArgs, LoadArgs, PaceName, QueryArgs,
     ReportArgs, ServerArgs,
@@ -108,13 +106,16 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
     let none = || io::Error::other("this target answers no questions");
     let dialect = dialect(&args.server).ok_or_else(none)?;
     let watched = watched(&args.server);
-    let kinds = if args.kinds.is_empty() { Kind::value_variants() } else { &args.kinds };
+    let kinds = match args.kinds.is_empty() {
+        true => Kind::about(args.data.profile),
+        false => args.kinds.clone(),
+    };
     let pace = match args.rate {
         Some(requests_per_second) => Pace::Fixed { requests_per_second },
         None => Pace::Closed { think_ms: args.think.as_millis() as u64 },
     };
     let mut results = Vec::new();
-    for kind in kinds {
+    for kind in &kinds {
         let stream = Stream {
             oracle,
             dialect,
@@ -263,7 +264,8 @@ fn reads(args: &LoadArgs) -> Option<Reads> {
     let kinds =
         if args.read_kinds.is_empty() { Kind::DEVICE.to_vec() } else { args.read_kinds.clone() };
     let per_write = args.reads_per_write;
-    Some(Reads { dialect, address, kinds, per_write })
+    let first_step = args.data.first_step;
+    Some(Reads { dialect, address, kinds, per_write, first_step })
 }
 
 /// The door's unit, unless times would lose digits in it.

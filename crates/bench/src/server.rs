@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::disk::DiskReading;
+
 /// Ticks of /proc/PID/stat per second; fixed by the Linux ABI.
 const TICKS_PER_SECOND: u64 = 100;
 
@@ -34,6 +36,8 @@ pub(crate) struct Reading {
     pub(crate) read_calls: u64,
     pub(crate) write_calls: u64,
     pub(crate) threads: u64,
+    /// The disk under the data directory, which other processes may use as well.
+    pub(crate) disk: Option<DiskReading>,
 }
 
 /// Disk use of a directory.
@@ -91,6 +95,7 @@ impl Reading {
             read_calls: count("syscr"),
             write_calls: count("syscw"),
             threads: named(&status, "Threads").unwrap_or(0),
+            disk: None,
         })
     }
 
@@ -102,7 +107,8 @@ impl Reading {
 
 impl Watched {
     pub(crate) fn reading(&self) -> Option<Reading> {
-        Reading::take(self.pid?)
+        let disk = self.data_dir.as_deref().and_then(DiskReading::take);
+        Some(Reading { disk, ..Reading::take(self.pid?)? })
     }
 
     pub(crate) fn disk_use(&self) -> Option<DiskUse> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::caps::bind_to_cores;
+use crate::caps::{bind_to_all_cores, bind_to_cores};
 use crate::server::Watched;
 use crate::target::Target;
 
@@ -124,17 +124,19 @@ impl SiteKind {
         [Style::Rows, Style::Sql].into_iter().find(replaces)
     }
 
-    /// Whether the adapter has never met its real server.
-    pub(crate) fn is_untested(self) -> bool {
-        let met = [
-            SiteKind::Foliot,
-            SiteKind::Victoriametrics,
-            SiteKind::Influx,
-            SiteKind::Ticktock,
-            SiteKind::Questdb,
-            SiteKind::Postgres,
-        ];
-        !met.contains(&self)
+    /// The real server that the adapter has met; none when it never met any.
+    pub(crate) fn has_met(self) -> Option<&'static str> {
+        match self {
+            SiteKind::Foliot => Some("this release"),
+            SiteKind::Victoriametrics => Some("1.79.5 (Debian)"),
+            SiteKind::Prometheus => Some("2.42.0 (Debian)"),
+            SiteKind::Influx => Some("1.6.7 (Debian)"),
+            SiteKind::Ticktock => Some("1.1.1 (built from its source)"),
+            SiteKind::Questdb => Some("9.0.1"),
+            SiteKind::Postgres => Some("15 (Debian)"),
+            SiteKind::InfluxV2 | SiteKind::Opentsdb | SiteKind::Timescaledb => None,
+            SiteKind::Iotdb | SiteKind::Druid => None,
+        }
     }
 }
 
@@ -190,6 +192,11 @@ impl Site {
     /// Binds the server to the first `count` cores; the error says why not.
     pub(crate) fn bind_to_cores(&self, count: usize) -> Result<(), String> {
         bind_to_cores(self.watched.pid, count)
+    }
+
+    /// Gives the server its cores back.
+    pub(crate) fn bind_to_all_cores(&self) -> Result<(), String> {
+        bind_to_all_cores(self.watched.pid)
     }
 }
 

@@ -182,12 +182,24 @@ impl Target {
 
     /// Whether a value that is written again replaces the first.
     pub(crate) fn overwrites(self) -> bool {
-        // COPY refuses a row that is there, Druid and TickTockDB keep both, Prometheus the first.
+        // Of two values at one time Prometheus keeps the first, VictoriaMetrics either.
+        let never = [
+            Target::Prometheus,
+            Target::Victoriametrics,
+            Target::VictoriametricsText,
+            Target::VictoriametricsRemote,
+            Target::VictoriametricsPut,
+        ];
+        self.takes_again() && !never.contains(&self)
+    }
+
+    /// Whether the same row may be written again and counts once.
+    pub(crate) fn takes_again(self) -> bool {
+        // COPY refuses a row that is there; Druid and TickTockDB count it twice.
         let never = [
             Target::Postgres,
             Target::Timescaledb,
             Target::Druid,
-            Target::Prometheus,
             Target::Ticktock,
             Target::TicktockTcp,
             Target::TicktockPut,
@@ -214,7 +226,7 @@ impl Target {
         let whole = [Target::Questdb, Target::Druid];
         let by_row = self.door().way == Way::Script || whole.contains(&self);
         let in_order = self == Target::Prometheus;
-        (disorder.repeated == 0.0 || self.overwrites())
+        (disorder.repeated == 0.0 || self.takes_again())
             && (disorder.shuffle != Shuffle::Series || !by_row)
             && (disorder.late == 0.0 || !in_order)
     }

@@ -356,10 +356,10 @@ fn an_open_loop_keeps_its_rate() {
 fn an_overloaded_client_says_so() {
     let fleet = cpu_fleet(10);
     let address = sink::start(None).unwrap().to_string();
-    // Each request is a thousand rows, and no server could be asked for so many.
+    // Each request takes long to render, and no server could be asked for so many.
     let pace = Pace::Fixed { requests_per_second: 1e6 };
     let mut load = load(&fleet, address, pace, 0.5);
-    load.batch = 1000;
+    load.batch = 20_000;
     let result = run(&load);
     assert!(result.client.limited.is_some());
     assert!(result.table().contains("client-limited"));

@@ -2,15 +2,23 @@
 
 use serde_json::Value;
 
-use super::{DATABASE, Request, measurements, names};
+use super::{DATABASE, Request, key_labels, measurements, names};
 use crate::fleet::Fleet;
 use crate::http::escape;
 use crate::question::{Answer, Ask, Question};
 
+mod trucks;
+
 pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
-    let text = text(fleet, question)?;
-    let path = format!("/query?db={DATABASE}&epoch=ms&q={}", escape(&text));
-    Some(vec![Request { path, body: None, field: 0, shift_ms: 0 }])
+    let texts = match question.ask {
+        Ask::Trucks(asked) => trucks::texts(fleet, question, asked)?,
+        _ => vec![text(fleet, question)?],
+    };
+    let request = |text: String| {
+        let path = format!("/query?db={DATABASE}&epoch=ms&q={}", escape(&text));
+        Request { path, body: None, field: 0, shift_ms: 0 }
+    };
+    Some(texts.into_iter().map(request).collect())
 }
 
 fn text(fleet: &Fleet, question: &Question) -> Option<String> {
@@ -25,7 +33,9 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
         None => format!("\"{name}\" AS f{at}"),
     };
     let function = match question.ask {
-        Ask::Aggregate { function, .. } | Ask::Newest { function, .. } => Some(function.name()),
+        Ask::Aggregate { function, .. }
+        | Ask::AggregateAbove { function, .. }
+        | Ask::Newest { function, .. } => Some(function.name()),
         _ => None,
     };
     let columns = question.fields.iter().zip(&fields);
@@ -40,11 +50,7 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
         let (from, to) = (question.from_ms, question.to_ms);
         conditions.push(format!("time >= {from}ms AND time < {to}ms"));
     }
-    if let Some(names) = names(fleet, question) {
-        let any: Vec<String> =
-            names.iter().map(|name| format!("\"{source}\" = '{name}'")).collect();
-        conditions.push(format!("({})", any.join(" OR ")));
-    }
+    conditions.extend(sources(fleet, question));
     let mut tail = format!(" GROUP BY \"{source}\"");
     match question.ask {
         Ask::Samples { descending, above } => {
@@ -68,6 +74,11 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
                 tail.push_str(" fill(none)");
             }
         }
+        Ask::AggregateAbove { above, .. } => {
+            let [name] = fields.as_slice() else { return None };
+            conditions.push(format!("\"{name}\" > {above}"));
+        }
+        Ask::Trucks(_) => return None,
         Ask::Last => tail.push_str(" ORDER BY time DESC LIMIT 1"),
         Ask::Newest { bucket_ms, count, .. } => {
             tail = format!(
@@ -75,11 +86,23 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
             );
         }
     }
-    let condition = match conditions.is_empty() {
+    let condition = all_of(&conditions);
+    Some(format!("SELECT {} FROM {}{condition}{tail}", columns.join(", "), tables.join(", ")))
+}
+
+/// The clause that holds to every condition.
+fn all_of(conditions: &[String]) -> String {
+    match conditions.is_empty() {
         true => String::new(),
         false => format!(" WHERE {}", conditions.join(" AND ")),
-    };
-    Some(format!("SELECT {} FROM {}{condition}{tail}", columns.join(", "), tables.join(", ")))
+    }
+}
+
+/// The condition that keeps to the sources in question.
+fn sources(fleet: &Fleet, question: &Question) -> Option<String> {
+    let (label, names) = names(fleet, question)?;
+    let any: Vec<String> = names.iter().map(|name| format!("\"{label}\" = '{name}'")).collect();
+    Some(format!("({})", any.join(" OR ")))
 }
 
 pub(super) fn read(
@@ -88,7 +111,7 @@ pub(super) fn read(
     reply: &Value,
     answer: &mut Answer,
 ) -> Option<()> {
-    let label = fleet.tables.get(question.table)?.source_label;
+    let labels = key_labels(fleet, question);
     for result in reply.get("results")?.as_array()? {
         if result.get("error").is_some() {
             return None;
@@ -96,7 +119,9 @@ pub(super) fn read(
         let Some(series) = result.get("series") else { continue };
         for series in series.as_array()? {
             let tags = series.get("tags");
-            let source = tags.and_then(|tags| tags.get(label)?.as_str()).unwrap_or_default();
+            let tag = |label: &&str| tags.and_then(|tags| tags.get(*label)?.as_str());
+            let values = labels.iter().map(|label| tag(label).unwrap_or_default());
+            let source = values.collect::<Vec<&str>>().join("/");
             let columns = series.get("columns")?.as_array()?;
             for row in series.get("values")?.as_array()? {
                 let row = row.as_array()?;
@@ -104,7 +129,7 @@ pub(super) fn read(
                 for (column, value) in columns.iter().zip(row).skip(1) {
                     let Some(value) = value.as_f64() else { continue };
                     let field = column.as_str()?.strip_prefix('f')?.parse().ok()?;
-                    answer.push((source.to_owned(), field), time_ms, value);
+                    answer.push((source.clone(), field), time_ms, value);
                 }
             }
         }

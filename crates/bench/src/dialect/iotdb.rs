@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Request, measurements, names};
 use crate::encode::IOTDB_ROOT;
 use crate::fleet::Fleet;
-use crate::question::{Answer, Ask, Function, Question};
+use crate::question::{Answer, Ask, Function, Question, Sources};
 
 pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
     let body = json!({ "sql": text(fleet, question)?, "row_limit": 100_000_000 }).to_string();
@@ -19,7 +19,10 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
     let fields = question.fields.iter().map(|at| Some(table.fields.get(*at)?.name.as_str()));
     let fields: Vec<&str> = fields.collect::<Option<_>>()?;
     let groups = measurements(fleet, table, &question.sources);
-    let sources = names(fleet, question).unwrap_or(vec!["*".to_owned()]);
+    if matches!(question.sources, Sources::Labelled(..)) {
+        return None;
+    }
+    let sources = names(fleet, question).map_or(vec!["*".to_owned()], |(_, names)| names);
     // A path that does not exist matches nothing, so every source may be sought in every group.
     let paths: Vec<String> = groups
         .iter()
@@ -66,7 +69,7 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
             Some(format!("SELECT {} FROM {from}{tail}", applied(function)))
         }
         Ask::Last => Some(format!("SELECT LAST {} FROM {from}", fields.join(", "))),
-        Ask::Newest { .. } => None,
+        Ask::AggregateAbove { .. } | Ask::Newest { .. } | Ask::Trucks(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Request, measurements, names};
 use crate::fleet::Fleet;
-use crate::question::{Answer, Ask, Function, Question};
+use crate::question::{Answer, Ask, Function, Question, Sources};
 
 /// Whose reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,11 @@ pub(super) fn requests(
     let table = fleet.tables.get(question.table)?;
     let (aggregator, downsample) = plan(question, ticktock)?;
     let mut queries = Vec::new();
+    if matches!(question.sources, Sources::Labelled(..)) {
+        return None;
+    }
     let source = table.source_label;
-    let wanted = names(fleet, question).map_or("*".to_owned(), |names| names.join("|"));
+    let wanted = names(fleet, question).map_or("*".to_owned(), |(_, names)| names.join("|"));
     let together = !is_per_series(question);
     if ticktock && together && wanted != "*" {
         // A tag that is asked for is always grouped by.
@@ -79,9 +82,9 @@ pub(super) fn requests(
 
 fn is_per_series(question: &Question) -> bool {
     match question.ask {
-        Ask::Samples { .. } | Ask::Last => true,
+        Ask::Samples { .. } | Ask::AggregateAbove { .. } | Ask::Last => true,
         Ask::Aggregate { per_series, .. } => per_series,
-        Ask::Newest { .. } => false,
+        Ask::Newest { .. } | Ask::Trucks(_) => false,
     }
 }
 
@@ -93,6 +96,7 @@ fn plan(question: &Question, ticktock: bool) -> Option<(&'static str, Option<Str
         Ask::Samples { .. } | Ask::Newest { .. } => None,
         // The newest sample within the window; the window is all data.
         Ask::Last => None,
+        Ask::AggregateAbove { .. } | Ask::Trucks(_) => None,
         Ask::Aggregate { function, per_series, bucket_ms } => {
             // Across series a mean of means is another question.
             let across = match function {

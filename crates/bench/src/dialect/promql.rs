@@ -20,9 +20,9 @@ pub(super) fn requests(fleet: &Fleet, question: &Question, dot: &str) -> Option<
         };
         let source = match names(fleet, question) {
             None => String::new(),
-            Some(names) => match names.as_slice() {
-                [name] => format!(",{}=\"{name}\"", table.source_label),
-                names => format!(",{}=~\"{}\"", table.source_label, names.join("|")),
+            Some((label, names)) => match names.as_slice() {
+                [name] => format!(",{label}=\"{name}\""),
+                names => format!(",{label}=~\"{}\"", names.join("|")),
             },
         };
         requests.push(request(question, field, &format!("{{{metric}{source}}}"))?);
@@ -43,7 +43,8 @@ fn request(question: &Question, field: usize, selector: &str) -> Option<Request>
         }
         // A range has no order, a bound on values needs a subquery with a step, and the time of
         // the newest sample is lost.
-        Ask::Samples { .. } | Ask::Last | Ask::Newest { .. } => None,
+        Ask::Samples { .. } | Ask::AggregateAbove { .. } => None,
+        Ask::Last | Ask::Newest { .. } | Ask::Trucks(_) => None,
         Ask::Aggregate { function, per_series, bucket_ms } => {
             let across = match function {
                 _ if per_series => "",

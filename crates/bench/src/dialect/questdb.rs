@@ -23,8 +23,8 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
         let (from, to) = (question.from_ms * 1000, question.to_ms * 1000);
         conditions.push(format!("timestamp >= {from} AND timestamp < {to}"));
     }
-    if let Some(names) = names(fleet, question) {
-        conditions.push(format!("{source} IN ('{}')", names.join("','")));
+    if let Some((label, names)) = names(fleet, question) {
+        conditions.push(format!("{label} IN ('{}')", names.join("','")));
     }
     let columns = |function: Option<&str>| -> Option<String> {
         let columns = question.fields.iter().map(|at| {
@@ -55,6 +55,13 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
             let sample = |bucket| format!(" SAMPLE BY {bucket}T ALIGN TO CALENDAR");
             (columns(Some(function(name)))?, bucket_ms.map(sample).unwrap_or_default())
         }
+        Ask::AggregateAbove { function: name, above } => {
+            let [at] = question.fields.as_slice() else { return None };
+            conditions.push(format!("{} > {above}", table.fields.get(*at)?.name));
+            head = format!("{source} s, 0 t");
+            (columns(Some(function(name)))?, String::new())
+        }
+        Ask::Trucks(_) => return None,
         Ask::Last => (columns(None)?, format!(" LATEST ON timestamp PARTITION BY {source}")),
         Ask::Newest { function: name, bucket_ms, count } => {
             head = "'' s, timestamp t".to_owned();

@@ -10,6 +10,8 @@ use crate::fleet::Fleet;
 use crate::postgres::NULL;
 use crate::question::{Answer, Ask, Function, Question};
 
+mod trucks;
+
 /// Whose SQL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flavour {
@@ -22,6 +24,9 @@ pub(super) fn requests(
     question: &Question,
     flavour: Flavour,
 ) -> Option<Vec<Request>> {
+    if let (Ask::Trucks(asked), Flavour::Postgres) = (question.ask, flavour) {
+        return trucks::requests(fleet, question, asked);
+    }
     let text = text(fleet, question, flavour)?;
     let (path, body) = match flavour {
         Flavour::Postgres => (String::new(), text),
@@ -71,8 +76,8 @@ fn text(fleet: &Fleet, question: &Question, flavour: Flavour) -> Option<String> 
     if question.ask != Ask::Last {
         conditions.push(flavour.window(question.from_ms, question.to_ms));
     }
-    if let Some(names) = names(fleet, question) {
-        conditions.push(format!("{source} IN ('{}')", names.join("','")));
+    if let Some((label, names)) = names(fleet, question) {
+        conditions.push(format!("\"{label}\" IN ('{}')", names.join("','")));
     }
     let columns = |function: &str| -> String {
         fields.iter().map(|field| format!(", {function}(\"{field}\")")).collect()
@@ -112,6 +117,13 @@ fn text(fleet: &Fleet, question: &Question, flavour: Flavour) -> Option<String> 
             let head = format!("{source} AS s, TIMESTAMP_TO_MILLIS(MAX(__time)) AS t");
             (head + &columns("LATEST"), format!(" GROUP BY {source}"))
         }
+        Ask::AggregateAbove { function, above } => {
+            let [name_of] = fields.as_slice() else { return None };
+            conditions.push(format!("\"{name_of}\" > {above}"));
+            let head = format!("{source} AS s, 0 AS t{}", columns(name(function)));
+            (head, format!(" GROUP BY {source}"))
+        }
+        Ask::Trucks(_) => return None,
         Ask::Newest { function, bucket_ms, count } => {
             let bucket = flavour.bucket(bucket_ms);
             let head = format!("'' AS s, {bucket} AS t{}", columns(name(function)));
@@ -133,11 +145,21 @@ fn name(function: Function) -> &'static str {
 }
 
 /// Reads PostgreSQL's rows of text.
-pub(super) fn read_rows(question: &Question, rows: &str, answer: &mut Answer) -> Option<()> {
+pub(super) fn read_rows(
+    question: &Question,
+    request: &Request,
+    rows: &str,
+    answer: &mut Answer,
+) -> Option<()> {
+    let trucks = [request.field];
+    let fields = match question.ask {
+        Ask::Trucks(_) => &trucks[..],
+        _ => question.fields.as_slice(),
+    };
     for row in rows.lines() {
         let mut cells = row.split('\t');
         let (source, time_ms) = (cells.next()?, cells.next()?.parse().ok()?);
-        for (field, cell) in question.fields.iter().zip(cells) {
+        for (field, cell) in fields.iter().zip(cells) {
             if cell != NULL {
                 push(question, answer, source, *field, time_ms, cell.parse().ok()?);
             }

@@ -5,17 +5,18 @@
 
 use std::io;
 
-use super::{Cell, Run, thousands, write_cells, write_table};
-use crate::caps::MemoryCap;
+use super::tables::{cost_row, cost_table, thousands, write_cells, write_table};
+use super::{Cell, Run, limits};
+use crate::caps::Allowance;
 use crate::disorder::Disorder;
 use crate::profile::Profile;
 use crate::report::Plot;
-use crate::site::Site;
 
 const CLIENTS: [u64; 5] = [1, 3, 5, 7, 9];
 
-/// The memory of the board.
-const MEMORY_BYTES: u64 = 512 << 20;
+/// What the board has; its card writes about 10 MB/s.
+const BOARD: Allowance =
+    Allowance { cores: Some(1), memory_bytes: Some(512 << 20), disk_bytes: Some(10_000_000) };
 
 /// Variants: heading, reads per write, share of late rows.
 const VARIANTS: [(&str, f64, f64); 3] = [
@@ -26,16 +27,10 @@ const VARIANTS: [(&str, f64, f64); 3] = [
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
-    let limits: Vec<String> = sites.iter().map(one_core).collect();
-    let caps: Vec<_> =
-        sites.iter().map(|site| MemoryCap::apply(site.watched.pid, MEMORY_BYTES)).collect();
-    let caps_said = caps.iter().zip(&sites).map(|(cap, site)| match cap {
-        Ok(_) => format!("{}: memory limited to 512 MiB by a control group.", site.name),
-        Err(why) => format!("{}: limit of 512 MiB not applied: {why}.", site.name),
-    });
-    let limits: Vec<String> = limits.into_iter().chain(caps_said).collect();
+    let (_caps, limits) = limits::apply(&sites, BOARD);
     for (at, (heading, reads_per_write, late)) in VARIANTS.into_iter().enumerate() {
         let mut table = write_table(heading, &["clients", "server", "reads/s"]);
+        let mut costs = cost_table(&format!("{heading}: costs"));
         let mut bars = Plot::bars(&format!("{heading}: values per second"), "values/s");
         let mut notes = Vec::new();
         for site in &sites {
@@ -61,12 +56,14 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 cells.extend(write_cells(&result));
                 table.row(cells);
                 rates.push((clients.to_string(), result.write.points_per_s));
-                notes.push((format!("{}, {clients} clients", site.name), result));
+                let what = format!("{}, {clients} clients", site.name);
+                costs.rows.extend(cost_row(&what, &result));
+                notes.push((what, result));
             }
             bars.bar(&site.name, rates);
         }
         let reference = |rate, mean| {
-            ["5", "TickTockDB 0.3.8", "-", rate, "-", mean, "-", "-", "-", "-", "-", "-"]
+            ["5", "TickTockDB 0.3.8", "-", rate, "-", mean, "-", "-", "-", "-", "-", "-", "-"]
         };
         match at {
             0 => table.reference("seed 002, ARMv6 1 GHz", &reference("58 000", "< 1")),
@@ -79,32 +76,13 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 "A core of this machine is not that hardware: compare servers with each other, \
                  not with the reference rows.",
             );
-            limits.iter().for_each(|limit| section.say(limit.clone()));
+            section.tables.push(limits.clone());
         }
         for (what, result) in &notes {
             Run::faults(section, what, result);
         }
-        section.tables.push(table);
+        section.tables.extend([table, costs]);
         section.plots.push(bars);
     }
-    drop(caps);
-    all_cores(&sites);
     Ok(())
-}
-
-/// Binds a server to one core; says in words what came of it.
-fn one_core(site: &Site) -> String {
-    match site.bind_to_cores(1) {
-        Ok(()) => format!("{}: bound to one core.", site.name),
-        Err(why) => format!("{}: limit of one core not applied: {why}.", site.name),
-    }
-}
-
-/// Gives servers their cores back, as far as they were taken.
-pub(super) fn all_cores(sites: &[Site]) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    for site in sites {
-        // Where binding failed before it fails again, and the report already says so.
-        let _ = site.bind_to_cores(cores);
-    }
 }

@@ -7,7 +7,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::{Cell, Run, thousands, write_cells, write_table};
+use super::tables::{cost_row, cost_table, thousands, write_cells, write_table};
+use super::{Cell, Run};
 use crate::catalogue::Kind;
 use crate::dialect::Dialect;
 use crate::disorder::Disorder;
@@ -73,6 +74,7 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
     let days = run.pick(1.0 / 24.0, 7.0) / run.plan.scale_down;
     let steps = ((days * 86_400_000.0 / INTERVAL_MS as f64) as u64).max(2 * WRONG_STEPS);
     let mut table = write_table("Stage 1: load", &["server", "values"]);
+    let mut costs = cost_table("Stage 1: costs");
     let mut loaded = Vec::new();
     let mut faults = Vec::new();
     for site in run.plan.sites.clone() {
@@ -89,6 +91,7 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
         let mut cells = vec![site.name.clone(), thousands(result.write.points_acked as f64)];
         cells.extend(write_cells(&result));
         table.row(cells);
+        costs.rows.extend(cost_row(&site.name, &result));
         faults.push((site.name.clone(), result));
         let target = site.kind.target(Style::Rows);
         // Every site can be asked; the sinks are no sites.
@@ -102,7 +105,7 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
          hundred is left out for the correction to insert."
     ));
     faults.iter().for_each(|(what, result)| Run::faults(section, what, result));
-    section.tables.push(table);
+    section.tables.extend([table, costs]);
     Ok(loaded)
 }
 
@@ -215,6 +218,7 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
                 }
             };
             let Some(asked) = asked else { continue };
+            run.progress(&format!("{}: {} questions", loaded.site.name, asked.asked));
             run.report.right &= asked.is_right();
             table.row(query_row(*clients, &loaded.site.name, &asked));
             line.push((*clients as f64, asked.per_second));
@@ -289,15 +293,12 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
     let columns = ["server, correction", "values written", "values checked", "wrong"];
     let mut table = Table::new("Correction", &columns);
     let mut faults = Vec::new();
+    let mut not_replaced = Vec::new();
     for loaded in sites {
         let steps = loaded.steps;
-        let Some(style) = loaded.site.kind.overwriting_style() else {
-            let name = format!("{}, n/a: a second write replaces nothing there", loaded.site.name);
-            table.row(vec![name, "n/a".into(), "n/a".into(), "n/a".into()]);
-            continue;
-        };
+        let overwriting = loaded.site.kind.overwriting_style();
         let insert = Cell {
-            style,
+            style: overwriting.unwrap_or(Style::Rows),
             connections: 4,
             batch: 100,
             steps: 0..steps,
@@ -323,6 +324,11 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             run.report.right &= verdict.is_right();
             record("missing rows inserted", &result, &verdict);
         }
+        if overwriting.is_none() {
+            let why = "a second write replaces nothing there";
+            not_replaced.push(format!("{}, wrong values overwritten: {why}", loaded.site.name));
+            continue;
+        }
         // Another seed: the same turbines and sensors, other values.
         let shape = Shape { seed: loaded.fleet.shape.seed + 1, ..loaded.fleet.shape.clone() };
         let other = Fleet::new(shape);
@@ -336,6 +342,9 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             run.report.right &= verdict.is_right();
             record("values before them untouched", &result, &verdict);
         }
+    }
+    for name in not_replaced {
+        table.row([name].into_iter().chain(["n/a"; 3].map(str::to_owned)).collect());
     }
     let section = run.report.section("Correction");
     section.say(format!(

@@ -7,13 +7,17 @@ use crate::random::{Draws, Purpose};
 
 use super::tsbs_cpu::one_of;
 
-const FLEETS: [&str; 4] = ["East", "West", "North", "South"];
+/// Values of the label `fleet`.
+pub(crate) const FLEETS: [&str; 4] = ["East", "West", "North", "South"];
 const DRIVERS: [&str; 6] = ["Derek", "Rodney", "Albert", "Andy", "Seth", "Trish"];
 const VERSIONS: [&str; 4] = ["v1.0", "v1.5", "v2.0", "v2.3"];
 
 /// (model, load capacity, fuel capacity, nominal fuel consumption)
 const MODELS: [(&str, u64, u64, u64); 3] =
     [("F-150", 2000, 200, 15), ("G-2000", 5000, 300, 19), ("H-2", 1500, 150, 12)];
+
+/// Values of the label `load_capacity`.
+pub(crate) const CAPACITIES: [u64; 3] = [MODELS[0].1, MODELS[1].1, MODELS[2].1];
 
 /// Readings and diagnostics.
 pub(super) fn tables() -> Vec<Table> {

@@ -15,7 +15,7 @@ pub(super) fn load(table: &mut Table) {
     for (engine, rate) in ENGINES.iter().zip(["631 227", "772 406", "52 794", "138 907", "44 027"])
     {
         let mut cells = vec![*engine, "1 296 000 000", rate];
-        cells.extend(["-"; 8]);
+        cells.extend(["-"; 9]);
         table.reference(SOURCE, &cells);
     }
 }

@@ -1,0 +1,57 @@
+//! Plots over time that several experiments share.
+
+use super::tables::mib;
+use crate::report::Plot;
+use crate::result::LoadResult;
+use crate::server::Reading;
+
+/// Throughput second by second.
+fn rate_line(result: &LoadResult) -> Vec<(f64, f64)> {
+    slopes(result.tracks.iter().map(|track| (track.at_s, track.points as f64)))
+}
+
+/// Growth per second between neighbours that are not too close to tell.
+pub(crate) fn slopes(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let points: Vec<(f64, f64)> = points.collect();
+    let slope = |pair: &[(f64, f64)]| match pair {
+        [a, b] if b.0 - a.0 > 0.2 => Some((b.0, (b.1 - a.1) / (b.0 - a.0))),
+        _ => None,
+    };
+    points.windows(2).filter_map(slope).collect()
+}
+
+/// Plots of throughput, server CPU, memory and disk traffic of several loads.
+pub(crate) fn resource_plots(name: &str, results: &[(String, &LoadResult)]) -> Vec<Plot> {
+    type Of = fn(&Reading) -> Option<f64>;
+    let gauge = |title: &str, unit: &str, of: Of| {
+        let mut plot = Plot::lines(&format!("{name}: {title}"), "seconds", unit);
+        for (site, result) in results {
+            let readings = result.tracks.iter().filter_map(|t| Some((t.at_s, of(&t.server?)?)));
+            plot.line(site, readings.collect());
+        }
+        plot
+    };
+    let rate = |title: &str, unit: &str, of: Of| {
+        let mut plot = gauge(title, unit, of);
+        for line in &mut plot.lines {
+            line.points = slopes(std::mem::take(&mut line.points).into_iter());
+        }
+        plot
+    };
+    let mut throughput = Plot::lines(&format!("{name}: throughput"), "seconds", "values/s");
+    results.iter().for_each(|(site, result)| throughput.line(site, rate_line(result)));
+    let mut plots = vec![
+        throughput,
+        rate("server CPU", "% of a core", |reading| Some(reading.cpu_ms() as f64 / 10.0)),
+        gauge("server memory, anonymous", "MiB", |reading| Some(mib(reading.rss_anon_bytes))),
+        rate("written to disk", "MiB/s", |reading| Some(mib(reading.written_bytes))),
+        rate("operations of the disk", "1/s", |reading| {
+            reading.disk.map(|disk| (disk.reads + disk.writes) as f64)
+        }),
+        rate("the disk was busy", "% of the time", |reading| {
+            reading.disk.map(|disk| disk.busy_ms as f64 / 10.0)
+        }),
+    ];
+    plots.retain(|plot| plot.lines.iter().any(|line| line.points.len() > 1));
+    plots
+}
