@@ -35,7 +35,7 @@ bench:           ## the gates of docs/performance.md, then each room's hot loops
 	tools/gates
 	tools/bench
 
-benchmarks:      ## five published experiments beside the peers that are installed, about ten minutes
+benchmarks:      ## five published experiments beside the peers that are installed, about half an hour
 	$(CARGO) build --release --locked -p foliot
 	tools/benchmarks
 

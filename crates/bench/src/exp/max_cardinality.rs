@@ -186,7 +186,7 @@ fn screen(
         // Refusing beyond the maximum is what is looked for.
         run.report.right = before;
         let first = [site.name.clone(), thousands((devices * FIELDS) as f64)];
-        let late = [format!("no: > {registered_s} s to register"), offered, "-".to_owned()];
+        let late = ["no".to_owned(), offered, format!("> {registered_s}")];
         let cells = first.into_iter().chain(late).chain(write_cells(&known));
         found.table.row(cells.collect());
         found.notes.push((what, Some(known)));

@@ -15,10 +15,13 @@ const STYLE: &str = "\
 --c3:#da77f2;--c4:#f783ac;--c5:#66d9e8;--c6:#ffd43b;--c7:#ced4da}}\
 *{box-sizing:border-box}\
 body{margin:0;background:var(--page);color:var(--ink);font:15px/1.55 system-ui,sans-serif}\
-main{max-width:1240px;margin:0 auto;padding:40px 20px 80px}\
+main{max-width:1320px;margin:0 auto;padding:40px 20px 80px}\
 h1{font-size:30px;line-height:1.2;margin:0 0 8px;letter-spacing:-.01em}\
 h2{font-size:20px;margin:44px 0 10px}\
 p{margin:8px 0;max-width:84ch;overflow-wrap:anywhere}\
+ul{margin:8px 0;padding-left:18px;font-size:13px;line-height:1.45;color:var(--soft);\
+overflow-wrap:anywhere;columns:2 420px;column-gap:36px}li{break-inside:avoid}\
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(440px,1fr));gap:0 20px}\
 code{display:block;background:var(--card);border:1px solid var(--faint);border-radius:8px;\
 padding:10px 14px;overflow-x:auto;font:13px/1.5 ui-monospace,monospace;white-space:pre}\
 .badge{display:inline-block;border-radius:99px;padding:2px 12px;font-weight:600;color:#fff;\
@@ -27,13 +30,13 @@ background:var(--good)}.badge.bad{background:var(--bad)}\
 figure{margin:20px 0;background:var(--card);border:1px solid var(--faint);border-radius:12px;\
 padding:14px 16px;overflow-x:auto;break-inside:avoid}\
 figcaption{font-weight:600;margin-bottom:8px}\
-table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}\
+table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}\
 th,td{padding:6px 8px;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
 th{color:var(--soft);font-weight:600;border-bottom-width:2px;white-space:normal;\
 vertical-align:bottom}\
 th:first-child,td:first-child{text-align:left}\
 tr.reference td{color:var(--soft);font-style:italic}\
-.source{font-size:11px}\
+.source{display:block;font-size:11px}\
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft)}\
 .key{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px}\
 svg{width:100%;height:auto;display:block}\
@@ -79,11 +82,17 @@ pub(super) fn page(report: &Report) -> String {
 
 fn write_section(section: &Section, out: &mut String) {
     let _ = write!(out, "<h2>{}</h2>", escaped(&section.heading));
-    for words in &section.words {
-        let _ = write!(out, "<p>{}</p>", escaped(words));
+    // The first words say what was done, those after it what came of single loads.
+    if let Some((first, notes)) = section.words.split_first() {
+        let _ = write!(out, "<p>{}</p>", escaped(first));
+        let notes: String =
+            notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
+        let _ = if notes.is_empty() { Ok(()) } else { write!(out, "<ul>{notes}</ul>") };
     }
     section.tables.iter().for_each(|table| write_table(table, out));
+    out.push_str("<div class=\"plots\">");
     section.plots.iter().for_each(|plot| write_plot(plot, out));
+    out.push_str("</div>");
 }
 
 fn write_table(table: &Table, out: &mut String) {
