@@ -1,8 +1,8 @@
 //! Measures churn: series that come and go for simulated weeks, as containers do.
 //!
-//! `cargo run --release -p foliot-engine --example churn -- DIR [DAYS] [ACTIVE] [CREATED]`
+//! `cargo run --release -p foliot-engine --example churn -- DIR [DAYS] [ACTIVE] [CREATED] [FIELDS]`
 //!
-//! So many series are active at any time (500 000), each source with one series; over all days (30)
+//! So many series are active at any time (500 000), one or more for each source; over all days (30)
 //! so many are created (20 million), so each lives for a while and falls silent for ever. They
 //! report every hour of a simulated clock and the store is flushed every two hours, as the
 //! bound on its wal would have it at the rates of real collectors. Every day the program prints
@@ -145,8 +145,10 @@ fn push_key(source: u64, active: u64, text: &mut String) {
 struct Churn {
     engine: Engine,
     now_ns: Arc<AtomicI64>,
+    /// Sources that report at a time, and all that ever do.
     active: u64,
     created: u64,
+    fields: u64,
     steps: u64,
     text: String,
     buffers: Option<BatchBuffers>,
@@ -170,7 +172,12 @@ impl Churn {
             let sources = from..living.end.min(from + ROWS);
             from = sources.end;
             self.text.clear();
-            self.text.push_str("cpu");
+            let mut fields = Vec::new();
+            for field in 0..self.fields {
+                let start = self.text.len();
+                let _ = write!(self.text, "cpu{field}");
+                fields.push(Span::new(start, self.text.len()));
+            }
             let mut spans = Vec::with_capacity(ROWS as usize);
             for source in sources {
                 let start = self.text.len();
@@ -180,9 +187,12 @@ impl Churn {
             let buffers = self.buffers.take().unwrap_or_default();
             let secret = self.engine.key_secret();
             let mut batch = Batch::new(self.text.as_bytes(), 0, &SYNTAX, secret, buffers);
-            let shape = batch.push_shape(&[Span::new(0, 3)]);
+            let shape = batch.push_shape(&fields);
             for (source, span) in spans {
-                batch.push_cell(Cell::integer((mix(source ^ step) % 100) as i64));
+                for field in 0..self.fields {
+                    let value = mix(source ^ (step << 8) ^ field) % 100;
+                    batch.push_cell(Cell::integer(value.cast_signed()));
+                }
                 batch.push_row([Span::default(), span], time_ns, shape, 1);
             }
             let mut rejects = Vec::new();
@@ -299,7 +309,7 @@ impl std::fmt::Display for Times {
     }
 }
 
-/// All series, or those with a label.
+/// All series of one field, or those with a label.
 fn selector(label: Option<(&str, String)>) -> Selector {
     let matcher = |(name, value): (&str, String)| Matcher {
         name: name.to_owned(),
@@ -309,7 +319,7 @@ fn selector(label: Option<(&str, String)>) -> Selector {
     };
     Selector {
         namespace: 0,
-        names: vec![Name { measurement: Test::equal("container"), field: Test::equal("cpu") }],
+        names: vec![Name { measurement: Test::equal("container"), field: Test::equal("cpu0") }],
         matchers: label.map(matcher).into_iter().collect(),
         exact_labels: None,
         only: None,
@@ -338,17 +348,19 @@ fn index_bytes(dir: &Path) -> io::Result<u64> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let dir = args.first().ok_or("DIR [DAYS] [ACTIVE] [CREATED]")?;
+    let dir = args.first().ok_or("DIR [DAYS] [ACTIVE] [CREATED] [FIELDS]")?;
     let number = |at: usize, default: u64| args.get(at).map_or(Ok(default), |arg| arg.parse());
     let (days, active, created) = (number(1, 30)?, number(2, 500_000)?, number(3, 20_000_000)?);
+    let fields = number(4, 1)?;
     let now_ns = Arc::new(AtomicI64::new(START_NS));
     let disk = Clocked { disk: RealDisk::default(), now_ns: now_ns.clone() };
-    let config = Config { background: false, ..Config::default() };
+    let config = Config { background: false, epoch_dead_min: active, ..Config::default() };
     let engine = Engine::open(Arc::new(disk), Path::new(dir), config)?;
     let idle = anonymous_kib() / 1024;
     let steps = days * STEPS_OF_DAY;
     let (text, buffers) = (String::new(), None);
-    let mut churn = Churn { engine, now_ns, active, created, steps, text, buffers };
+    let (active, created) = (active / fields, created / fields);
+    let mut churn = Churn { engine, now_ns, active, created, fields, steps, text, buffers };
     let (mut peak, started) = (0, Instant::now());
     for step in 0..steps {
         churn.report(step)?;

@@ -4,6 +4,12 @@ use crate::names::{Names, SymbolKind};
 use crate::select::{self, Bitmap};
 use foliot_model::{DEFAULT_FIELD, Selector};
 
+/// Looking at a series costs as much as asking of so many pairs whether a wanted series has them.
+pub(crate) const WIDE_PAIRS_OF_SERIES: u64 = 4;
+
+/// With more wanted columns it costs too much to look a source up in each.
+pub(crate) const WIDE_COLUMNS_MAX: usize = 16;
+
 /// What is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listed {
@@ -53,21 +59,23 @@ pub(crate) fn list(
             window.of(columns(names, selector).into_iter().filter_map(metric).collect())
         }
         Listed::LabelNames => {
-            let ids = match is_everything(selector) {
-                true => living_labels(names, selector.namespace),
-                false => pairs(names, selector).map(|[_, name, _]| name).collect(),
+            let groups = &names.pairs_of_label;
+            let labels_all = groups.symbols(selector.namespace).iter();
+            let pairs_all = labels_all.map(|&label| groups.count(selector.namespace, label)).sum();
+            let ids = match Wide::new(names, selector, pairs_all) {
+                Some(wide) => labels(names, selector.namespace, &wide),
+                None => pairs(names, selector).map(|[_, name, _]| name).collect(),
             };
             window.symbols(names, SymbolKind::LabelName, ids)
         }
-        Listed::LabelValues(name) => {
-            let name = match name {
-                None => None,
-                Some(name) => match names.symbols(SymbolKind::LabelName).find(name.as_bytes()) {
-                    None => return Vec::new(),
-                    found => found,
-                },
-            };
-            window.symbols(names, SymbolKind::LabelValue, values(names, selector, name))
+        Listed::LabelValues(Some(name)) => {
+            match names.symbols(SymbolKind::LabelName).find(name.as_bytes()) {
+                Some(label) => values_of(names, selector, label, &window),
+                None => Vec::new(),
+            }
+        }
+        Listed::LabelValues(None) => {
+            window.symbols(names, SymbolKind::LabelValue, values(names, selector))
         }
     }
 }
@@ -121,32 +129,79 @@ fn pairs<'a>(names: &'a Names, selector: &Selector) -> impl Iterator<Item = [u32
     seen.into_iter().filter_map(|pair| names.pair(pair))
 }
 
-/// The values of one label, or of all.
-fn values(names: &Names, selector: &Selector, name: Option<u32>) -> Vec<u32> {
+/// The values of all labels.
+fn values(names: &Names, selector: &Selector) -> Vec<u32> {
     if !is_everything(selector) {
-        let of_name = |[_, found, _]: &[u32; 3]| name.is_none_or(|name| name == *found);
-        return pairs(names, selector).filter(of_name).map(|[_, _, value]| value).collect();
+        return pairs(names, selector).map(|[_, _, value]| value).collect();
     }
     let groups = &names.pairs_of_label;
-    let all = groups.symbols(selector.namespace);
-    let of_label = |&label: &u32| groups.members(selector.namespace, label);
-    let pairs: Vec<u32> = match &name {
-        Some(name) => of_label(name).collect(),
-        None => all.iter().flat_map(of_label).collect(),
-    };
-    let living = pairs.into_iter().filter(|&pair| names.is_pair_alive(pair));
+    let labels = groups.symbols(selector.namespace).iter();
+    let pairs = labels.flat_map(|&label| groups.members(selector.namespace, label));
+    let living = pairs.filter(|&pair| names.is_pair_alive(pair));
     living.filter_map(|pair| names.pair(pair)).map(|[_, _, value]| value).collect()
 }
 
-/// The label names of a namespace that some living series has.
-fn living_labels(names: &Names, namespace: u32) -> Vec<u32> {
+/// The values of one label.
+fn values_of(names: &Names, selector: &Selector, label: u32, window: &Window<'_>) -> Vec<String> {
+    let pairs_all = names.pairs_of_label.count(selector.namespace, label);
+    let Some(wide) = Wide::new(names, selector, pairs_all) else {
+        let of_label = pairs(names, selector).filter(|[_, name, _]| *name == label);
+        let ids = of_label.map(|[_, _, value]| value).collect();
+        return window.symbols(names, SymbolKind::LabelValue, ids);
+    };
+    let of_label = names.pairs_of_label.members(selector.namespace, label);
+    let named = of_label.filter_map(|pair| {
+        let [_, _, value] = names.pair(pair)?;
+        Some((names.symbol(SymbolKind::LabelValue, value), pair))
+    });
+    window.of_distinct(named, &|pair| wide.has(names, pair))
+}
+
+/// The label names that some wanted series has.
+fn labels(names: &Names, namespace: u32, wide: &Wide) -> Vec<u32> {
     let groups = &names.pairs_of_label;
     let mut labels = groups.symbols(namespace).to_vec();
-    if !names.forgotten.sids().is_empty() {
-        let is_alive = |pair| names.is_pair_alive(pair);
-        labels.retain(|&label| groups.members(namespace, label).any(is_alive));
+    let all_wanted = matches!(wide, Wide::Everything) && names.forgotten.sids().is_empty();
+    if !all_wanted {
+        labels.retain(|&label| groups.members(namespace, label).any(|pair| wide.has(names, pair)));
     }
     labels
+}
+
+/// A selector that wants so much that looking at all its series would cost more than asking of a
+/// pair whether one of them has it.
+enum Wide {
+    /// All series of the namespace.
+    Everything,
+    /// All that are in one of a few columns.
+    Columns(Vec<u32>),
+}
+
+impl Wide {
+    /// Nothing when there are too many pairs to ask of.
+    fn new(names: &Names, selector: &Selector, pairs: u64) -> Option<Self> {
+        if is_everything(selector) {
+            return Some(Self::Everything);
+        }
+        if !has_all_sources(selector) {
+            return None;
+        }
+        let columns = select::columns(names, selector.namespace, &selector.names);
+        let count = |&column: &u32| u64::from(names.series_of_column.count(column));
+        let series: u64 = columns.iter().map(count).sum();
+        (columns.len() <= WIDE_COLUMNS_MAX && pairs <= series * WIDE_PAIRS_OF_SERIES)
+            .then_some(Self::Columns(columns))
+    }
+
+    /// Whether a wanted series has a pair. Nearly always the first source with it tells.
+    fn has(&self, names: &Names, pair: u32) -> bool {
+        let columns = match self {
+            Self::Everything => return names.is_pair_alive(pair),
+            Self::Columns(columns) => columns,
+        };
+        let is_wanted = |source| columns.iter().any(|&c| names.find_series(source, c).is_some());
+        names.sources().of_pair().iter(pair).any(is_wanted)
+    }
 }
 
 struct Window<'a> {
@@ -169,6 +224,31 @@ impl Window<'_> {
         strings.sort_unstable();
         strings.dedup();
         strings.into_iter().skip(self.offset).take(self.limit).collect()
+    }
+
+    /// Of names that come once each, with a number by which `is_wanted` tells those that count. It
+    /// is asked of no name that comes after as many others as are wanted.
+    fn of_distinct<'s>(
+        &self,
+        names: impl Iterator<Item = (&'s str, u32)>,
+        is_wanted: &dyn Fn(u32) -> bool,
+    ) -> Vec<String> {
+        let end = self.offset.saturating_add(self.limit);
+        let mut kept: Vec<&str> = Vec::new();
+        let mut highest: Option<&str> = None;
+        for (name, number) in names {
+            let is_late = highest.is_some_and(|highest| name > highest) || end == 0;
+            if is_late || !name.starts_with(self.prefix) || !is_wanted(number) {
+                continue;
+            }
+            kept.push(name);
+            if kept.len() / 2 >= end.max(1024) {
+                let (_, last, _) = kept.select_nth_unstable(end - 1);
+                highest = Some(*last);
+                kept.truncate(end);
+            }
+        }
+        self.cut(kept).into_iter().map(str::to_owned).collect()
     }
 
     /// Sorts only as much as is wanted of distinct strings.

@@ -462,6 +462,11 @@ impl Groups {
         self.members.iter(self.group(namespace, symbol))
     }
 
+    /// How many members a symbol has in a namespace.
+    pub(crate) fn count(&self, namespace: u32, symbol: u32) -> u64 {
+        self.members.count(self.group(namespace, symbol)).into()
+    }
+
     /// The symbols that have members in a namespace, each once.
     pub(crate) fn symbols(&self, namespace: u32) -> &[u32] {
         self.of_namespace.get(&namespace).map_or(&[], Vec::as_slice)

@@ -10,9 +10,9 @@
 #[allow(dead_code, reason = "shared with other tests, which need other parts")]
 mod model;
 
-use foliot_index::{Error, Mark, Registry, Run, SymbolKind};
-use foliot_model::{KeySyntax, Selector};
-use model::{COMMAS, Line, SPACES, Written, write, write_all};
+use foliot_index::{Error, Listed, Mark, Registry, Run, SymbolKind};
+use foliot_model::{KeySyntax, Name, Selector, Test};
+use model::{COMMAS, Line, SPACES, Written, segment_of, write, write_all};
 
 fn write_in(registry: &Registry, syntax: &'static KeySyntax, lines: &[Line]) -> Written {
     let mut publish = |_: &[u8]| Ok::<(), std::convert::Infallible>(());
@@ -347,4 +347,52 @@ fn the_format_is_pinned() {
         6, 0, 0, 2, 2, 0, 2, // series 0 to 3: two sources, columns 0 and 1
     ];
     assert_eq!(records, expected);
+}
+
+#[test]
+fn a_few_of_many_values_are_the_first_ones() {
+    const HOSTS: u32 = 20_000;
+    let registry = Registry::new(0);
+    let host = |n: u32| format!("{:05}", n * 7919 % HOSTS);
+    let lines: Vec<Line> = (0..HOSTS)
+        .map(|n| match n % 3 {
+            0 => Line::new(&format!("a,h={},only=a{}", host(n), n % 30), &["x"]),
+            _ => Line::new(&format!("b,h={}", host(n)), &["x", "y"]),
+        })
+        .collect();
+    write_all(&registry, 0, &lines);
+    let segment = segment_of(&registry);
+    let names = |measurement: &str, field: &str| {
+        let (measurement, field) = (Test::equal(measurement), Test::equal(field));
+        vec![Name { measurement, field }]
+    };
+    let hosts_of = |wanted: fn(u32) -> bool| {
+        let mut hosts: Vec<String> = (0..HOSTS).filter(|n| wanted(*n)).map(host).collect();
+        hosts.sort();
+        hosts
+    };
+    let hosts = Listed::LabelValues(Some("h".to_owned()));
+    for (names, expected) in [
+        (Vec::new(), hosts_of(|_| true)),
+        (names("a", "x"), hosts_of(|n| n % 3 == 0)),
+        (names("b", "y"), hosts_of(|n| n % 3 != 0)),
+        (names("a", "y"), Vec::new()),
+    ] {
+        let selector = Selector { names, ..everything(0) };
+        for (prefix, offset, limit) in
+            [("", 0, 10), ("", 1000, 1), ("17", 3, 500), ("", 0, 0), ("", 0, usize::MAX)]
+        {
+            let found = registry.list(&hosts, &selector, prefix, offset, limit);
+            let wanted = expected.iter().filter(|host| host.starts_with(prefix));
+            assert!(found.iter().eq(wanted.clone().skip(offset).take(limit)), "{selector:?}");
+            let end = offset.saturating_add(limit);
+            let found = segment.list(&hosts, &selector, prefix, end, None).unwrap();
+            assert!(found.iter().eq(wanted.take(end)), "{selector:?}");
+        }
+    }
+    for (measurement, labels) in [("a", vec!["h", "only"]), ("b", vec!["h"])] {
+        let selector = Selector { names: names(measurement, "x"), ..everything(0) };
+        assert_eq!(registry.list(&Listed::LabelNames, &selector, "", 0, 9), labels);
+        assert_eq!(segment.list(&Listed::LabelNames, &selector, "", 9, None).unwrap(), labels);
+    }
 }

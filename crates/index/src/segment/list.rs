@@ -3,10 +3,11 @@
 use super::Segment;
 use super::read::{Sources, Strings};
 use crate::error::Error;
-use crate::list::{Listed, has_all_sources};
+use crate::list::{Listed, WIDE_COLUMNS_MAX, WIDE_PAIRS_OF_SERIES, has_all_sources};
 use crate::names::SymbolKind;
 use crate::select::Bitmap;
 use foliot_model::{DEFAULT_FIELD, Selector};
+use std::ops::Range;
 
 impl Segment {
     /// The names that `what` asks for, of the series that `selector` wants: distinct, in byte
@@ -25,6 +26,12 @@ impl Segment {
         limit: usize,
         living: Option<&dyn Fn(u32) -> bool>,
     ) -> Result<Vec<String>, Error> {
+        if living.is_none()
+            && has_all_sources(selector)
+            && let Some(found) = self.list_wide(what, selector, prefix, limit)?
+        {
+            return Ok(found);
+        }
         let (kind, places) = match what {
             Listed::Metrics => return self.metrics(selector, prefix, limit, living),
             Listed::Measurements => {
@@ -33,7 +40,13 @@ impl Segment {
             Listed::Fields => (SymbolKind::Field, self.of_columns(selector, living, |[.., f]| f)?),
             Listed::LabelNames => (SymbolKind::LabelName, self.of_pairs(selector, living, None)?),
             Listed::LabelValues(None) => {
-                (SymbolKind::LabelValue, self.of_pairs(selector, living, Some(None))?)
+                let is_everything =
+                    living.is_none() && selector.names.is_empty() && has_all_sources(selector);
+                let places = match is_everything {
+                    true => self.all_values(selector.namespace)?,
+                    false => self.of_pairs(selector, living, Some(None))?,
+                };
+                (SymbolKind::LabelValue, places)
             }
             Listed::LabelValues(Some(name)) => {
                 let Some(label) = self.find_symbol(SymbolKind::LabelName, name)? else {
@@ -54,6 +67,94 @@ impl Segment {
             found.push(name.to_string());
         }
         Ok(found)
+    }
+
+    /// Label names, or the values of one label, of a selector without conditions on labels, pair by
+    /// pair; nothing when it wants so few series that it is better to look at each of them.
+    fn list_wide(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let label = match what {
+            Listed::LabelNames => None,
+            Listed::LabelValues(Some(name)) => {
+                let Some(label) = self.find_symbol(SymbolKind::LabelName, name)? else {
+                    return Ok(Some(Vec::new()));
+                };
+                Some(label)
+            }
+            _ => return Ok(None),
+        };
+        if let Some(label) = label {
+            let pairs = self.pairs_of_label(selector.namespace, label)?;
+            let count = u64::from(pairs.end - pairs.start);
+            let Some(mut wide) = self.wide(selector, count)? else { return Ok(None) };
+            return self.values_wide(pairs, &mut wide, prefix, limit).map(Some);
+        }
+        let mut labels = self.tables.labels.range::<4>(self, 0, self.tables.labels.len)?;
+        labels.retain(|[namespace, ..]| *namespace == selector.namespace);
+        let count = labels.iter().map(|[_, _, start, end]| u64::from(end - start)).sum();
+        let Some(mut wide) = self.wide(selector, count)? else { return Ok(None) };
+        let mut found = Vec::new();
+        for [_, label, start, end] in labels {
+            if wide.has_any(start..end)? {
+                found.push(Strings::new(self, SymbolKind::LabelName).get(label)?.to_string());
+            }
+        }
+        found.retain(|name| name.starts_with(prefix));
+        found.truncate(limit);
+        Ok(Some(found))
+    }
+
+    /// Values of pairs, which ascend.
+    fn values_wide(
+        &self,
+        pairs: Range<u32>,
+        wide: &mut Wide<'_>,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        let table = self.tables.pairs;
+        let first = self.symbols_before(SymbolKind::LabelValue, prefix)?;
+        let start = table.partition(self, (pairs.start, pairs.end), |[v]| Ok(v < first))?;
+        let mut strings = Strings::new(self, SymbolKind::LabelValue);
+        let mut found = Vec::new();
+        for pair in start..pairs.end {
+            if found.len() >= limit {
+                break;
+            }
+            let [value] = table.get(self, pair)?;
+            let name = strings.get(value)?;
+            if !name.starts_with(prefix) {
+                break;
+            }
+            if wide.has_any(pair..pair + 1)? {
+                found.push(name.to_string());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Nothing when there are too many pairs to ask of.
+    fn wide(&self, selector: &Selector, pairs: u64) -> Result<Option<Wide<'_>>, Error> {
+        let all = self.columns_in(selector.namespace)?;
+        let wide = |columns| Wide { segment: self, sources: Sources::new(self), columns };
+        if selector.names.is_empty() {
+            return Ok(Some(wide(None)));
+        }
+        let named = self.columns_named(selector.namespace, &selector.names)?;
+        if named.len() == all.len() && !named.is_empty() {
+            return Ok(Some(wide(None)));
+        }
+        let mut series = 0u64;
+        for &column in named.iter().take(WIDE_COLUMNS_MAX) {
+            self.ids(column, &mut |_| series += 1)?;
+        }
+        let is_wide = named.len() <= WIDE_COLUMNS_MAX && pairs <= series * WIDE_PAIRS_OF_SERIES;
+        Ok(is_wide.then(|| wide(Some(named))))
     }
 
     fn metrics(
@@ -128,36 +229,21 @@ impl Segment {
         Ok(sorted(columns.into_iter().map(symbol).collect()))
     }
 
-    /// Label names of the wanted series, or the values of one label or of all, as places.
-    fn of_pairs(
-        &self,
-        selector: &Selector,
-        living: Option<&dyn Fn(u32) -> bool>,
-        values_of: Option<Option<u32>>,
-    ) -> Result<Vec<u32>, Error> {
-        let is_everything =
-            living.is_none() && selector.names.is_empty() && has_all_sources(selector);
-        if !is_everything {
-            return self.of_pairs_wanted(selector, living, values_of);
-        }
+    /// The values of all labels of a namespace, as places.
+    fn all_values(&self, namespace: u32) -> Result<Vec<u32>, Error> {
         let labels = self.tables.labels;
-        let of_namespace = labels.range::<4>(self, 0, labels.len)?.into_iter();
-        let of_namespace = of_namespace.filter(|[n, ..]| *n == selector.namespace);
-        let Some(name) = values_of else {
-            return Ok(sorted(of_namespace.map(|[_, name, ..]| name).collect()));
-        };
         let mut values = Vec::new();
-        for [_, label, start, end] in of_namespace {
-            if name.is_none_or(|name| name == label) {
+        for [of, _, start, end] in labels.range::<4>(self, 0, labels.len)? {
+            if of == namespace {
                 let pairs = self.tables.pairs.range::<1>(self, start, end)?;
                 values.extend(pairs.into_iter().map(|[value]| value));
             }
         }
-        // Those of one label are in order already.
-        Ok(if name.is_some() { values } else { sorted(values) })
+        Ok(sorted(values))
     }
 
-    fn of_pairs_wanted(
+    /// Label names of the wanted series, or the values of one label or of all, as places.
+    fn of_pairs(
         &self,
         selector: &Selector,
         living: Option<&dyn Fn(u32) -> bool>,
@@ -182,6 +268,32 @@ impl Segment {
             }
         }
         Ok(sorted(found))
+    }
+}
+
+/// A selector without conditions on labels.
+struct Wide<'s> {
+    segment: &'s Segment,
+    sources: Sources<'s>,
+    /// The columns it wants, ascending; nothing when it wants all of the namespace.
+    columns: Option<Vec<u32>>,
+}
+
+impl Wide<'_> {
+    /// Whether a wanted series has one of the pairs. Nearly always the first source tells.
+    fn has_any(&mut self, pairs: Range<u32>) -> Result<bool, Error> {
+        let Some(columns) = &self.columns else { return Ok(!pairs.is_empty()) };
+        for pair in pairs {
+            let mut posted = Vec::new();
+            self.segment.sources_of(pair, &mut |source| posted.push(source))?;
+            for source in posted {
+                let series = &self.sources.get(source)?.series;
+                if series.iter().any(|(column, _)| columns.binary_search(column).is_ok()) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 }
 

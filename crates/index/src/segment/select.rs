@@ -233,14 +233,14 @@ impl Segment {
         Ok((found == value).then_some(at))
     }
 
-    fn sources_of(&self, pair: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
+    pub(super) fn sources_of(&self, pair: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
         let rows = self.tables.sources_of_pair;
         let row = rows.row(self, pair)?;
         self.read(rows, || each_id(&row, each))
     }
 
     /// The series of a column, counted from the epoch's first.
-    fn ids(&self, column: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
+    pub(super) fn ids(&self, column: u32, each: &mut dyn FnMut(u32)) -> Result<(), Error> {
         let rows = self.tables.series_of_column;
         let row = rows.row(self, column)?;
         self.read(rows, || each_id(&row, each))
