@@ -182,10 +182,15 @@ impl Round<'_> {
         if matches!(now, Some(Fact::Nanoseconds(before)) if *before <= keep_ns) {
             return Ok(());
         }
+        let strikes = self.disk.strikes();
         let keep = Duration::from_nanos(keep_ns.unsigned_abs());
         let result = engine.set_retention(namespace, Some(keep), &Caller::default());
         self.say(format!("keep namespace {namespace} for {keep:?}: {result:?}"));
         let changes = vec![(place, Some(Fact::Nanoseconds(keep_ns)))];
+        if result.is_err() && !self.disk.is_dead() && self.disk.strikes() > strikes {
+            // It could not be told to the audit log: nothing was changed.
+            return Ok(());
+        }
         self.record("a change of retention", changes, result.map_err(|error| error.to_string()))
     }
 }
