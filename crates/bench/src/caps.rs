@@ -184,7 +184,7 @@ mod tests {
         let held = groups.contains("foliot-bench-");
         assert_eq!(held, !caps.groups.is_empty(), "{groups}");
         for (said, amount) in [(&caps.memory, "64 MiB"), (&caps.disk, "10 MB/s")] {
-            assert!(said == amount || said.starts_with("not applied: /sys/fs"), "{said}");
+            assert!(said == amount || said.starts_with("not applied: "), "{said}");
         }
         for group in &caps.groups {
             let inside = fs::read_to_string(group.path.join("cgroup.procs")).unwrap();
