@@ -234,3 +234,32 @@ fn grafana_draws_panels_for_every_version() {
     assert_eq!(response.status, 400);
     assert!(error["error"]["message"].as_str().unwrap().contains("nosuch"));
 }
+
+/// Annotations are asked for with a question of their own, and read from its first answer.
+#[test]
+fn grafana_reads_annotations() {
+    let scratch = Scratch::new();
+    let server = dashboard(&scratch);
+    let second = START_MS / 1000;
+    let everywhere = json!({"startTime": second + 60, "endTime": second + 90,
+        "description": "deploy", "notes": "v2", "custom": {"by": "ci"}});
+    // The series of web01, whose names were the first to come.
+    let here = json!({"tsuid": "000001000001000001000002000002", "startTime": second + 120,
+        "description": "reboot"});
+    let stored = |note: &Value| ask(&server, "/api/annotation", note);
+    let (everywhere, here) = (stored(&everywhere), stored(&here));
+    let mut asked = json!({"start": START_MS, "end": START_MS + 600_000,
+        "queries": [{"aggregator": "sum", "metric": "sys.cpu"}],
+        "msResolution": false, "globalAnnotations": true});
+    let answer = ask(&server, "/api/query", &asked);
+    assert_eq!(answer[0]["globalAnnotations"], json!([everywhere]));
+    assert_eq!(answer[0]["annotations"], json!([here]), "{answer}");
+    let read = |note: &Value| (note["description"].clone(), note["startTime"].clone());
+    let expected = (json!("deploy"), json!(second + 60));
+    assert_eq!(read(&answer[0]["globalAnnotations"][0]), expected);
+    assert_eq!(read(&answer[0]["annotations"][0]), (json!("reboot"), json!(second + 120)));
+    // Other times have others.
+    asked["start"] = json!(START_MS + 300_000);
+    let later = ask(&server, "/api/query", &asked);
+    assert_eq!(later[0].get("globalAnnotations"), None);
+}

@@ -9,11 +9,11 @@ pub use pull::pull;
 use crate::error::Error;
 use crate::export::{Exported, Unspelled, export};
 use crate::import::{Import, Place};
-use crate::line::{fault_of, push_field_name, push_measurement, push_tag};
+use crate::line::fault_of;
 use crate::source::Source;
 use foliot_engine::{Identity, Snapshot};
-use foliot_model::{Samples, Selector, TimeRange, Value};
-use foliot_proto_influx::is_whole_line;
+use foliot_model::{Samples, Selector, TimeRange};
+use foliot_proto_influx::{is_whole_line, push_field_name, push_measurement, push_tag, push_value};
 use std::io::Write;
 
 /// Imports a dump: lines with times in nanoseconds, in any order. Comments may name the database
@@ -134,42 +134,10 @@ pub fn push_lines(identity: &Identity, samples: &Samples, out: &mut Vec<u8>) -> 
     unspelled
 }
 
-/// Appends a value; false when line protocol has no way to write it.
-fn push_value(value: Value<'_>, out: &mut Vec<u8>) -> bool {
-    let mut digits = itoa::Buffer::new();
-    match value {
-        // Rust prints the fewest digits that identify a double, without an exponent.
-        Value::Float(value) if value.is_finite() => {
-            out.extend_from_slice(value.to_string().as_bytes());
-        }
-        Value::Float(_) | Value::Histogram(_) => return false,
-        Value::Integer(value) => {
-            out.extend_from_slice(digits.format(value).as_bytes());
-            out.push(b'i');
-        }
-        Value::Unsigned(value) => {
-            out.extend_from_slice(digits.format(value).as_bytes());
-            out.push(b'u');
-        }
-        Value::Boolean(value) => out.extend_from_slice(value.to_string().as_bytes()),
-        Value::String(text) => {
-            out.push(b'"');
-            for &byte in text.as_bytes() {
-                if matches!(byte, b'"' | b'\\') {
-                    out.push(b'\\');
-                }
-                out.push(byte);
-            }
-            out.push(b'"');
-        }
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foliot_model::{Label, Labels};
+    use foliot_model::{Label, Labels, Value};
 
     #[test]
     fn lines_are_those_that_influx_reads() {

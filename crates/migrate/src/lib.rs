@@ -25,5 +25,4 @@ pub use client::Client;
 pub use error::Error;
 pub use export::{Exported, Unspelled, export};
 pub use import::{Fault, Import, Place, Progress, Target};
-pub use line::{push_field_name, push_measurement, push_tag};
 pub use source::Source;

@@ -7,13 +7,14 @@
 use crate::error::Error;
 use crate::export::{Exported, export};
 use crate::import::Import;
-use crate::line::{fault_of, push_field_name, push_measurement, push_tag};
+use crate::line::fault_of;
 use crate::opentsdb::timestamp;
 use crate::source::Source;
 use foliot_engine::{Identity, Snapshot};
 use foliot_model::{
     DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Samples, Selector, TimeRange, Value,
 };
+use foliot_proto_influx::{push_field_name, push_measurement, push_tag};
 use std::io::Write;
 
 /// The tag that names a field, and the name that stands for no field.

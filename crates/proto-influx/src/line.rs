@@ -1,6 +1,7 @@
 //! Lines written: samples as line protocol.
 
 use foliot_model::Value;
+use std::borrow::Cow;
 use std::io::Write as _;
 
 /// Writes one line after another; each is begun with its key, gets fields, and is ended with its
@@ -31,12 +32,9 @@ impl<'a> LineWriter<'a> {
         out: &'a mut Vec<u8>,
     ) -> Self {
         let start = out.len();
-        escape(measurement, ", ", out);
+        push_measurement(expressible(measurement).as_bytes(), out);
         for (name, value) in tags.filter(|(_, value)| !value.is_empty()) {
-            out.push(b',');
-            escape(name, ",= ", out);
-            out.push(b'=');
-            escape(value, ",= ", out);
+            push_tag(expressible(name).as_bytes(), expressible(value).as_bytes(), out);
         }
         Self { out, start, fields: 0 }
     }
@@ -44,34 +42,13 @@ impl<'a> LineWriter<'a> {
     /// Adds a field. Values that line protocol cannot express (NaN, infinity, histograms) are left
     /// out; the answer says whether it was added.
     pub fn field(&mut self, name: &str, value: Value<'_>) -> bool {
-        let is_expressible = match value {
-            Value::Float(value) => value.is_finite(),
-            Value::Histogram(_) => false,
-            _ => true,
-        };
-        if !is_expressible {
-            return false;
-        }
+        let before = self.out.len();
         self.out.push(if self.fields == 0 { b' ' } else { b',' });
-        escape(name, ",= ", self.out);
+        push_field_name(expressible(name).as_bytes(), self.out);
         self.out.push(b'=');
-        // Writing to memory cannot fail.
-        match value {
-            Value::Float(value) => drop(write!(self.out, "{value:?}")),
-            Value::Integer(value) => drop(write!(self.out, "{value}i")),
-            Value::Unsigned(value) => drop(write!(self.out, "{value}u")),
-            Value::Boolean(value) => drop(write!(self.out, "{value}")),
-            Value::String(text) => {
-                self.out.push(b'"');
-                for byte in text.bytes() {
-                    if matches!(byte, b'"' | b'\\') {
-                        self.out.push(b'\\');
-                    }
-                    self.out.push(byte);
-                }
-                self.out.push(b'"');
-            }
-            Value::Histogram(_) => {}
+        if !push_value(value, self.out) {
+            self.out.truncate(before);
+            return false;
         }
         self.fields += 1;
         true
@@ -87,21 +64,61 @@ impl<'a> LineWriter<'a> {
     }
 }
 
-/// Appends a name with backslashes before its special characters. A backslash at the end, which
-/// would swallow what follows, cannot be expressed and is left out.
-fn escape(text: &str, special: &str, out: &mut Vec<u8>) {
-    for c in text.trim_end_matches('\\').chars() {
-        match c {
-            // Line protocol has no way to write a line break in a name.
-            '\n' => out.extend_from_slice(b"\\n"),
-            c => {
-                if special.contains(c) {
-                    out.push(b'\\');
-                }
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
+/// The part of a name that a line can hold: a backslash at the end would swallow what follows, and
+/// a line's end would end it.
+fn expressible(name: &str) -> Cow<'_, str> {
+    let name = name.trim_end_matches('\\');
+    match name.contains('\n') {
+        true => Cow::Owned(name.replace('\n', "\\n")),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// Appends a measurement. No name may end in a backslash or hold a line's end.
+pub fn push_measurement(name: &[u8], out: &mut Vec<u8>) {
+    push_escaped(name, b", ", out);
+}
+
+/// Appends `,name=value`.
+pub fn push_tag(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.push(b',');
+    push_escaped(name, b", =", out);
+    out.push(b'=');
+    push_escaped(value, b", =", out);
+}
+
+/// Appends a field's name.
+pub fn push_field_name(name: &[u8], out: &mut Vec<u8>) {
+    push_escaped(name, b", =", out);
+}
+
+fn push_escaped(name: &[u8], special: &[u8], out: &mut Vec<u8>) {
+    for &byte in name {
+        if special.contains(&byte) {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+}
+
+/// Appends a field's value; false, and nothing appended, when line protocol has no way to write it:
+/// histograms and numbers that are not finite.
+pub fn push_value(value: Value<'_>, out: &mut Vec<u8>) -> bool {
+    // Writing to memory cannot fail.
+    match value {
+        // Rust prints the fewest digits that identify a double, without an exponent.
+        Value::Float(value) if value.is_finite() => drop(write!(out, "{value}")),
+        Value::Float(_) | Value::Histogram(_) => return false,
+        Value::Integer(value) => drop(write!(out, "{value}i")),
+        Value::Unsigned(value) => drop(write!(out, "{value}u")),
+        Value::Boolean(value) => drop(write!(out, "{value}")),
+        Value::String(text) => {
+            out.push(b'"');
+            push_escaped(text.as_bytes(), b"\"\\", out);
+            out.push(b'"');
         }
     }
+    true
 }
 
 #[cfg(test)]
