@@ -185,6 +185,13 @@ fn values_that_are_not_kept_are_refused() {
 }
 
 #[test]
+fn histograms_are_asked_as_ever() {
+    let tsd = rolled_up();
+    assert_eq!(tsd.telnet(&[&format!("histogram h {H} u=0:o=0:0,10=4:10,20=6 h=a")]), "");
+    tsd.expect("sum:1h-sum:percentiles[40]:h", 0, 3599, &floats(&[(0, 5.0)]));
+}
+
+#[test]
 fn points_of_groups_are_kept_apart_under_a_tag() {
     let tsd = rolled_up();
     let lines = [

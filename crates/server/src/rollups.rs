@@ -55,5 +55,7 @@ fn find_or_create(store: &Store, database: &str, table: &str) -> Result<Namespac
     }
     let policy = Policy::unbounded(table);
     let caller = Caller { door: "first rollup", from: String::new() };
-    Ok(store.databases().set_policy(store.engine(), database, policy, false, &caller)?)
+    let make = || store.databases().set_policy(store.engine(), database, policy, false, &caller);
+    // It waits for the disk, once per table.
+    Ok(tokio::task::block_in_place(make)?)
 }

@@ -5,13 +5,13 @@
 //! store as it was: one that broke off is begun again.
 
 use super::msgpack::{Item, Reader};
-use super::push_value;
 use crate::client::Client;
 use crate::error::Error;
 use crate::import::{Import, Place};
-use crate::line::{fault_of, push_field_name, push_measurement, push_tag};
+use crate::line::fault_of;
 use crate::post::push_percent;
 use foliot_model::Value;
+use foliot_proto_influx::{push_field_name, push_measurement, push_tag, push_value};
 use std::io::{BufReader, Read};
 
 /// Rows of one piece of an answer.

@@ -132,6 +132,10 @@ impl Question {
                 false => Ok(()),
             };
         };
+        if self.is_about_histograms() {
+            // Nobody rolls them up.
+            return Ok(());
+        }
         let usage = self.usage.unwrap_or(RollupUsage::NoFallback);
         let seconds =
             self.downsample.as_ref().map_or(0, |downsample| downsample.interval_ms() / 1000);
