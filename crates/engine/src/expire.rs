@@ -46,17 +46,19 @@ impl Store {
     /// Makes floors durable facts.
     pub(crate) fn keep_floors(&self, floors: &Floors) -> Result<(), Error> {
         let retention = self.retention.read().clone();
-        if floors.iter().all(|(&key, &floor_ns)| retention.has_expired(key, floor_ns)) {
-            return Ok(());
-        }
-        let mut last = Commit { lsn: 0 };
+        let mut is_new = false;
         for (&key, &floor_ns) in floors {
             if !retention.has_expired(key, floor_ns) {
-                last = self.keep_floor(key, floor_ns)?;
+                self.keep_floor(key, floor_ns)?;
+                is_new = true;
             }
         }
-        self.reload_retention();
-        self.wal.wait(last, Ack::Durable)
+        if is_new {
+            self.reload_retention();
+        }
+        // A floor that is known, and the retention that it follows from, may still be on their way
+        // to the disk, or never get there: an earlier wait may have failed.
+        self.wal.wait(Commit { lsn: self.wal.end_lsn() }, Ack::Durable)
     }
 
     /// Whether every sample of a part is too old; then `floors` is told which floors say so.

@@ -5,8 +5,8 @@
 
 mod support;
 
-use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Caller, Config, Engine, FIELD_RETENTION, RetentionRule};
+use foliot_disk::{Disk, FaultKind, SimDisk};
+use foliot_engine::{Ack, Caller, Config, Engine, FIELD_RETENTION, RetentionRule};
 use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -194,4 +194,28 @@ fn a_dropped_namespace_takes_what_was_said_of_it_with_it() {
     assert_ne!(again, id, "numbers are not given out twice");
     let sids = engine.snapshot().select(&selector(again, "m"), TimeRange::ALL).unwrap();
     assert_eq!(sids, []);
+}
+
+#[test]
+fn nothing_expires_by_a_retention_that_may_be_lost() {
+    let mut lost = 0;
+    for seed in 0..20 {
+        let disk = SimDisk::new(seed);
+        let now_ns = disk.now_ns();
+        let engine = open(&disk, |_| {});
+        write_days(&engine, HOST, now_ns, 40..50);
+        engine.flush().unwrap();
+        engine.wait(engine.written(), Ack::Durable).unwrap();
+        engine.set_retention(DEFAULT_NAMESPACE, days(20), &Caller::default()).unwrap();
+        disk.fail_after(1, FaultKind::SyncError);
+        // The second try finds the floor in memory, and it is no more durable than before.
+        assert!(engine.maintain().is_err());
+        assert!(engine.maintain().is_err());
+        let engine = open(&disk.crash(), |_| {});
+        if engine.retention(DEFAULT_NAMESPACE).is_none() {
+            lost += 1;
+            assert_eq!(found(&engine, "m", now_ns), (40..50).collect::<Vec<_>>());
+        }
+    }
+    assert!(lost > 0);
 }
