@@ -11,12 +11,38 @@
 mod harness;
 
 use harness::{Scratch, Server};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What `/api/query` has of `metric` in the database that `suffix` and `headers` name.
 fn sum(server: &Server, metric: &str, suffix: &str, headers: &[(&str, &str)]) -> (u16, String) {
     let path = format!("/api/query?start=1&m=sum:{metric}{suffix}");
     let response = server.request("GET", &path, headers, b"");
     (response.status, response.text())
+}
+
+/// The server's retention is that of every database without one of its own, however it was made.
+#[test]
+fn the_servers_retention_holds_where_a_database_has_none() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--retention", "1d"]);
+    for (statement, database) in [
+        (None, "written"),
+        (Some("CREATE DATABASE made"), "made"),
+        (Some("CREATE DATABASE kept WITH DURATION 7d"), "kept"),
+    ] {
+        if let Some(statement) = statement {
+            let path = format!("/query?q={}", statement.replace(' ', "%20"));
+            assert_eq!(server.post(&path, "").status, 200);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let lines = format!("m v=1 {}\nm v=2 {}", now - 2 * 86_400, now - 60);
+        let path = format!("/write?db={database}&precision=s");
+        assert!([204, 400].contains(&server.post(&path, &lines).status));
+        let (_, body) = sum(&server, "m.v", &format!("&db={database}"), &[]);
+        let shows_old = body.contains(&(now - 2 * 86_400).to_string());
+        assert_eq!(shows_old, database == "kept", "{database}: {body}");
+        assert!(body.contains(&(now - 60).to_string()), "{database}: {body}");
+    }
 }
 
 #[test]

@@ -197,8 +197,11 @@ impl Databases {
         policy.namespace = engine.create_namespace(database, &policy.name)?;
         let namespace = policy.namespace;
         let keep = u64::try_from(policy.duration_ns).ok().filter(|duration_ns| *duration_ns > 0);
-        engine.set_retention(namespace, keep.map(Duration::from_nanos), caller)?;
         let mut changed = self.get(database).unwrap_or_default();
+        // A new policy without a duration of its own keeps what the server keeps by default.
+        if keep.is_some() || changed.policy(Some(&policy.name)).is_some() {
+            engine.set_retention(namespace, keep.map(Duration::from_nanos), caller)?;
+        }
         engine.catalog_put(POLICY_KIND, &key(database, &policy.name), &encode(&policy))?;
         if is_default {
             changed.default_policy.clone_from(&policy.name);
