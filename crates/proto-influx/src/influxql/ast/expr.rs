@@ -50,6 +50,23 @@ pub enum Expr {
     Time(i128),
 }
 
+impl Expr {
+    /// Whether it stands for itself: no column, no call.
+    pub(crate) fn is_literal(&self) -> bool {
+        matches!(
+            self,
+            Self::Integer(_)
+                | Self::Unsigned(_)
+                | Self::Number(_)
+                | Self::String(_)
+                | Self::Boolean(_)
+                | Self::Duration(_)
+                | Self::Regex(_)
+                | Self::Time(_)
+        )
+    }
+}
+
 /// What a field or tag is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cast {

@@ -193,19 +193,6 @@ fn call_type(name: &str, args: &[Type]) -> Type {
     }
 }
 
-fn is_literal(expr: &Expr) -> bool {
-    matches!(
-        expr,
-        Expr::Integer(_)
-            | Expr::Unsigned(_)
-            | Expr::Number(_)
-            | Expr::String(_)
-            | Expr::Boolean(_)
-            | Expr::Duration(_)
-            | Expr::Regex(_)
-    )
-}
-
 fn binary_type(
     expr: &Expr,
     op: Op,
@@ -215,9 +202,9 @@ fn binary_type(
     let refusal = |text: String| PlanError::new(format!("type error: {expr}: {text}"));
     let refuse = |text: String| Err(refusal(text));
     let mixes = |whole: &Expr, unsigned: &Expr| {
-        if is_literal(unsigned) {
+        if unsigned.is_literal() {
             refuse(format!("cannot use {} with an integer and unsigned literal", op.text()))
-        } else if !is_literal(whole) {
+        } else if !whole.is_literal() {
             let text = "between an integer and unsigned, an explicit cast is required";
             refuse(format!("cannot use {} {text}", op.text()))
         } else {
