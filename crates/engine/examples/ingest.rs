@@ -176,6 +176,9 @@ fn schedule(mode: &str, world: &mut World, turn: usize, sizes: [usize; 2]) -> Ve
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // As the binary does.
+    #[cfg(target_os = "linux")]
+    rustix::thread::disable_transparent_huge_pages(true)?;
     let args: Vec<String> = std::env::args().collect();
     let [_, dir, sources, steps, mode @ ..] = &args[..] else {
         return Err("DIR SOURCES STEPS [order|late|far|import|ratio]".into());

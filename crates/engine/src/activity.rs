@@ -1,5 +1,6 @@
 //! Activity: how many series of the open epoch are being written, measured at flushes.
 
+use crate::limits::PAGE_SERIES;
 use std::time::Duration;
 
 /// Which series were flushed lately, one bit each.
@@ -47,11 +48,39 @@ impl Activity {
         let both = (0..len).map(|at| word(before, at) | word(&self.now, at));
         Some(both.map(|word| u64::from(word.count_ones())).sum())
     }
+
+    /// Whether no series of a page of the head was written in this window or the whole one before.
+    pub(crate) fn is_quiet(&self, page: u32) -> bool {
+        let first = (page as usize * PAGE_SERIES).checked_sub(self.base as usize);
+        let (Some(first), Some(before)) = (first, &self.before) else { return false };
+        let words = |all: &[u64]| {
+            let end = (first + PAGE_SERIES) / 64;
+            let of_page = all.get(first / 64..end.min(all.len()));
+            of_page.unwrap_or_default().iter().any(|&word| word != 0)
+        };
+        !words(before) && !words(&self.now)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn knows_pages_of_which_nothing_is_written() {
+        let page = PAGE_SERIES as u32;
+        let mut activity = Activity::new(page, Duration::from_nanos(10), 0);
+        activity.note(page + 3);
+        activity.note(3 * page - 1);
+        assert!(!activity.is_quiet(5), "nothing is known yet");
+        activity.end_flush(10);
+        let quiet =
+            |activity: &Activity| (0..6).filter(|&n| activity.is_quiet(n)).collect::<Vec<_>>();
+        assert_eq!(quiet(&activity), [3, 4, 5]);
+        activity.note(3 * page);
+        activity.end_flush(20);
+        assert_eq!(quiet(&activity), [1, 2, 4, 5]);
+    }
 
     #[test]
     fn counts_series_of_the_last_whole_window_and_of_this_one() {

@@ -49,7 +49,7 @@ impl Default for Config {
             wal_sync_interval: Duration::from_secs(1),
             wal_replay_target: Duration::from_secs(20),
             head_bytes_max: 256 << 20,
-            cache_bytes_max: 64 << 20,
+            cache_bytes_max: 32 << 20,
             series_max: 100_000_000,
             new_series_per_second: u64::MAX,
             merge_parts: 8,

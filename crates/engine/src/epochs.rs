@@ -19,9 +19,11 @@ use foliot_index::{
     Description, Identity, Limits, Listed, Origin, Registry, Segment, SidSet, SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
-use parking_lot::RwLock;
-use std::collections::HashMap;
 use std::sync::Arc;
+
+mod select;
+
+pub(crate) use select::Earlier;
 
 /// All epochs of one moment, swapped whole like a view.
 #[derive(Clone)]
@@ -141,6 +143,7 @@ impl Epochs {
     pub(crate) fn switched(&self, origin: Origin) -> Self {
         let mut next = self.clone();
         let current = Registry::begin(origin, Limits::default());
+        self.current.close();
         current.set_closing(Some(self.current.clone()));
         next.closed.push(Closed::Memory(std::mem::replace(&mut next.current, Arc::new(current))));
         next
@@ -321,81 +324,5 @@ impl Epochs {
             };
         }
         Ok(found)
-    }
-}
-
-/// The older ids of series that occur in several epochs, oldest first, by their newest id: what a
-/// snapshot's selections found out.
-#[derive(Default)]
-pub(crate) struct Earlier(RwLock<HashMap<u32, Vec<u32>>>);
-
-impl Earlier {
-    /// All ids of a series, oldest first.
-    pub(crate) fn ids(&self, sid: u32) -> Vec<u32> {
-        let earlier = self.0.read();
-        let mut ids = earlier.get(&sid).cloned().unwrap_or_default();
-        ids.push(sid);
-        ids
-    }
-
-    fn add(&self, found: HashMap<u32, Vec<u32>>) {
-        if found.is_empty() {
-            return;
-        }
-        let mut earlier = self.0.write();
-        for (sid, ids) in found {
-            let known = earlier.entry(sid).or_default();
-            known.extend(ids);
-            known.sort_unstable();
-            known.dedup();
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.read().is_empty()
-    }
-}
-
-impl Epochs {
-    /// The series that `selector` wants and that may have samples in `range`, ascending, each by
-    /// its newest id. What ids it has in earlier epochs goes to `earlier`.
-    pub(crate) fn select(
-        &self,
-        view: &View,
-        selector: &Selector,
-        range: TimeRange,
-        earlier: &Earlier,
-    ) -> Result<Vec<u32>, Error> {
-        let expanded = match &selector.only {
-            Some(only) if !earlier.is_empty() => {
-                let only = only.iter().flat_map(|&sid| earlier.ids(sid)).collect();
-                &Selector { only: Some(only), ..selector.clone() }
-            }
-            _ => selector,
-        };
-        let mut sids = self.current.select(expanded);
-        let dropped = view.tombstones.dropped();
-        let mut newest: Option<HashMap<u128, u32>> = None;
-        let mut found: HashMap<u32, Vec<u32>> = HashMap::new();
-        for closed in self.relevant(view, selector.namespace, range) {
-            let older = closed.select(expanded, dropped)?;
-            if older.is_empty() {
-                continue;
-            }
-            let newest = newest.get_or_insert_with(|| {
-                let keys = self.current.keys(&sids, self.seed);
-                keys.into_iter().zip(sids.iter().copied()).collect()
-            });
-            for (key, sid) in closed.keys(&older, self.seed)?.into_iter().zip(older) {
-                let first = *newest.entry(key).or_insert(sid);
-                match first == sid {
-                    true => sids.push(sid),
-                    false => found.entry(first).or_default().push(sid),
-                }
-            }
-        }
-        sids.sort_unstable();
-        earlier.add(found);
-        Ok(sids)
     }
 }

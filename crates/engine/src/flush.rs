@@ -163,7 +163,8 @@ impl Store {
         files.index_marks = index_marks;
         files.activity.end_flush(now_ns);
         files.flushes_since_switch = files.flushes_since_switch.saturating_add(1);
-        self.head.give_back(crate::head::page_of(base));
+        let first_page = crate::head::page_of(base);
+        self.head.give_back(|page| page < first_page || files.activity.is_quiet(page));
         files.catalog_changes = changes;
         self.counters.flushed_lsn.store(cut_lsn, Ordering::Relaxed);
         self.remove_unnamed(&old, &files.manifest)?;

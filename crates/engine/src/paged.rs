@@ -23,7 +23,7 @@
 //! crc32 over: file number u64 | 2^64 - 1 u64 | the table from the lengths to the logical bytes
 //! ```
 
-use crate::cache::Cache;
+use crate::cache::{Cache, PageBytes};
 use crate::error::Error;
 use crate::handles::Handles;
 use crate::limits::FILE_PAGE_BYTES;
@@ -293,7 +293,7 @@ impl PagedReader {
         &self,
         position: u64,
         len: usize,
-        mut get: impl FnMut(u64) -> Result<Arc<[u8]>, Error>,
+        mut get: impl FnMut(u64) -> Result<PageBytes, Error>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if position.checked_add(len as u64).is_none_or(|end| end > self.len()) {
@@ -316,7 +316,7 @@ impl PagedReader {
     }
 
     /// The bytes of a page, checked when they come from the file.
-    fn page(&self, page: u64) -> Result<Arc<[u8]>, Error> {
+    fn page(&self, page: u64) -> Result<PageBytes, Error> {
         if let Some(bytes) = self.cache.get(self.number, page) {
             return Ok(bytes);
         }
@@ -326,7 +326,7 @@ impl PagedReader {
     }
 
     /// The bytes of a page, past the cache.
-    fn load(&self, page: u64) -> Result<Arc<[u8]>, Error> {
+    fn load(&self, page: u64) -> Result<PageBytes, Error> {
         let (offset, stored_len) = self.layout.stored(page);
         let mut stored = vec![0; stored_len];
         match &self.file {
@@ -345,7 +345,8 @@ impl PagedReader {
             stored = foliot_codec::unpack(&stored, len)
                 .map_err(|error| Error::corrupt(&self.path, offset, error.to_string()))?;
         }
-        Ok(stored.into())
+        // Copied: what was read is longer than a page by its checksum.
+        Ok(Arc::new(Box::from(&*stored)))
     }
 }
 
@@ -353,17 +354,17 @@ impl PagedReader {
 /// point back.
 #[derive(Default)]
 pub(crate) struct Pages {
-    newest: Option<(u64, Arc<[u8]>)>,
-    before: Option<(u64, Arc<[u8]>)>,
+    newest: Option<(u64, PageBytes)>,
+    before: Option<(u64, PageBytes)>,
 }
 
 impl Pages {
     fn get(
         &mut self,
         page: u64,
-        load: impl FnOnce() -> Result<Arc<[u8]>, Error>,
-    ) -> Result<Arc<[u8]>, Error> {
-        let is_it = |held: &Option<(u64, Arc<[u8]>)>| held.as_ref().is_some_and(|h| h.0 == page);
+        load: impl FnOnce() -> Result<PageBytes, Error>,
+    ) -> Result<PageBytes, Error> {
+        let is_it = |held: &Option<(u64, PageBytes)>| held.as_ref().is_some_and(|h| h.0 == page);
         if !is_it(&self.newest) {
             std::mem::swap(&mut self.newest, &mut self.before);
             if !is_it(&self.newest) {

@@ -103,6 +103,39 @@ fn quiet_series_leave_memory_and_are_found_on_disk() {
 }
 
 #[test]
+fn quiet_series_give_their_memory_back_within_an_epoch() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    let fixed = |engine: &Engine| engine.stats().head_fixed_bytes;
+    // Three pages of the head; the first one goes quiet.
+    report(&engine, 0..3000, 1);
+    engine.flush().unwrap();
+    let page = fixed(&engine) / 3;
+    for second in 2..5 {
+        report(&engine, 1100..3000, second);
+        engine.flush().unwrap();
+    }
+    assert_eq!((fixed(&engine), engine.stats().epochs), (2 * page, 1));
+    let last = |host: i64| {
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+        let sample = snapshot.last(sids[host as usize]).unwrap().unwrap();
+        (sample.times_ns[0] / SECOND, sample.values.get(0).map(Owned::of))
+    };
+    assert_eq!(last(7), (1, Some(Owned::Integer(7001))));
+    // Some come back late, and then in order.
+    report(&engine, 0..10, 0);
+    assert_eq!(fixed(&engine), 3 * page);
+    assert_eq!(last(7), (1, Some(Owned::Integer(7001))));
+    report(&engine, 0..10, 6);
+    assert_eq!(last(7), (6, Some(Owned::Integer(7006))));
+    assert_eq!(last(50), (1, Some(Owned::Integer(50_001))));
+    let found = all(&engine, TimeRange::ALL);
+    assert_eq!(found[7], ("h00007".to_owned(), vec![0, 1, 6]));
+    assert_eq!(found[1100], ("h01100".to_owned(), vec![1, 2, 3, 4]));
+}
+
+#[test]
 fn samples_of_all_epochs_are_one_series_and_the_newest_wins() {
     let disk = SimDisk::new(4);
     let engine = open(&disk);

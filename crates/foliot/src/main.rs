@@ -77,6 +77,7 @@ fn bench(own: Vec<OsString>) -> ExitCode {
 fn serve(config: &Config) -> Result<(), String> {
     config.check()?;
     logging::start(config.log_level);
+    use_small_pages();
     let config = &config.clone().fit(machine::memory_bytes());
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     let mut server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
@@ -94,6 +95,18 @@ fn serve(config: &Config) -> Result<(), String> {
     log::info!("stopped");
     Ok(())
 }
+
+/// Has the kernel give memory in small pages: in huge ones it fills holes again that the allocator
+/// gave back, which with a million series made half as much again, and registering no cheaper.
+#[cfg(target_os = "linux")]
+fn use_small_pages() {
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        log::debug!("huge pages stay on: {error}");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn use_small_pages() {}
 
 /// The store's share of the settings.
 pub(crate) fn store(config: &Config) -> foliot_engine::Config {

@@ -128,7 +128,7 @@ settings! {
     /// Memory that recent samples may take before they are written out as a part.
     head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
     /// Memory for pages of files that queries read again.
-    cache_bytes: ByteSize = ByteSize(64 << 20), "cache.bytes", "cache-bytes";
+    cache_bytes: ByteSize = ByteSize(32 << 20), "cache.bytes", "cache-bytes";
     /// Parts of one database and week that are merged into one as soon as there are so many.
     merge_parts: u64 = 8, "merge.parts", "merge-parts";
     /// How long nothing must have been written to a week of a database before all its parts are

@@ -2,7 +2,9 @@
 //!
 //! Series ids are dealt to pages of 1024 neighbours; finding a page takes no lock, using it takes
 //! the page's own. A writer keeps the lock while rows stay in one page, which they do for about a
-//! hundred lines when series report in the order in which they were created.
+//! hundred lines when series report in the order in which they were created. A page whose series
+//! have all gone quiet is given back: of a series that is not written any more nothing stays but a
+//! sixty-fourth of a byte.
 
 pub(crate) mod cut;
 mod late;
@@ -17,9 +19,9 @@ use crate::limits::PAGE_SERIES;
 use cut::Cutter;
 use foliot_index::SidSet;
 use page::{PageData, SeriesCopy};
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard, RwLock};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use stream::Decoded;
 
@@ -30,8 +32,22 @@ const SHELF_PAGES: usize = 1024;
 /// Shelves for all u32 ids.
 const SHELVES: usize = (1 << 32) / PAGE_SERIES / SHELF_PAGES;
 
-type Page = Mutex<PageData>;
-type Shelf = Box<[OnceLock<Page>]>;
+/// A place for a page, which is there while its series are written.
+type Place = Mutex<Option<Box<PageData>>>;
+
+/// Places for pages that follow each other.
+struct Shelf {
+    places: Box<[Place]>,
+    /// How many of the pages are there.
+    pages: AtomicUsize,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        let places = (0..SHELF_PAGES).map(|_| Place::default()).collect();
+        Self { places, pages: AtomicUsize::new(0) }
+    }
+}
 
 /// Number of the page of a series.
 pub(crate) const fn page_of(sid: u32) -> u32 {
@@ -66,28 +82,38 @@ impl Head {
         self.fixed_bytes.load(Ordering::Relaxed)
     }
 
-    fn page(&self, number: u32) -> Option<&Page> {
+    fn place(&self, number: u32) -> Option<&Place> {
         let shelf = self.shelves.get(number as usize / SHELF_PAGES)?.get()?;
-        shelf.get(number as usize % SHELF_PAGES)?.get()
+        shelf.places.get(number as usize % SHELF_PAGES)
     }
 
-    fn page_or_new(&self, number: u32) -> Option<&Page> {
-        let shelf = self.shelves.get(number as usize / SHELF_PAGES)?;
-        let shelf = shelf.get_or_init(|| (0..SHELF_PAGES).map(|_| OnceLock::new()).collect());
-        Some(shelf.get(number as usize % SHELF_PAGES)?.get_or_init(|| {
+    /// Locks a page, if it is there.
+    fn page(&self, number: u32) -> Option<MappedMutexGuard<'_, PageData>> {
+        let place = self.place(number)?.lock();
+        MutexGuard::try_map(place, |page| page.as_deref_mut()).ok()
+    }
+
+    /// Locks a page, which is made if it is not there.
+    fn page_or_new(&self, number: u32) -> Option<MappedMutexGuard<'_, PageData>> {
+        let shelf = self.shelves.get(number as usize / SHELF_PAGES)?.get_or_init(Shelf::new);
+        let place = shelf.places.get(number as usize % SHELF_PAGES)?.lock();
+        let make = || {
+            shelf.pages.fetch_add(1, Ordering::Relaxed);
             self.fixed_bytes.fetch_add(PageData::FIXED_BYTES as u64, Ordering::Relaxed);
-            Mutex::default()
-        }))
+            Box::default()
+        };
+        Some(MutexGuard::map(place, |page| &mut **page.get_or_insert_with(make)))
     }
 
-    /// Numbers of the pages that exist, ascending.
+    /// Numbers of the pages that are there, ascending.
     pub(crate) fn pages(&self) -> impl Iterator<Item = u32> {
         let shelves = self.shelves.iter().enumerate();
         let made = shelves.filter_map(|(at, shelf)| shelf.get().map(|shelf| (at, shelf)));
-        made.flat_map(|(at, shelf)| {
+        let used = made.filter(|(_, shelf)| shelf.pages.load(Ordering::Relaxed) > 0);
+        used.flat_map(|(at, shelf)| {
             let first = at * SHELF_PAGES;
-            let pages = shelf.iter().enumerate();
-            pages.filter(|(_, page)| page.get().is_some()).map(move |(i, _)| (first + i) as u32)
+            let places = shelf.places.iter().enumerate();
+            places.filter(|(_, place)| place.lock().is_some()).map(move |(i, _)| (first + i) as u32)
         })
     }
 
@@ -98,8 +124,7 @@ impl Head {
 
     /// Moves what a page holds into `frozen`; false if it held nothing.
     pub(crate) fn freeze(&self, number: u32, frozen: &Frozen) -> bool {
-        let Some(page) = self.page(number) else { return false };
-        let mut page = page.lock();
+        let Some(mut page) = self.page(number) else { return false };
         if page.is_empty() {
             return false;
         }
@@ -110,12 +135,14 @@ impl Head {
         true
     }
 
-    /// Gives the memory of empty pages below `end` back: their series are not written any more.
-    pub(crate) fn give_back(&self, end: u32) {
-        for number in self.pages().take_while(|number| *number < end) {
-            if self.page(number).is_some_and(|page| page.lock().give_back()) {
-                let bytes = PageData::FIXED_BYTES as u64;
-                self.fixed_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    /// Gives empty pages back of which `is_quiet` says that their series are not written any more.
+    pub(crate) fn give_back(&self, is_quiet: impl Fn(u32) -> bool) {
+        for number in self.pages().filter(|number| is_quiet(*number)) {
+            let shelf = self.shelves.get(number as usize / SHELF_PAGES).and_then(OnceLock::get);
+            let (Some(shelf), Some(place)) = (shelf, self.place(number)) else { continue };
+            if place.lock().take_if(|page| page.is_empty()).is_some() {
+                shelf.pages.fetch_sub(1, Ordering::Relaxed);
+                self.fixed_bytes.fetch_sub(PageData::FIXED_BYTES as u64, Ordering::Relaxed);
             }
         }
     }
@@ -124,8 +151,7 @@ impl Head {
     pub(crate) fn cut(&self, sids: &SidSet, range: TimeRange) -> Result<(), Error> {
         let mut cutter = Cutter::default();
         for number in pages_of(sids) {
-            let Some(page) = self.page(number) else { continue };
-            let mut page = page.lock();
+            let Some(mut page) = self.page(number) else { continue };
             let bytes_before = page.bytes() as u64;
             cut_page(&mut cutter, &mut page, number, sids, range)?;
             // Wrapping: what is left may be smaller or, newly sealed, larger.
@@ -138,13 +164,13 @@ impl Head {
     /// Copies out what the series holds in `range`.
     pub(crate) fn copy(&self, sid: u32, range: TimeRange, out: &mut SeriesCopy) {
         if let Some(page) = self.page(page_of(sid)) {
-            page.lock().copy(local_of(sid), range, out);
+            page.copy(local_of(sid), range, out);
         }
     }
 
     /// The latest sample of a series since the store was opened, if it is a number.
     pub(crate) fn last_number(&self, sid: u32) -> Option<Decoded> {
-        self.page(page_of(sid))?.lock().last_number(local_of(sid))
+        self.page(page_of(sid))?.last_number(local_of(sid))
     }
 }
 
@@ -175,7 +201,7 @@ fn cut_page(
 
 struct Open<'h> {
     number: u32,
-    page: MutexGuard<'h, PageData>,
+    page: MappedMutexGuard<'h, PageData>,
     bytes_before: usize,
 }
 
@@ -205,11 +231,6 @@ impl<'h> Appender<'h> {
     fn turn_to(&mut self, number: u32) {
         self.close();
         self.open = self.head.page_or_new(number).map(|page| {
-            let mut page = page.lock();
-            if page.take_back() {
-                let bytes = PageData::FIXED_BYTES as u64;
-                self.head.fixed_bytes.fetch_add(bytes, Ordering::Relaxed);
-            }
             let bytes_before = page.bytes();
             Open { number, page, bytes_before }
         });

@@ -97,7 +97,7 @@ type Chain = Option<Box<[u32; PAGE_SERIES]>>;
 /// What a page holds: the part that a flush takes away whole.
 #[derive(Clone, Debug)]
 pub(crate) struct PageData {
-    /// One for each series, or none when they were given back.
+    /// One for each series.
     pub(super) states: Box<[State]>,
     pub(super) slab: Slab,
     sealed: Vec<Sealed>,
@@ -282,24 +282,6 @@ impl PageData {
             let before = link(&mut self.sealed_last, local, self.sealed.len() + 1);
             self.sealed.push(Sealed { block: Arc::new(block), before });
         }
-    }
-
-    /// Gives the states of series that are not written any more back; false if it cannot.
-    pub(crate) fn give_back(&mut self) -> bool {
-        let can = !self.states.is_empty() && self.is_empty();
-        if can {
-            *self = Self::over(Box::default());
-        }
-        can
-    }
-
-    /// Makes states that were given back; false if they are there.
-    pub(crate) fn take_back(&mut self) -> bool {
-        let can = self.states.is_empty();
-        if can {
-            *self = Self::default();
-        }
-        can
     }
 
     /// Takes everything held away, leaving the states to code what comes next against.

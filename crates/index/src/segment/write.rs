@@ -36,7 +36,10 @@ pub fn write<E>(
     }
     let pair_ranks = out.pairs(names, &ranks, &mut tables)?;
     let column_ranks = out.columns(names, &ranks, &mut tables)?;
+    // Not needed any more, and a million series are megabytes.
+    drop(ranks);
     out.sources(names, secret, [&pair_ranks, &column_ranks], &mut tables)?;
+    drop(pair_ranks);
     out.series(names, &mut tables)?;
     let classes = names.class_runs().map(|(first, end, class)| [first, end, class]);
     tables.classes = out.array(classes)?;
@@ -232,8 +235,8 @@ impl<E> Out<'_, E> {
         let base = names.origin.base;
         let all = names.series_from(base).map(|(source, _)| source).zip(base..);
         let mut by_source: Vec<(u32, u32)> = all.collect();
-        // Nearly in order already.
-        by_source.sort();
+        // In place: the registry that is written is in memory as well.
+        by_source.sort_unstable();
         let mut rest = &*by_source;
         let mut rows = RowsWriter::default();
         let (mut row, mut pairs) = (Vec::new(), Vec::new());
