@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy test-foreign compare-influxql deny bench benchmarks sim
+.PHONY: help run test check fmt tidy test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,6 +26,10 @@ test-foreign:    ## foreign clients and servers against ours; installs what it n
 compare-influxql: ## that part of test-foreign which asks Foliot and Debian's InfluxDB the same
 	$(CARGO) build --release --locked -p foliot
 	tests/foreign/influxql.sh
+
+compare-opentsdb: ## that part of test-foreign which asks Foliot and OpenTSDB 2.4.1 the same
+	$(CARGO) build --release --locked -p foliot
+	tests/foreign/opentsdb.sh
 
 deny:            ## licences, advisories and sources of all dependencies
 	tools/deny

@@ -65,8 +65,8 @@ fn histograms_add_up_over_series_and_time() {
     assert_eq!(names(&minute)[0].1, json!({&t0: 15.0}));
     let buckets = tsd.ask("sum:show-histogram-buckets:n", 0, 60);
     let expected = [
-        ("n_0.0_10.0".to_owned(), json!({&t0: 4})),
         ("n_UNDERFLOW".to_owned(), json!({&t0: 0})),
+        ("n_0.0_10.0".to_owned(), json!({&t0: 4})),
         ("n_OVERFLOW".to_owned(), json!({&t0: 1})),
     ];
     assert_eq!(names(&buckets), expected);
@@ -113,7 +113,7 @@ fn bad_histograms_are_refused() {
     assert_eq!(fault(json!({"metric": "m", "tags": tags})), "Invalid timestamp");
     assert_eq!(fault(json!({"metric": "m", "timestamp": 1})), "Missing tags");
     let none = json!({"metric": "m", "timestamp": 1, "tags": tags});
-    assert_eq!(fault(none), "Missing histogram value");
+    assert_eq!(fault(none), "Histogram buckets cannot be null or empty if 'value' is empty.");
     let bad = json!({"metric": "m", "timestamp": 1, "tags": tags, "buckets": {"0": 1}});
     assert_eq!(fault(bad), "Improperly formatted bounds: 0");
 }

@@ -51,7 +51,7 @@ fn telnet_lines() {
         ),
         (
             "put m 1 2 h=a,b",
-            "put: illegal argument: Invalid tag value (\"a,b\"): illegal character: ,",
+            "put: illegal argument: Invalid tag value with key [h] (\"a,b\"): illegal character: ,",
         ),
         ("nosuch", "unknown command: nosuch.  Try `help'."),
     ] {
@@ -90,14 +90,14 @@ fn points_over_http() {
     assert_eq!(point(json!({"timestamp": "x"})), "Invalid timestamp");
     assert_eq!(point(json!({"value": null})), "Empty value");
     assert_eq!(point(json!({"tags": null})), "Missing tags");
-    assert_eq!(point(json!({"tags": {"h": null}})), "Invalid tag value: null");
+    assert_eq!(point(json!({"tags": {"h": null}})), "Invalid tag value with key [h]: null");
     assert_eq!(point(json!({"value": "1x"})), "Unable to parse value to a number");
     assert_eq!(point(json!({"value": true})), "Unable to parse value to a number");
     let far = "bad timestamp=9999999999999: times end on 2262-04-11";
     assert_eq!(point(json!({"timestamp": 9_999_999_999_999i64})), far);
     let name = "Invalid metric name (\"a b\"): illegal character:  ";
     assert_eq!(point(json!({"metric": "a b"})), name);
-    let tag = "Invalid tag name (\"h h\"): illegal character:  ";
+    let tag = "Invalid tag name with value [a] (\"h h\"): illegal character:  ";
     assert_eq!(point(json!({"tags": {"h h": "a"}})), tag);
     let null = tsd.server.post("/api/put?details", "[null]").text();
     assert!(null.contains("Unexpected null datapoint encountered in set."), "{null}");
@@ -114,12 +114,12 @@ fn questions() {
         assert_eq!(response.status, 400, "{query}: {}", response.text());
         message(&response)
     };
-    assert_eq!(ask("m=sum:m"), "Missing start time");
+    assert_eq!(ask("m=sum:m"), "Missing parameter <code>start</code>");
     assert_eq!(ask("start=1h-ago"), "Missing sub queries");
-    assert_eq!(ask("start=x&m=sum:m"), "Invalid time: x");
+    assert_eq!(ask("start=x&m=sum:m"), "Invalid time: x. Invalid character 'x' in x");
     assert_eq!(ask("start=1x-ago&m=sum:m"), "Invalid duration (suffix): 1x");
     assert_eq!(ask("start=0m-ago&m=sum:m"), "Zero or negative duration: 0m");
-    assert_eq!(ask("start=2023/1/1&m=sum:m"), "Invalid date: 2023/1/1");
+    assert_eq!(ask("start=2023/1/1&m=sum:m"), "Invalid absolute date: 2023/1/1");
     let order = "End time [1000] must be greater than or equal to the start time [9000]";
     assert_eq!(ask("start=9&end=1&m=sum:m"), order);
     let m = |m: &str| ask(&format!("start=1&m={}", escape(m)));
@@ -138,9 +138,9 @@ fn questions() {
     let specifier = "Invalid downsampling specifier '1m':";
     assert_eq!(m("sum:1m:m"), format!("{specifier} must provide at least interval and function"));
     assert_eq!(m("sum:1m-foo:m"), "No such downsampling function: foo");
-    assert_eq!(m("sum:1m-sum-foo:m"), "No such fill policy: 'foo'");
+    assert_eq!(m("sum:1m-sum-foo:m"), "Unrecognized fill policy: foo");
     let none = "cannot use the NONE aggregator for downsampling";
-    assert_eq!(m("sum:1m-none:m"), format!("Invalid downsampling specifier '1m-none': {none}"));
+    assert_eq!(m("sum:1m-none:m"), none);
     let rate = "Max value of counter was not a number, received 'x'";
     assert_eq!(m("sum:rate{counter,x}:m"), rate);
     assert_eq!(ask("start=1&tsuid=sum:00"), "Invalid TSUID: '00'");
@@ -150,7 +150,7 @@ fn questions() {
         assert_eq!(response.status, 400, "{body}: {}", response.text());
         message(&response)
     };
-    assert_eq!(post(""), "Missing request content");
+    assert_eq!(post(""), "Missing message content");
     assert_eq!(post("[]"), "Unable to parse the given JSON");
     assert_eq!(post("{}"), "Missing start time");
     assert_eq!(post(r#"{"start":1}"#), "Missing queries");
@@ -159,9 +159,9 @@ fn questions() {
     let empty = "Missing the metric or tsuids, provide at least one";
     assert_eq!(one(r#"{"aggregator":"sum"}"#), empty);
     let filter = r#"{"aggregator":"sum","metric":"m","filters":[{"tagk":"h","filter":"a"}]}"#;
-    assert_eq!(one(filter), "A filter lacks its 'type'");
+    assert_eq!(one(filter), "Unable to parse the given JSON");
     let rate = r#"{"aggregator":"sum","metric":"m","rate":true,"rateOptions":{"x":1}}"#;
-    assert_eq!(one(rate), "rateOptions: unknown name 'x'");
+    assert_eq!(one(rate), "Unable to parse the given JSON");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn other_paths() {
         ("PUT", "/api/query", 405, "Method not allowed"),
         ("OPTIONS", "/api/query", 405, "Method not allowed"),
         ("POST", "/api/aggregators", 405, "Method not allowed"),
-        ("GET", "/api/suggest", 400, "Missing parameter 'type'"),
-        ("GET", "/api/suggest?type=x", 400, "Invalid 'type' parameter: x"),
-        ("GET", "/api/suggest?type=tagk&max=x", 400, "Unable to parse 'max' as a number: x"),
+        ("GET", "/api/suggest", 400, "Missing parameter <code>type</code>"),
+        ("GET", "/api/suggest?type=x", 400, "Invalid 'type' parameter:x"),
+        ("GET", "/api/suggest?type=tagk&max=x", 400, "Unable to parse 'max' as a number"),
         ("POST", "/api/suggest", 400, "Unable to parse the given JSON"),
         ("GET", "/api/stats/nosuch", 404, "Endpoint not found"),
         ("GET", "/api/aggregators?jsonp=a(b)", 400, "jsonp: 'a(b)' is not a function's name"),

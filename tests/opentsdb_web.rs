@@ -225,5 +225,8 @@ fn graphs_that_make_no_sense_are_refused() {
         assert_eq!((answer.status, message(&answer).as_str()), (400, text), "{more}");
     }
     let start = tsd.server.get("/q?m=sum:m&png");
-    assert_eq!((start.status, message(&start).as_str()), (400, "Missing start time"));
+    assert_eq!(
+        (start.status, message(&start).as_str()),
+        (400, "Missing parameter <code>start</code>")
+    );
 }

@@ -147,13 +147,17 @@ fn globs(pattern: &str, value: &str) -> bool {
     }
 }
 
-/// 1.7: every filtered key must be there; `explicitTags` wants exactly the filtered ones.
+/// 1.7: every filtered key must be there; `explicitTags` wants exactly the filtered ones, if any.
 fn selected(question: &Question, series: &Stored) -> bool {
     let passes =
         |filter: &Filter| series.tag(&filter.key).is_some_and(|value| takes(filter, value));
     let keys: BTreeSet<&str> = question.filters.iter().map(|f| f.key.as_str()).collect();
     let own: BTreeSet<&str> = series.tags.iter().map(|(key, _)| key.as_str()).collect();
-    question.filters.iter().all(passes) && (!question.explicit || keys == own)
+    question.filters.iter().all(passes) && (!is_exact(question) || keys == own)
+}
+
+fn is_exact(question: &Question) -> bool {
+    question.explicit && !question.filters.is_empty()
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -162,9 +166,7 @@ const HOUR_MS: i64 = 3_600_000;
 fn scan(question: &Question) -> (i64, i64) {
     let interval_ms = match question.downsample.as_ref().map(|d| d.interval) {
         None | Some(Interval::All) => 0,
-        Some(Interval::Fixed(ms)) => ms,
-        // A calendar's buckets are complete at both ends; all data of the test is near.
-        Some(Interval::Zoned { .. }) => return (0, i64::MAX),
+        Some(Interval::Fixed(ms) | Interval::Zoned { ms, .. }) => ms,
     };
     let mut from_s = question.start_ms / 1000;
     let mut to_s = question.end_ms / 1000 + 1;
@@ -174,6 +176,10 @@ fn scan(question: &Question) -> (i64, i64) {
         to_s = (to_s + 3599) / 3600 * 3600;
     } else {
         to_s = (to_s / 3600 + 1) * 3600;
+    }
+    // Recorded from OpenTSDB 2.4.1: with exact tags one more row is read.
+    if is_exact(question) {
+        to_s += 3600;
     }
     let from_ms = from_s * 1000 / HOUR_MS * HOUR_MS;
     (from_ms, to_s * 1000)
@@ -200,7 +206,7 @@ fn downsample(question: &Question, spec: &Downsample, points: &Points) -> Points
         .collect();
     // 2.7: the scan begins at a full hour, and a bucket that began before it is left out.
     let (from, to) = scan(question);
-    out.retain(|&time, _| matches!(spec.interval, Interval::All) || time >= from);
+    out.retain(|&time, _| matches!(spec.interval, Interval::All) || (from..to).contains(&time));
     if let (Interval::Fixed(ms), false) = (spec.interval, spec.fill == Fill::None) {
         let empty = match spec.fill {
             Fill::Zero => Num::Dbl(0.0),
@@ -435,6 +441,11 @@ pub(crate) fn answer(question: &Question, stored: &[Stored], uids: &Uids) -> Vec
     let (from, to) = scan(question);
     let mut series: Vec<(&Stored, Points)> = Vec::new();
     for one in stored.iter().filter(|one| selected(question, one)) {
+        // A calendar's last bucket is complete (2.8), wherever it ends.
+        let to = match question.downsample.as_ref().map(|spec| spec.interval) {
+            Some(Interval::Zoned { .. }) => i64::MAX,
+            _ => to,
+        };
         let points: Points = one.points.range(from..to).map(|(&t, &v)| (t, v)).collect();
         if points.is_empty() {
             continue;

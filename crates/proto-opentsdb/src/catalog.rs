@@ -1,6 +1,6 @@
 //! The small endpoints: names to choose from, and facts about the door itself.
 
-use crate::http::{HttpError, HttpRequest, Params};
+use crate::http::{HttpError, HttpRequest, Params, missing_parameter};
 use crate::lang::aggregator::AGGREGATORS;
 use crate::lang::filter::FILTERS;
 use foliot_model::{NamespaceId, Selector};
@@ -42,23 +42,27 @@ impl Suggest {
             Some(Value::Number(number)) => Some(number.to_string()),
             _ => params.get(name).map(str::to_owned),
         };
+        let missing = || match request.method {
+            "POST" => HttpError::bad_request("Missing 'type' parameter"),
+            _ => missing_parameter("type"),
+        };
         let kind = text("type").filter(|kind| !kind.is_empty());
-        let kind = kind.ok_or_else(|| HttpError::bad_request("Missing parameter 'type'"))?;
+        let kind = kind.ok_or_else(missing)?;
         let what = match kind.as_str() {
             "metrics" => What::Metrics,
             "tagk" => What::LabelNames,
             "tagv" => What::LabelValues(None),
             _ => {
-                let message = format!("Invalid 'type' parameter: {kind}");
+                let message = format!("Invalid 'type' parameter:{kind}");
                 let details = "must be one of: metrics, tagk, tagv";
                 return Err(HttpError::bad_request(message).with_details(details));
             }
         };
         let limit = match text("max").filter(|max| !max.is_empty()) {
             None => SUGGESTIONS,
-            Some(max) => max.parse().map_err(|_| {
-                HttpError::bad_request(format!("Unable to parse 'max' as a number: {max}"))
-            })?,
+            Some(max) => max
+                .parse()
+                .map_err(|_| HttpError::bad_request("Unable to parse 'max' as a number"))?,
         };
         let limit = if limit == 0 { SUGGESTIONS } else { limit };
         let jsonp = params.jsonp()?;

@@ -67,12 +67,14 @@ impl<'a> Encoder<'a> {
             self.write_gathered(out)?;
         }
         let question = self.request.question(index);
+        let name = metric_name(&frame.head, question);
         if let Some(question) = question.filter(|question| question.is_about_histograms()) {
-            let gathered = self.gathered.get_or_insert_with(|| Gathered::new(index));
-            gathered.push(frame, question);
+            let gathered =
+                self.gathered.get_or_insert_with(|| Gathered::new(index, name.into_owned()));
+            let tsuid = frame.head.members.first().and_then(|&sid| (self.tsuid_of)(sid));
+            gathered.push(frame, question, tsuid.as_ref());
             return Ok(());
         }
-        let name = metric_name(&frame.head, question);
         self.write_frame(frame, &name, out)
     }
 
@@ -80,11 +82,7 @@ impl<'a> Encoder<'a> {
     fn write_gathered(&mut self, out: &mut Vec<u8>) -> Result<(), HttpError> {
         let Some(gathered) = self.gathered.take() else { return Ok(()) };
         let Some(question) = self.request.question(gathered.question) else { return Ok(()) };
-        let metric = match &question.source {
-            Source::Metric(metric) => metric.clone(),
-            Source::Tsuids(_) => "histogram".to_owned(),
-        };
-        for series in gathered.series(self.request, question, &metric) {
+        for series in gathered.series(self.request, question) {
             self.write_frame(&series.frame, &series.name, out)?;
         }
         Ok(())
@@ -187,7 +185,7 @@ impl<'a> Encoder<'a> {
             write_list(words.iter().map(String::as_str), out);
             out.push(b']');
         }
-        self.write_notes(&words, out);
+        self.write_notes(&words, question, out);
         out.extend_from_slice(b",\"dps\":");
         out.push(if output.as_arrays { b'[' } else { b'{' });
         let downsample = question.and_then(|question| question.downsample.as_ref());
@@ -195,24 +193,26 @@ impl<'a> Encoder<'a> {
         self.open = Some(Open { head: Arc::clone(head), samples: 0, nan_is_null });
     }
 
-    /// Writes the annotations of a series: those of its members, empty when all are outside of the
-    /// query, and those about everything.
-    fn write_notes(&self, tsuids: &[String], out: &mut Vec<u8>) {
+    /// Writes the annotations of a series, those of its members and those about everything; a list
+    /// is empty when all are outside of the query.
+    fn write_notes(&self, tsuids: &[String], question: Option<&Question>, out: &mut Vec<u8>) {
         let request = self.request;
-        let known = tsuids.iter().filter_map(|tsuid| request.notes.by_tsuid.get(tsuid));
-        let mut notes: Vec<&Note> = known.flatten().collect();
-        let write = |name: &str, notes: &[&Note], out: &mut Vec<u8>| {
-            let list: Vec<String> = notes.iter().map(|note| note.to_json().to_string()).collect();
-            out.extend_from_slice(format!(",\"{name}\":[{}]", list.join(",")).as_bytes());
+        let read = question.map(|question| question.range(request.start_ms, request.end_ms));
+        let is_read = |note: &&Note| {
+            let time_ns = note.start_ms().saturating_mul(NANOS_PER_MILLI);
+            read.is_none_or(|range| range.contains(time_ns))
         };
-        if !notes.is_empty() {
+        let known = tsuids.iter().filter_map(|tsuid| request.notes.by_tsuid.get(tsuid));
+        let notes: Vec<&Note> = known.flatten().filter(is_read).collect();
+        let globals: Vec<&Note> = request.notes.globals.iter().collect();
+        for (name, mut notes) in [("annotations", notes), ("globalAnnotations", globals)] {
+            if notes.is_empty() {
+                continue;
+            }
             notes.retain(|note| (request.start_ms..=request.end_ms).contains(&note.start_ms()));
             notes.sort_by_key(|note| note.start_ms());
-            write("annotations", &notes, out);
-        }
-        if !request.notes.globals.is_empty() {
-            let globals: Vec<&Note> = request.notes.globals.iter().collect();
-            write("globalAnnotations", &globals, out);
+            let list: Vec<String> = notes.iter().map(|note| note.to_json().to_string()).collect();
+            out.extend_from_slice(format!(",\"{name}\":[{}]", list.join(",")).as_bytes());
         }
     }
 

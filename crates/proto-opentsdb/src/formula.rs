@@ -7,6 +7,7 @@
 mod arithmetic;
 mod expressions;
 mod functions;
+mod shown;
 
 use crate::UidKind;
 use crate::http::{Endpoint, HttpError, HttpRequest};

@@ -9,6 +9,7 @@
 //! per bucket two `f32` and a varint, then underflow and overflow as varints; big end first (the
 //! form of Kryo, which OpenTSDB writes with).
 
+use crate::base64;
 use std::collections::BTreeMap;
 
 /// The version of the stored form.
@@ -84,7 +85,7 @@ impl Histogram {
 
     /// Reads OpenTSDB's own bytes in Base64.
     pub(crate) fn from_base64(text: &str) -> Result<Self, String> {
-        let bytes = base64(text).ok_or_else(|| format!("Not Base64: \"{text}\""))?;
+        let bytes = base64::decode(text).ok_or_else(|| format!("Not Base64: \"{text}\""))?;
         let mut rest = bytes.as_slice();
         Self::read(&mut rest, u16::from_be_bytes, f32::from_be_bytes)
             .filter(|_| rest.is_empty())
@@ -153,14 +154,14 @@ impl Histogram {
         0.0
     }
 
-    /// Names and counts of the buckets: bounds with an underscore between them, then what lies
-    /// outside.
+    /// Names and counts of the buckets, upwards: what lies below them, bounds with an underscore
+    /// between them, what lies above.
     pub(crate) fn counts(&self) -> Vec<(String, u64)> {
         let name = |(lower, upper): &(Bound, Bound)| format!("{:?}_{:?}", lower.0, upper.0);
         let buckets = self.buckets.iter().map(|(bounds, count)| (name(bounds), *count));
-        let flows = [("UNDERFLOW", self.underflow), ("OVERFLOW", self.overflow)];
-        let flows = flows.map(|(name, count)| (name.to_owned(), count));
-        buckets.chain(flows).collect()
+        let underflow = std::iter::once(("UNDERFLOW".to_owned(), self.underflow));
+        let overflow = std::iter::once(("OVERFLOW".to_owned(), self.overflow));
+        underflow.chain(buckets).chain(overflow).collect()
     }
 }
 
@@ -192,29 +193,6 @@ fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Undoes Base64, with or without padding.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut bits, mut held) = (0_u32, 0);
-    for byte in text.trim_end_matches('=').bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-        }
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,7 +220,7 @@ mod tests {
         let mut double = histogram.clone();
         double.add(&histogram);
         let expected =
-            [("-1.5_10.0", 8), ("10.0_20.0", 140_000), ("UNDERFLOW", 600), ("OVERFLOW", 2)];
+            [("UNDERFLOW", 600), ("-1.5_10.0", 8), ("10.0_20.0", 140_000), ("OVERFLOW", 2)];
         let counts = double.counts();
         let counts: Vec<_> = counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
         assert_eq!(counts, expected);
@@ -252,7 +230,7 @@ mod tests {
     fn opentsdbs_bytes() {
         // One bucket from 0 to 10 with 4, nothing below, 1 above.
         let bytes = [0, 1, 0, 0, 0, 0, 0x41, 0x20, 0, 0, 4, 0, 1];
-        assert_eq!(base64("AAEAAAAAQSAAAAQAAQ==").unwrap(), bytes);
+        assert_eq!(base64::decode("AAEAAAAAQSAAAAQAAQ==").unwrap(), bytes);
         let histogram = Histogram::from_base64("AAEAAAAAQSAAAAQAAQ==").unwrap();
         assert_eq!(histogram, Histogram::parse("0,10=4:o=1").unwrap());
         for text in ["", "AAE", "!!", "AAEAAAAAQSAAAAQAAQAA"] {

@@ -16,12 +16,11 @@ fn copy_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
 
 /// Tags that contradict each other are found when the parts are put in order.
 fn parse_key(head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
-    check_name("metric", "metric name", head)?;
+    check_name("metric", || "metric name".to_owned(), head)?;
     parts.set_measurement(|out| out.extend_from_slice(head));
     for tag in tags(tail) {
         let (name, value) = split_tag(tag)?;
-        check_name("tag", "tag name", name)?;
-        check_name("tag", "tag value", value)?;
+        check_tag(name, value)?;
         parts.push_label(|out| out.extend_from_slice(name), |out| out.extend_from_slice(value));
     }
     Ok(())
@@ -43,22 +42,36 @@ pub(crate) fn split_tag(tag: &[u8]) -> Result<(&[u8], &[u8]), KeyError> {
     }
 }
 
-/// Checks a name: letters of any script, digits and `-_./`, at least one of them.
-pub(crate) fn check_name(field: &'static str, what: &str, name: &[u8]) -> Result<(), KeyError> {
-    let error = |reason| Err(KeyError { field, reason });
+/// Checks the name and the value of a tag as [`check_name`] does.
+pub(crate) fn check_tag(name: &[u8], value: &[u8]) -> Result<(), KeyError> {
+    check_name("tag", || format!("tag name with value [{}]", text_of(value)), name)?;
+    check_name("tag", || format!("tag value with key [{}]", text_of(name)), value)
+}
+
+/// Checks a name: letters of any script, digits and `-_./`, at least one of them. `what` says for
+/// an error whose name it is.
+pub(crate) fn check_name(
+    field: &'static str,
+    what: impl Fn() -> String,
+    name: &[u8],
+) -> Result<(), KeyError> {
+    let error = |fault: String| {
+        let reason = format!("Invalid {}{fault}", what());
+        Err(KeyError { field, reason })
+    };
     if name.is_empty() {
-        return error(format!("Invalid {what}: empty string"));
+        return error(": empty string".to_owned());
     }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
     if name.iter().all(|&byte| plain(byte)) {
         return Ok(());
     }
     let Ok(text) = std::str::from_utf8(name) else {
-        return error(format!("Invalid {what} (\"{}\"): not valid UTF-8", text_of(name)));
+        return error(format!(" (\"{}\"): not valid UTF-8", text_of(name)));
     };
     let strange = |&c: &char| !(c.is_alphabetic() || c.is_ascii() && plain(c as u8));
     match text.chars().find(strange) {
-        Some(c) => error(format!("Invalid {what} (\"{text}\"): illegal character: {c}")),
+        Some(c) => error(format!(" (\"{text}\"): illegal character: {c}")),
         None => Ok(()),
     }
 }
@@ -102,8 +115,8 @@ mod tests {
             ("h=a=b", "invalid tag: h=a=b"),
             ("h", "invalid tag: h"),
             ("h=a h=b", "duplicate tag: h"),
-            ("h=a:b", "Invalid tag value (\"a:b\"): illegal character: :"),
-            ("h!=a", "Invalid tag name (\"h!\"): illegal character: !"),
+            ("h=a:b", "Invalid tag value with key [h] (\"a:b\"): illegal character: :"),
+            ("h!=a", "Invalid tag name with value [a] (\"h!\"): illegal character: !"),
         ] {
             assert_eq!(parse("m", tail).unwrap_err(), reason);
         }

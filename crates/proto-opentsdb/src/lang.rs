@@ -23,11 +23,11 @@ pub(crate) use tsuid::write_id;
 use crate::annotation::{self, Note};
 use crate::http::{HttpError, HttpRequest, Params, method};
 use crate::json;
-use crate::view::View;
+use crate::view::{UidKind, View};
 use aggregator::Aggregator;
 use downsample::Downsample;
 use filter::Filter;
-use foliot_model::{Name, NamespaceId, Selector, Test, TimeRange};
+use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
 use jiff::tz::TimeZone;
 use rate::RateOptions;
 use rollup::{RollupUsage, Table};
@@ -57,10 +57,10 @@ pub struct Request {
 /// Annotations of a query's time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
-    /// About everything; shown when asked for.
+    /// About everything; shown when asked for. They may lie behind the query but in its last hour,
+    /// so that an answer can tell "none in the query" from "none".
     pub(crate) globals: Vec<Note>,
-    /// About single series, by TSUID; those of the hours around the query, so that an answer can
-    /// tell "none in the query" from "none".
+    /// About single series, by TSUID; of all the time that is looked at.
     pub(crate) by_tsuid: HashMap<String, Vec<Note>>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct Question {
     pub(crate) has_explicit_tags: bool,
     pub(crate) downsample: Option<Downsample>,
     pub(crate) rate: Option<RateOptions>,
-    /// Percentiles of histograms that are asked for, as OpenTSDB's 32-bit floats.
+    /// Percentiles of histograms that are asked for, as OpenTSDB's 32-bit floats, ascending.
     pub(crate) percentiles: Vec<f32>,
     /// Whether the buckets of histograms are asked for.
     pub(crate) shows_buckets: bool,
@@ -134,8 +134,12 @@ impl Question {
         self.shows_buckets || !self.percentiles.is_empty()
     }
 
-    /// Histograms can be added up, and nothing else.
+    /// Histograms can be added up, and nothing else; percentiles are shares of a hundred.
     fn check_histograms(&self) -> Result<(), HttpError> {
+        if let Some(percentile) = self.percentiles.iter().find(|p| !(0.0..=100.0).contains(*p)) {
+            let message = format!("Invalid percentile parameters: {percentile:?}");
+            return Err(HttpError::bad_request(message));
+        }
         let is_sum = |aggregator: &Aggregator| matches!(aggregator.name, "sum" | "none");
         let downsample = self.downsample.as_ref();
         let fits =
@@ -209,19 +213,33 @@ impl Request {
         zone(&self.zone).unwrap_or(TimeZone::UTC)
     }
 
-    /// Looks up the annotations that belong to the answer. To be called before
-    /// [`Request::plans`].
-    pub fn load_notes(&mut self, view: &View<'_>) {
-        if self.output.hides_notes {
-            return;
+    /// Looks up what belongs to the answer beside samples: annotations, and the numbers of the
+    /// names that it is grouped by. To be called before [`Request::plans`].
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn load_facts(&mut self, view: &View<'_>) -> Result<(), HttpError> {
+        for filter in self.questions.iter_mut().flat_map(|question| &mut question.filters) {
+            filter.tag_uid = (view.uid)(UidKind::TagKey, &filter.tag)?;
         }
+        if !self.output.hides_notes {
+            self.load_notes(view);
+        }
+        Ok(())
+    }
+
+    fn load_notes(&mut self, view: &View<'_>) {
         let (from_ms, to_ms) = plan::hours_around(self.start_ms, self.end_ms);
-        for note in annotation::notes(view, from_ms, to_ms) {
-            let is_inside = (self.start_ms..=self.end_ms).contains(&note.start_ms());
+        let read = |question: &Question| question.range(self.start_ms, self.end_ms).end_ns;
+        let read_ms = self.questions.iter().map(read).max().unwrap_or(0) / NANOS_PER_MILLI;
+        for note in annotation::notes(view, from_ms, to_ms.max(read_ms)) {
+            // OpenTSDB looks for these by seconds.
+            let second_ms = self.start_ms - self.start_ms.rem_euclid(1000);
+            let is_near = (second_ms..=to_ms).contains(&note.start_ms());
             match note.tsuid.is_empty() {
+                true if !is_near || !self.output.shows_globals => {}
+                true => self.notes.globals.push(note),
                 false => self.notes.by_tsuid.entry(note.tsuid.clone()).or_default().push(note),
-                true if self.output.shows_globals && is_inside => self.notes.globals.push(note),
-                true => {}
             }
         }
     }
@@ -364,7 +382,7 @@ impl Request {
         }
         self = self.in_order()?;
         let mut seen = std::collections::HashSet::new();
-        self.questions.retain(|question| seen.insert(question.show(0)));
+        self.questions.retain(|question| seen.insert(format!("{question:?}")));
         Ok(self)
     }
 }

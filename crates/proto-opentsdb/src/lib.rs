@@ -15,6 +15,7 @@
 //!   lookups, latest samples, numbers of names, metadata, annotations, trees
 
 mod annotation;
+mod base64;
 mod catalog;
 mod decode;
 mod encode;

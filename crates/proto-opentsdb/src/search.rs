@@ -19,7 +19,7 @@ const SERIES: i64 = 25;
 /// A lookup as asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Lookup {
-    /// The metric; nothing for any.
+    /// The metric as it was asked for, perhaps `*`; nothing when none was named.
     metric: Option<String>,
     /// Names and values of tags; nothing for any.
     tags: Vec<(Option<String>, Option<String>)>,
@@ -58,9 +58,8 @@ fn lookup(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpErro
         let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "*".to_owned());
         json!({"key": shown(key), "value": shown(value)})
     };
-    let body = json!({
+    let mut body = json!({
         "type": "LOOKUP",
-        "metric": lookup.metric.as_deref().unwrap_or("*"),
         "tags": lookup.tags.iter().map(tag).collect::<Vec<_>>(),
         "limit": lookup.limit,
         "startIndex": lookup.start,
@@ -68,6 +67,9 @@ fn lookup(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpErro
         "time": began.elapsed().as_millis() as f64,
         "results": found.iter().map(result).collect::<Vec<_>>(),
     });
+    if let (Some(metric), Some(members)) = (&lookup.metric, body.as_object_mut()) {
+        members.insert("metric".to_owned(), json!(metric));
+    }
     Ok(Answer::ok(&body))
 }
 
@@ -104,21 +106,22 @@ impl Lookup {
             let part = |name| Ok::<_, HttpError>(json::text(tag, name)?.as_deref().and_then(named));
             tags.push((part("key")?, part("value")?));
         }
-        if metric.is_none() && tags.is_empty() {
-            let message = "Missing metric and tags. Please supply at least one value.";
-            return Err(HttpError::bad_request(message));
-        }
         Ok(Self {
-            metric: metric.as_deref().and_then(named),
+            metric: Some(metric.unwrap_or_else(|| "*".to_owned())),
             tags,
             limit: json::integer(body, "limit")?.unwrap_or(SERIES),
             start: json::integer(body, "startIndex")?.unwrap_or(0),
         })
     }
 
+    /// The metric; nothing for any.
+    fn one_metric(&self) -> Option<&str> {
+        self.metric.as_deref().filter(|metric| *metric != "*")
+    }
+
     fn check_names(&self, view: &View<'_>) -> Result<(), HttpError> {
         let mut names: Vec<RequiredName<'_>> = Vec::new();
-        names.extend(self.metric.as_deref().map(RequiredName::Metric));
+        names.extend(self.one_metric().map(RequiredName::Metric));
         for (key, value) in &self.tags {
             names.extend(key.as_deref().map(RequiredName::TagKey));
             names.extend(value.as_deref().map(RequiredName::TagValue));
@@ -135,7 +138,7 @@ impl Lookup {
 
     /// How many series there are, and those that are to be shown.
     fn find(&self, view: &View<'_>) -> Result<(usize, Vec<Stored>), HttpError> {
-        let mut selector = match &self.metric {
+        let mut selector = match self.one_metric() {
             Some(metric) => Request::metric_selector(view.namespace, metric),
             None => any_series(view.namespace),
         };
@@ -194,7 +197,7 @@ fn parse_pattern(text: &str) -> Result<Pattern, String> {
         return Err("Metric string was empty".to_owned());
     }
     let Some((metric, braces)) = text.split_once('{') else {
-        return Ok((named(text), Vec::new()));
+        return Ok((Some(text.to_owned()), Vec::new()));
     };
     let Some(inner) = braces.strip_suffix('}') else {
         return Err(format!("Missing '}}' at the end of: {text}"));
@@ -211,7 +214,7 @@ fn parse_pattern(text: &str) -> Result<Pattern, String> {
         }
         tags.push((named(key), named(value)));
     }
-    Ok((named(metric), tags))
+    Ok((Some(metric.to_owned()).filter(|metric| !metric.is_empty()), tags))
 }
 
 #[cfg(test)]
@@ -223,7 +226,10 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         let parse = |text| parse_pattern(text).unwrap();
         assert_eq!(parse("m"), (some("m"), vec![]));
-        assert_eq!(parse("*{h=a,dc=*}"), (None, vec![(some("h"), some("a")), (some("dc"), None)]));
+        assert_eq!(
+            parse("*{h=a,dc=*}"),
+            (some("*"), vec![(some("h"), some("a")), (some("dc"), None)])
+        );
         assert_eq!(parse("{h=}"), (None, vec![(some("h"), None)]));
         assert_eq!(parse("m{*=v,=w}"), (some("m"), vec![(None, some("v")), (None, some("w"))]));
         assert_eq!(parse("m{}"), (some("m"), vec![]));

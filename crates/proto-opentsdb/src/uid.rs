@@ -109,7 +109,7 @@ fn assign_one(word: &str, name: &str, view: &View<'_>) -> Result<Result<u32, Str
         UidKind::TagKey => "tagk",
         UidKind::TagValue => "tagv",
     };
-    if let Err(error) = check_name("name", what, name.as_bytes()) {
+    if let Err(error) = check_name("name", || what.to_owned(), name.as_bytes()) {
         return Ok(Err(error.reason));
     }
     if let Some(id) = (view.uid)(kind, name)? {

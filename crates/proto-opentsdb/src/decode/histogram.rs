@@ -5,7 +5,7 @@ use super::{FIELD_NUMBER, Options, point_shape};
 use crate::histogram::Histogram;
 use crate::http::HttpError;
 use crate::json;
-use crate::key::{check_name, split_tag, tags, text_of};
+use crate::key::{check_tag, split_tag, tags, text_of};
 use crate::number::{parse_integer, time_ns};
 use foliot_model::{Batch, Cell, Kind, Reject};
 use serde_json::Value;
@@ -116,7 +116,10 @@ fn decode_point(batch: &mut Batch<'_>, point: &Value, number: u32) -> Result<(),
         None => {
             let mut histogram = Histogram::default();
             let buckets = point.get("buckets").and_then(Value::as_object);
-            let buckets = buckets.ok_or_else(|| ("value", "Missing histogram value".to_owned()))?;
+            let buckets = buckets.filter(|buckets| !buckets.is_empty()).ok_or_else(|| {
+                let reason = "Histogram buckets cannot be null or empty if 'value' is empty.";
+                ("value", reason.to_owned())
+            })?;
             for (bounds, count) in buckets {
                 let count = count.as_u64();
                 let count = count.ok_or_else(|| ("value", format!("Bad count of {bounds}")))?;
@@ -149,10 +152,7 @@ fn push(
     }
     let time_ns = time_ns(timestamp).map_err(|reason| ("timestamp", reason))?;
     for (name, value) in tags {
-        for (what, text) in [("tag name", name), ("tag value", value)] {
-            check_name("tag", what, text.as_bytes())
-                .map_err(|error| (error.field, error.reason))?;
-        }
+        check_tag(name.as_bytes(), value.as_bytes()).map_err(|e| (e.field, e.reason))?;
     }
     let head = batch.push_scratch(|out| out.extend_from_slice(metric.as_bytes()));
     let words: Vec<String> = tags.iter().map(|(name, value)| format!("{name}={value}")).collect();

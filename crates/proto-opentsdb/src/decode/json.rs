@@ -6,7 +6,7 @@
 use super::scanner::{Malformed, Scalar, Scanner, Text};
 use super::{FIELD_NUMBER, Options, point_shape};
 use crate::http::HttpError;
-use crate::key::{check_name, text_of};
+use crate::key::{check_tag, text_of};
 use crate::number::{NumberError, parse_value, time_ns};
 use foliot_model::{Batch, Cell, Kind, Reject, Span};
 use std::borrow::Cow;
@@ -252,7 +252,8 @@ pub(crate) fn read_timestamp(scanner: &Scanner<'_>, scalar: Scalar) -> Option<i6
     Some(if cell.kind == Kind::Integer { cell.bits as i64 } else { cell.to_f64() as i64 })
 }
 
-/// A point as JSON again, with the parts and the spelling that OpenTSDB repeats.
+/// A point as JSON again, with the parts and the spelling that OpenTSDB repeats: what is null or
+/// missing is left out, and a time that is none is 0.
 pub(crate) fn element_json(scanner: &Scanner<'_>, element: &Element) -> String {
     if element.is_null {
         return "null".to_owned();
@@ -263,16 +264,21 @@ pub(crate) fn element_json(scanner: &Scanner<'_>, element: &Element) -> String {
     };
     let pair =
         |&(name, value): &(Text, Scalar)| format!("{}:{}", quote(Scalar::Text(name)), quote(value));
-    let tags = match element.has_tags {
-        true => format!("{{{}}}", element.tags.iter().map(pair).collect::<Vec<_>>().join(",")),
-        false => "null".to_owned(),
-    };
-    format!(
-        "{{\"metric\":{},\"timestamp\":{},\"value\":{},\"tags\":{tags}}}",
-        quote(element.metric),
-        read_timestamp(scanner, element.timestamp).unwrap_or(0),
-        quote(element.value),
-    )
+    let mut parts = Vec::new();
+    let is_there = |scalar| scalar_text(scanner, scalar).is_some();
+    if is_there(element.metric) {
+        parts.push(format!("\"metric\":{}", quote(element.metric)));
+    }
+    let timestamp = read_timestamp(scanner, element.timestamp).unwrap_or(0);
+    parts.push(format!("\"timestamp\":{timestamp}"));
+    if is_there(element.value) {
+        parts.push(format!("\"value\":{}", quote(element.value)));
+    }
+    if element.has_tags {
+        let pairs: Vec<String> = element.tags.iter().map(pair).collect();
+        parts.push(format!("\"tags\":{{{}}}", pairs.join(",")));
+    }
+    format!("{{{}}}", parts.join(","))
 }
 
 type Refusal = (&'static str, String);
@@ -371,9 +377,11 @@ fn bad_tag(scanner: &Scanner<'_>, element: &Element) -> Refusal {
     for &(name, value) in &element.tags {
         let name = scanner.plain(name).unwrap_or_default();
         let checked = match scalar_text(scanner, value) {
-            None => return ("tag", "Invalid tag value: null".to_owned()),
-            Some(value) => check_name("tag", "tag name", &name)
-                .and_then(|()| check_name("tag", "tag value", &value)),
+            None => {
+                let key = text_of(&name);
+                return ("tag", format!("Invalid tag value with key [{key}]: null"));
+            }
+            Some(value) => check_tag(&name, &value),
         };
         if let Err(error) = checked {
             return (error.field, error.reason);

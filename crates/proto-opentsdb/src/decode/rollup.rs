@@ -4,7 +4,7 @@
 use super::json::{Element, elements, read_timestamp, read_value, scalar_text};
 use super::{FIELD_NUMBER, Options};
 use crate::http::HttpError;
-use crate::key::{check_name, split_tag, tags, text_of};
+use crate::key::{check_name, check_tag, split_tag, tags, text_of};
 use crate::lang::aggregator::Aggregator;
 use crate::number::{NumberError, parse_integer, parse_value};
 use crate::rollup::{AGGREGATE_TAG, Rollups};
@@ -242,11 +242,10 @@ fn place(
         let reason = format!("Need at least one tag (metric={metric}, tags={{}})");
         return refusal("tag", reason);
     }
-    check_name("metric", "metric name", metric.as_bytes()).map_err(|e| (e.field, e.reason))?;
+    check_name("metric", || "metric name".to_owned(), metric.as_bytes())
+        .map_err(|e| (e.field, e.reason))?;
     for (name, value) in &given.tags {
-        for (what, text) in [("tag name", name), ("tag value", value)] {
-            check_name("tag", what, text.as_bytes()).map_err(|e| (e.field, e.reason))?;
-        }
+        check_tag(name.as_bytes(), value.as_bytes()).map_err(|e| (e.field, e.reason))?;
     }
     let found = match interval {
         "" => rollups.default_interval(),

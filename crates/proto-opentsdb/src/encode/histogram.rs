@@ -3,7 +3,7 @@
 //! bytes mean.
 
 use crate::histogram::Histogram;
-use crate::lang::{Question, Request};
+use crate::lang::{Question, Request, Tsuid};
 use foliot_model::{Frame, NANOS_PER_MILLI, Samples, SeriesHead, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) question: usize,
+    /// What the histograms are called.
+    metric: String,
     groups: Vec<Group>,
 }
 
@@ -19,6 +21,9 @@ pub(super) struct Gathered {
 struct Group {
     /// Values of the tags that group; the number of the series where every series is its own.
     key: Vec<String>,
+    /// The numbers by which groups are ordered: of the names and values of the only series, or of
+    /// the values that group.
+    order: Vec<u32>,
     /// Values by tag.
     tags: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     members: Vec<u32>,
@@ -34,12 +39,12 @@ pub(super) struct Series {
 }
 
 impl Gathered {
-    pub(super) fn new(question: usize) -> Self {
-        Self { question, groups: Vec::new() }
+    pub(super) fn new(question: usize, metric: String) -> Self {
+        Self { question, metric, groups: Vec::new() }
     }
 
     /// Takes points of one stored series.
-    pub(super) fn push(&mut self, frame: &Frame, question: &Question) {
+    pub(super) fn push(&mut self, frame: &Frame, question: &Question, tsuid: Option<&Tsuid>) {
         let label = |name: &str| frame.head.labels.iter().find(|label| &*label.name == name);
         let key: Vec<String> = match question.aggregator.fold {
             None => vec![format!("{:?}", frame.head.members)],
@@ -51,7 +56,8 @@ impl Gathered {
         let at = match self.groups.iter().position(|group| group.key == key) {
             Some(at) => at,
             None => {
-                self.groups.push(Group { key, ..Group::default() });
+                let order = tsuid.map_or(Vec::new(), |tsuid| order(question, tsuid));
+                self.groups.push(Group { key, order, ..Group::default() });
                 self.groups.len() - 1
             }
         };
@@ -72,14 +78,11 @@ impl Gathered {
         }
     }
 
-    /// The series of the answer: percentiles in the order asked for, then buckets.
-    pub(super) fn series(
-        self,
-        request: &Request,
-        question: &Question,
-        metric: &str,
-    ) -> Vec<Series> {
+    /// The series of the answer, group by group: percentiles, then buckets.
+    pub(super) fn series(mut self, request: &Request, question: &Question) -> Vec<Series> {
         let mut all = Vec::new();
+        let metric = &self.metric;
+        self.groups.sort_by(|a, b| a.order.cmp(&b.order));
         for group in self.groups.into_iter().filter(|group| !group.points.is_empty()) {
             let (start_ms, end_ms) = (request.start_ms, request.end_ms);
             let is_inside =
@@ -125,6 +128,19 @@ impl Gathered {
             }
         }
         all
+    }
+}
+
+/// What a series' group is ordered by.
+fn order(question: &Question, tsuid: &Tsuid) -> Vec<u32> {
+    let grouping = question.filters.iter().filter(|filter| filter.groups);
+    let names: BTreeSet<u32> = grouping.filter_map(|filter| filter.tag_uid).collect();
+    match question.aggregator.fold {
+        None => tsuid.tags.iter().flat_map(|&(name, value)| [name, value]).collect(),
+        Some(_) => {
+            let value_of = |name: &u32| tsuid.tags.iter().find(|(known, _)| known == name);
+            names.iter().filter_map(value_of).map(|(_, value)| *value).collect()
+        }
     }
 }
 

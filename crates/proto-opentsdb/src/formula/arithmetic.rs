@@ -4,6 +4,7 @@
 //! As in OpenTSDB (whose expressions are Apache Commons JEXL), dividing by zero gives zero. Other
 //! than there, an expression may come out as a whole number.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// How deep an expression may be nested.
@@ -130,18 +131,23 @@ impl Term {
                     Binary::Divide | Binary::Remainder if b == 0.0 => 0.0,
                     Binary::Divide => a / b,
                     Binary::Remainder => a % b,
-                    Binary::Equal => truth(a == b),
-                    Binary::Unequal => truth(a != b),
-                    Binary::Less => truth(a < b),
-                    Binary::LessOrEqual => truth(a <= b),
-                    Binary::Greater => truth(a > b),
-                    Binary::GreaterOrEqual => truth(a >= b),
+                    Binary::Equal => truth(order(a, b).is_eq()),
+                    Binary::Unequal => truth(order(a, b).is_ne()),
+                    Binary::Less => truth(order(a, b).is_lt()),
+                    Binary::LessOrEqual => truth(order(a, b).is_le()),
+                    Binary::Greater => truth(order(a, b).is_gt()),
+                    Binary::GreaterOrEqual => truth(order(a, b).is_ge()),
                     Binary::And => truth(is_true(a) && is_true(b)),
                     Binary::Or => truth(is_true(a) || is_true(b)),
                 }
             }
         }
     }
+}
+
+/// How JEXL orders numbers: what is none is less than all others, and equal to itself.
+fn order(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
 }
 
 fn is_true(value: f64) -> bool {

@@ -9,6 +9,7 @@
 //! asked twice under two names; expressions may come out as whole numbers.
 
 use super::arithmetic::Term;
+use super::shown;
 use super::{Answered, Collected, Number, UidOf};
 use crate::UidKind;
 use crate::encode::{write_double, write_text};
@@ -22,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A query of expressions.
 #[derive(Debug)]
 pub(super) struct ExpressionQuery {
-    /// The query as it was sent, to be shown.
-    body: Value,
+    /// The query, to be shown.
+    shown: Value,
     frame: Request,
     metrics: Vec<Metric>,
     expressions: Vec<Expression>,
@@ -77,7 +78,8 @@ impl ExpressionQuery {
         let metrics = metrics(&body, time, &frame)?;
         let expressions = expressions(&body)?;
         let outputs = outputs(&body, &metrics, &expressions)?;
-        let query = Self { body, frame, metrics, expressions, outputs };
+        let shown = shown::query(&body)?;
+        let query = Self { shown, frame, metrics, expressions, outputs };
         query.check_names()?;
         Ok(query)
     }
@@ -140,7 +142,7 @@ impl ExpressionQuery {
     /// Works the expressions out and writes the answer.
     ///
     /// # Errors
-    /// When an order of the expressions cannot be found, which parsing has ruled out.
+    /// 400 when an intersection is empty.
     pub(super) fn finish(
         &self,
         collected: &Collected,
@@ -152,7 +154,7 @@ impl ExpressionQuery {
             tables.insert(&metric.id, Table::of(metric, answers));
         }
         for expression in self.order()? {
-            let table = expression.evaluate(&tables, uid_of);
+            let table = expression.evaluate(&tables, uid_of)?;
             tables.insert(&expression.id, table);
         }
         out.extend_from_slice(b"{\"outputs\":[");
@@ -170,7 +172,7 @@ impl ExpressionQuery {
             write_table(output, table, &range, is_metric(&output.id), out);
         }
         out.extend_from_slice(b"],\"query\":");
-        out.extend_from_slice(self.body.to_string().as_bytes());
+        out.extend_from_slice(self.shown.to_string().as_bytes());
         out.push(b'}');
         Ok(())
     }
@@ -216,7 +218,11 @@ impl Table {
 type Key = (Vec<(Option<u32>, Option<u32>)>, Vec<Option<u32>>);
 
 impl Expression {
-    fn evaluate(&self, tables: &HashMap<&str, Table>, uid_of: &UidOf<'_>) -> Table {
+    fn evaluate(
+        &self,
+        tables: &HashMap<&str, Table>,
+        uid_of: &UidOf<'_>,
+    ) -> Result<Table, HttpError> {
         let names: Vec<&str> = self.term.names().into_iter().collect();
         let inputs: Vec<&Table> = names.iter().filter_map(|name| tables.get(name)).collect();
         let mut joined: BTreeMap<Key, Vec<Option<&Row>>> = BTreeMap::new();
@@ -229,10 +235,14 @@ impl Expression {
                 }
             }
         }
-        if self.is_intersection {
+        if self.is_intersection && !joined.is_empty() {
             joined.retain(|_, group| group.iter().all(Option::is_some));
+            if joined.is_empty() {
+                return Err(refuse(format!("No intersections found: {}", self.id)));
+            }
         }
-        let times: BTreeSet<i64> = inputs.iter().flat_map(|input| input.times()).collect();
+        let rows = joined.values().flatten().flatten();
+        let times: BTreeSet<i64> = rows.flat_map(|row| row.points.keys().copied()).collect();
         let row = |group: &Vec<Option<&Row>>| {
             let known: Vec<&Row> = group.iter().copied().flatten().collect();
             let value = |time: i64| {
@@ -259,10 +269,14 @@ impl Expression {
             }
         };
         let rows = joined.values().map(row).collect();
-        Table { rows, fill: f64::NAN, filtered: BTreeSet::new() }
+        Ok(Table { rows, fill: f64::NAN, filtered: BTreeSet::new() })
     }
 
+    /// What a series is joined by. Series without tags of one value are all the same.
     fn key(&self, row: &Row, filtered: &BTreeSet<String>, uid_of: &UidOf<'_>) -> Key {
+        if row.tags.is_empty() {
+            return Key::default();
+        }
         let is_part = |key: &str| !self.uses_query_tags || filtered.contains(key);
         let tags =
             row.tags.iter().filter(|(key, _)| is_part(key)).map(|(key, value)| {

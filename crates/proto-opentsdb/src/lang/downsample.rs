@@ -33,7 +33,8 @@ impl Downsample {
             let message = format!("Invalid downsampling specifier '{text}': {what}");
             Err(HttpError::bad_request(message))
         };
-        let parts: Vec<&str> = text.split('-').collect();
+        // OpenTSDB overlooks dashes at the end.
+        let parts: Vec<&str> = text.trim_end_matches('-').split('-').collect();
         let (interval, function, fill) = match parts[..] {
             [interval, function] => (interval, function, "none"),
             [interval, function, fill] => (interval, function, fill),
@@ -46,7 +47,8 @@ impl Downsample {
             return Err(HttpError::bad_request(message));
         };
         if aggregator.fold.is_none() {
-            return error("cannot use the NONE aggregator for downsampling");
+            let message = "cannot use the NONE aggregator for downsampling";
+            return Err(HttpError::bad_request(message));
         }
         let fill = match fill.to_ascii_lowercase().as_str() {
             // OpenTSDB takes `scalar` and fails at the first empty bucket; here such buckets are
@@ -56,7 +58,7 @@ impl Downsample {
             "null" => Fill::Null,
             "zero" => Fill::Value(0.0),
             other => {
-                let message = format!("No such fill policy: '{other}'");
+                let message = format!("Unrecognized fill policy: {other}");
                 let details = "must be one of: none, nan, null, zero, scalar";
                 return Err(HttpError::bad_request(message).with_details(details));
             }
@@ -126,7 +128,7 @@ mod tests {
             ("1m", "must provide at least interval and function"),
             ("1m-none", "cannot use the NONE aggregator"),
             ("0m-sum", "Zero or negative duration: 0m"),
-            ("1m-sum-foo", "No such fill policy: 'foo'"),
+            ("1m-sum-foo", "Unrecognized fill policy: foo"),
             ("1m-sum-nan-x", "optional fill policy"),
             ("1m-raw", "No such downsampling function: raw"),
             ("1q-sum", "Invalid duration (suffix): 1q"),

@@ -62,6 +62,8 @@ pub(crate) struct Filter {
     pub(crate) tag: String,
     pub(crate) expression: String,
     pub(crate) groups: bool,
+    /// The number of the tag's name, where [`super::Request::load_facts`] found one.
+    pub(crate) tag_uid: Option<u32>,
     test: Test,
 }
 
@@ -82,8 +84,13 @@ impl Filter {
             return Err(HttpError::bad_request("Missing tag key of a filter"));
         }
         if expression.is_empty() {
-            let message = format!("Filter on tag '{tag}' has no expression");
-            return Err(HttpError::bad_request(message));
+            return Err(HttpError::bad_request("Filter cannot be null or empty"));
+        }
+        if kind.ends_with("wildcard") && !expression.contains('*') {
+            return Err(HttpError::bad_request("Filter must contain an asterisk"));
+        }
+        if kind.ends_with("literal_or") && expression == "|" {
+            return Err(HttpError::bad_request("Filter must contain more than just a pipe"));
         }
         let values = || expression.split('|').filter(|value| !value.is_empty());
         let test = match *kind {
@@ -99,7 +106,7 @@ impl Filter {
         };
         let test = test.map_err(|error| HttpError::bad_request(error.to_string()))?;
         let (tag, expression) = (tag.to_owned(), expression.to_owned());
-        Ok(Self { kind, tag, expression, groups, test })
+        Ok(Self { kind, tag, expression, groups, tag_uid: None, test })
     }
 
     /// Reads `k=v`, where v is `type(expression)`, a value, several separated by `|`, or has an
@@ -111,10 +118,16 @@ impl Filter {
         match value.split_once('(') {
             Some((kind, rest)) => match rest.strip_suffix(')') {
                 Some(expression) => Self::new(kind, &tag, expression, groups),
-                None => Err(HttpError::bad_request(format!("Missing ')' at the end of: {value}"))),
+                None => {
+                    let message = format!("Filter must end with a ')': {value}");
+                    Err(HttpError::bad_request(message))
+                }
             },
             None if &*value == "*" => Self::new("wildcard", &tag, "*", groups),
-            None if value.contains('*') => Self::new("iwildcard", &tag, &value, groups),
+            // OpenTSDB calls it so, though case does not matter to it.
+            None if value.contains('*') => {
+                Ok(Self { kind: "wildcard", ..Self::new("iwildcard", &tag, &value, groups)? })
+            }
             None => Self::new("literal_or", &tag, &value, groups),
         }
     }
@@ -171,7 +184,27 @@ impl Filter {
 
     /// Tag values that must exist somewhere: those of lists that heed case.
     pub(crate) fn required_values(&self) -> &[String] {
-        self.test.literals().unwrap_or_default()
+        self.literals().unwrap_or_default()
+    }
+
+    /// The values that `literal_or` takes.
+    fn literals(&self) -> Option<&[String]> {
+        self.test.literals().filter(|_| !self.is_negated())
+    }
+
+    /// The conditions of several filters. All must hold; but lists of `literal_or` on one tag are
+    /// one list, as OpenTSDB has it.
+    pub(crate) fn matchers(filters: &[Self]) -> Vec<Matcher> {
+        let mut matchers: Vec<Matcher> = Vec::new();
+        for filter in filters {
+            let known =
+                matchers.iter_mut().find(|known| known.name == filter.tag && !known.negated);
+            match (known.map(|known| &mut known.test), filter.literals()) {
+                (Some(Test::AnyOf(values)), Some(more)) => values.extend_from_slice(more),
+                _ => matchers.push(filter.matcher()),
+            }
+        }
+        matchers
     }
 }
 
@@ -194,8 +227,23 @@ mod tests {
         assert!(!takes("not_iliteral_or(A)", "a"));
         let filter = Filter::parse("h=not_literal_or(a)", false).unwrap();
         assert!(!filter.matcher().matches(None), "filtered keys must be there");
-        assert_eq!(filter.required_values(), ["a"]);
+        assert!(filter.required_values().is_empty());
+        let filter = Filter::parse("h=a|b", false).unwrap();
+        assert_eq!(filter.required_values(), ["a", "b"]);
         assert!(Filter::parse("h=iliteral_or(a)", false).unwrap().required_values().is_empty());
+    }
+
+    #[test]
+    fn lists_on_one_tag_are_one_list() {
+        let parse = |text: &str| Filter::parse(text, true).unwrap();
+        let filters = ["h=a", "dc=x", "h=wildcard(*)", "h=b|c", "h=not_literal_or(b)"].map(parse);
+        let matchers = Filter::matchers(&filters);
+        let takes = |value| {
+            let mut of_host = matchers.iter().filter(|matcher| matcher.name == "h");
+            of_host.all(|matcher| matcher.matches(Some(value)))
+        };
+        assert_eq!(["a", "b", "c", "d"].map(takes), [true, false, true, false]);
+        assert_eq!(matchers.len(), 4);
     }
 
     #[test]
@@ -205,10 +253,11 @@ mod tests {
             ("h=", "invalid tag: h="),
             ("h=foo(a)", "Could not find a tag value filter of the type: foo"),
             ("h=not_key()", "Could not find a tag value filter of the type: not_key"),
-            ("h=wildcard(a)", "has no asterisk"),
+            ("h=wildcard(a)", "Filter must contain an asterisk"),
             ("h=regexp([)", "invalid regular expression"),
-            ("h=literal_or(a", "Missing ')'"),
-            ("h=literal_or()", "has no expression"),
+            ("h=literal_or(a", "Filter must end with a ')': literal_or(a"),
+            ("h=literal_or()", "Filter cannot be null or empty"),
+            ("h=|", "Filter must contain more than just a pipe"),
         ] {
             let error = Filter::parse(text, true).unwrap_err();
             assert!(error.message.contains(part), "{text}: {}", error.message);

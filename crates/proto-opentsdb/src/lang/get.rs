@@ -7,7 +7,7 @@ use super::rate::RateOptions;
 use super::rollup::RollupUsage;
 use super::time::parse_time;
 use super::{Notes, Output, Question, Request, Source, Tsuid, zone};
-use crate::http::{HttpError, Params};
+use crate::http::{HttpError, Params, missing_parameter};
 
 /// Reads the parameters of a GET query. Time zone and calendar are taken as in POST queries, which
 /// OpenTSDB's documents promise and its code forgot.
@@ -15,12 +15,12 @@ pub(super) fn parse(params: &Params, now_ms: i64) -> Result<Request, HttpError> 
     let mut request = frame(params, now_ms)?;
     request.deletes = params.has("delete");
     let use_calendar = params.has("use_calendar");
-    for text in params.all("m") {
-        let question = parse_question(text, "m", use_calendar, parse_metric)?;
-        push_question(&mut request.questions, question)?;
-    }
     for text in params.all("tsuid") {
         let question = parse_question(text, "tsuid", use_calendar, parse_tsuids)?;
+        push_question(&mut request.questions, question)?;
+    }
+    for text in params.all("m") {
+        let question = parse_question(text, "m", use_calendar, parse_metric)?;
         push_question(&mut request.questions, question)?;
     }
     Ok(request)
@@ -44,7 +44,7 @@ pub(super) fn between(
     let zone_name = zone_name.unwrap_or("UTC");
     let time_zone = zone(zone_name)?;
     if start.is_empty() {
-        return Err(HttpError::bad_request("Missing start time"));
+        return Err(missing_parameter("start"));
     }
     let start_ms = parse_time(start, &time_zone, now_ms)?;
     let end_ms = match end.filter(|text| !text.is_empty()) {
@@ -169,6 +169,7 @@ fn parse_option(
         for percentile in inner.ok_or_else(bad)?.split(',') {
             question.percentiles.push(percentile.trim().parse().map_err(|_| bad())?);
         }
+        question.percentiles.sort_by(f32::total_cmp);
     } else if lower.starts_with("pre-agg") {
         question.is_pre_aggregated = true;
     } else if lower.starts_with("rollup_") {
@@ -198,7 +199,7 @@ fn parse_metric(text: &str) -> Subject {
             Some((grouping, plain)) => (grouping, plain),
             None => (inner, ""),
         };
-        for (list, groups) in [(grouping, true), (plain, false)] {
+        for (list, groups) in [(plain, false), (grouping, true)] {
             for part in list.split(',').filter(|_| !list.is_empty()) {
                 let filter = Filter::parse(part, groups).map_err(|error| {
                     let what = if groups { "tag" } else { "filter" };

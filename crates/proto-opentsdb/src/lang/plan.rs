@@ -9,11 +9,12 @@
 //! hour has an earlier sample, the bucket that holds the start is left out unless it begins there,
 //! and the one that holds the end is complete.
 //!
-//! Differs from OpenTSDB on purpose: a calendar's buckets at the end are complete, too; and a
-//! series has no rate before its second sample, while OpenTSDB adds a tiny one counted from 1970.
+//! Differs from OpenTSDB on purpose: a calendar's last bucket is complete, too; and a series has no
+//! rate before its second sample, while OpenTSDB adds a tiny one counted from 1970.
 
 use super::downsample::{Downsample, Interval, calendar_unit};
 use super::rollup::{Field, TsuidWhere};
+use super::time::{Duration, Unit};
 use super::{Question, Request};
 use foliot_model::{
     DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Test, TimeRange,
@@ -42,13 +43,15 @@ impl Request {
     ) -> Series {
         let range = question.range(self.start_ms, self.end_ms);
         let (selector, counts) = question.selectors(namespace, resolve);
-        let mut series = Series::Select { selector, range };
+        let read =
+            question.downsample.as_ref().map_or(range, |spec| self.whole_buckets(range, spec));
+        let mut series = Series::Select { selector, range: read };
         if question.is_about_histograms() {
             // What histograms mean, only the encoder knows.
             return series;
         }
         if let Some(downsample) = &question.downsample {
-            let counts = counts.map(|selector| Series::Select { selector, range });
+            let counts = counts.map(|selector| Series::Select { selector, range: read });
             series = self.downsampled(question, downsample, series, counts, range);
         }
         if let Some(rate) = question.rate {
@@ -79,6 +82,18 @@ impl Request {
             input: Box::new(answer),
             range: range_ns(self.start_ms, self.end_ms),
             keep_empty: true,
+        }
+    }
+
+    /// The samples that the buckets in `range` are made of. The last one of a calendar may reach
+    /// behind its end.
+    fn whole_buckets(&self, range: TimeRange, downsample: &Downsample) -> TimeRange {
+        match downsample.interval {
+            Interval::Calendar(duration) => {
+                let reach_ns = ms_start_ns(reach_ms(duration, &*self.zone == "UTC"));
+                TimeRange::new(range.start_ns, range.end_ns.saturating_add(reach_ns))
+            }
+            Interval::All | Interval::Fixed(_) => range,
         }
     }
 
@@ -175,8 +190,6 @@ fn grouping(question: &Question) -> Grouping {
 /// hour, to before the hour after its end, or after the bucket that holds the end.
 pub(super) fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsample>) -> TimeRange {
     let interval_ms = downsample.map_or(0, Downsample::interval_ms);
-    let is_calendar =
-        downsample.is_some_and(|downsample| matches!(downsample.interval, Interval::Calendar(_)));
     let mut start_s = start_ms.div_euclid(1000);
     // The end always counts as milliseconds within its second, and is moved behind it.
     let mut end_s = end_ms.div_euclid(1000).saturating_add(1);
@@ -188,16 +201,26 @@ pub(super) fn scan_range(start_ms: i64, end_ms: i64, downsample: Option<&Downsam
     } else {
         end_s = end_s.saturating_add(HOUR_S - end_s.rem_euclid(HOUR_S));
     }
-    if is_calendar {
-        // Calendar buckets are up to a few days longer than fixed ones and begin elsewhere; one
-        // more on each side covers those that hold the query's ends.
-        let slack_s = interval_ms / 1000 + 7 * 24 * HOUR_S;
-        start_s = start_s.saturating_sub(slack_s);
-        end_s = end_s.saturating_add(slack_s);
-    }
     start_s -= start_s.rem_euclid(HOUR_S);
     let start_ns = start_s.max(0).saturating_mul(NANOS_PER_SECOND);
     TimeRange::new(start_ns, end_s.saturating_mul(NANOS_PER_SECOND).saturating_sub(1))
+}
+
+/// How far a calendar's bucket can reach behind a range that fits fixed ones. Those that divide a
+/// quarter of an hour, or a day in UTC, are fixed ones. Days have an hour more where clocks are set
+/// back, months and years a day more than their fixed lengths.
+fn reach_ms(duration: Duration, is_utc: bool) -> i64 {
+    const HOUR_MS: i64 = HOUR_S * 1000;
+    let unit_ms = if is_utc { 24 * HOUR_MS } else { HOUR_MS / 4 };
+    if unit_ms % duration.ms() == 0 {
+        return 0;
+    }
+    let more_ms = match duration.unit {
+        Unit::Millisecond | Unit::Second | Unit::Minute => 0,
+        Unit::Hour | Unit::Day | Unit::Week => HOUR_MS,
+        Unit::Month | Unit::Year => HOUR_MS + i64::from(duration.count) * 24 * HOUR_MS,
+    };
+    duration.ms().saturating_add(more_ms)
 }
 
 /// The whole hours that a query without downsampling looks at, in milliseconds.

@@ -11,11 +11,14 @@ use super::rollup::RollupUsage;
 use super::time::parse_time;
 use super::{Notes, Question, Request, Source, zone};
 use crate::http::{HttpError, Params};
-use crate::json::{flag, list, parse_object, scalar_text, text, wrong};
+use crate::json::{flag, is_blank, list, parse_object, scalar_text, text, wrong};
 use serde_json::Value;
 
 /// Reads the body of a POST query.
 pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request, HttpError> {
+    if is_blank(body) {
+        return Err(HttpError::bad_request("Missing message content"));
+    }
     let query = parse_object(body)?;
     let zone_name = text(&query, "timezone")?.unwrap_or_else(|| "UTC".to_owned());
     let time_zone = zone(&zone_name)?;
@@ -73,6 +76,7 @@ fn parse_question(question: &Value, use_calendar: bool) -> Result<Question, Http
             percentile.as_f64().ok_or_else(|| wrong("percentiles", "a list of numbers"))?;
         percentiles.push(number as f32);
     }
+    percentiles.sort_by(f32::total_cmp);
     let downsample = match text(question, "downsample")? {
         Some(text) => Some(Downsample::parse(&text, use_calendar)?),
         None => None,
@@ -111,7 +115,10 @@ fn filters(question: &Value) -> Result<Vec<Filter>, HttpError> {
         Some(_) => return Err(wrong("tags", "an object")),
     }
     for filter in list(question, "filters")? {
-        Filter::from_json(filter)?.push_to(&mut filters)?;
+        let unparsed = |error: HttpError| {
+            HttpError::bad_request("Unable to parse the given JSON").with_details(error.message)
+        };
+        Filter::from_json(filter).map_err(unparsed)?.push_to(&mut filters)?;
     }
     Ok(filters)
 }

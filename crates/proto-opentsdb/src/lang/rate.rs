@@ -57,7 +57,10 @@ impl RateOptions {
 
     /// Reads `rateOptions` of a POST query; unknown names are refused, as in OpenTSDB.
     pub(crate) fn from_json(value: &Value) -> Result<Self, HttpError> {
-        let error = |what: String| HttpError::bad_request(format!("rateOptions: {what}"));
+        let error = |what: String| {
+            HttpError::bad_request("Unable to parse the given JSON")
+                .with_details(format!("rateOptions: {what}"))
+        };
         let object = match value {
             Value::Null => return Ok(Self::default()),
             Value::Object(object) => object,

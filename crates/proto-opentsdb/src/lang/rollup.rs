@@ -11,6 +11,7 @@
 //! that were asked for, not those of the rollup; the last bucket is complete also when it is longer
 //! than a row; `500ms` and the like are answered from the points.
 
+use super::filter::Filter;
 use super::plan::{metric_names, scan_range};
 use super::{Question, Request, Source, Tsuid};
 use crate::http::HttpError;
@@ -199,8 +200,12 @@ impl Question {
     }
 
     /// The samples that the question looks at.
-    pub(super) fn range(&self, start_ms: i64, end_ms: i64) -> TimeRange {
-        let plain = scan_range(start_ms, end_ms, self.downsample.as_ref());
+    pub(crate) fn range(&self, start_ms: i64, end_ms: i64) -> TimeRange {
+        let mut plain = scan_range(start_ms, end_ms, self.downsample.as_ref());
+        if self.is_exact() {
+            // OpenTSDB's scan, helped by the tags that it knows then, ends with the next row.
+            plain.end_ns = plain.end_ns.saturating_add(3600 * NANOS_PER_SECOND);
+        }
         match self.table.as_ref().map(|table| &table.values) {
             Some(Values::Rolled { interval, .. }) => {
                 let mut start_s = interval.row_start_s(start_ms.div_euclid(1000));
@@ -215,6 +220,12 @@ impl Question {
             }
             _ => plain,
         }
+    }
+
+    /// Whether series must have the filtered tags and no others. Without filters the switch means
+    /// nothing.
+    fn is_exact(&self) -> bool {
+        self.has_explicit_tags && !self.filters.is_empty()
     }
 
     /// The stored series that the question is about, and for averages of what was rolled up those
@@ -248,7 +259,7 @@ impl Question {
     ) -> Selector {
         match &self.source {
             Source::Metric(metric) => {
-                let exact = self.has_explicit_tags.then(|| {
+                let exact = self.is_exact().then(|| {
                     let mut tags: Vec<String> =
                         self.filters.iter().map(|filter| filter.tag.clone()).collect();
                     tags.sort_unstable();
@@ -265,7 +276,7 @@ impl Question {
                 Selector {
                     namespace,
                     names,
-                    matchers: self.filters.iter().map(|filter| filter.matcher()).collect(),
+                    matchers: Filter::matchers(&self.filters),
                     exact_labels: exact,
                     only: None,
                 }

@@ -1,8 +1,12 @@
 //! A question as JSON again, for clients that ask to see it.
 
+use super::rate::RateOptions;
 use super::rollup::Values;
+use super::tsuid::id_bytes;
 use super::{Question, Source};
-use serde_json::Value;
+use crate::base64;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 impl Question {
@@ -28,18 +32,13 @@ impl Question {
             )
         };
         let filters: Vec<String> = self.filters.iter().map(filter).collect();
-        let rate_options = self.rate.map_or("null".to_owned(), |rate| {
+        let options = self.rate.filter(|rate| *rate != RateOptions::default());
+        let rate_options = options.map_or("null".to_owned(), |rate| {
             format!(
                 "{{\"counter\":{},\"counterMax\":{},\"resetValue\":{},\"dropResets\":{}}}",
                 rate.is_counter, rate.counter_max, rate.reset_value, rate.drops_resets
             )
         });
-        let tag = |filter: &super::Filter| {
-            let value = format!("{}({})", filter.kind, filter.expression);
-            format!("{}:{}", quote(&filter.tag), quote(&value))
-        };
-        let tags: Vec<String> =
-            self.filters.iter().filter(|filter| filter.groups).map(tag).collect();
         let percentiles = match self.percentiles.is_empty() {
             true => "null".to_owned(),
             false => format!("{:?}", self.percentiles),
@@ -54,19 +53,42 @@ impl Question {
             out,
             "{{\"aggregator\":\"{}\",\"metric\":{metric},\"tsuids\":{tsuids},\
              \"downsample\":{downsample},\"rate\":{},\"filters\":[{}],\"percentiles\":{},\
-             \"index\":{index},\"rateOptions\":{rate_options},\"filterTagKs\":[],\
-             \"explicitTags\":{},\"useFuzzyFilter\":false,\"preAggregate\":{},\
-             \"rollupUsage\":{usage},\"rollupTable\":{table},\"showHistogramBuckets\":{},\
-             \"useMultiGets\":true,\"tags\":{{{}}}}}",
+             \"index\":{index},\"showHistogramBuckets\":{},\"useMultiGets\":true,\
+             \"rateOptions\":{rate_options},\"filterTagKs\":{},\"explicitTags\":{},\
+             \"useFuzzyFilter\":true,\"preAggregate\":{},\"rollupUsage\":{usage},\
+             \"rollupTable\":{table},\"tags\":{},\"histogramQuery\":{}}}",
             self.aggregator.name,
             self.rate.is_some(),
             filters.join(","),
             percentiles,
+            self.shows_buckets,
+            self.show_filtered_uids(),
             self.has_explicit_tags,
             self.is_pre_aggregated,
-            self.shows_buckets,
-            tags.join(",")
+            self.show_grouping_tags(),
+            self.is_about_histograms()
         );
         out
+    }
+
+    /// The filters that group, by tag; the last one of a tag stands for all of them.
+    fn show_grouping_tags(&self) -> Value {
+        let grouping = self.filters.iter().filter(|filter| filter.groups);
+        grouping
+            .map(|filter| {
+                let value = format!("{}({})", filter.kind, filter.expression);
+                (filter.tag.clone(), Value::from(value))
+            })
+            .collect::<Map<_, _>>()
+            .into()
+    }
+
+    /// The numbers of the tags that filters are about, as bytes; nothing without filters.
+    fn show_filtered_uids(&self) -> Value {
+        let uids: BTreeSet<u32> = self.filters.iter().filter_map(|f| f.tag_uid).collect();
+        match self.filters.is_empty() {
+            true => Value::Null,
+            false => uids.into_iter().map(|uid| base64::encode(&id_bytes(uid))).collect(),
+        }
     }
 }

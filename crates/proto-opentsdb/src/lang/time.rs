@@ -63,6 +63,10 @@ impl Duration {
     pub(crate) fn parse(text: &str) -> Result<Self, HttpError> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
+        if unit.is_empty() {
+            let message = format!("Invalid duration, must have an integer and unit: {text}");
+            return Err(HttpError::bad_request(message));
+        }
         let count: u32 = number
             .parse()
             .map_err(|_| HttpError::bad_request(format!("Invalid duration (number): {text}")))?;
@@ -70,7 +74,7 @@ impl Duration {
             let message = format!("Zero or negative duration: {text}");
             return Err(HttpError::bad_request(message));
         }
-        let unit = Unit::named(unit)
+        let unit = Unit::named(&unit.to_ascii_lowercase())
             .ok_or_else(|| HttpError::bad_request(format!("Invalid duration (suffix): {text}")))?;
         Ok(Self { count, unit })
     }
@@ -96,10 +100,11 @@ pub(crate) fn parse_time(text: &str, zone: &TimeZone, now_ms: i64) -> Result<i64
     if text.contains(['/', ':']) {
         return parse_date(text, zone);
     }
-    let invalid = || HttpError::bad_request(format!("Invalid time: {text}"));
+    let invalid = |why: &str| HttpError::bad_request(format!("Invalid time: {text}. {why}"));
+    let too_long = || invalid(&format!("Value too long: {text}"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if let Some(number) = lower.strip_suffix("ms").filter(|number| is_number(number)) {
-        return number.parse().map_err(|_| invalid());
+        return number.parse().map_err(|_| too_long());
     }
     let plain = match text.split_once('.') {
         None => text.to_owned(),
@@ -112,15 +117,19 @@ pub(crate) fn parse_time(text: &str, zone: &TimeZone, now_ms: i64) -> Result<i64
             format!("{seconds}{fraction}")
         }
         Some(_) => {
-            return Err(invalid().with_details(
-                "Fractions of a second need ten digits before the point and one to three after it",
+            return Err(invalid(
+                "Millisecond timestamps must be in the format <seconds>.<ms> where the \
+                 milliseconds are limited to 3 digits",
             ));
         }
     };
-    if !is_number(&plain) {
-        return Err(invalid());
+    if let Some(strange) = plain.trim_start_matches('-').chars().find(|c| !c.is_ascii_digit()) {
+        return Err(invalid(&format!("Invalid character '{strange}' in {text}")));
     }
-    let number: i64 = plain.parse().map_err(|_| invalid())?;
+    if !is_number(&plain) {
+        return Err(invalid("Negative timestamps are not supported."));
+    }
+    let number: i64 = plain.parse().map_err(|_| too_long())?;
     Ok(if plain.len() <= 10 { number * 1000 } else { number })
 }
 
@@ -142,7 +151,10 @@ fn parse_date(text: &str, zone: &TimeZone) -> Result<i64, HttpError> {
         && is(7, b"/")
         && (!has_time || is(10, b"- ") && is(13, b":"))
         && (!has_seconds || is(16, b":"));
-    if !(has_time || text.len() == 10) || !marks_fit {
+    if !(has_time || text.len() == 10) {
+        return Err(HttpError::bad_request(format!("Invalid absolute date: {text}")));
+    }
+    if !marks_fit {
         return Err(invalid());
     }
     let (year, month, day) = (field(0..4)?, field(5..7)?, field(8..10)?);

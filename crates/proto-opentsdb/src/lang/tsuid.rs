@@ -80,6 +80,15 @@ impl std::fmt::Display for Tsuid {
     }
 }
 
+/// The bytes of a number.
+pub(super) fn id_bytes(id: u32) -> Vec<u8> {
+    let [d, c, b, a] = id.to_le_bytes();
+    match id {
+        0..LONG_FROM => vec![b, c, d],
+        _ => vec![0xFF, a, b, c, d],
+    }
+}
+
 /// Appends the text of a number.
 pub(crate) fn write_id(id: u32, text: &mut String) {
     // Writing to a text cannot fail.

@@ -67,10 +67,18 @@ fn bad_points_are_refused_one_by_one() {
         ("value", json!(true), "Unable to parse value to a number"),
         ("tags", json!(null), "Missing tags"),
         ("tags", json!({}), "Missing tags"),
-        ("tags", json!({"h": ""}), "Invalid tag value: empty string"),
-        ("tags", json!({"h": null}), "Invalid tag value: null"),
-        ("tags", json!({"h": "a b=c"}), "Invalid tag value (\"a b=c\"): illegal character:  "),
-        ("tags", json!({"h": "a:b"}), "Invalid tag value (\"a:b\"): illegal character: :"),
+        ("tags", json!({"h": ""}), "Invalid tag value with key [h]: empty string"),
+        ("tags", json!({"h": null}), "Invalid tag value with key [h]: null"),
+        (
+            "tags",
+            json!({"h": "a b=c"}),
+            "Invalid tag value with key [h] (\"a b=c\"): illegal character:  ",
+        ),
+        (
+            "tags",
+            json!({"h": "a:b"}),
+            "Invalid tag value with key [h] (\"a:b\"): illegal character: :",
+        ),
     ] {
         let mut bad = good.clone();
         bad[part] = value;

@@ -232,10 +232,7 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
     let names = scope.names(work.snapshot);
     let store = scope.shared.store();
     if let Some(store) = store {
-        let load = |view: &View<'_>| {
-            request.load_notes(view);
-            Ok(())
-        };
+        let load = |view: &View<'_>| request.load_facts(view);
         with_view(store, work.snapshot, scope.namespace, &Cell::new(None), load)
             .map_err(failure)?;
     }
