@@ -242,9 +242,15 @@ impl Churn {
         label: (&str, String),
     ) -> Result<usize, foliot_engine::Error> {
         let range = TimeRange::new(now_ns - HOUR_NS, now_ns);
-        let (mut count, mut samples) = (0, Samples::default());
+        let (mut count, mut samples, mut scans) = (0, Samples::default(), None);
         for sid in snapshot.select(&selector(Some(label)), range)? {
-            let mut scan = snapshot.scan(sid, range)?;
+            let scan = match &mut scans {
+                None => scans.insert(snapshot.scan(sid, range)?),
+                Some(scan) => {
+                    snapshot.scan_into(sid, scan)?;
+                    scan
+                }
+            };
             samples.clear();
             while scan.next(&mut samples)? {
                 count += samples.len();

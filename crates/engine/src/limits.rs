@@ -42,6 +42,10 @@ pub(crate) const FILE_PAGE_BYTES: usize = 32 * 1024;
 /// Logical bytes after which a page of a part's index is closed: about a hundred full blocks.
 pub(crate) const INDEX_PAGE_BYTES: usize = 4096;
 
+/// Entries of a part's directory that are read together: a quarter of a KiB, and what memory holds
+/// of the directory is a sixty-fourth of it.
+pub(crate) const DIRECTORY_GROUP_PAGES: usize = 16;
+
 /// Rows registered under one hold of the registry's lock is the registry's affair; this bounds how
 /// many index files recovery has to read before they are written anew as one.
 pub(crate) const INDEX_SEGMENTS_MAX: usize = 16;

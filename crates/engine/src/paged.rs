@@ -278,6 +278,28 @@ impl PagedReader {
         self.read_by(position, len, |page| self.page(page), out)
     }
 
+    /// Calls `decode` with `len` logical bytes from `position`: where they lie, if that is one page,
+    /// else copied to `buffer`.
+    pub(crate) fn read_in_place<T>(
+        &self,
+        position: u64,
+        len: usize,
+        buffer: &mut Vec<u8>,
+        decode: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Error> {
+        let start = (position % FILE_PAGE_BYTES as u64) as usize;
+        let is_inside = position.checked_add(len as u64).is_some_and(|end| end <= self.len());
+        if is_inside && start + len <= FILE_PAGE_BYTES {
+            let page = self.page(position / FILE_PAGE_BYTES as u64)?;
+            if let Some(bytes) = page.get(start..start + len) {
+                return Ok(decode(bytes));
+            }
+        }
+        buffer.clear();
+        self.read(position, len, buffer)?;
+        Ok(decode(buffer))
+    }
+
     /// Like [`PagedReader::read`], from `pages` and the file alone.
     pub(crate) fn read_past_cache(
         &self,

@@ -105,6 +105,39 @@ fn a_quiet_window_ends_as_one_part() {
 }
 
 #[test]
+fn every_series_of_a_large_part_is_found() {
+    let disk = SimDisk::new(11);
+    let engine = open(&disk);
+    let line = |(host, step): (i64, i64)| Line {
+        key: format!("m host=h{host:05}"),
+        time_ns: START + step * SECOND,
+        fields: vec![("a".to_owned(), Owned::Integer(host * 1_000_000 + step))],
+    };
+    // Every 3000th has so many samples that its blocks fill several pages of the index.
+    let lengths = |host: i64| if host % 3000 == 1 { 140_000 } else { 1 };
+    let lines = (0..9000).flat_map(|host| (0..lengths(host)).map(move |step| (host, step)));
+    let lines: Vec<Line> = lines.map(line).collect();
+    for lines in lines.chunks(50_000) {
+        assert_eq!(write(&engine, 0, lines).1, []);
+    }
+    for _ in 0..2 {
+        engine.flush().unwrap();
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+        assert_eq!((sids.len(), engine.stats().parts), (9000, 1));
+        for (host, sid) in (0..).zip(sids) {
+            let end = lengths(host) - 1;
+            let last = TimeRange::new(START + end * SECOND, i64::MAX);
+            let expected = (START + end * SECOND, Owned::Integer(host * 1_000_000 + end));
+            assert_eq!(read(&snapshot, sid, last), [expected]);
+            let before = TimeRange::new(i64::MIN, START + end * SECOND - 1);
+            assert_eq!(read(&snapshot, sid, before).len() as i64, end);
+        }
+        engine.merge_all().unwrap();
+    }
+}
+
+#[test]
 fn readers_keep_the_files_they_read() {
     let disk = SimDisk::new(5);
     let engine = open(&disk);

@@ -14,6 +14,8 @@ pub(crate) struct Cursor {
     /// The index page being read, and where in it.
     index: Vec<u8>,
     index_at: usize,
+    /// Where the index page lies in the part.
+    index_page_at: u64,
     pages_read: usize,
     sid_before: Option<u32>,
     /// Blocks of the entry being read.
@@ -37,6 +39,7 @@ impl Cursor {
             part,
             index: Vec::new(),
             index_at: 0,
+            index_page_at: 0,
             pages_read: 0,
             sid_before: None,
             blocks: VecDeque::with_capacity(ENTRY_BLOCKS_MAX as usize),
@@ -105,11 +108,11 @@ impl Cursor {
             self.pages_read += 1;
             self.index_at = size_of::<u64>();
             self.sid_before = None;
-            if !self.part.index_page(page, &mut self.index_pages, &mut self.index)? {
-                return Ok(());
-            }
+            let found = self.part.index_page(page, &mut self.index_pages, &mut self.index)?;
+            let Some(at) = found else { return Ok(()) };
+            self.index_page_at = at;
         }
-        let unreadable = || self.part.bad_index_page(self.pages_read.saturating_sub(1));
+        let unreadable = || self.part.bad_index_page(self.index_page_at);
         let mut entries =
             Entries::resume(&self.index, self.index_at, self.sid_before).ok_or_else(unreadable)?;
         let mut entry = entries.next().flatten().ok_or_else(unreadable)?;

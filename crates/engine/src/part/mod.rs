@@ -1,6 +1,7 @@
 //! Parts: immutable files of blocks. Format, writer, reader.
 
 mod cursor;
+mod directory;
 pub(crate) mod format;
 mod labels;
 mod reader;

@@ -1,6 +1,7 @@
 //! Reading a part: which blocks a series has, and their bytes.
 
-use super::format::{DIRECTORY_ENTRY_LEN, FOOTER_LEN, Footer, HEADER_LEN, Header, PREAMBLE, take};
+use super::directory::{Directory, IndexPage};
+use super::format::{FOOTER_LEN, Footer, HEADER_LEN, Header, PREAMBLE, take};
 use crate::block::Decoder;
 use crate::cache::Cache;
 use crate::error::Error;
@@ -21,19 +22,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 /// Up to so many series are looked up one by one; for more the index is read through.
 const LOOK_UP_SERIES_MAX: u64 = 1000;
 
-struct IndexPage {
-    first_sid: u32,
-    len: u32,
-    at: u64,
-}
-
-/// An open part. In memory: 16 bytes per hundred blocks.
+/// An open part.
 pub(crate) struct Part {
     paged: PagedReader,
     /// What the manifest says of it.
     pub(crate) entry: PartEntry,
     pub(crate) footer: Footer,
-    directory: Vec<IndexPage>,
+    directory: Directory,
     is_doomed: AtomicBool,
     /// No delete that masks files below this number hides anything here: somebody has looked.
     clear_of: AtomicU64,
@@ -82,7 +77,7 @@ impl Part {
         let mut bytes = Vec::new();
         paged.read(footer_at, FOOTER_LEN, &mut bytes)?;
         let footer = Footer::decode(&bytes).ok_or_else(|| paged.corrupt(footer_at, "no footer"))?;
-        let directory = Self::read_directory(&paged, &footer, footer_at)?;
+        let directory = Directory::open(&paged, &footer, footer_at)?;
         let is_doomed = AtomicBool::new(false);
         let clear_of = AtomicU64::new(number);
         let shed_ns = AtomicI64::new(i64::MIN);
@@ -146,28 +141,6 @@ impl Part {
         failed.map_or(Ok(!places.is_empty()), Err)
     }
 
-    fn read_directory(
-        paged: &PagedReader,
-        footer: &Footer,
-        footer_at: u64,
-    ) -> Result<Vec<IndexPage>, Error> {
-        let len = footer.index_pages as usize * DIRECTORY_ENTRY_LEN;
-        if footer.directory_at.checked_add(len as u64) != Some(footer_at) {
-            return Err(paged.corrupt(footer_at, "directory does not end at the footer"));
-        }
-        let mut bytes = Vec::with_capacity(len);
-        paged.read(footer.directory_at, len, &mut bytes)?;
-        let entry = |bytes: &[u8]| {
-            let rest = &mut &*bytes;
-            Some(IndexPage {
-                first_sid: u32::from_le_bytes(take(rest)?),
-                len: u32::from_le_bytes(take(rest)?),
-                at: u64::from_le_bytes(take(rest)?),
-            })
-        };
-        Ok(bytes.chunks_exact(DIRECTORY_ENTRY_LEN).filter_map(entry).collect())
-    }
-
     /// The series' blocks that overlap `range`, ascending in time.
     pub(crate) fn find(
         &self,
@@ -179,26 +152,37 @@ impl Part {
         if !self.footer.range.overlaps(&range) {
             return Ok(());
         }
-        // The entries of a series may begin in the page before the first one that begins with it.
-        let first = self.directory.partition_point(|page| page.first_sid < sid).saturating_sub(1);
-        let pages = self.directory.get(first..).unwrap_or_default();
-        for page in pages.iter().take_while(|page| page.first_sid <= sid) {
-            self.read_page(page, buffer)?;
-            let is_over = find_in(buffer, sid, range, out)
-                .ok_or_else(|| self.paged.corrupt(page.at, "index page cannot be read"))?;
-            if is_over {
-                break;
+        let mut group = self.directory.group_of(sid);
+        loop {
+            let pages = self.directory.group(&self.paged, group, buffer)?;
+            let first = pages.partition_point(|page| page.first_sid < sid).saturating_sub(1);
+            let pages = pages.get(first..).unwrap_or_default();
+            for page in pages.iter().take_while(|page| page.first_sid <= sid) {
+                let is_over = self
+                    .paged
+                    .read_in_place(page.at, page.len as usize, buffer, |bytes| {
+                        find_in(bytes, sid, range, out)
+                    })?
+                    .ok_or_else(|| self.bad_index_page(page.at))?;
+                if is_over {
+                    return Ok(());
+                }
+            }
+            group += 1;
+            if !self.directory.goes_on(group, sid) {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Calls `each` with the id of every series until it says that this is enough.
     pub(crate) fn for_each_series(&self, each: &mut dyn FnMut(u32) -> bool) -> Result<(), Error> {
-        let mut buffer = Vec::new();
-        for page in &self.directory {
-            self.read_page(page, &mut buffer)?;
-            let bad = || self.paged.corrupt(page.at, "index page cannot be read");
+        let (mut buffer, mut entry) = (Vec::new(), Vec::new());
+        for number in 0.. {
+            let page = self.directory.page(&self.paged, number, &mut entry)?;
+            let Some(page) = page else { break };
+            self.read_page(&page, &mut buffer)?;
+            let bad = || self.bad_index_page(page.at);
             let mut entries = Entries::new(&buffer).ok_or_else(bad)?;
             while let Some(entry) = entries.next().ok_or_else(bad)? {
                 if !each(entry.sid) {
@@ -248,22 +232,23 @@ impl Part {
         Ok(())
     }
 
-    /// Puts the index page numbered `page` into `bytes`, past the cache; false behind the last one.
+    /// Puts the index page numbered `number` into `bytes`, past the cache, and returns where it
+    /// lies; nothing behind the last one.
     pub(crate) fn index_page(
         &self,
-        page: usize,
+        number: usize,
         pages: &mut Pages,
         bytes: &mut Vec<u8>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<u64>, Error> {
+        let page = self.directory.page(&self.paged, number, bytes)?;
         bytes.clear();
-        let Some(page) = self.directory.get(page) else { return Ok(false) };
+        let Some(page) = page else { return Ok(None) };
         self.paged.read_past_cache(page.at, page.len as usize, pages, bytes)?;
-        Ok(true)
+        Ok(Some(page.at))
     }
 
-    /// An error about the index page numbered `page`.
-    pub(crate) fn bad_index_page(&self, page: usize) -> Error {
-        let at = self.directory.get(page).map_or(0, |page| page.at);
+    /// An error about the index page at `at`.
+    pub(crate) fn bad_index_page(&self, at: u64) -> Error {
         self.paged.corrupt(at, "index page cannot be read")
     }
 
