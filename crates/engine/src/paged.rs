@@ -278,8 +278,8 @@ impl PagedReader {
         self.read_by(position, len, |page| self.page(page), out)
     }
 
-    /// Calls `decode` with `len` logical bytes from `position`: where they lie, if that is one page,
-    /// else copied to `buffer`.
+    /// Calls `decode` with `len` logical bytes from `position`: where they lie, if that is one
+    /// page, else copied to `buffer`.
     pub(crate) fn read_in_place<T>(
         &self,
         position: u64,

@@ -110,7 +110,8 @@ mod tests {
             let more = (first + 1..).take_while(|group| directory.goes_on(*group, sid));
             [first].into_iter().chain(more).collect::<Vec<_>>()
         };
-        // Series 9 may begin at the end of the first group, fills the second, and ends in the third.
+        // Series 9 may begin at the end of the first group, fills the second, and ends in the
+        // third.
         let fences = [5, 9, 9, 20];
         assert_eq!(groups(&fences, 9), [0, 1, 2]);
         assert_eq!(groups(&fences, 5), [0]);
