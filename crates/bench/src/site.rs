@@ -134,8 +134,8 @@ impl SiteKind {
             SiteKind::Ticktock => Some("1.1.1 (built from its source)"),
             SiteKind::Questdb => Some("9.0.1"),
             SiteKind::Postgres => Some("15 (Debian)"),
-            SiteKind::InfluxV2 | SiteKind::Opentsdb | SiteKind::Timescaledb => None,
-            SiteKind::Iotdb | SiteKind::Druid => None,
+            SiteKind::Opentsdb => Some("2.4.1 over HBase 1.4.14 (Maven Central)"),
+            SiteKind::InfluxV2 | SiteKind::Timescaledb | SiteKind::Iotdb | SiteKind::Druid => None,
         }
     }
 }
