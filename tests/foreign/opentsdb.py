@@ -145,7 +145,7 @@ def notes_of_formulas(question, ours, theirs):
 def rounded_integers(question, ours, theirs):
     """Integers that binary64 does not hold exactly."""
     def near(a, b):
-        return a == b or isinstance(a, int) and isinstance(b, int) and abs(a - b) <= max(abs(a), abs(b)) >> 50
+        return isinstance(a, int) and isinstance(b, int) and abs(a - b) <= max(abs(a), abs(b)) // 10**12
     def rounded(a, b):
         return len(a) == len(b) and all(x[0] == y[0] and (near(x[1], y[1]) or not difference(x, y)) for x, y in zip(a, b))
     return same_but_dps(ours, theirs, rounded)
