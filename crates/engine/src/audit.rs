@@ -43,6 +43,8 @@ pub(crate) enum Act<'a> {
     Delete(&'a Selector, TimeRange),
     DropSeries(&'a Selector),
     DropNamespace,
+    /// Samples go on under the name that is told.
+    Rename(&'a Selector, &'a str),
     /// How long samples were kept, and will be; nothing is for ever.
     Keep(Option<Duration>, Option<Duration>),
 }
@@ -127,12 +129,17 @@ fn put_act(act: &Act<'_>, line: &mut String) {
         Act::Delete(..) => "delete",
         Act::DropSeries(_) => "drop series",
         Act::DropNamespace => "drop namespace",
+        Act::Rename(..) => "rename",
         Act::Keep(..) => "keep",
     };
     let _ = write!(line, ",\"act\":\"{name}\"");
-    if let Act::Delete(selector, _) | Act::DropSeries(selector) = act {
+    if let Act::Delete(selector, _) | Act::DropSeries(selector) | Act::Rename(selector, _) = act {
         line.push_str(",\"selector\":");
         put_text(&describe(selector), line);
+    }
+    if let Act::Rename(_, to) = act {
+        line.push_str(",\"to\":");
+        put_text(to, line);
     }
     if let Act::Delete(_, range) = act {
         let _ = write!(line, ",\"first_ns\":{},\"last_ns\":{}", range.start_ns, range.end_ns);

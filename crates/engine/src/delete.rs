@@ -63,6 +63,7 @@ impl Engine {
         caller: &Caller,
     ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
+        let _alone = self.store().taking.lock();
         let (deleted, sids) = count(&self.snapshot(), selector, range)?;
         if deleted.samples > 0 {
             let act = Act::Delete(selector, range);
@@ -93,6 +94,7 @@ impl Engine {
         act: &Act<'_>,
         caller: &Caller,
     ) -> Result<(Deleted, Commit), Error> {
+        let _alone = self.store().taking.lock();
         let (mut deleted, _) = count(&self.snapshot(), selector, TimeRange::ALL)?;
         let snapshot = self.snapshot();
         let sids = snapshot.select(selector, TimeRange::ALL)?;
@@ -123,7 +125,7 @@ impl Engine {
 }
 
 /// Refuses a selector that selects everything.
-fn check(selector: &Selector) -> Result<(), Error> {
+pub(crate) fn check(selector: &Selector) -> Result<(), Error> {
     let is_any = |test: &Test| matches!(test, Test::Any);
     let names_all = selector.names.is_empty()
         || selector.names.iter().any(|name| is_any(&name.measurement) && is_any(&name.field));
@@ -184,8 +186,22 @@ impl Store {
         range: TimeRange,
         is_drop: bool,
     ) -> Result<Commit, Error> {
+        let done = self.delete_after(namespace, sids, range, is_drop, &mut || Ok(true))?;
+        Ok(done.unwrap_or(Commit { lsn: 0 }))
+    }
+
+    /// Deletes what series hold in `range`, unless `first`, which is called while writes are held
+    /// off and no file comes or goes, says no.
+    pub(crate) fn delete_after(
+        &self,
+        namespace: NamespaceId,
+        sids: SidSet,
+        range: TimeRange,
+        is_drop: bool,
+        first: &mut dyn FnMut() -> Result<bool, Error>,
+    ) -> Result<Option<Commit>, Error> {
         if sids.is_empty() || range.is_empty() {
-            return Ok(Commit { lsn: 0 });
+            return Ok(None);
         }
         // No file is begun meanwhile: those to come have higher numbers, and are written without
         // what is deleted.
@@ -198,6 +214,9 @@ impl Store {
         let view = self.view.read().clone();
         let commit = {
             let _gate = self.gate.write();
+            if !first()? {
+                return Ok(None);
+            }
             let commit = self.wal.append(FrameKind::Delete, &frame)?;
             if tombstone.sids.len() <= CUT_LIVE_SERIES_MAX {
                 self.head.cut(&tombstone.sids, range)?;
@@ -215,7 +234,7 @@ impl Store {
         view.frozen.cut(&tombstone.sids, range)?;
         let tombstones = Arc::new(view.tombstones.with(Arc::new(tombstone), commit.lsn));
         *self.view.write() = Arc::new(View { tombstones, ..View::clone(&view) });
-        Ok(commit)
+        Ok(Some(commit))
     }
 
     /// Removes all parts of a namespace.

@@ -5,6 +5,7 @@
 //! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
 //!          parts -> merge -> fewer parts                                    maintain.rs, merge.rs
 //! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
+//! rename   selector -> audit log -> rows under the new name, then delete                  rename.rs
 //! delete   selector -> audit log -> delete frame (wal) -> head cut, tombstone           delete.rs
 //! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
 //! ```
@@ -43,6 +44,7 @@ mod paged;
 mod part;
 mod preamble;
 mod recover;
+mod rename;
 mod repair;
 mod retention;
 mod scan;
@@ -65,6 +67,7 @@ pub use error::Error;
 pub use foliot_codec::Summary;
 pub use foliot_index::{Description, Identity, Listed, SymbolKind};
 pub use inspect::{Show, Shown, inspect};
+pub use rename::{Renamed, Renaming};
 pub use repair::repair;
 pub use retention::RetentionRule;
 pub use scan::{Peek, Scan};

@@ -17,6 +17,13 @@ pub(crate) const PAGE_SERIES: usize = 1024;
 /// one of more series takes whole pages aside and cuts those.
 pub(crate) const CUT_LIVE_SERIES_MAX: u64 = 1024;
 
+/// Samples that a rename writes in one frame: enough to make registrations and frames cheap, few
+/// enough for the writes of others to go in between.
+pub(crate) const RENAME_ROWS_MAX: usize = 16 << 10;
+
+/// Bytes of names, texts and histograms that go into such a frame, at most by one block more.
+pub(crate) const RENAME_BYTES_MAX: usize = 1 << 20;
+
 /// With more deletes than this at once the oldest are made physical before their deadline: each of
 /// them is looked at for every series that is read.
 pub(crate) const TOMBSTONES_MAX: usize = 1000;

@@ -104,6 +104,7 @@ pub(crate) fn open(
         }),
         gate: RwLock::new(()),
         creating_namespace: Mutex::new(()),
+        taking: Mutex::default(),
         audit: Mutex::default(),
         counters,
         flusher: Mutex::new(Order::default()),

@@ -43,6 +43,16 @@ impl Snapshot {
         }
     }
 
+    /// What there is now, with what selections of this one found out.
+    pub(crate) fn renewed(&self, store: &Store) -> Self {
+        Self { earlier: self.earlier.clone(), ..Self::new(store) }
+    }
+
+    /// Whether nothing was flushed between this snapshot and another.
+    pub(crate) fn is_of_same_flush(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.view.frozen, &other.view.frozen)
+    }
+
     /// The series that `selector` wants and that may have samples in `range`, ascending.
     ///
     /// # Errors
@@ -154,6 +164,29 @@ impl Snapshot {
         }
         scan.arrange();
         Ok(())
+    }
+
+    /// What the head holds of a series, by all its ids.
+    pub(crate) fn in_memory(&self, sid: u32) -> Vec<SeriesCopy> {
+        let mut copies = Vec::new();
+        for sid in self.ids(sid) {
+            self.copies(sid, TimeRange::ALL, &mut copies);
+        }
+        copies
+    }
+
+    /// Reads what copies of the head hold of a series.
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub(crate) fn scan_copies(&self, sid: u32, copies: Vec<SeriesCopy>) -> Result<Scan, Error> {
+        let mut scan = Scan::new(TimeRange::ALL);
+        scan.clear(self.floor(sid)?);
+        for copy in copies {
+            scan.add_copy(copy);
+        }
+        scan.arrange();
+        Ok(scan)
     }
 
     /// The instant before which samples of a series are too old to be seen.

@@ -55,6 +55,8 @@ pub(crate) struct Store {
     /// head.
     pub(crate) gate: RwLock<()>,
     pub(crate) creating_namespace: Mutex<()>,
+    /// Held while samples are taken away from series, so that two who do see what each other did.
+    pub(crate) taking: Mutex<()>,
     pub(crate) audit: Mutex<Audit>,
     pub(crate) admission: Admission,
     pub(crate) counters: Counters,

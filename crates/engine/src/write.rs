@@ -70,16 +70,28 @@ impl Store {
         if self.head.bytes() > self.config.head_bytes_max.saturating_mul(4) {
             return Err(Error::Overloaded);
         }
+        let commit = {
+            let _gate = self.gate.read();
+            self.write_held(batch, rejects)?
+        };
+        self.ask_for_flush();
+        Ok(commit)
+    }
+
+    /// Writes a batch for a caller that holds the gate.
+    pub(crate) fn write_held(
+        &self,
+        batch: &Batch<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<Commit, Error> {
         let rejects_before = rejects.len();
         let commit = WORKSPACE.with_borrow_mut(|workspace| {
-            let _gate = self.gate.read();
             let registry = self.registry();
             workspace.resolve(self, &registry, batch, rejects)?;
             workspace.append_and_apply(self, &registry, batch)
         })?;
         let rejected = (rejects.len() - rejects_before) as u64;
         self.counters.rows_rejected.fetch_add(rejected, Ordering::Relaxed);
-        self.ask_for_flush();
         Ok(commit)
     }
 }

@@ -154,6 +154,13 @@ impl SeriesCopy {
     pub(crate) fn is_empty(&self) -> bool {
         self.sealed.is_empty() && self.stream.is_empty() && self.late.is_empty()
     }
+
+    /// Whether nothing was appended between two copies of one series, which only grew meanwhile.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.sealed.len() == other.sealed.len()
+            && self.stream == other.stream
+            && self.late.len() == other.late.len()
+    }
 }
 
 impl PageData {

@@ -1,0 +1,324 @@
+//! Renames, on one screen.
+//!
+//! Samples are filed under their series, and a series is its names, so that another name is another
+//! series: what it holds is written again under the new name, and dropped under the old one.
+//!
+//! 1. *audit*: a line on the disk says who renames what.
+//! 2. *copy*: the samples of some series are read and written like any others.
+//! 3. *catch up*: with every write held off for an instant, what came to these series meanwhile is
+//!    copied too.
+//! 4. *drop*: in the same instant the old series are dropped. Rows that come under the old name
+//!    from then on make new series, which are not renamed.
+//!
+//! Then the next series have their turn. Rows and drop follow each other in the wal, so that after
+//! a crash a sample has its old name or its new one, or both until the rename is asked for again,
+//! which finds what is left. Between 2 and 4 readers see copied samples under both names.
+
+use crate::audit::{Act, Caller};
+use crate::config::Commit;
+use crate::error::Error;
+use crate::head::page::SeriesCopy;
+use crate::limits::{CUT_LIVE_SERIES_MAX, RENAME_BYTES_MAX, RENAME_ROWS_MAX};
+use crate::part::format::take;
+use crate::scan::Scan;
+use crate::snapshot::Snapshot;
+use crate::store::{Engine, Store};
+use crate::write::FIELD_RETENTION;
+use foliot_index::Identity;
+use foliot_model::{
+    Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Kind, Samples, Selector, Span,
+    TimeRange, Value,
+};
+use std::thread;
+use std::time::Duration;
+
+/// How long to wait for a flush when the head is full.
+const OVERLOADED_PAUSE: Duration = Duration::from_millis(50);
+
+/// What series are called from now on.
+pub struct Renaming<'a> {
+    /// In words, for the audit log.
+    pub to: &'a str,
+    /// The new name of a series; its source means nothing.
+    pub name: &'a dyn Fn(&Identity) -> Identity,
+    /// Whether there is time left; asked between pieces of work.
+    pub goes_on: &'a dyn Fn() -> bool,
+}
+
+/// What a rename did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Renamed {
+    /// Series that have their new name.
+    pub series: u64,
+    /// Samples that were written under new names.
+    pub samples: u64,
+    /// Whether all are renamed; else time was up, and the next rename goes on.
+    pub is_done: bool,
+    /// What to wait for before it is said to be done.
+    pub commit: Option<Commit>,
+}
+
+impl Engine {
+    /// Gives the selected series other names, with all they hold. Where a series of the new name
+    /// has a sample at the same instant, the renamed one takes its place.
+    ///
+    /// # Errors
+    /// When the selector selects everything, a part cannot be read, the new name cannot be or would
+    /// need more series than are admitted, or the wal refuses. What was renamed by then stays so.
+    pub fn rename_series(
+        &self,
+        selector: &Selector,
+        renaming: &Renaming<'_>,
+        caller: &Caller,
+    ) -> Result<Renamed, Error> {
+        crate::delete::check(selector)?;
+        let store = self.store();
+        let snapshot = self.snapshot();
+        let sids = snapshot.select(selector, TimeRange::ALL)?;
+        let mut renamed = Renamed { is_done: true, ..Renamed::default() };
+        if sids.is_empty() {
+            return Ok(renamed);
+        }
+        store.audit(caller, selector.namespace, &Act::Rename(selector, renaming.to), None)?;
+        let mut mover = Mover {
+            store,
+            selector,
+            renaming,
+            snapshot,
+            buffers: BatchBuffers::default(),
+            renamed: &mut renamed,
+        };
+        for some in sids.chunks(CUT_LIVE_SERIES_MAX as usize) {
+            loop {
+                match mover.step(some)? {
+                    Step::Done => break,
+                    Step::Again => {}
+                    Step::Stopped => {
+                        renamed.is_done = false;
+                        return Ok(renamed);
+                    }
+                }
+            }
+        }
+        Ok(renamed)
+    }
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Done,
+    /// A flush moved things meanwhile.
+    Again,
+    Stopped,
+}
+
+struct Mover<'a> {
+    store: &'a Store,
+    selector: &'a Selector,
+    renaming: &'a Renaming<'a>,
+    /// Knows the older ids of the series.
+    snapshot: Snapshot,
+    buffers: BatchBuffers,
+    renamed: &'a mut Renamed,
+}
+
+impl Mover<'_> {
+    /// Renames some series.
+    fn step(&mut self, sids: &[u32]) -> Result<Step, Error> {
+        let _alone = self.store.taking.lock();
+        let before = self.snapshot.renewed(self.store);
+        let mut copied = Vec::with_capacity(sids.len());
+        let mut out = Out::new(self.store, self.selector, std::mem::take(&mut self.buffers));
+        let mut scan = Scan::new(TimeRange::ALL);
+        for &sid in sids {
+            if !(self.renaming.goes_on)() {
+                return Ok(Step::Stopped);
+            }
+            copied.push(before.in_memory(sid));
+            before.scan_into(sid, &mut scan)?;
+            out.copy(&before, sid, &mut scan, self.renaming)?;
+        }
+        out.write()?;
+        let all_ids = sids.iter().flat_map(|&sid| before.ids(sid));
+        let mut all_ids: Vec<u32> = all_ids.collect();
+        all_ids.sort_unstable();
+        let all_ids = all_ids.into_iter().collect();
+        let mut catch_up = || {
+            let now = self.snapshot.renewed(self.store);
+            if !now.is_of_same_flush(&before) {
+                return Ok(false);
+            }
+            out.is_held = true;
+            for (&sid, copied) in sids.iter().zip(&copied) {
+                let copies = now.in_memory(sid);
+                if !is_same(&copies, copied) {
+                    let mut scan = now.scan_copies(sid, copies)?;
+                    out.copy(&now, sid, &mut scan, self.renaming)?;
+                }
+            }
+            out.write()?;
+            Ok(true)
+        };
+        let dropped = self.store.delete_after(
+            self.selector.namespace,
+            all_ids,
+            TimeRange::ALL,
+            true,
+            &mut catch_up,
+        )?;
+        let samples = out.samples;
+        self.buffers = out.batch.into_buffers();
+        let Some(commit) = dropped else { return Ok(Step::Again) };
+        self.renamed.series += sids.len() as u64;
+        self.renamed.samples += samples;
+        self.renamed.commit = Some(commit);
+        Ok(Step::Done)
+    }
+}
+
+fn is_same(a: &[SeriesCopy], b: &[SeriesCopy]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+}
+
+/// Samples on their way to their new names.
+struct Out<'a> {
+    store: &'a Store,
+    /// What no new name may be.
+    selector: &'a Selector,
+    batch: Batch<'static>,
+    /// Bytes in the batch beside rows.
+    bytes: usize,
+    samples: u64,
+    /// Whether all writes are held off, but for these.
+    is_held: bool,
+}
+
+impl<'a> Out<'a> {
+    fn new(store: &'a Store, selector: &'a Selector, buffers: BatchBuffers) -> Self {
+        let batch = Batch::new(&[], selector.namespace, &SYNTAX, store.key_secret, buffers);
+        Self { store, selector, batch, bytes: 0, samples: 0, is_held: false }
+    }
+
+    /// Writes all samples of a scan under the new name of their series.
+    fn copy(
+        &mut self,
+        snapshot: &Snapshot,
+        sid: u32,
+        scan: &mut Scan,
+        renaming: &Renaming<'_>,
+    ) -> Result<(), Error> {
+        let mut samples = Samples::default();
+        if !scan.next(&mut samples)? {
+            return Ok(());
+        }
+        let Some(identity) = snapshot.identity(sid)? else {
+            return Err(Error::Invalid(format!("BUG: series {sid} has samples and no name")));
+        };
+        let identity = (renaming.name)(&identity);
+        let Identity { measurement, field, labels, .. } = &identity;
+        if self.selector.fits(measurement, field, labels) {
+            let text = "the new name of a series would be renamed too".to_owned();
+            return Err(Error::Invalid(text));
+        }
+        loop {
+            self.push(&identity, &samples);
+            if self.batch.rows().len() >= RENAME_ROWS_MAX || self.bytes >= RENAME_BYTES_MAX {
+                self.write()?;
+            }
+            samples.clear();
+            if !scan.next(&mut samples)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds up to a block of samples to the batch.
+    fn push(&mut self, identity: &Identity, samples: &Samples) {
+        let batch = &mut self.batch;
+        let key = batch.push_scratch(|out| put_key(identity, out));
+        let field = batch.push_scratch(|out| out.extend_from_slice(identity.field.as_bytes()));
+        self.bytes += (key.length + field.length) as usize;
+        let shape = batch.push_shape(&[field]);
+        for (time_ns, value) in samples.iter() {
+            let mut bytes = |kind, bytes: &[u8]| {
+                self.bytes += bytes.len();
+                Cell::bytes(kind, batch.push_scratch(|out| out.extend_from_slice(bytes)))
+            };
+            let cell = match value {
+                Value::Float(value) => Cell::float(value),
+                Value::Integer(value) => Cell::integer(value),
+                Value::Unsigned(value) => Cell::unsigned(value),
+                Value::Boolean(value) => Cell::boolean(value),
+                Value::String(text) => bytes(Kind::String, text.as_bytes()),
+                Value::Histogram(histogram) => bytes(Kind::Histogram, histogram),
+            };
+            batch.push_cell(cell);
+            batch.push_row([Span::default(), key], time_ns, shape, 1);
+        }
+    }
+
+    /// Writes the batch and begins another.
+    fn write(&mut self) -> Result<(), Error> {
+        let mut rejects = Vec::new();
+        loop {
+            let written = match self.is_held {
+                true => self.store.write_held(&self.batch, &mut rejects),
+                false => self.store.write(&self.batch, &mut rejects),
+            };
+            match written {
+                // Ends when the flush that is due has made room, or has failed for good.
+                Err(Error::Overloaded) => thread::sleep(OVERLOADED_PAUSE),
+                written => break written.map(drop)?,
+            };
+        }
+        self.samples += self.batch.rows().len() as u64;
+        // What has expired since it was read is gone either way.
+        if let Some(reject) = rejects.iter().find(|reject| reject.field != FIELD_RETENTION) {
+            return Err(Error::Invalid(format!("{}: {}", reject.field, reject.reason)));
+        }
+        let (namespace, secret) = (self.selector.namespace, self.store.key_secret);
+        let begin = |buffers| Batch::new(&[], namespace, &SYNTAX, secret, buffers);
+        let done = std::mem::replace(&mut self.batch, begin(BatchBuffers::default()));
+        self.batch = begin(done.into_buffers());
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// Names as this file spells them: measurement, then names and values of labels, each after its
+/// length (u32).
+static SYNTAX: KeySyntax = KeySyntax { id: 32, name: "rename", parse: parse_key, parse_field };
+
+fn put_key(identity: &Identity, out: &mut Vec<u8>) {
+    let mut put = |text: &str| {
+        out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        out.extend_from_slice(text.as_bytes());
+    };
+    put(&identity.measurement);
+    for label in &identity.labels {
+        put(&label.name);
+        put(&label.value);
+    }
+}
+
+fn parse_key(_: &[u8], mut rest: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    fn text<'r>(rest: &mut &'r [u8]) -> &'r [u8] {
+        let length = take(rest).map_or(0, u32::from_le_bytes) as usize;
+        let (text, after) = rest.split_at_checked(length).unwrap_or_default();
+        *rest = after;
+        text
+    }
+    let measurement = text(&mut rest);
+    parts.set_measurement(|out| out.extend_from_slice(measurement));
+    while !rest.is_empty() {
+        let (name, value) = (text(&mut rest), text(&mut rest));
+        parts.push_label(|out| out.extend_from_slice(name), |out| out.extend_from_slice(value));
+    }
+    Ok(())
+}
+
+fn parse_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    out.extend_from_slice(raw);
+    Ok(())
+}
