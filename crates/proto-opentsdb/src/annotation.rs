@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 /// The kind of these facts.
-const KIND: &str = "annotation";
+pub(crate) const KIND: &str = "annotation";
 
 /// Timestamps from here on are in milliseconds: OpenTSDB looks at the upper 32 bits.
 const MILLIS_FROM: i64 = 1 << 32;

@@ -69,12 +69,13 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Whether the request changes what is stored. `method` is what the request wants to be, see
-    /// [`method`].
-    pub fn changes(self, method: &str) -> bool {
+    /// Whether the request changes what is stored; some do with GET.
+    pub fn changes(self, request: &HttpRequest<'_>) -> bool {
+        let method = method(request);
         match self {
             Self::Put | Self::Histogram | Self::Rollup => true,
-            Self::Uid | Self::Annotation | Self::Tree => method != "GET",
+            Self::Uid => method != "GET" || matches!(&*tail(request), "assign" | "rename"),
+            Self::Annotation | Self::Tree => method != "GET",
             Self::Query => method == "DELETE",
             _ => false,
         }

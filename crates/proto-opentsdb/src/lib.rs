@@ -59,5 +59,6 @@ pub use picture::{Form, Graph};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
 pub use rollup::Rollups;
 pub use session::{Command, Session, Step, stat_line, telnet_reply};
+pub use uid::{Rename, renamed_fact};
 pub use version::BuildInfo;
-pub use view::{Answer, Change, LastSample, Stored, UidKind, View};
+pub use view::{Answer, Change, LastSample, Stored, UidKind, View, any_series};

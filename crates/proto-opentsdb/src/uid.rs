@@ -4,11 +4,13 @@
 //! `<namespace>/<tsuid>`, each as the JSON of what was written.
 //!
 //! Differs from OpenTSDB on purpose: every stored series has metadata, whether or not somebody
-//! wrote some; names keep their names (`rename` is refused).
+//! wrote some; a new name has a new number.
 
+mod rename;
 mod tsmeta;
 mod uidmeta;
 
+pub use rename::{Rename, renamed_fact};
 pub(crate) use tsmeta::{SeriesMeta, meta_of};
 
 use crate::http::{HttpError, HttpRequest, Params, method, not_allowed};
@@ -16,7 +18,7 @@ use crate::json;
 use crate::key::check_name;
 use crate::lang::write_id;
 use crate::view::{Answer, UidKind, View};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Answers a request.
 ///
@@ -29,7 +31,7 @@ pub(crate) fn answer(
 ) -> Result<Answer, HttpError> {
     match tail {
         "assign" => assign(request, view),
-        "rename" => rename(request, view),
+        "rename" => rename::answer(request, view),
         "uidmeta" => uidmeta::answer(request, view),
         "tsmeta" => tsmeta::answer(request, view),
         _ => Err(HttpError::new(501, "Other UID endpoints have not been implemented yet")),
@@ -82,11 +84,15 @@ fn assign(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpErro
     }
     let mut body = Map::new();
     let mut has_errors = false;
+    let mut changes = Vec::new();
     for (word, names) in wanted {
         let (mut given, mut errors) = (Map::new(), Map::new());
         for name in names {
             match assign_one(&word, &name, view)? {
-                Ok(id) => given.insert(name, uid_text(id).into()),
+                Ok(id) => {
+                    changes.extend(view.no_longer_free(&word, &name));
+                    given.insert(name, uid_text(id).into())
+                }
                 Err(reason) => errors.insert(name, reason.into()),
             };
         }
@@ -97,7 +103,7 @@ fn assign(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpErro
         body.insert(word, Value::Object(given));
     }
     let status = if has_errors { 400 } else { 200 };
-    Ok(Answer::with_status(status, &Value::Object(body)))
+    Ok(Answer::with_status(status, &Value::Object(body)).changing(changes))
 }
 
 fn assign_one(word: &str, name: &str, view: &View<'_>) -> Result<Result<u32, String>, HttpError> {
@@ -112,36 +118,9 @@ fn assign_one(word: &str, name: &str, view: &View<'_>) -> Result<Result<u32, Str
     if let Err(error) = check_name("name", || what.to_owned(), name.as_bytes()) {
         return Ok(Err(error.reason));
     }
-    if let Some(id) = (view.uid)(kind, name)? {
+    if let Some(id) = view.number(kind, name)? {
         return Ok(Err(format!("Name already exists with UID: {}", uid_text(id))));
     }
     let assigned = (view.assign)(kind, name)?;
     Ok(assigned.ok_or_else(|| "The store takes no more or no such names".to_owned()))
-}
-
-/// `/api/uid/rename`: refused, with the reasons that OpenTSDB would give first.
-fn rename(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answer, HttpError> {
-    let params = Params::parse(request.query);
-    let body = match method(request).as_str() {
-        "POST" => json::parse_object(request.body)?,
-        "GET" => Value::Null,
-        other => return Err(not_allowed(other)),
-    };
-    let text = |name: &str| match json::text(&body, name) {
-        Ok(None) => Ok(params.get(name).map(str::to_owned)),
-        found => found,
-    };
-    let mut old = None;
-    for kind in [UidKind::Metric, UidKind::TagKey, UidKind::TagValue] {
-        old = old.or(text(kind.word())?.map(|name| (kind, name)));
-    }
-    let (Some((kind, old)), Some(_)) = (old, text("name")?) else {
-        let message = "Missing necessary values to rename UID";
-        return Err(HttpError::bad_request(message));
-    };
-    let error = match (view.uid)(kind, &old)? {
-        None => format!("No such name for '{}': '{old}'", kind.word()),
-        Some(_) => "Names stay as they are: write under the new name instead".to_owned(),
-    };
-    Ok(Answer::with_status(400, &json!({"result": "false", "error": error})))
 }

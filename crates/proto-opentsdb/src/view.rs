@@ -1,10 +1,11 @@
 //! What this door sees of the store: names, series, and the small facts that it keeps there.
 //!
 //! The server lends functions; the door asks them and answers with the changes it wants made. It
-//! never changes anything itself, but for numbers given to new names.
+//! never changes anything itself, but for numbers given to new names, and renames.
 
 use crate::http::HttpError;
 use crate::lang::{Request, RequiredName, Tsuid};
+use crate::uid::{Rename, renamed_fact};
 use foliot_model::{Matcher, NamespaceId, Selector, Test};
 
 /// What a name is the name of; OpenTSDB numbers each kind by itself.
@@ -95,6 +96,12 @@ pub struct View<'a> {
     pub name: Ask<'a, (UidKind, u32), Option<String>>,
     /// Gives a new name its number; nothing when the store cannot take the name.
     pub assign: OfName<'a>,
+    /// Whether series have a name.
+    pub in_use: &'a (dyn Fn(UidKind, &str) -> Result<bool, HttpError> + 'a),
+    /// Makes a change before there is an answer.
+    pub note: &'a (dyn Fn(&Change) -> Result<(), HttpError> + 'a),
+    /// Has series go on under another name.
+    pub rename: &'a (dyn Fn(&Rename) -> Result<(), HttpError> + 'a),
     /// Whether a name that a query needs exists.
     pub exists: &'a (dyn Fn(&RequiredName<'_>) -> Result<bool, HttpError> + 'a),
     /// The numbers of the series that a selector wants.
@@ -117,6 +124,28 @@ impl View<'_> {
     /// The key of a fact about this namespace.
     pub(crate) fn key(&self, rest: &str) -> String {
         format!("{:08x}/{rest}", self.namespace)
+    }
+
+    /// The number of a name that was not given up for another.
+    pub(crate) fn number(&self, kind: UidKind, name: &str) -> Result<Option<u32>, HttpError> {
+        match (self.uid)(kind, name)? {
+            Some(id) if !self.is_free(kind, name)? => Ok(Some(id)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a name was given up for another, and nothing has it again.
+    pub(crate) fn is_free(&self, kind: UidKind, name: &str) -> Result<bool, HttpError> {
+        let (fact, key) = renamed_fact(self.namespace, kind, name);
+        let is_renamed = (self.fact)(fact, &key).is_some();
+        Ok(is_renamed && !(self.in_use)(kind, name)?)
+    }
+
+    /// What is to be stored when a name is given a number.
+    pub(crate) fn no_longer_free(&self, word: &str, name: &str) -> Option<Change> {
+        let (kind, key) = renamed_fact(self.namespace, UidKind::named(word)?, name);
+        (self.fact)(kind, &key)?;
+        Some(Change { kind, key, bytes: None })
     }
 
     /// Refuses a metric or tags that nothing stored has.
@@ -155,7 +184,7 @@ impl View<'_> {
 }
 
 /// All series of a namespace.
-pub(crate) fn any_series(namespace: NamespaceId) -> Selector {
+pub fn any_series(namespace: NamespaceId) -> Selector {
     Selector { namespace, names: Vec::new(), matchers: Vec::new(), exact_labels: None, only: None }
 }
 

@@ -19,7 +19,7 @@ use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
 use foliot_engine::{Ack, Caller, Error};
 use foliot_model::NamespaceId;
-use foliot_proto_opentsdb::{HttpRequest, Params, method};
+use foliot_proto_opentsdb::{HttpRequest, Params};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::server::conn::http1;
@@ -224,7 +224,7 @@ fn changes(route: &Route, call: &Call) -> bool {
         (Right::Edit, Target::OpenTsdb(endpoint)) => {
             let (path, query) = (call.path.as_str(), call.query.as_str());
             let request = HttpRequest { method: &call.method, path, query, body: b"" };
-            endpoint.changes(&method(&request))
+            endpoint.changes(&request)
         }
         _ => false,
     }

@@ -9,7 +9,7 @@
 //! kinds after that: a few nanoseconds a row.
 
 use foliot_engine::{Engine, Error};
-use foliot_model::{Batch, Kind, NamespaceId, Reject, Row};
+use foliot_model::{Batch, DEFAULT_FIELD, Kind, NamespaceId, Reject, Row};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
@@ -48,6 +48,30 @@ impl Kinds {
         if engine.catalog_get(KIND, &key(namespace, measurement)).is_some() {
             engine.catalog_delete(KIND, &key(namespace, measurement))?;
         }
+        Ok(())
+    }
+
+    /// Has a field go on as the default field of a measurement.
+    pub(crate) fn rename(
+        &self,
+        engine: &Engine,
+        namespace: NamespaceId,
+        (measurement, field): (&str, &str),
+        to: &str,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.deciding.lock();
+        let mut old = Self::of(engine, namespace, measurement);
+        let Some(at) = old.iter().position(|(name, _)| name == field) else { return Ok(()) };
+        let (_, kind) = old.remove(at);
+        let mut new = Self::of(engine, namespace, to);
+        if new.iter().all(|(name, _)| name != DEFAULT_FIELD) {
+            new.push((DEFAULT_FIELD.to_owned(), kind));
+        }
+        engine.catalog_put(KIND, &key(namespace, to), &encode(&new))?;
+        match old.is_empty() {
+            true => engine.catalog_delete(KIND, &key(namespace, measurement))?,
+            false => engine.catalog_put(KIND, &key(namespace, measurement), &encode(&old))?,
+        };
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::view::{Answer, Change, UidKind, View};
 use serde_json::{Map, Value, json};
 
 /// The kind of these facts.
-const KIND: &str = "tsmeta";
+pub(super) const KIND: &str = "tsmeta";
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -114,7 +114,7 @@ fn unknown(error: HttpError) -> HttpError {
 fn tsuid_named(text: &str, view: &View<'_>) -> Result<Tsuid, HttpError> {
     let (metric, tags) = parse_series(text)?;
     let id = |kind: UidKind, name: &str| {
-        (view.uid)(kind, name)?.ok_or_else(|| unknown(HttpError::no_such_name(kind.word(), name)))
+        view.number(kind, name)?.ok_or_else(|| unknown(HttpError::no_such_name(kind.word(), name)))
     };
     let measurement = id(UidKind::Metric, &metric)?;
     let pair = |(key, value): &(String, String)| {

@@ -7,7 +7,7 @@ use crate::view::{Answer, Change, UidKind, View};
 use serde_json::{Value, json};
 
 /// The kind of these facts.
-const KIND: &str = "uidmeta";
+pub(super) const KIND: &str = "uidmeta";
 
 /// What is known about a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,7 @@ fn id_of(uid: &str) -> Result<u32, HttpError> {
     parse_uid(uid).ok_or_else(|| HttpError::bad_request(format!("Invalid UID: '{uid}'")))
 }
 
-fn key(kind: UidKind, id: u32) -> String {
+pub(super) fn key(kind: UidKind, id: u32) -> String {
     format!("{}/{}", kind.word(), uid_text(id))
 }
 
@@ -89,6 +89,9 @@ impl UidMeta {
     pub(super) fn load(kind: UidKind, id: u32, view: &View<'_>) -> Result<Self, HttpError> {
         let name = (view.name)((kind, id))?
             .ok_or_else(|| HttpError::new(404, "Could not find the requested UID"))?;
+        if view.is_free(kind, &name)? {
+            return Err(HttpError::new(404, "Could not find the requested UID"));
+        }
         let empty = Self {
             kind,
             id,

@@ -3,6 +3,7 @@
 mod ask;
 mod facts;
 mod names;
+mod rename;
 mod rollup;
 mod slices;
 mod stats;

@@ -12,8 +12,8 @@ pub(crate) enum Right {
     Read,
     /// Stores; refused to scripts of foreign web pages.
     Write,
-    /// Shows what is stored, and changes it when asked with other methods than GET; those are
-    /// refused to scripts of foreign web pages.
+    /// Shows what is stored or changes it, as the door knows; what changes it is refused to scripts
+    /// of foreign web pages.
     Edit,
 }
 

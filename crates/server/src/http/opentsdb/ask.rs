@@ -132,18 +132,18 @@ pub(super) async fn formula(
 }
 
 /// Where questions are answered from.
-struct Scope {
-    shared: Arc<Shared>,
-    namespace: NamespaceId,
+pub(super) struct Scope {
+    pub(super) shared: Arc<Shared>,
+    pub(super) namespace: NamespaceId,
     /// The database whose tables hold rollups, and those that there are.
     database: String,
-    tables: Vec<NamespaceId>,
+    pub(super) tables: Vec<NamespaceId>,
     /// Who asks.
-    caller: Caller,
+    pub(super) caller: Caller,
 }
 
 impl Scope {
-    fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
+    pub(super) fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
         let store = store(shared)?;
         let namespace = namespace_of(shared, store, call, Right::Read)?;
         let database = rollup::database_of(shared, call);
@@ -159,8 +159,9 @@ impl Scope {
         self.shared.queries.enter(asked, self.database.clone(), work.cancel())
     }
 
-    fn names<'a>(&'a self, snapshot: &'a Snapshot) -> Names<'a> {
-        Names { snapshot, namespace: self.namespace, tables: &self.tables }
+    pub(super) fn names<'a>(&'a self, snapshot: &'a Snapshot) -> Names<'a> {
+        let store = self.shared.store();
+        Names { snapshot, namespace: self.namespace, tables: &self.tables, store }
     }
 
     /// The request's plans, once all names it needs were found and its tables were chosen.
@@ -233,8 +234,7 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
     let store = scope.shared.store();
     if let Some(store) = store {
         let load = |view: &View<'_>| request.load_facts(view);
-        with_view(store, work.snapshot, scope.namespace, &Cell::new(None), load)
-            .map_err(failure)?;
+        with_view(store, work.snapshot, scope, &Cell::new(None), load).map_err(failure)?;
     }
     let plans = scope.plans(request, &names)?;
     let request = &*request;

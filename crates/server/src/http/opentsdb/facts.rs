@@ -1,17 +1,17 @@
 //! What is answered from names and facts: lookups, latest samples, metadata, annotations, trees.
 
-use super::ask::check_size;
-use super::names::{Names, symbol_kind};
-use super::{Call, namespace_of, refuse, refuse_with, store};
-use crate::http::routes::Right;
+use super::ask::{Scope, check_size};
+use super::names::symbol_kind;
+use super::{Call, refuse, refuse_with, rename, store};
 use crate::http::{Reply, ack, body, reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error, Snapshot};
-use foliot_model::{NANOS_PER_MILLI, NamespaceId, Selector, TimeRange};
+use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::{
-    Answer, Endpoint, HttpError, HttpRequest, RequiredName, Tsuid, UidKind, View, answer,
+    Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Tsuid, UidKind, View,
+    answer,
 };
 use hyper::StatusCode;
 use std::cell::Cell;
@@ -24,7 +24,7 @@ pub(super) async fn serve(
     call: Call,
 ) -> Result<Reply, Reply> {
     let store = store(shared)?;
-    let namespace = namespace_of(shared, store, &call, Right::Read)?;
+    let scope = Scope::of(shared, &call)?;
     let level = ack(shared, &call.headers)
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
@@ -35,8 +35,7 @@ pub(super) async fn serve(
         query: &call.query,
         body: &text.bytes,
     };
-    let done =
-        tokio::task::block_in_place(|| perform(shared, store, namespace, endpoint, &request));
+    let done = tokio::task::block_in_place(|| perform(shared, store, &scope, endpoint, &request));
     let (answer, commit) = done.map_err(|error| refuse(&error))?;
     if let Some(commit) = commit {
         let safe = store.wait(commit, level).await;
@@ -53,41 +52,44 @@ pub(super) async fn serve(
 fn perform(
     shared: &Shared,
     store: &Store,
-    namespace: NamespaceId,
+    scope: &Scope,
     endpoint: Endpoint,
     request: &HttpRequest<'_>,
 ) -> Result<(Answer, Option<Commit>), HttpError> {
     // What is read to be changed must not change meanwhile.
-    let _alone =
-        endpoint.changes(&foliot_proto_opentsdb::method(request)).then(|| shared.facts.lock());
+    let _alone = endpoint.changes(request).then(|| shared.facts.lock());
     let snapshot = store.snapshot();
     let commit = Cell::new(None);
     let answer =
-        with_view(store, &snapshot, namespace, &commit, |view| answer(endpoint, request, view))?;
+        with_view(store, &snapshot, scope, &commit, |view| answer(endpoint, request, view))?;
     for change in &answer.changes {
-        let engine = store.engine();
-        let made = match &change.bytes {
-            Some(bytes) => engine.catalog_put(change.kind, &change.key, bytes),
-            None => engine.catalog_delete(change.kind, &change.key),
-        };
-        commit.set(Some(made.map_err(|error| failed(&error))?));
+        commit.set(Some(make(store, change)?));
     }
     Ok((answer, commit.get()))
+}
+
+fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {
+    let engine = store.engine();
+    let made = match &change.bytes {
+        Some(bytes) => engine.catalog_put(change.kind, &change.key, bytes),
+        None => engine.catalog_delete(change.kind, &change.key),
+    };
+    made.map_err(|error| failed(&error))
 }
 
 /// Lends the store to the door. `commit` gets the last thing that was written meanwhile.
 pub(super) fn with_view<T>(
     store: &Store,
     snapshot: &Snapshot,
-    namespace: NamespaceId,
+    scope: &Scope,
     commit: &Cell<Option<Commit>>,
     ask: impl FnOnce(&View<'_>) -> Result<T, HttpError>,
 ) -> Result<T, HttpError> {
-    let names = Names { snapshot, namespace, tables: &[] };
+    let names = scope.names(snapshot);
     let engine = store.engine();
     ask(&View {
         now_ms: now_ns() / NANOS_PER_MILLI,
-        namespace,
+        namespace: scope.namespace,
         fact: &|kind, key| engine.catalog_get(kind, key),
         facts: &|kind| engine.catalog_list(kind),
         uid: &|kind: UidKind, name: &str| {
@@ -102,6 +104,16 @@ pub(super) fn with_view<T>(
             let (id, written) = assigned.map_err(|error| failed(&error))?;
             commit.set(written.or(commit.get()));
             Ok(id)
+        },
+        in_use: &|kind, name: &str| names.is_used(kind, name).map_err(|error| failed(&error)),
+        note: &|change: &Change| {
+            commit.set(Some(make(store, change)?));
+            Ok(())
+        },
+        rename: &|rename: &Rename| {
+            let written = rename::rename(store, snapshot, scope, rename)?;
+            commit.set(written.or(commit.get()));
+            Ok(())
         },
         exists: &|name: &RequiredName<'_>| names.exists(name).map_err(|error| failed(&error)),
         select: &|selector: &Selector| {

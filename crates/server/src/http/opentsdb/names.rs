@@ -1,11 +1,12 @@
 //! Names and numbers as OpenTSDB knows them, found in a snapshot.
 
+use crate::store::Store;
 use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
 use foliot_model::{
     DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Samples, Selector, Test, TimeRange, Value,
 };
 use foliot_proto_opentsdb::{
-    LastSample, Request, RequiredName, Stored, Tsuid, UidKind, value_text,
+    LastSample, Request, RequiredName, Stored, Tsuid, UidKind, any_series, renamed_fact, value_text,
 };
 
 /// The names of a namespace.
@@ -14,6 +15,8 @@ pub(super) struct Names<'a> {
     pub(super) namespace: NamespaceId,
     /// Where rollups are, which may be all that is kept of a metric.
     pub(super) tables: &'a [NamespaceId],
+    /// Knows which names were given up for others.
+    pub(super) store: Option<&'a Store>,
 }
 
 /// Where the store keeps names of a kind.
@@ -44,11 +47,37 @@ impl Names<'_> {
             }
             RequiredName::TagKey(name) => {
                 self.snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some()
+                    && !self.is_free(UidKind::TagKey, name)?
             }
             RequiredName::TagValue(value) => {
                 self.snapshot.symbol_id(SymbolKind::LabelValue, value)?.is_some()
+                    && !self.is_free(UidKind::TagValue, value)?
             }
         })
+    }
+
+    /// Whether a name was given up for another, and nothing has it again.
+    fn is_free(&self, kind: UidKind, name: &str) -> Result<bool, Error> {
+        let (fact, key) = renamed_fact(self.namespace, kind, name);
+        let is_renamed =
+            self.store.is_some_and(|store| store.engine().catalog_get(fact, &key).is_some());
+        Ok(is_renamed && !self.is_used(kind, name)?)
+    }
+
+    /// Whether series have a name.
+    pub(super) fn is_used(&self, kind: UidKind, name: &str) -> Result<bool, Error> {
+        let what = match kind {
+            UidKind::Metric => return self.exists(&RequiredName::Metric(name)),
+            UidKind::TagKey => Listed::LabelNames,
+            UidKind::TagValue => Listed::LabelValues(None),
+        };
+        for &namespace in std::iter::once(&self.namespace).chain(self.tables) {
+            let found = self.snapshot.list(&what, &any_series(namespace), name, 0, 1)?;
+            if found.first().is_some_and(|found| found == name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The stored series of a TSUID.
