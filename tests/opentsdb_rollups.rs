@@ -323,3 +323,23 @@ fn rollups_survive_a_restart_and_are_found_by_tsuid_and_as_a_policy() {
     let answer = server.get(&format!("/query?q={select}&epoch=s"));
     assert!(answer.text().contains(&format!("[{H},42]")), "{}", answer.text());
 }
+
+#[test]
+fn metrics_of_which_there_are_only_rollups_are_suggested_and_renamed() {
+    let tsd = rolled_up();
+    assert_eq!(tsd.telnet(&[&format!("rollup 1h-sum only {H} 9 h=z")]), "");
+    let suggest = |params: &str| tsd.server.get(&format!("/api/suggest?{params}")).text();
+    assert_eq!(suggest("type=metrics"), r#"["bare","m","only"]"#);
+    assert_eq!(suggest("type=metrics&q=o&max=1"), r#"["only"]"#);
+    assert_eq!(suggest("type=tagv"), r#"["a","z"]"#);
+    let rename = |what: &str| tsd.server.get(&format!("/api/uid/rename?{what}")).text();
+    let done = r#"{"result":"true"}"#;
+    assert_eq!(rename("metric=only&name=other"), done);
+    tsd.expect("sum:1h-sum:other", 0, 3599, &floats(&[(0, 9.0)]));
+    assert_eq!(rename("metric=m&name=n"), done);
+    tsd.expect("sum:2h-avg:n", -3600, 7199, &floats(&[(-3600, 7.5), (3600, 10.0)]));
+    tsd.expect("sum:1m-sum:n", 0, 60, &floats(&[(0, 1.0), (60, 1.0)]));
+    assert_eq!(rename("tagv=z&name=y"), done);
+    tsd.expect("sum:1h-sum:other{h=y}", 0, 3599, &floats(&[(0, 9.0)]));
+    assert_eq!(suggest("type=metrics"), r#"["bare","n","other"]"#);
+}

@@ -166,6 +166,29 @@ fn figures_have_the_shapes_of_the_peers() {
 }
 
 #[test]
+fn queries_that_ended_are_told() {
+    let tsd = Tsd::start();
+    tsd.series("m", "h=a", &[(0, 1), (10, 2)]);
+    tsd.ask("sum:m", 0, 60);
+    tsd.server.get("/api/query?start=1&m=sum:nosuch");
+    tsd.ask("sum:m", 0, 60);
+    let told = json_of(&tsd.server.get("/api/stats/query"));
+    let [refused, twice] = &told["completed"].as_array().unwrap()[..] else { panic!("{told}") };
+    assert_eq!(refused["httpResponse"], json!({"code": 400, "reasonPhrase": "Bad Request"}));
+    assert_eq!((&refused["executed"], &refused["sentToClient"]), (&json!(1), &json!(false)));
+    assert_eq!(refused["exception"], "No such name for 'metrics': 'nosuch'");
+    assert_eq!(twice["httpResponse"], json!({"code": 200, "reasonPhrase": "OK"}));
+    assert_eq!((&twice["executed"], &twice["exception"]), (&json!(2), &Value::Null));
+    assert_eq!(
+        (&twice["remote"], &twice["stats"]["emittedDPs"]),
+        (&json!("127.0.0.1"), &json!(2.0))
+    );
+    assert!(twice["query"].as_str().unwrap().contains("m=sum%3Am"), "{twice}");
+    assert!(twice["queryCompletedTimestamp"].as_i64() >= twice["queryStartTimestamp"].as_i64());
+    assert_eq!(told["running"], json!([]));
+}
+
+#[test]
 fn graphs_are_lines_figures_or_pictures() {
     let tsd = Tsd::start();
     tsd.series("m", "h=a dc=x", &[(0, 1), (60, 3), (120, 2)]);

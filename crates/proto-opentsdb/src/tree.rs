@@ -11,7 +11,7 @@ mod branch;
 mod builder;
 mod definition;
 
-use crate::http::{HttpError, HttpRequest, Params, method, missing_parameter};
+use crate::http::{HttpError, HttpRequest, Params, method, missing_parameter, not_allowed};
 use crate::json;
 use crate::lang::Tsuid;
 use crate::uid::meta_of;
@@ -26,6 +26,9 @@ const KIND: &str = "tree";
 
 /// Most series that one request arranges. A tree of more is asked for by its TSUIDs.
 const SERIES_MAX: usize = 1_000_000;
+
+/// Trees that a namespace may have.
+const TREES_MAX: u32 = 65_535;
 
 /// Answers a request.
 ///
@@ -85,11 +88,24 @@ impl Ask<'_> {
         }
     }
 
+    /// The tree that a request about TSUIDs names.
+    fn tree_named(&self) -> Result<u32, HttpError> {
+        match &self.body {
+            Some(body) if json::integer(body, "treeId")?.is_none() => {
+                Err(HttpError::bad_request("Missing or invalid Tree ID"))
+            }
+            _ => self.tree_id(true),
+        }
+    }
+
     fn key(&self, id: u32) -> String {
         self.view.key(&format!("{id:05}"))
     }
 
     fn load(&self, id: u32) -> Result<Tree, HttpError> {
+        if !(1..=TREES_MAX).contains(&id) {
+            return Err(HttpError::bad_request("Invalid Tree ID"));
+        }
         let bytes = (self.view.fact)(KIND, &self.key(id));
         bytes
             .and_then(|bytes| Tree::from_bytes(&bytes))
@@ -130,16 +146,14 @@ impl Ask<'_> {
             "GET" => Ok(Answer::ok(&self.load(id)?.to_json())),
             "POST" | "PUT" => {
                 let stored = match id {
-                    0 => Tree::new(self.all().last().map_or(1, |tree| tree.id + 1), self.view),
+                    0 => self.create(&said)?,
                     id => self.load(id)?,
                 };
-                match stored.clone().merged(&said, self.method == "PUT")? {
-                    tree if tree == stored && id > 0 => Ok(Answer::empty(304)),
-                    tree if tree.name.is_empty() => {
-                        Err(HttpError::bad_request("Missing tree name"))
-                    }
-                    tree => Ok(Answer::ok(&tree.to_json()).changing(self.keep(&tree))),
+                if !Tree::is_told(&said)? {
+                    return Ok(Answer::empty(304));
                 }
+                let tree = stored.merged(&said, self.method == "PUT")?;
+                Ok(Answer::ok(&tree.to_json()).changing(self.keep(&tree)))
             }
             "DELETE" => {
                 self.load(id)?;
@@ -155,7 +169,21 @@ impl Ask<'_> {
         }
     }
 
+    /// A tree with the next number.
+    fn create(&self, said: &Value) -> Result<Tree, HttpError> {
+        if json::text(said, "name")?.is_none() {
+            return Err(HttpError::bad_request("Tree was missing the name"));
+        }
+        match self.all().last().map_or(1, |tree| tree.id + 1) {
+            id if id > TREES_MAX => Err(HttpError::bad_request("Exhausted all Tree IDs")),
+            id => Ok(Tree::new(id, self.view)),
+        }
+    }
+
     fn branch(&self) -> Result<Answer, HttpError> {
+        if !matches!(self.method.as_str(), "GET" | "POST") {
+            return Err(not_allowed(&self.method));
+        }
         let hex = self.params.get("branch").filter(|hex| !hex.is_empty());
         let (id, hashes) = match hex {
             Some(hex) => parse_branch_id(hex)?,
@@ -214,7 +242,7 @@ impl Ask<'_> {
                 HttpError::bad_request(format!("Unable to parse the '{name}' parameter"))
             })?;
             u32::try_from(number.unwrap_or(0))
-                .map_err(|_| HttpError::bad_request(format!("Invalid rule {name}")))
+                .map_err(|_| HttpError::bad_request(format!("Negative {name}s are not allowed")))
         };
         let place = (place("level")?, place("order")?);
         let missing = |tree: &Tree| {
@@ -228,12 +256,13 @@ impl Ask<'_> {
             }
             "POST" | "PUT" => {
                 let stored = tree.rules.get(&place).cloned();
-                let rule =
-                    stored.clone().unwrap_or_default().merged(&said, self.method == "PUT")?;
-                rule.check()?;
-                if stored.as_ref() == Some(&rule) {
+                let replaces = self.method == "PUT";
+                let rule = stored.clone().unwrap_or_default().merged(&said, replaces)?;
+                let is_same = stored.as_ref() == Some(&rule) && !replaces;
+                if is_same || (rule == Rule::default() && place == (0, 0)) {
                     return Ok(Answer::empty(304));
                 }
+                rule.check()?;
                 let body = rule.to_json(tree.id, place);
                 tree.rules.insert(place, rule);
                 Ok(Answer::ok(&body).changing(self.keep(&tree)))
@@ -304,11 +333,7 @@ impl Ask<'_> {
     }
 
     fn test(&self) -> Result<Answer, HttpError> {
-        let id = self.tree_id(true)?;
-        if id == 0 {
-            return Err(HttpError::bad_request("Missing or invalid Tree ID"));
-        }
-        let tree = self.load(id)?;
+        let tree = self.load(self.tree_named()?)?;
         let tsuids = self.tsuids()?;
         let tsuids = tsuids.ok_or_else(|| HttpError::bad_request("Missing or empty TSUID list"))?;
         if self.method == "DELETE" {
@@ -347,11 +372,7 @@ impl Ask<'_> {
 
     /// Series that share a leaf's name with another one, or that no rule takes.
     fn misfits(&self, wants_collisions: bool) -> Result<Answer, HttpError> {
-        let id = self.tree_id(true)?;
-        if id == 0 {
-            return Err(HttpError::bad_request("Missing or invalid Tree ID"));
-        }
-        let tree = self.load(id)?;
+        let tree = self.load(self.tree_named()?)?;
         if self.method == "DELETE" {
             return Err(unsupported());
         }

@@ -1,17 +1,40 @@
-//! Queries that run: what `SHOW QUERIES` lists and `KILL QUERY` ends.
+//! Queries that run: what `SHOW QUERIES` lists and `KILL QUERY` ends; and the last ones that ran,
+//! for `/api/stats/query`.
 
 use foliot_exec::Cancel;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Queries that run, by number.
+/// Queries that are remembered after they ended: as many as OpenTSDB does. Their texts are cut to
+/// 2 000 characters by who enters them, so that these take two megabytes at most.
+const ENDED_MAX: usize = 256;
+
+/// Queries that run, by number, and those that ended last, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Queries {
     next: AtomicU64,
     running: Mutex<BTreeMap<u64, Running>>,
+    ended: Mutex<VecDeque<Ended>>,
+}
+
+/// A query that ended. The same one asked from the same address with the same status is counted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) text: String,
+    pub(crate) from: String,
+    pub(crate) status: u16,
+    /// Why there was no answer.
+    pub(crate) error: Option<String>,
+    /// How often.
+    pub(crate) count: u64,
+    /// When the last one began and ended, in milliseconds.
+    pub(crate) began_ms: i64,
+    pub(crate) ended_ms: i64,
+    /// What the last one cost, under the names of the peer's figures.
+    pub(crate) figures: Vec<(&'static str, f64)>,
 }
 
 #[derive(Debug)]
@@ -61,6 +84,26 @@ impl Queries {
         running.iter().map(listed).collect()
     }
 
+    /// Remembers a query that ended.
+    pub(crate) fn remember(&self, mut query: Ended) {
+        let mut ended = self.ended.lock();
+        let is_same = |other: &Ended| {
+            (other.status, &other.from, &other.text) == (query.status, &query.from, &query.text)
+        };
+        if let Some(before) = ended.iter().position(is_same).and_then(|at| ended.remove(at)) {
+            query.count += before.count;
+        }
+        if ended.len() >= ENDED_MAX {
+            ended.pop_front();
+        }
+        ended.push_back(query);
+    }
+
+    /// The queries that ended last, newest last.
+    pub(crate) fn ended(&self) -> Vec<Ended> {
+        self.ended.lock().iter().cloned().collect()
+    }
+
     /// Ends a query; false when no query has this number.
     pub(crate) fn kill(&self, id: u64) -> bool {
         let running = self.running.lock();
@@ -93,5 +136,31 @@ mod tests {
         assert_eq!(queries.list().len(), 1);
         drop(second);
         assert!(queries.list().is_empty());
+    }
+
+    #[test]
+    fn the_last_queries_are_remembered_and_counted() {
+        let queries = Queries::default();
+        let end = |text: &str, status, ended_ms| {
+            queries.remember(Ended {
+                text: text.to_owned(),
+                from: "x".to_owned(),
+                status,
+                error: None,
+                count: 1,
+                began_ms: 0,
+                ended_ms,
+                figures: Vec::new(),
+            });
+        };
+        for (status, ended_ms) in [(200, 1), (400, 2), (200, 3)] {
+            end("a", status, ended_ms);
+        }
+        let told: Vec<_> =
+            queries.ended().iter().map(|q| (q.status, q.count, q.ended_ms)).collect();
+        assert_eq!(told, [(400, 1, 2), (200, 2, 3)]);
+        (0..ENDED_MAX).for_each(|n| end(&n.to_string(), 200, 4));
+        assert_eq!(queries.ended().len(), ENDED_MAX);
+        assert!(queries.ended().iter().all(|query| query.text != "a"));
     }
 }

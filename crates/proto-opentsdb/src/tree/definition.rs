@@ -96,6 +96,17 @@ impl Tree {
         Ok(self)
     }
 
+    /// Whether anything is said that a new tree is not already.
+    pub(super) fn is_told(said: &Value) -> Result<bool, HttpError> {
+        for name in ["name", "description", "notes"] {
+            if json::text(said, name)?.is_some() {
+                return Ok(true);
+            }
+        }
+        let flags = ["strictMatch", "enabled", "storeFailures"];
+        Ok(flags.iter().any(|name| said.get(name).is_some_and(|flag| !flag.is_null())))
+    }
+
     /// As answers show it, and as it is stored.
     pub(super) fn to_json(&self) -> Value {
         let mut rules: Map<String, Value> = Map::new();
@@ -213,9 +224,9 @@ impl Rule {
             merge_text(field, said, name, replaces)?;
         }
         match json::integer(said, "regexGroupIdx")? {
-            Some(group) => self.group = group,
-            None if replaces => self.group = 0,
-            None => {}
+            Some(group) if group != 0 => self.group = group,
+            _ if replaces => self.group = 0,
+            _ => {}
         }
         Ok(self)
     }

@@ -39,12 +39,15 @@ pub(super) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
     }
     let given = match json::is_blank(request.body) {
         false => json::parse_object(request.body)?,
-        true => from_params(&params),
+        true => from_params(&params)?,
     };
     let named = json::text(&given, "tsuid")?;
     let (tsuid, creates) = match &named {
         Some(text) => (Tsuid::parse(text)?, false),
-        None if method == "DELETE" => return Err(HttpError::bad_request("Missing TSUID")),
+        None if method == "DELETE" => {
+            let error = HttpError::bad_request("Unable to delete TSMeta information");
+            return Err(error.with_details("Missing UID"));
+        }
         None => {
             let text = params.get("m").ok_or_else(|| missing_parameter("m"))?;
             (tsuid_named(text, view)?, params.get("create") == Some("true"))
@@ -55,6 +58,10 @@ pub(super) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
         let change = Change { kind: KIND, key, bytes: None };
         return Ok(Answer::empty(204).changing(vec![change]));
     }
+    let said = written_in(&given)?;
+    if said.is_empty() && named.is_some() {
+        return Ok(Answer::empty(304));
+    }
     let is_known = !(view.resolve)(&tsuid)?.is_empty() || (view.fact)(KIND, &key).is_some();
     if !is_known && !creates {
         let message = match named {
@@ -64,8 +71,7 @@ pub(super) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
         return Err(HttpError::bad_request(message));
     }
     let mut meta = meta_of(&tsuid, view)?;
-    let said = written_in(&given)?;
-    if said.is_empty() && (is_known || !creates) {
+    if said.is_empty() && is_known {
         return Ok(Answer::empty(304));
     }
     if method == "PUT" {
@@ -171,19 +177,25 @@ fn written_in(given: &Value) -> Result<Map<String, Value>, HttpError> {
     Ok(said)
 }
 
-fn from_params(params: &Params) -> Value {
+fn from_params(params: &Params) -> Result<Value, HttpError> {
     let text = |name: &str| params.get(name).map(str::to_owned);
-    json!({
+    let number = |name: &str| match text(name).filter(|text| !text.is_empty()) {
+        Some(text) if text.parse::<f64>().is_err() => {
+            Err(HttpError::bad_request(format!("Unable to parse '{name}' value")))
+        }
+        text => Ok(text),
+    };
+    Ok(json!({
         "tsuid": text("tsuid"),
         "displayName": text("display_name"),
         "description": text("description"),
         "notes": text("notes"),
         "units": text("units"),
         "dataType": text("data_type"),
-        "retention": text("retention"),
-        "max": text("max"),
-        "min": text("min"),
-    })
+        "retention": number("retention")?,
+        "max": number("max")?,
+        "min": number("min")?,
+    }))
 }
 
 impl SeriesMeta {

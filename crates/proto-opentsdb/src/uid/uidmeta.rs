@@ -37,17 +37,24 @@ pub(super) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
     }
     let given = match json::is_blank(request.body) {
         false => json::parse_object(request.body)?,
-        true => from_params(&params),
+        true => from_params(&params)?,
     };
     let uid = json::text(&given, "uid")?;
-    let uid = uid.ok_or_else(|| HttpError::bad_request("Missing UID"))?;
+    let missing = |what: &str| match method == "DELETE" {
+        true => HttpError::bad_request("Unable to delete UIDMeta information").with_details(what),
+        false => HttpError::bad_request(what),
+    };
+    let uid = uid.ok_or_else(|| missing("Missing UID"))?;
     let kind = json::text(&given, "type")?;
-    let kind = kind_named(&kind.ok_or_else(|| HttpError::bad_request("Missing type"))?)?;
+    let kind = kind_named(&kind.ok_or_else(|| missing("Missing type"))?)?;
     let id = id_of(&uid)?;
     let key = key(kind, id);
     if method == "DELETE" {
         let change = Change { kind: KIND, key, bytes: None };
         return Ok(Answer::empty(204).changing(vec![change]));
+    }
+    if !UidMeta::is_told(&given)? {
+        return Ok(Answer::empty(304));
     }
     let stored = UidMeta::load(kind, id, view)?;
     match stored.merged(&given, method == "PUT")? {
@@ -60,15 +67,16 @@ pub(super) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
     }
 }
 
-fn from_params(params: &Params) -> Value {
+fn from_params(params: &Params) -> Result<Value, HttpError> {
     let text = |name: &str| params.get(name).map(str::to_owned);
-    json!({
-        "uid": text("uid"),
-        "type": text("type"),
+    let required = |name: &str| text(name).ok_or_else(|| missing_parameter(name));
+    Ok(json!({
+        "uid": required("uid")?,
+        "type": required("type")?,
         "displayName": text("display_name"),
         "description": text("description"),
         "notes": text("notes"),
-    })
+    }))
 }
 
 fn kind_named(name: &str) -> Result<UidKind, HttpError> {
@@ -107,6 +115,18 @@ impl UidMeta {
             None => Ok(empty),
             Some(stored) => Ok(empty.clone().merged(&stored, true)?.unwrap_or(empty)),
         }
+    }
+
+    /// Whether anything is said.
+    fn is_told(given: &Value) -> Result<bool, HttpError> {
+        for name in ["displayName", "description", "notes"] {
+            if json::text(given, name)?.is_some() {
+                return Ok(true);
+            }
+        }
+        let created = json::integer(given, "created")?;
+        Ok(created.is_some_and(|created| created != 0)
+            || json::text_map(given, "custom")?.is_some())
     }
 
     /// This, with what `given` says; with nothing but that when it `replaces`. Nothing when it

@@ -6,18 +6,18 @@ use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::routes::Right;
 use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
 use crate::metrics::now_ns;
-use crate::queries::Entry;
+use crate::queries::Ended;
 use crate::query::{self, Failure, Job, Work};
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Ack, Caller, Listed, Snapshot};
+use foliot_engine::{Ack, Caller, Error, Listed, Snapshot};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
     Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Request, Rollups,
-    Suggest, UidKind, View, deletes_refused,
+    Suggest, UidKind, View, any_series, deletes_refused,
 };
 use hyper::{StatusCode, header};
 use std::cell::Cell;
@@ -48,8 +48,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     }
     let asked = text_asked(&call.query, &text.bytes);
     let job: Job = Box::new(move |work| {
-        let _entry = scope.enter(asked, work);
-        run_json(&scope, &mut request, work)
+        scope.remembering(asked, work, |work| run_json(&scope, &mut request, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
@@ -74,11 +73,10 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let asked = text_asked(query, b"");
     let bytes_max = shared.query_limits.memory_bytes;
     let job: Job = Box::new(move |work| {
-        let _entry = scope.enter(asked, work);
-        match graph.form {
+        scope.remembering(asked, work, |work| match graph.form {
             Form::Lines => run_lines(&scope, &mut graph.request, work),
             _ => run_graph(&scope, &mut graph, bytes_max, work),
-        }
+        })
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
 }
@@ -125,8 +123,7 @@ pub(super) async fn formula(
     let bytes_max = shared.query_limits.memory_bytes;
     let asked = text_asked(&call.query, &text.bytes);
     let job: Job = Box::new(move |work| {
-        let _entry = scope.enter(asked, work);
-        run_formula(&scope, &formula, bytes_max, work)
+        scope.remembering(asked, work, |work| run_formula(&scope, &formula, bytes_max, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
@@ -154,9 +151,40 @@ impl Scope {
         Ok(Self { shared, namespace, database, tables, caller })
     }
 
-    /// Puts a query on the list of those that run.
-    fn enter(&self, asked: String, work: &Work<'_>) -> Entry {
-        self.shared.queries.enter(asked, self.database.clone(), work.cancel())
+    /// Runs a query that is listed meanwhile, and remembered afterwards.
+    fn remembering(
+        &self,
+        asked: String,
+        work: &mut Work<'_>,
+        run: impl FnOnce(&mut Work<'_>) -> Result<Ran, Failure>,
+    ) -> Result<Ran, Failure> {
+        let queries = &self.shared.queries;
+        let entry = queries.enter(asked.clone(), self.database.clone(), work.cancel());
+        let (began, began_ns) = (Instant::now(), now_ns());
+        let outcome = run(work);
+        drop(entry);
+        let took = began.elapsed();
+        let mut figures = vec![("totalTime", took.as_secs_f64() * 1000.0)];
+        if let Ok(ran) = &outcome {
+            figures.push(("emittedDPs", ran.samples_answered as f64));
+            figures.push(("dpsPostFilter", ran.samples_scanned as f64));
+            figures.push(("rowsPostFilter", ran.series_selected as f64));
+        }
+        let failure = outcome.as_ref().err();
+        // The port is another one for each connection.
+        let from = self.caller.from.rsplit_once(':').map_or("", |(address, _)| address);
+        let began_ms = began_ns / NANOS_PER_MILLI;
+        queries.remember(Ended {
+            text: asked,
+            from: from.to_owned(),
+            status: failure.map_or(200, |failure| failure.status.as_u16()),
+            error: failure.map(|failure| failure.message.clone()),
+            count: 1,
+            began_ms,
+            ended_ms: began_ms + took.as_millis() as i64,
+            figures,
+        });
+        outcome
     }
 
     pub(super) fn names<'a>(&'a self, snapshot: &'a Snapshot) -> Names<'a> {
@@ -286,7 +314,7 @@ fn failure(error: HttpError) -> Failure {
 /// `/api/suggest`.
 pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
-    let namespace = namespace_of(shared, store, &call, Right::Read)?;
+    let scope = Scope::of(shared, &call)?;
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
     let request = HttpRequest {
@@ -296,7 +324,7 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         body: &text.bytes,
     };
     let suggest = Suggest::parse(&request).map_err(|error| refuse(&error))?;
-    let listing = suggest.listing(namespace);
+    let listing = suggest.listing(scope.namespace);
     let what = match &listing.what {
         What::Metrics => Listed::Metrics,
         What::Measurements => Listed::Measurements,
@@ -308,8 +336,21 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         }
     };
     let names = tokio::task::block_in_place(|| {
-        let (prefix, offset) = (listing.prefix.as_str(), listing.offset);
-        store.snapshot().list(&what, &listing.selector, prefix, offset, listing.limit)
+        let snapshot = store.snapshot();
+        let mut names = Vec::new();
+        for namespace in std::iter::once(scope.namespace).chain(scope.tables) {
+            // Of rollups the field is the aggregator.
+            let what = match &what {
+                Listed::Metrics if namespace != scope.namespace => &Listed::Measurements,
+                what => what,
+            };
+            let selector = any_series(namespace);
+            names.extend(snapshot.list(what, &selector, &listing.prefix, 0, listing.limit)?);
+        }
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(listing.limit);
+        Ok::<_, Error>(names)
     });
     let names =
         names.map_err(|error| refuse_with(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;

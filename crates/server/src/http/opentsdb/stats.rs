@@ -35,7 +35,7 @@ fn all(shared: &Shared) -> String {
     format!("[{}]", figures.join(","))
 }
 
-/// The queries that run. Those that ended are counted in `/metrics`, not listed.
+/// The queries that run, and the last ones that did, newest last.
 fn queries(shared: &Shared) -> Value {
     let now_ms = now_s() * 1000;
     let running = shared.queries.list().into_iter().map(|query| {
@@ -43,11 +43,29 @@ fn queries(shared: &Shared) -> Value {
         json!({
             "query": query.text,
             "database": query.database,
-            "queryStartTimestamp": now_ms - millis,
-            "stats": {"totalTime": millis},
+            "queryStart": now_ms - millis,
+            "elapsed": millis,
         })
     });
-    json!({"running": running.collect::<Vec<_>>(), "completed": []})
+    let ended = shared.queries.ended().into_iter().map(|query| {
+        let status = StatusCode::from_u16(query.status).ok();
+        let figures = query.figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+        json!({
+            "query": query.text,
+            "remote": query.from,
+            "executed": query.count,
+            "exception": query.error,
+            "httpResponse": {
+                "code": query.status,
+                "reasonPhrase": status.and_then(|status| status.canonical_reason()),
+            },
+            "queryStartTimestamp": query.began_ms,
+            "queryCompletedTimestamp": query.ended_ms,
+            "sentToClient": query.error.is_none(),
+            "stats": figures.collect::<Map<_, _>>(),
+        })
+    });
+    json!({"running": running.collect::<Vec<_>>(), "completed": ended.collect::<Vec<_>>()})
 }
 
 /// What OpenTSDB says of its Java machine, said of this process.
