@@ -42,10 +42,12 @@ fn described() -> Tsd {
     tsd
 }
 
-/// The TSUID of the series of host `a`, whatever tag and value say so by now.
+/// The TSUID of the series that is not host `b`'s, whatever tag and value say so by now.
 fn tsuid(tsd: &Tsd, metric: &str) -> String {
     let all = tsd.json("GET", &format!("/api/search/lookup?m={metric}"), &Value::Null).1;
-    all["results"][0]["tsuid"].as_str().unwrap().to_owned()
+    let is_a = |found: &&Value| found["tags"].as_object().unwrap().values().all(|tag| tag != "b");
+    let found = all["results"].as_array().unwrap().iter().find(is_a).unwrap();
+    found["tsuid"].as_str().unwrap().to_owned()
 }
 
 /// What is answered about a metric, with `old` written as `new` wherever it is a name.
