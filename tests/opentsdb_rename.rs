@@ -52,7 +52,7 @@ fn tsuid(tsd: &Tsd, metric: &str) -> String {
 
 /// What is answered about a metric, with `old` written as `new` wherever it is a name.
 fn told(tsd: &Tsd, metric: &str, old: &str, new: &str) -> Vec<String> {
-    let mut told = vec![
+    let mut told = [
         tsd.ask(&format!("none:{metric}"), 0, 60),
         tsd.ask(&format!("sum:10s-avg:{metric}"), 0, 60),
         get(tsd, &format!("/api/query/last?timeseries={metric}&resolve")).1,

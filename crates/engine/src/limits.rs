@@ -21,6 +21,10 @@ pub(crate) const CUT_LIVE_SERIES_MAX: u64 = 1024;
 /// enough for the writes of others to go in between.
 pub(crate) const RENAME_ROWS_MAX: usize = 16 << 10;
 
+/// Samples after which a rename drops what it has copied: a second's work, which deletes wait for,
+/// and which is done again when a crash comes in between.
+pub(crate) const RENAME_STEP_SAMPLES: u64 = 4 << 20;
+
 /// Bytes of names, texts and histograms that go into such a frame, at most by one block more.
 pub(crate) const RENAME_BYTES_MAX: usize = 1 << 20;
 

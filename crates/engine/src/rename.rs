@@ -18,13 +18,13 @@ use crate::audit::{Act, Caller};
 use crate::config::Commit;
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
-use crate::limits::{CUT_LIVE_SERIES_MAX, RENAME_BYTES_MAX, RENAME_ROWS_MAX};
+use crate::limits::{CUT_LIVE_SERIES_MAX, RENAME_BYTES_MAX, RENAME_ROWS_MAX, RENAME_STEP_SAMPLES};
 use crate::part::format::take;
 use crate::scan::Scan;
 use crate::snapshot::Snapshot;
 use crate::store::{Engine, Store};
 use crate::write::FIELD_RETENTION;
-use foliot_index::Identity;
+use foliot_index::{Identity, SidSet};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Kind, Samples, Selector, Span,
     TimeRange, Value,
@@ -88,29 +88,17 @@ impl Engine {
             buffers: BatchBuffers::default(),
             renamed: &mut renamed,
         };
-        for some in sids.chunks(CUT_LIVE_SERIES_MAX as usize) {
-            loop {
-                match mover.step(some)? {
-                    Step::Done => break,
-                    Step::Again => {}
-                    Step::Stopped => {
-                        renamed.is_done = false;
-                        return Ok(renamed);
-                    }
-                }
+        let mut rest = &sids[..];
+        while !rest.is_empty() {
+            if !(renaming.goes_on)() {
+                mover.renamed.is_done = false;
+                break;
             }
+            let done = mover.step(rest)?;
+            rest = rest.get(done..).unwrap_or_default();
         }
         Ok(renamed)
     }
-}
-
-/// How a step ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Done,
-    /// A flush moved things meanwhile.
-    Again,
-    Stopped,
 }
 
 struct Mover<'a> {
@@ -124,33 +112,65 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    /// Renames some series.
-    fn step(&mut self, sids: &[u32]) -> Result<Step, Error> {
+    /// Renames the first of these series, at least one, and returns how many.
+    fn step(&mut self, sids: &[u32]) -> Result<usize, Error> {
         let _alone = self.store.taking.lock();
-        let before = self.snapshot.renewed(self.store);
-        let mut copied = Vec::with_capacity(sids.len());
         let mut out = Out::new(self.store, self.selector, std::mem::take(&mut self.buffers));
         let mut scan = Scan::new(TimeRange::ALL);
-        for &sid in sids {
-            if !(self.renaming.goes_on)() {
-                return Ok(Step::Stopped);
+        let mut before = self.snapshot.renewed(self.store);
+        let mut copied = Vec::new();
+        for &sid in sids.iter().take(CUT_LIVE_SERIES_MAX as usize) {
+            let is_enough = || out.samples >= RENAME_STEP_SAMPLES || !(self.renaming.goes_on)();
+            // What was begun is ended, so that every rename comes further.
+            if !copied.is_empty() && is_enough() {
+                break;
             }
             copied.push(before.in_memory(sid));
             before.scan_into(sid, &mut scan)?;
             out.copy(&before, sid, &mut scan, self.renaming)?;
         }
-        out.write()?;
-        let all_ids = sids.iter().flat_map(|&sid| before.ids(sid));
-        let mut all_ids: Vec<u32> = all_ids.collect();
+        let sids = sids.get(..copied.len()).unwrap_or_default();
+        let mut all_ids: Vec<u32> = sids.iter().flat_map(|&sid| before.ids(sid)).collect();
         all_ids.sort_unstable();
-        let all_ids = all_ids.into_iter().collect();
-        let mut catch_up = || {
+        let all_ids: SidSet = all_ids.into_iter().collect();
+        let commit = loop {
+            out.write()?;
+            if let Some(commit) = self.catch_up(sids, &before, &copied, &all_ids, &mut out)? {
+                break commit;
+            }
+            // A flush has moved things: what is new is in parts that were not there.
             let now = self.snapshot.renewed(self.store);
-            if !now.is_of_same_flush(&before) {
+            for (&sid, copied) in sids.iter().zip(&mut copied) {
+                *copied = now.in_memory(sid);
+                now.scan_newer(sid, &before, &mut scan)?;
+                out.copy(&now, sid, &mut scan, self.renaming)?;
+            }
+            before = now;
+        };
+        self.renamed.series += sids.len() as u64;
+        self.renamed.samples += out.samples;
+        self.renamed.commit = Some(commit);
+        self.buffers = out.batch.into_buffers();
+        Ok(sids.len())
+    }
+
+    /// Copies what came to series since it was noted what memory held of them, and drops them, in
+    /// one instant; nothing when there was a flush meanwhile.
+    fn catch_up(
+        &self,
+        sids: &[u32],
+        before: &Snapshot,
+        copied: &[Vec<SeriesCopy>],
+        all_ids: &SidSet,
+        out: &mut Out<'_>,
+    ) -> Result<Option<Commit>, Error> {
+        let mut first = || {
+            let now = self.snapshot.renewed(self.store);
+            if !now.is_of_same_flush(before) {
                 return Ok(false);
             }
             out.is_held = true;
-            for (&sid, copied) in sids.iter().zip(&copied) {
+            for (&sid, copied) in sids.iter().zip(copied) {
                 let copies = now.in_memory(sid);
                 if !is_same(&copies, copied) {
                     let mut scan = now.scan_copies(sid, copies)?;
@@ -160,20 +180,8 @@ impl Mover<'_> {
             out.write()?;
             Ok(true)
         };
-        let dropped = self.store.delete_after(
-            self.selector.namespace,
-            all_ids,
-            TimeRange::ALL,
-            true,
-            &mut catch_up,
-        )?;
-        let samples = out.samples;
-        self.buffers = out.batch.into_buffers();
-        let Some(commit) = dropped else { return Ok(Step::Again) };
-        self.renamed.series += sids.len() as u64;
-        self.renamed.samples += samples;
-        self.renamed.commit = Some(commit);
-        Ok(Step::Done)
+        let (namespace, all_ids) = (self.selector.namespace, all_ids.clone());
+        self.store.delete_after(namespace, all_ids, TimeRange::ALL, true, &mut first)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::epochs::{Earlier, Epochs};
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
 use crate::head::{self, Head};
+use crate::part::Part;
 use crate::retention::Retention;
 use crate::scan::Scan;
 use crate::store::Store;
@@ -134,6 +135,19 @@ impl Snapshot {
     /// # Errors
     /// When a part cannot be read.
     pub fn scan_into(&self, sid: u32, scan: &mut Scan) -> Result<(), Error> {
+        self.scan_but(sid, &[], scan)
+    }
+
+    /// Turns a scan to what of a series is in parts that another snapshot did not have, and in the
+    /// head.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub(crate) fn scan_newer(&self, sid: u32, than: &Self, scan: &mut Scan) -> Result<(), Error> {
+        self.scan_but(sid, &than.view.parts, scan)
+    }
+
+    fn scan_but(&self, sid: u32, known: &[Arc<Part>], scan: &mut Scan) -> Result<(), Error> {
         scan.clear(self.floor(sid)?);
         if scan.range().is_empty() {
             return Ok(());
@@ -152,7 +166,8 @@ impl Snapshot {
             })
             .collect();
         let epochs: Vec<_> = ids.iter().map(|&sid| self.epochs.epoch_of(sid)).collect();
-        for part in &self.view.parts {
+        let is_new = |part: &&Arc<Part>| !known.iter().any(|other| Arc::ptr_eq(part, other));
+        for part in self.view.parts.iter().filter(is_new) {
             for ((&sid, epoch), masks) in ids.iter().zip(&epochs).zip(&masks) {
                 if *epoch == Some(part.entry.epoch) {
                     scan.add_part(sid, part, masks)?;
