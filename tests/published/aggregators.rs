@@ -1,4 +1,5 @@
-//! Series that are merged: `TestTsdbQueryAggregators`, `TestTsdbQueryQueries`, `TestAggregationIterator`.
+//! Series that are merged: `TestTsdbQueryAggregators`, `TestTsdbQueryQueries`,
+//! `TestAggregationIterator`.
 
 use super::*;
 

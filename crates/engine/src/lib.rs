@@ -5,7 +5,7 @@
 //! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
 //!          parts -> merge -> fewer parts                                    maintain.rs, merge.rs
 //! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
-//! rename   selector -> audit log -> rows under the new name, then delete                  rename.rs
+//! rename   selector -> audit log -> rows under the new name, then delete             rename.rs
 //! delete   selector -> audit log -> delete frame (wal) -> head cut, tombstone           delete.rs
 //! start    manifest -> index files, catalog, parts -> replay of the wal            recover.rs
 //! ```

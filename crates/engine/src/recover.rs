@@ -56,8 +56,7 @@ pub(crate) fn open(
     let catalog = read_catalog(&*disk, dir, &manifest)?;
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
     let epochs = read_epochs(&*disk, dir, &manifest, &deletes, &cache)?;
-    let registries = epochs.in_memory();
-    let index_marks = registries.map(|registry| (registry.epoch(), registry.mark())).collect();
+    let index_marks = epochs.in_memory().map(|each| (each.epoch(), each.mark())).collect();
     let epochs = RefCell::new(epochs);
     let handles = Arc::new(Handles::new(disk.clone()));
     let parts = open_parts(&handles, dir, &mut manifest, &cache, &mut damages)?;
