@@ -86,7 +86,7 @@ fn rename(
     view: &View<'_>,
 ) -> Result<Result<Vec<Change>, String>, HttpError> {
     for name in [&old, &new] {
-        if let Err(error) = check_name("name", word, name.as_bytes()) {
+        if let Err(error) = check_name("name", || word.to_owned(), name.as_bytes()) {
             return Ok(Err(error.reason));
         }
     }
