@@ -133,9 +133,16 @@ fn p2_4_aggregators_over_integers_and_doubles() {
         // Round half to even at n*p, and 1+(n-1)p, over integers; doubles know one rule only.
         ("ep50r3", json!(3), json!(4.5)),
         ("ep75r3", json!(8), json!(9.5)),
+        ("ep90r3", json!(8), json!(10.5)),
+        ("ep95r3", json!(10), json!(10.5)),
+        ("ep99r3", json!(10), json!(10.5)),
+        ("ep999r3", json!(10), json!(10.5)),
         ("ep50r7", json!(4), json!(4.5)),
         ("ep75r7", json!(8), json!(9.5)),
         ("ep90r7", json!(9), json!(10.5)),
+        ("ep95r7", json!(9), json!(10.5)),
+        ("ep99r7", json!(9), json!(10.5)),
+        ("ep999r7", json!(9), json!(10.5)),
     ] {
         tsd.expect(&format!("{name}:i"), 0, 9, &[(0, integer)]);
         tsd.expect(&format!("{name}:f"), 0, 9, &[(0, double)]);
@@ -240,6 +247,10 @@ fn p2_8_downsampling() {
     tsd.expect("sum:1m-sum-nan:p", 60, 200, nan);
     let null = points! {60 => 3.0, 120 => Value::Null, 180 => 4.0};
     tsd.expect("sum:1m-sum-null:p", 60, 200, null);
+    // Months of thirty days and years of 365, counted from 1970.
+    let (month, year) = (1_697_760_000 - H, 1_671_408_000 - H);
+    tsd.expect("sum:1n-sum:p", month, 300, &[(month, json!(110.0))]);
+    tsd.expect("sum:1y-sum:p", year, 300, &[(year, json!(110.0))]);
     // One bucket, stamped at the start, its end left out.
     tsd.expect("sum:0all-sum:p", 0, 60, points! {0 => 3.0});
     tsd.expect("sum:0all-sum:p", 1, 186, points! {1 => 9.0});
