@@ -240,6 +240,11 @@ fn bodies_are_answered_as_those_of_put() {
         assert_eq!((status, &answer["failed"]), (400, &json!(1)), "{answer}");
         answer["errors"][0]["error"].as_str().unwrap().to_owned()
     };
+    // The point is told with all its parts, as OpenTSDB 2.4.1 tells it.
+    let (_, answer) = post("/api/rollup?details", &point(H, "5m", "sum"));
+    let told = &answer["errors"][0]["datapoint"];
+    assert_eq!((&told["interval"], &told["aggregator"]), (&json!("5m"), &json!("sum")), "{told}");
+    assert!(told.get("groupByAggregator").is_none(), "{told}");
     let expect = |change: &dyn Fn(&mut Value), text: &str| assert_eq!(reason(change), text);
     expect(&|point| point["metric"] = json!(""), "Metric name was empty");
     expect(&|point| point["timestamp"] = json!(-1), "Invalid timestamp");
@@ -252,7 +257,7 @@ fn bodies_are_answered_as_those_of_put() {
     expect(&|point| point["aggregator"] = json!("p99"), "No ID found mapping to aggregator: p99");
     expect(
         &|point| point["groupByAggregator"] = json!("nosuch"),
-        "Invalid group by aggregator nosuch with metric web",
+        "Invalid group by aggregator nosuch with metric web {_aggregate=NOSUCH, h=a}",
     );
     expect(
         &|point| point["groupByAggregator"] = json!("avg"),

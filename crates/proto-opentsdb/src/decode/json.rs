@@ -278,6 +278,16 @@ pub(crate) fn element_json(scanner: &Scanner<'_>, element: &Element) -> String {
         let pairs: Vec<String> = element.tags.iter().map(pair).collect();
         parts.push(format!("\"tags\":{{{}}}", pairs.join(",")));
     }
+    let RollupParts { interval, aggregator, group_aggregator } = element.rollup;
+    for (name, scalar) in [
+        ("interval", interval),
+        ("aggregator", aggregator),
+        ("groupByAggregator", group_aggregator),
+    ] {
+        if is_there(scalar) {
+            parts.push(format!("\"{name}\":{}", quote(scalar)));
+        }
+    }
     format!("{{{}}}", parts.join(","))
 }
 

@@ -296,7 +296,11 @@ fn name_group(
         None => tags.push((AGGREGATE_TAG.to_owned(), upper)),
     }
     if !aggregator.is_empty() && Aggregator::named(aggregator).is_none() {
-        let reason = format!("Invalid group by aggregator {aggregator} with metric {metric}");
+        let mut words: Vec<String> = tags.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        words.sort_unstable();
+        let tags = words.join(", ");
+        let reason =
+            format!("Invalid group by aggregator {aggregator} with metric {metric} {{{tags}}}");
         return Err(("aggregator", reason));
     }
     check_derived("group by", aggregator, metric)
