@@ -11,7 +11,7 @@ use crate::law::Kind;
 mod remote;
 mod sections;
 
-pub(crate) use sections::{IOTDB_ROOT, TIME, label_names};
+pub(crate) use sections::{IOTDB_ROOT, TIME, iotdb_path, label_names};
 
 /// A text format that servers take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

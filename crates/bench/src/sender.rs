@@ -171,11 +171,18 @@ fn run_task(client: &mut Client, task: &[u8]) -> Result<(), String> {
             return Ok(());
         }
         if text.contains("\"FAILED\"") {
-            return Err(reply.summary());
+            return Err(why_failed(&reply.body).unwrap_or_else(|| reply.summary()));
         }
         thread::sleep(Duration::from_millis(100));
     }
     Err("a task did not end within ten minutes".to_owned())
+}
+
+/// The first line of what Druid says of a task that failed; the rest is a stack of Java's.
+fn why_failed(reply: &[u8]) -> Option<String> {
+    let reply: serde_json::Value = serde_json::from_slice(reply).ok()?;
+    let why = reply.get("status")?.get("errorMsg")?.as_str()?;
+    Some(why.lines().next().unwrap_or_default().to_owned())
 }
 
 impl Stream {
@@ -224,4 +231,18 @@ fn count_lines(mut stream: TcpStream, closing: &AtomicBool) -> u64 {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_failed_says_why_without_its_stack() {
+        let reply = br#"{"task":"index_parallel_cpu_a","status":{"status":"FAILED","errorMsg":
+            "ISE: Failed to get locks for intervals\n\tat org.apache.druid.indexing"}}"#;
+        let why = why_failed(reply).unwrap();
+        assert_eq!(why, "ISE: Failed to get locks for intervals");
+        assert_eq!(why_failed(b"{}"), None);
+    }
 }

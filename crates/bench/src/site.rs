@@ -135,7 +135,10 @@ impl SiteKind {
             SiteKind::Questdb => Some("9.0.1"),
             SiteKind::Postgres => Some("15 (Debian)"),
             SiteKind::Opentsdb => Some("2.4.1 over HBase 1.4.14 (Maven Central)"),
-            SiteKind::InfluxV2 | SiteKind::Timescaledb | SiteKind::Iotdb | SiteKind::Druid => None,
+            SiteKind::InfluxV2 => Some("2.7.12 (built from its source)"),
+            SiteKind::Timescaledb => Some("2.22.1, Apache edition (built from its source)"),
+            SiteKind::Iotdb => Some("2.0.1-beta"),
+            SiteKind::Druid => Some("33.0.0"),
         }
     }
 }

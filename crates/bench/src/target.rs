@@ -193,6 +193,12 @@ impl Target {
         self.takes_again() && !never.contains(&self)
     }
 
+    /// Lines that a request should hold at least where its size is not what is measured: each of
+    /// Druid's tasks takes a second, whatever it holds.
+    pub(crate) fn batch_min(self) -> u64 {
+        if self.door().way == Way::Tasks { 5000 } else { 1 }
+    }
+
     /// Whether the same row may be written again and counts once.
     pub(crate) fn takes_again(self) -> bool {
         // COPY refuses a row that is there; Druid and TickTockDB count it twice.
@@ -209,9 +215,10 @@ impl Target {
 
     /// Whether rows are acknowledged before they can be asked for.
     pub(crate) fn shows_late(self) -> bool {
+        use Target::{Druid, Opentsdb, OpentsdbPut, Questdb};
         let text = matches!(self, Target::Victoriametrics | Target::VictoriametricsText);
         let others = matches!(self, Target::VictoriametricsRemote | Target::VictoriametricsPut);
-        text || others || matches!(self, Target::Questdb | Target::Opentsdb | Target::OpentsdbPut)
+        text || others || matches!(self, Questdb | Opentsdb | OpentsdbPut | Druid)
     }
 
     /// Whether the server ends a stream once we have ended our side of it.

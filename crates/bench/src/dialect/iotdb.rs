@@ -1,12 +1,17 @@
 //! IoTDB's SQL over its REST service, version 2 (iotdb.apache.org, "REST API V2" and "Query Data").
 //! A series is a path; labels other than the source's have no place in it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{Request, measurements, names};
-use crate::encode::IOTDB_ROOT;
+use crate::encode::{IOTDB_ROOT, iotdb_path};
 use crate::fleet::Fleet;
 use crate::question::{Answer, Ask, Function, Question, Sources};
+
+/// Name of the column that tells rows of different devices apart.
+const DEVICE: &str = "Device";
 
 pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
     let body = json!({ "sql": text(fleet, question)?, "row_limit": 100_000_000 }).to_string();
@@ -18,59 +23,80 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
     let table = fleet.tables.get(question.table)?;
     let fields = question.fields.iter().map(|at| Some(table.fields.get(*at)?.name.as_str()));
     let fields: Vec<&str> = fields.collect::<Option<_>>()?;
-    let groups = measurements(fleet, table, &question.sources);
-    if matches!(question.sources, Sources::Labelled(..)) {
-        return None;
-    }
-    let sources = names(fleet, question).map_or(vec!["*".to_owned()], |(_, names)| names);
-    // A path that does not exist matches nothing, so every source may be sought in every group.
-    let paths: Vec<String> = groups
-        .iter()
-        .flat_map(|group| sources.iter().map(move |s| format!("{IOTDB_ROOT}.{group}.{s}")))
-        .collect();
+    let paths = paths(fleet, question)?;
     let from = paths.join(", ");
     let (begin, end) = (question.from_ms, question.to_ms);
     let window = format!("time >= {begin} AND time < {end}");
-    let applied = |function: Function| {
-        let name = match function {
-            Function::Min => "min_value",
-            Function::Max => "max_value",
-            Function::Mean => "avg",
-            function => function.name(),
-        };
-        let columns: Vec<String> = fields.iter().map(|f| format!("{name}({f})")).collect();
-        columns.join(", ")
+    // A condition drops whole rows, which hold all fields, and all paths unless each is a table.
+    let above = |above: i64| match fields.as_slice() {
+        [field] => Some(format!(" AND {field} > {above}")),
+        _ => None,
     };
-    match question.ask {
-        Ask::Samples { descending, above } => {
-            let bound = match (above, fields.as_slice(), paths.as_slice()) {
-                (None, _, _) => String::new(),
-                (Some(above), [field], [path]) if !path.ends_with('*') => {
-                    format!(" AND {field} > {above}")
-                }
-                // A condition drops the whole row, which holds all paths.
-                _ => return None,
-            };
-            let order = if descending { " ORDER BY time DESC" } else { "" };
-            Some(format!("SELECT {} FROM {from} WHERE {window}{bound}{order}", fields.join(", ")))
+    let buckets = |length_ms: i64| format!("GROUP BY ([{begin}, {end}), {length_ms}ms)");
+    Some(match question.ask {
+        Ask::Samples { descending, above: bound } => {
+            let bound = bound.map_or(Some(String::new()), above)?;
+            let order = if descending { " ORDER BY TIME DESC" } else { "" };
+            let fields = fields.join(", ");
+            format!("SELECT {fields} FROM {from} WHERE {window}{bound}{order} ALIGN BY DEVICE")
         }
-        Ask::Aggregate { function, per_series, bucket_ms } => {
-            let mut tail = match bucket_ms {
-                Some(bucket) => format!(" GROUP BY ([{begin}, {end}), {bucket}ms)"),
-                None => format!(" WHERE {window}"),
-            };
-            if !per_series {
-                let level = if bucket_ms.is_some() { ", LEVEL = 1" } else { " GROUP BY LEVEL = 1" };
-                match tail.strip_suffix(')').filter(|_| bucket_ms.is_some()) {
-                    Some(open) => tail = format!("{open}){level}"),
-                    None => tail.push_str(level),
-                }
-            }
-            Some(format!("SELECT {} FROM {from}{tail}", applied(function)))
+        Ask::Aggregate { function, per_series: true, bucket_ms } => {
+            let tail = bucket_ms.map_or(format!("WHERE {window}"), buckets);
+            format!("SELECT {} FROM {from} {tail}", applied(function, &fields))
         }
-        Ask::Last => Some(format!("SELECT LAST {} FROM {from}", fields.join(", "))),
-        Ask::AggregateAbove { .. } | Ask::Newest { .. } | Ask::Trucks(_) => None,
-    }
+        Ask::Aggregate { function, per_series: false, bucket_ms } => {
+            let tail = match bucket_ms {
+                Some(length_ms) => format!("{}, LEVEL = 1", buckets(length_ms)),
+                // Over several paths the service names a column once for each of them, and without
+                // times loses all but the first values.
+                None if paths.len() > 1 => return None,
+                None => format!("WHERE {window} GROUP BY LEVEL = 1"),
+            };
+            format!("SELECT {} FROM {from} {tail}", applied(function, &fields))
+        }
+        Ask::AggregateAbove { function, above: bound } => {
+            let (columns, bound) = (applied(function, &fields), above(bound)?);
+            format!("SELECT {columns} FROM {from} WHERE {window}{bound} ALIGN BY DEVICE")
+        }
+        Ask::Newest { function, bucket_ms, count } => {
+            let (columns, buckets) = (applied(function, &fields), buckets(bucket_ms));
+            let newest = format!("ORDER BY TIME DESC LIMIT {count}");
+            format!("SELECT {columns} FROM {from} {buckets}, LEVEL = 1 {newest}")
+        }
+        Ask::Last => format!("SELECT LAST {} FROM {from}", fields.join(", ")),
+        Ask::Trucks(_) => return None,
+    })
+}
+
+/// The paths of the sources in question; none where they are told apart by another label.
+fn paths(fleet: &Fleet, question: &Question) -> Option<Vec<String>> {
+    let table = fleet.tables.get(question.table)?;
+    Some(match &question.sources {
+        Sources::All if table.groups > 0 => vec![format!("{IOTDB_ROOT}.{}*.*", table.name)],
+        Sources::All => vec![format!("{IOTDB_ROOT}.{}.*", table.name)],
+        Sources::These(_) => {
+            let (_, names) = names(fleet, question)?;
+            // A path that does not exist matches nothing, so every source may be sought in every
+            // group.
+            let groups = measurements(fleet, table, &question.sources);
+            let paths =
+                groups.iter().flat_map(|group| names.iter().map(|name| iotdb_path(group, name)));
+            paths.collect()
+        }
+        Sources::Labelled(..) => return None,
+    })
+}
+
+/// A function of each field.
+fn applied(function: Function, fields: &[&str]) -> String {
+    let name = match function {
+        Function::Min => "min_value",
+        Function::Max => "max_value",
+        Function::Mean => "avg",
+        function => function.name(),
+    };
+    let columns: Vec<String> = fields.iter().map(|field| format!("{name}({field})")).collect();
+    columns.join(", ")
 }
 
 pub(super) fn read(
@@ -80,35 +106,56 @@ pub(super) fn read(
     answer: &mut Answer,
 ) -> Option<()> {
     let table = fleet.tables.get(question.table)?;
-    let values = reply.get("values")?.as_array()?;
+    let columns = reply.get("values")?.as_array()?;
     let times = reply.get("timestamps").and_then(Value::as_array);
-    let per_series = !matches!(question.ask, Ask::Aggregate { per_series: false, .. });
-    // `max_value(root.bench.cpu.host_1.usage_user)` or the path alone.
-    let key = |path: &str| -> Option<(String, usize)> {
+    let apart =
+        !matches!(question.ask, Ask::Aggregate { per_series: false, .. } | Ask::Newest { .. });
+    // `root.bench.cpu.host_1.usage_user`, that in the brackets of a function, or its end.
+    let split = |path: &str| -> Option<(String, usize)> {
         let path = path.rsplit('(').next()?.trim_end_matches(')');
-        let mut nodes = path.rsplit('.');
-        let field = nodes.next()?;
+        let (device, field) = path.rsplit_once('.').unwrap_or(("", path));
         let field = table.fields.iter().position(|known| known.name == field)?;
-        let source = if per_series { nodes.next()? } else { "" };
-        Some((source.to_owned(), field))
+        Some((if apart { source(device) } else { String::new() }, field))
     };
     if question.ask == Ask::Last {
-        let (paths, texts) = (values.first()?.as_array()?, values.get(1)?.as_array()?);
+        let (paths, texts) = (columns.first()?.as_array()?, columns.get(1)?.as_array()?);
         for ((time, path), text) in times?.iter().zip(paths).zip(texts) {
-            let value = text.as_str()?.parse().ok()?;
-            answer.push(key(path.as_str()?)?, time.as_i64()?, value);
+            answer.push(split(path.as_str()?)?, time.as_i64()?, text.as_str()?.parse().ok()?);
         }
         return Some(());
     }
-    for (path, column) in reply.get("expressions")?.as_array()?.iter().zip(values) {
-        let key = key(path.as_str()?)?;
-        for (at, value) in column.as_array()?.iter().enumerate() {
+    let counts = matches!(
+        question.ask,
+        Ask::Aggregate { function: Function::Count, .. }
+            | Ask::AggregateAbove { function: Function::Count, .. }
+    );
+    let mut devices: Option<&Vec<Value>> = None;
+    let mut seen = BTreeSet::new();
+    for (name, column) in reply.get("expressions")?.as_array()?.iter().zip(columns) {
+        let (name, column) = (name.as_str()?, column.as_array()?);
+        if name == DEVICE {
+            devices = Some(column);
+            continue;
+        }
+        // What lies under one level comes again for each path that was asked for.
+        if !seen.insert(name) {
+            continue;
+        }
+        let (of_column, field) = split(name)?;
+        for (at, value) in column.iter().enumerate() {
             let time = times.and_then(|times| times.get(at)?.as_i64()).unwrap_or(0);
-            let counts = matches!(question.ask, Ask::Aggregate { function: Function::Count, .. });
-            if let Some(value) = value.as_f64().filter(|value| !(counts && *value == 0.0)) {
-                answer.push(key.clone(), time, value);
-            }
+            let Some(value) = value.as_f64().filter(|value| !(counts && *value == 0.0)) else {
+                continue;
+            };
+            let of_row = devices.map(|devices| Some(source(devices.get(at)?.as_str()?)));
+            let source = of_row.unwrap_or_else(|| Some(of_column.clone()))?;
+            answer.push((source, field), time, value);
         }
     }
     Some(())
+}
+
+/// The source that a path of a device ends in.
+fn source(device: &str) -> String {
+    device.rsplit('.').next().unwrap_or_default().trim_matches('`').to_owned()
 }

@@ -83,3 +83,59 @@ fn what_a_language_cannot_say_is_not_asked() {
     assert!(Dialect::OpenTsdb.requests(&fleet, &descending).is_none());
     assert!(Dialect::PromQl.requests(&fleet, &descending).is_none());
 }
+
+/// The statement of the only request to IoTDB.
+fn iotdb(question: &Question) -> Option<String> {
+    let requests = Dialect::Iotdb.requests(&cpu_fleet(10), question)?;
+    let body: serde_json::Value = serde_json::from_str(requests[0].body.as_ref()?).ok()?;
+    body["sql"].as_str().map(str::to_owned)
+}
+
+fn iotdb_answer(question: &Question, reply: &[u8]) -> Answer {
+    let fleet = cpu_fleet(10);
+    let requests = Dialect::Iotdb.requests(&fleet, question).unwrap();
+    Dialect::Iotdb.answer(&fleet, question, [(&requests[0], reply)].into_iter()).unwrap()
+}
+
+#[test]
+fn iotdb_tells_devices_apart_by_rows_where_a_condition_drops_rows() {
+    let above = Ask::AggregateAbove { function: Function::Count, above: 50 };
+    let question = question(above, Sources::These(vec![1, 8]));
+    assert_eq!(
+        iotdb(&question).unwrap(),
+        "SELECT count(usage_user) FROM root.bench.cpu.`host_1`, root.bench.cpu.`host_8` WHERE \
+         time >= 1767225600000 AND time < 1767225720000 AND usage_user > 50 ALIGN BY DEVICE"
+    );
+    // As IoTDB 2.0.1-beta answers; it counts none where there is none.
+    let reply = br#"{"expressions":["Device","count(usage_user)"],"column_names":null,
+        "data_types":["TEXT","INT64"],"timestamps":null,
+        "values":[["root.bench.cpu.host_1","root.bench.cpu.host_8"],[0,12]]}"#;
+    let answer = iotdb_answer(&question, reply);
+    assert_eq!(answer.rows.len(), 1);
+    assert_eq!(answer.rows[&("host_8".to_owned(), 0)], [(0, 12.0)]);
+}
+
+#[test]
+fn iotdb_says_a_level_once_for_each_path_and_it_counts_once() {
+    let per_minute =
+        Ask::Aggregate { function: Function::Max, per_series: false, bucket_ms: Some(60_000) };
+    let question = question(per_minute, Sources::These(vec![1, 2]));
+    assert!(
+        iotdb(&question)
+            .unwrap()
+            .ends_with("GROUP BY ([1767225600000, 1767225720000), 60000ms), LEVEL = 1")
+    );
+    // As IoTDB 2.0.1-beta answers.
+    let reply = br#"{"expressions":["max_value(root.bench.*.*.usage_user)",
+        "max_value(root.bench.*.*.usage_user)"],"column_names":null,"data_types":["INT64","INT64"],
+        "timestamps":[1767225600000,1767225660000],"values":[[48,49],[48,49]]}"#;
+    let rows = &iotdb_answer(&question, reply).rows[&(String::new(), 0)];
+    assert_eq!(rows, &[(1_767_225_600_000, 48.0), (1_767_225_660_000, 49.0)]);
+}
+
+#[test]
+fn iotdb_is_not_asked_for_one_number_over_several_paths() {
+    let one = Ask::Aggregate { function: Function::Max, per_series: false, bucket_ms: None };
+    assert!(iotdb(&question(one, Sources::These(vec![1, 2]))).is_none());
+    assert!(iotdb(&question(one, Sources::All)).unwrap().contains("FROM root.bench.cpu.* WHERE"));
+}

@@ -13,6 +13,11 @@ pub(crate) const TIME: &str = "time";
 /// Path below which IoTDB keeps everything.
 pub(crate) const IOTDB_ROOT: &str = "root.bench";
 
+/// Path of a source in IoTDB, its name quoted because it may hold more than letters and digits.
+pub(crate) fn iotdb_path(measurement: &str, source: &str) -> String {
+    format!("{IOTDB_ROOT}.{measurement}.`{source}`")
+}
+
 /// What a body holds so far.
 #[derive(Default)]
 pub(super) struct Sections {
@@ -110,7 +115,7 @@ impl Sections {
         let source = crate::oracle::source_name(&self.labels, table.source_label);
         let group =
             if table.groups > 0 { (row.source % table.groups).to_string() } else { "".into() };
-        let device = format!("\"{IOTDB_ROOT}.{}{group}.{source}\",", table.name);
+        let device = format!("\"{}\",", iotdb_path(&format!("{}{group}", table.name), &source));
         devices.extend_from_slice(device.as_bytes());
         for list in [&mut *names, &mut *kinds, &mut *cells] {
             list.push(b'[');
@@ -190,6 +195,8 @@ fn push_task(table: &Table, labels: &[&str], rows: &mut Vec<u8>, out: &mut Vec<u
     // The rows hold nothing that JSON would escape but their ends, and these are written escaped.
     let task = serde_json::json!({
         "type": "index_parallel",
+        // Else a task fails while another one adds to the same month.
+        "context": { "useConcurrentLocks": true },
         "spec": {
             "dataSchema": {
                 "dataSource": table.name,
