@@ -127,6 +127,7 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
             pace,
             other: None,
             judged: args.check,
+            moving: 0,
         };
         let result = stream.run(&watched)?;
         if args.json.as_deref() != Some(Path::new("-")) {

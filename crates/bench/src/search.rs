@@ -109,6 +109,7 @@ pub(crate) fn mix(args: &MixArgs) -> io::Result<bool> {
         limit: Duration::from_secs_f64(args.load.seconds.unwrap_or(10.0)),
         pace: Pace::Fixed { requests_per_second: args.questions / kinds.len() as f64 },
         judged: args.check,
+        moving: load.steps.end - load.steps.start,
     };
     let (written, asked) = thread::scope(|scope| {
         let watched = &watched;

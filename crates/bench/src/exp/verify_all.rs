@@ -145,6 +145,7 @@ impl Asking<'_> {
                 limit: Duration::from_secs(10),
                 pace: Pace::Closed { think_ms: 0 },
                 judged: run.pick(4, 100),
+                moving: 0,
             };
             let asked = stream.run(&self.site.watched)?;
             run.report.right &= asked.is_right();

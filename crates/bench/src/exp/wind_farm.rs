@@ -265,6 +265,7 @@ fn questions<'a>(loaded: &'a Loaded, clients: u64, time: Duration) -> Stream<'a>
         limit: time,
         pace: Pace::Closed { think_ms: 0 },
         judged: 0,
+        moving: 0,
     }
 }
 
