@@ -42,6 +42,11 @@ impl Entries {
         rest.get(..length)
     }
 
+    /// Reads entries, cheaply those that follow one another.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { entries: self, next: 0, rest: &[] }
+    }
+
     /// Adds an entry and returns its number; nothing when it is too long or there is no room.
     pub(crate) fn push(&mut self, key: &[u8]) -> Option<u32> {
         if key.len() > ENTRY_BYTES_MAX || self.len >= IDS_MAX {
@@ -95,6 +100,41 @@ impl Entries {
         }
         self.pages.push(page);
         Some(())
+    }
+}
+
+/// Reads entries by number without looking for each where many follow one another.
+pub(crate) struct Reader<'a> {
+    entries: &'a Entries,
+    /// What `rest` begins with, if that is in the middle of a group.
+    next: u32,
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// The entry numbered `id`.
+    #[inline]
+    pub(crate) fn get(&mut self, id: u32) -> Option<&'a [u8]> {
+        if id >= self.entries.len {
+            return None;
+        }
+        let group = id / GROUP_ENTRIES;
+        let is_near = id >= self.next && !self.next.is_multiple_of(GROUP_ENTRIES);
+        if !is_near || group != self.next / GROUP_ENTRIES {
+            let position = self.entries.groups.get(group)?;
+            let page = self.entries.pages.get((position >> PAGE_BITS) as usize)?;
+            self.rest = page.get(position as usize % PAGE_BYTES..)?;
+            self.next = group * GROUP_ENTRIES;
+        }
+        loop {
+            let length = take_length(&mut self.rest)?;
+            let (entry, rest) = self.rest.split_at_checked(length)?;
+            self.rest = rest;
+            self.next += 1;
+            if self.next > id {
+                return Some(entry);
+            }
+        }
     }
 }
 

@@ -86,6 +86,12 @@ impl Names {
         self.series_of_column.count(column) > forgotten
     }
 
+    /// Whether a source has a series that is not forgotten.
+    pub(crate) fn is_source_alive(&self, source: u32) -> bool {
+        let of_source = self.forgotten.of_source.get(&source);
+        of_source.is_none_or(|of_source| of_source.forgotten < of_source.all)
+    }
+
     /// Whether a pair has a source with a series that is not forgotten.
     pub(crate) fn is_pair_alive(&self, pair: u32) -> bool {
         let dead = self.forgotten.sources_of_pair.get(&pair).copied().unwrap_or(0);

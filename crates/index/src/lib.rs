@@ -18,6 +18,7 @@ mod limits;
 mod list;
 mod lookup;
 mod names;
+mod orders;
 mod pages;
 mod pairs;
 mod postings;
@@ -32,6 +33,7 @@ mod sid_set;
 mod slots;
 mod sources;
 mod stage;
+mod wanted;
 
 pub use epoch::Origin;
 pub use error::Error;

@@ -9,6 +9,7 @@
 //! are written (`record.rs`).
 
 use crate::dictionary::Dictionary;
+use crate::entries::Reader;
 use crate::epoch::Origin;
 use crate::forgotten::Forgotten;
 use crate::limits::IDS_MAX;
@@ -211,6 +212,35 @@ impl Names {
         self.series_slots.find(hash, is_it)
     }
 
+    /// Whether a source has a series, not a forgotten one, in one of some columns, which ascend.
+    pub(crate) fn has_series_in(&self, source: u32, columns: &[u32]) -> bool {
+        let first = self.first_series.get(source).filter(|first| *first != NONE);
+        let Some(first) = first else { return false };
+        let walk = self.series.walk(first).take(WALK_MAX as usize);
+        let mut walked = 0;
+        for (sid, (_, column)) in (first..).zip(walk.take_while(|(s, _)| *s == source)) {
+            if columns.binary_search(&column).is_ok() && !self.is_forgotten(sid) {
+                return true;
+            }
+            walked += 1;
+        }
+        // Those that came later are looked for one by one.
+        walked < self.series_count(source)
+            && columns.iter().any(|&column| self.find_series(source, column).is_some())
+    }
+
+    /// The label value of a pair.
+    pub(crate) fn value(&self, pair: u32) -> &str {
+        let [_, _, value] = self.pair(pair).unwrap_or_default();
+        self.symbol(SymbolKind::LabelValue, value)
+    }
+
+    /// Reads the values of pairs, cheaply those that were added one after the other.
+    pub(crate) fn values(&self) -> Values<'_> {
+        let symbols = self.symbols(SymbolKind::LabelValue).entries();
+        Values { pairs: self.pairs.entries().reader(), symbols: symbols.reader() }
+    }
+
     /// Source and column of the series from `sid` on.
     pub(crate) fn series_from(&self, sid: u32) -> Walk<'_> {
         self.series.walk(sid)
@@ -266,6 +296,22 @@ impl Names {
             ("sources of pairs", sources_of_pairs),
             ("series of columns", self.series_of_column.memory_bytes()),
         ]
+    }
+}
+
+/// See [`Names::values`].
+pub(crate) struct Values<'a> {
+    pairs: Reader<'a>,
+    symbols: Reader<'a>,
+}
+
+impl<'a> Values<'a> {
+    /// The label value of a pair.
+    #[inline]
+    pub(crate) fn of(&mut self, pair: u32) -> &'a str {
+        let value = self.pairs.get(pair).and_then(triple_of).map_or(0, |[_, _, value]| value);
+        let bytes = self.symbols.get(value).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The registry: the face of this room over its locks.
 //!
 //! Three locks, taken in this order: `registrar` (one registration at a time), `names` (everything
-//! registered), `lookup` (raw spellings to series). Ingest of known series takes only `lookup`,
+//! registered), `lookup` (raw spellings to series); listings take that of `orders` after `names`. Ingest of known series takes only `lookup`,
 //! shared; queries take only `names`, shared.
 
 use crate::epoch::Origin;
@@ -11,6 +11,7 @@ use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_
 use crate::list::{self, Listed};
 use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, SymbolKind};
+use crate::orders::Orders;
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
 use crate::select;
@@ -29,6 +30,7 @@ pub struct Registry {
     limits: Limits,
     registrar: Mutex<Overlay>,
     names: RwLock<Names>,
+    orders: Orders,
     lookup: RwLock<Lookup>,
     /// Memory of registrations past, for the next ones.
     chunks: Mutex<Vec<Chunk>>,
@@ -88,6 +90,7 @@ impl Registry {
             limits,
             registrar: Mutex::new(Overlay::new(seed)),
             names: RwLock::new(Names::new(seed, origin)),
+            orders: Orders::default(),
             lookup: RwLock::new(Lookup::new()),
             chunks: Mutex::new(Vec::new()),
         }
@@ -376,7 +379,7 @@ impl Registry {
         offset: usize,
         limit: usize,
     ) -> Vec<String> {
-        list::list(&self.names.read(), what, selector, prefix, offset, limit)
+        list::list(&self.names.read(), &self.orders, what, selector, prefix, (offset, limit))
     }
 
     /// The number of a symbol.
@@ -411,6 +414,7 @@ impl Registry {
     pub fn memory(&self) -> Vec<(&'static str, u64)> {
         let mut parts: Vec<_> =
             self.names.read().memory().map(|(part, bytes)| (part, bytes as u64)).into();
+        parts.push(("orders", self.orders.memory_bytes() as u64));
         parts.push(("lookup", self.lookup.read().memory_bytes() as u64));
         parts
     }

@@ -10,8 +10,7 @@
 //!    columns' postings.
 
 use crate::names::{Groups, Key, Names, SymbolKind};
-use foliot_model::{Matcher, Name, Selector, Test};
-use std::collections::HashSet;
+use foliot_model::{Matcher, Name, Reach, Selector, Test};
 
 /// A set of dense ids as one bit each.
 #[derive(Clone, Debug, Default)]
@@ -51,10 +50,55 @@ const CANDIDATE_COST: u64 = 16;
 /// Looking up one series costs about as much as reading so many posted ids.
 const SERIES_COST: u64 = 8;
 
+/// The pairs that a matcher is about: a few, or many of those that there are.
+enum PairSet {
+    /// Ascending.
+    Few(Vec<u32>),
+    Many(Bitmap),
+}
+
+impl PairSet {
+    #[inline]
+    fn contains(&self, pair: u32) -> bool {
+        match self {
+            Self::Few(pairs) => pairs.contains(&pair),
+            Self::Many(set) => set.contains(pair),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Few(pairs) if pairs.is_empty())
+    }
+
+    fn each(&self, each: &mut dyn FnMut(u32)) {
+        match self {
+            Self::Few(pairs) => pairs.iter().copied().for_each(each),
+            Self::Many(set) => set.iter().for_each(each),
+        }
+    }
+}
+
+impl FromIterator<u32> for PairSet {
+    /// The set of pairs that ascend.
+    fn from_iter<I: IntoIterator<Item = u32>>(pairs: I) -> Self {
+        let mut rest = pairs.into_iter();
+        let few: Vec<u32> = rest.by_ref().take(PAIRS_FEW + 1).collect();
+        if few.len() <= PAIRS_FEW {
+            return Self::Few(few);
+        }
+        let mut set = Bitmap::default();
+        few.into_iter().chain(rest).for_each(|pair| set.set(pair));
+        Self::Many(set)
+    }
+}
+
+/// Looking through so many pairs costs no more than looking into a set.
+const PAIRS_FEW: usize = 8;
+
 /// One matcher against the pairs of its label.
 struct Condition {
     /// Pairs of which a source must have one, or none when `unwanted`.
-    pairs: HashSet<u32>,
+    pairs: PairSet,
     unwanted: bool,
     /// Ids in the postings of all pairs.
     postings: u64,
@@ -157,35 +201,50 @@ impl Condition {
     fn new(names: &Names, namespace: u32, matcher: &Matcher) -> Self {
         let unwanted = matcher.accepts_absent;
         let label = names.symbols(SymbolKind::LabelName).find(matcher.name.as_bytes());
-        let mut pairs = HashSet::new();
-        if let Some(label) = label {
-            // The literals are the pairs sought when a value that passes is in the set sought.
-            let by_literal = matcher.test.literals().filter(|_| matcher.negated == unwanted);
-            if let Some(literals) = by_literal {
-                pairs.extend(literals.iter().filter_map(|value| {
-                    let value = names.symbols(SymbolKind::LabelValue).find(value.as_bytes())?;
-                    names.pairs().find([namespace, label, value])
-                }));
-            } else {
-                pairs.extend(names.pairs_of_label.members(namespace, label).filter(|&pair| {
-                    let [_, _, value] = names.pair(pair).unwrap_or_default();
-                    let value = names.symbol(SymbolKind::LabelValue, value);
-                    matcher.matches(Some(value)) != unwanted
-                }));
-            }
-        }
-        let count = |&pair: &u32| u64::from(names.sources().of_pair().count(pair));
-        let postings = pairs.iter().map(count).sum();
+        let pairs = match label {
+            None => PairSet::Few(Vec::new()),
+            Some(label) => pairs_of(names, namespace, label, matcher),
+        };
+        let mut postings = 0;
+        pairs.each(&mut |pair| postings += u64::from(names.sources().of_pair().count(pair)));
         Self { pairs, unwanted, postings }
     }
 
     /// The sources that have one of the pairs.
     fn posted(&self, names: &Names) -> Bitmap {
         let mut bitmap = Bitmap::default();
-        for &pair in &self.pairs {
+        self.pairs.each(&mut |pair| {
             names.sources().of_pair().iter(pair).for_each(|source| bitmap.set(source));
-        }
+        });
         bitmap
+    }
+}
+
+/// The pairs of a label that a source must have one of, or none when it may lack the label.
+fn pairs_of(names: &Names, namespace: u32, label: u32, matcher: &Matcher) -> PairSet {
+    let unwanted = matcher.accepts_absent;
+    let members = || names.pairs_of_label.members(namespace, label);
+    let mut values = names.values();
+    // Where a value that passes is in the set sought, how it may look tells which ones to test.
+    if matcher.negated != unwanted {
+        let is_sought = |pair: &u32| matcher.matches(Some(values.of(*pair))) != unwanted;
+        return members().filter(is_sought).collect();
+    }
+    match matcher.test.reach() {
+        Reach::OneOf(literals) => {
+            let find = |value: &String| {
+                let value = names.symbols(SymbolKind::LabelValue).find(value.as_bytes())?;
+                names.pairs().find([namespace, label, value])
+            };
+            let mut pairs: Vec<u32> = literals.iter().filter_map(find).collect();
+            pairs.sort_unstable();
+            pairs.dedup();
+            pairs.into_iter().collect()
+        }
+        Reach::Beginning(prefix) => {
+            let may_pass = |value: &str| value.starts_with(&prefix) && matcher.test.passes(value);
+            members().filter(|&pair| may_pass(values.of(pair))).collect()
+        }
     }
 }
 
@@ -208,6 +267,21 @@ impl Sources {
         Self { namespace, conditions, exact, is_void }
     }
 
+    pub(crate) fn is_void(&self) -> bool {
+        self.is_void
+    }
+
+    /// Whether sources must have certain labels and no others.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.exact.is_some()
+    }
+
+    /// The sets of sources that do not meet a condition that takes sources away.
+    pub(crate) fn unwanted(&self, names: &Names) -> Vec<Bitmap> {
+        let unwanted = self.conditions.iter().filter(|condition| condition.unwanted);
+        unwanted.map(|condition| condition.posted(names)).collect()
+    }
+
     /// Whether every source of the namespace will do.
     fn is_all(&self) -> bool {
         self.conditions.is_empty() && self.exact.is_none()
@@ -218,7 +292,7 @@ impl Sources {
         let Some((namespace, pairs)) = names.source(source) else { return false };
         namespace == self.namespace
             && self.conditions.iter().all(|condition| {
-                pairs.clone().any(|pair| condition.pairs.contains(&pair)) != condition.unwanted
+                pairs.clone().any(|pair| condition.pairs.contains(pair)) != condition.unwanted
             })
             && self.exact.as_ref().is_none_or(|exact| {
                 let mut labels: Vec<_> =
@@ -230,7 +304,7 @@ impl Sources {
 
     /// The sources that meet the positive conditions, or nothing when there are none. Of those that
     /// are returned, `accepts` must still be asked when `exact` or unwanted conditions are given.
-    fn wanted(&self, names: &Names) -> Option<Vec<u32>> {
+    pub(crate) fn wanted(&self, names: &Names) -> Option<Vec<u32>> {
         let mut wanted = self.conditions.iter().filter(|condition| !condition.unwanted);
         let mut candidates: Vec<u32> = wanted.next()?.posted(names).iter().collect();
         for condition in wanted {
@@ -240,7 +314,7 @@ impl Sources {
             } else {
                 candidates.retain(|&source| {
                     let pairs = names.source(source).map(|(_, pairs)| pairs);
-                    pairs.is_some_and(|mut ids| ids.any(|id| condition.pairs.contains(&id)))
+                    pairs.is_some_and(|mut ids| ids.any(|id| condition.pairs.contains(id)))
                 });
             }
         }
@@ -259,7 +333,7 @@ impl Sources {
             } else {
                 candidates.retain(|&source| {
                     let pairs = names.source(source).map(|(_, pairs)| pairs);
-                    pairs.is_some_and(|mut ids| !ids.any(|id| condition.pairs.contains(&id)))
+                    pairs.is_some_and(|mut ids| !ids.any(|id| condition.pairs.contains(id)))
                 });
             }
         }
@@ -304,7 +378,7 @@ fn join_unfiltered(names: &Names, sources: &Sources, columns: &[u32], posted: us
         sids.extend(names.series_of_column.iter(column));
     }
     if !sources.is_all() {
-        let excluded: Vec<_> = sources.conditions.iter().map(|c| c.posted(names)).collect();
+        let excluded = sources.unwanted(names);
         sids.retain(|&sid| {
             names.series(sid).is_some_and(|(source, _)| {
                 !excluded.iter().any(|posted| posted.contains(source))

@@ -235,11 +235,12 @@ proptest! {
     fn selects_by_definition_among_many(
         lines in vec(line(60), 300..600),
         selectors in vec(selector(), 24),
+        listings in vec((listed(), selector()), 24),
     ) {
         let mut world = World::new();
         world.step(&Step::Write(0, false, lines));
         world.check();
-        compare(&world, selectors, Vec::new());
+        compare(&world, selectors, listings);
     }
 }
 

@@ -360,7 +360,14 @@ fn a_few_of_many_values_are_the_first_ones() {
             _ => Line::new(&format!("b,h={}", host(n)), &["x", "y"]),
         })
         .collect();
-    write_all(&registry, 0, &lines);
+    let hosts = Listed::LabelValues(Some("h".to_owned()));
+    // What is listed between is kept in order, and has to take in what comes after it.
+    for (written, lines) in lines.chunks(lines.len() / 3).enumerate() {
+        write_all(&registry, 0, lines);
+        let found = registry.list(&hosts, &everything(0), "", 0, usize::MAX);
+        let known = lines.len() + written * (HOSTS as usize / 3);
+        assert!(found.len() == known && found.is_sorted_by(|a, b| a < b), "{known}");
+    }
     let segment = segment_of(&registry);
     let names = |measurement: &str, field: &str| {
         let (measurement, field) = (Test::equal(measurement), Test::equal(field));
@@ -371,7 +378,6 @@ fn a_few_of_many_values_are_the_first_ones() {
         hosts.sort();
         hosts
     };
-    let hosts = Listed::LabelValues(Some("h".to_owned()));
     for (names, expected) in [
         (Vec::new(), hosts_of(|_| true)),
         (names("a", "x"), hosts_of(|n| n % 3 == 0)),

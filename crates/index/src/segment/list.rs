@@ -3,11 +3,17 @@
 use super::Segment;
 use super::read::{Sources, Strings};
 use crate::error::Error;
-use crate::list::{Listed, WIDE_COLUMNS_MAX, WIDE_PAIRS_OF_SERIES, has_all_sources};
+use crate::list::{Listed, has_all_sources};
 use crate::names::SymbolKind;
 use crate::select::Bitmap;
 use foliot_model::{DEFAULT_FIELD, Selector};
 use std::ops::Range;
+
+/// Looking at a series costs as much as asking of so many pairs whether a wanted series has them.
+const WIDE_PAIRS_OF_SERIES: u64 = 4;
+
+/// With more wanted columns it costs too much to look a source up in each.
+const WIDE_COLUMNS_MAX: usize = 16;
 
 impl Segment {
     /// The names that `what` asks for, of the series that `selector` wants: distinct, in byte

@@ -1,0 +1,90 @@
+//! Orders: the pairs of a label in the byte order of their values, kept from listing to listing.
+//!
+//! Registration does not keep names in order: a new name would cost more, and most are never listed.
+//! So the first listing of a label sorts its values, and later ones sort what came since and put it
+//! in between. Pairs are only ever added, so nothing else can change. An order takes four bytes for
+//! each value of a label that was listed.
+
+use crate::limits::ORDER_PAIRS_MIN;
+use crate::names::Names;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The orders of labels that have many values, by namespace and label name.
+#[derive(Debug, Default)]
+pub(crate) struct Orders(Mutex<HashMap<(u32, u32), Order>>);
+
+#[derive(Clone, Debug, Default)]
+struct Order {
+    pairs: Arc<Vec<u32>>,
+    /// Pairs of all labels that were looked at.
+    seen: u32,
+}
+
+impl Orders {
+    /// The pairs of a label by value. Whoever asks meanwhile waits, and does not sort as well.
+    pub(crate) fn of(&self, names: &Names, namespace: u32, label: u32) -> Arc<Vec<u32>> {
+        let members = || names.pairs_of_label.members(namespace, label);
+        if names.pairs_of_label.count(namespace, label) < ORDER_PAIRS_MIN {
+            return Arc::new(sorted(names, members()));
+        }
+        let mut orders = self.0.lock();
+        let order = orders.entry((namespace, label)).or_default();
+        let end = names.pairs().entries().len();
+        if order.seen == 0 {
+            order.pairs = Arc::new(sorted(names, members()));
+        } else if order.seen < end {
+            let mut pairs = names.pairs().entries().reader();
+            let is_of_label = |pair: &u32| {
+                let triple = pairs.get(*pair).and_then(crate::names::triple_of);
+                triple.is_some_and(|[n, l, _]| (n, l) == (namespace, label))
+            };
+            let new = sorted(names, (order.seen..end).filter(is_of_label));
+            if !new.is_empty() {
+                order.pairs = Arc::new(merged(names, &order.pairs, &new));
+            }
+        }
+        order.seen = end;
+        Arc::clone(&order.pairs)
+    }
+
+    /// Memory held, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.lock().values().map(|order| order.pairs.capacity() * 4).sum()
+    }
+}
+
+/// Pairs by value. Values of one label often begin alike ("host_"); the eight bytes after that are
+/// compared as a number, and only equal ones as strings.
+fn sorted(names: &Names, pairs: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut values = names.values();
+    let mut named: Vec<(u64, &str, u32)> = pairs.map(|pair| (0, values.of(pair), pair)).collect();
+    let Some(&(_, first, _)) = named.first() else { return Vec::new() };
+    let shared = named.iter().fold(first.len(), |shared, (_, value, _)| {
+        let both = first.bytes().take(shared).zip(value.bytes());
+        both.take_while(|(a, b)| a == b).count()
+    });
+    for (head, value, _) in &mut named {
+        let rest = value.as_bytes().get(shared..).unwrap_or_default();
+        let bytes = rest.iter().chain(std::iter::repeat(&0)).take(8);
+        *head = bytes.fold(0, |head, &byte| head << 8 | u64::from(byte));
+    }
+    named.sort_unstable();
+    named.into_iter().map(|(_, _, pair)| pair).collect()
+}
+
+/// Two orders as one. There are many old pairs for each new one: they are copied in runs.
+fn merged(names: &Names, old: &[u32], new: &[u32]) -> Vec<u32> {
+    let mut all = Vec::with_capacity(old.len() + new.len());
+    let mut rest = old;
+    for &pair in new {
+        let value = names.value(pair);
+        let (before, after) = rest.split_at(rest.partition_point(|&old| names.value(old) < value));
+        all.extend_from_slice(before);
+        all.push(pair);
+        rest = after;
+    }
+    all.extend_from_slice(rest);
+    all
+}
