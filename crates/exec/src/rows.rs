@@ -14,6 +14,7 @@ mod grid;
 mod heap;
 mod integral;
 mod join;
+mod matchers;
 mod merge;
 pub(crate) mod names;
 mod quick;

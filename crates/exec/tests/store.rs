@@ -7,64 +7,17 @@
     reason = "helpers of tests are tests"
 )]
 
-use foliot_disk::SimDisk;
-use foliot_engine::{Config, Engine};
+mod harness;
+
+use foliot_engine::Engine;
 use foliot_exec::{Cancel, Error, Limits, ListedItem, Query, Ran, list, run};
-use foliot_model::{
-    Batch, BatchBuffers, Cell, Frame, KeyError, KeyParts, KeySyntax, Name, Selector, SeriesHead,
-    Span, Test, TimeRange, Value,
-};
+use foliot_model::{Cell, Frame, Name, Selector, SeriesHead, Test, TimeRange, Value};
 use foliot_plan::{
     Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Pick, Series, Stamp, What, Window,
     Windows,
 };
+use harness::{SECOND, START, open, write};
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::sync::Arc;
-
-const SECOND: i64 = 1_000_000_000;
-const START: i64 = 1_700_002_800;
-
-static SYNTAX: KeySyntax = KeySyntax { id: 250, name: "test", parse, parse_field };
-
-/// `measurement,name=value,..`
-fn parse(_: &[u8], key: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
-    let mut pieces = key.split(|&byte| byte == b',');
-    let measurement = pieces.next().unwrap();
-    parts.set_measurement(|out| out.extend_from_slice(measurement));
-    for pair in pieces {
-        let mut sides = pair.split(|&byte| byte == b'=');
-        let (name, value) = (sides.next().unwrap(), sides.next().unwrap());
-        parts.push_label(|out| out.extend_from_slice(name), |out| out.extend_from_slice(value));
-    }
-    Ok(())
-}
-
-fn parse_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
-    out.extend_from_slice(raw);
-    Ok(())
-}
-
-fn open() -> Engine {
-    let config = Config { background: false, ..Config::default() };
-    Engine::open(Arc::new(SimDisk::new(1)), Path::new("data"), config).unwrap()
-}
-
-/// Writes rows of one key and one field: offsets in seconds, and values.
-fn write(engine: &Engine, key: &str, field: &str, rows: &[(i64, Cell)]) {
-    let text = format!("{key} {field}");
-    let secret = engine.key_secret();
-    let mut batch = Batch::new(text.as_bytes(), 0, &SYNTAX, secret, BatchBuffers::default());
-    let shape = batch.push_shape(&[Span::new(key.len() + 1, text.len())]);
-    for (line, &(offset, cell)) in rows.iter().enumerate() {
-        batch.push_cell(cell);
-        let key = [Span::default(), Span::new(0, key.len())];
-        assert!(batch.push_row(key, (START + offset) * SECOND, shape, line as u32 + 1));
-    }
-    let mut rejects = Vec::new();
-    engine.write(&batch, &mut rejects).unwrap();
-    assert!(rejects.is_empty(), "{rejects:?}");
-}
 
 fn selector(measurement: &str) -> Selector {
     let names = vec![Name { measurement: Test::equal(measurement), field: Test::Any }];

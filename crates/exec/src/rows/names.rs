@@ -1,18 +1,24 @@
 //! Tables of names, and the series that a test on sources wants.
+//!
+//! What a condition says of labels the index can answer; names are then listed from it, no more of
+//! them than are shown. Only other conditions, and keys of series, look at series one by one.
 
 use super::calculate::holds;
-use super::{OnTable, TABLE_ROWS};
+use super::{OnTable, TABLE_ROWS, matchers};
 use crate::limits::{Charge, Meter};
 use crate::{Error, Query, Ran};
-use foliot_engine::Identity;
-use foliot_model::{Item, Labels, Name, Selector, Table, TableHead, Test, TimeRange};
+use foliot_engine::{Identity, Listed};
+use foliot_model::{Item, Labels, Matcher, Name, Selector, Table, TableHead, Test, TimeRange};
 use foliot_plan::rows::{NameTable, Names, SourceName, SourceTest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What a name weighs in a set, by estimate.
+/// What a name weighs in a set beside its text, by estimate.
 const NAME_BYTES: usize = 64;
+
+/// Series looked at before limits are looked at.
+const SERIES_AT_ONCE: usize = 64 << 10;
 
 /// A row of names.
 type NameRow = (Arc<str>, Option<Arc<str>>);
@@ -25,21 +31,17 @@ pub(crate) fn names(
 ) -> Result<Ran, Error> {
     let meter = Meter::new(query.limits, query.cancel.clone());
     let mut charge = meter.open();
-    let mut found = Found { plan, tables: BTreeMap::new(), count: 0 };
-    let mut last: Option<(Arc<str>, Labels)> = None;
+    let mut found = Found::new(plan);
     for test in &plan.of {
-        each(query, test, &meter, &mut charge, &mut |_, identity| {
-            // Fields of one source come one after the other.
-            let is_new = last.as_ref().is_none_or(|(measurement, labels)| {
-                *measurement != identity.measurement || *labels != identity.labels
-            });
-            if is_new {
-                found.add(&identity);
-                last = Some((identity.measurement, identity.labels));
+        let matchers = matchers_of(test).filter(|_| !matches!(plan.what, Names::Series));
+        match matchers {
+            Some(matchers) => {
+                let mut listing = Listing { query, test, matchers, meter: &meter };
+                listing.list(&mut found, &mut charge)?;
             }
-        })?;
+            None => found.look(query, test, &meter, &mut charge)?,
+        }
     }
-    charge.add(found.count * NAME_BYTES)?;
     let mut ran = Ran::default();
     // A break says that nobody reads any more, which is where this ends anyway.
     let _ = found.answer(&mut ran, on_table);
@@ -50,34 +52,34 @@ pub(crate) fn names(
 /// See [`crate::series`].
 pub(crate) fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
     let meter = Meter::new(query.limits, query.cancel.clone());
-    let mut charge = meter.open();
     let mut sids = Vec::new();
-    each(query, test, &meter, &mut charge, &mut |sid, _| sids.push(sid))?;
+    each(query, test, &meter, &mut meter.open(), &mut |some| {
+        sids.extend(some.iter().map(|(sid, _)| *sid));
+        Ok(())
+    })?;
     Ok(sids)
 }
 
-/// Calls `wanted` with every series that the test wants.
+/// Calls `wanted` with the series that the test wants, some at a time.
 fn each(
     query: &Query<'_>,
     test: &SourceTest,
     meter: &Meter,
     charge: &mut Charge<'_>,
-    wanted: &mut dyn FnMut(u32, Identity),
+    wanted: &mut dyn FnMut(&[(u32, Identity)]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let name = Name { measurement: test.measurements.clone(), field: Test::Any };
-    let selector = Selector {
-        namespace: test.namespace,
-        names: vec![name],
-        matchers: Vec::new(),
-        exact_labels: None,
-        only: None,
-    };
-    let sids = query.snapshot.select(&selector, TimeRange::ALL)?;
-    charge.resize(sids.len() * size_of::<u32>())?;
-    for some in sids.chunks(64 << 10) {
+    // Matchers that say only a part of the condition still spare looking at most series.
+    let mut matchers = Vec::new();
+    let condition = test.condition.as_ref();
+    let is_whole = condition.is_none_or(|c| matchers::collect(c, &label_of(test), &mut matchers));
+    let left = condition.filter(|_| !is_whole);
+    let sids = query.snapshot.select(&selector(test, None, matchers), TimeRange::ALL)?;
+    charge.add(sids.len() * size_of::<u32>())?;
+    let mut found = Vec::new();
+    for some in sids.chunks(SERIES_AT_ONCE) {
         meter.check(0)?;
         query.snapshot.identities(some, &mut |sid, identity| {
-            let is_wanted = test.condition.as_ref().is_none_or(|condition| {
+            let is_wanted = left.is_none_or(|condition| {
                 let slots = test.slots.iter().map(|slot| match slot {
                     SourceName::Measurement => Item::String(identity.measurement.clone()),
                     SourceName::Label(name) => {
@@ -87,41 +89,208 @@ fn each(
                 holds(condition, 0, &slots.collect::<Vec<_>>())
             });
             if is_wanted {
-                wanted(sid, identity);
+                found.push((sid, identity));
             }
         })?;
+        wanted(&found)?;
+        found.clear();
     }
     Ok(())
 }
 
+fn label_of(test: &SourceTest) -> impl Fn(usize) -> Option<String> {
+    |slot| match test.slots.get(slot) {
+        Some(SourceName::Label(name)) => Some(name.to_string()),
+        _ => None,
+    }
+}
+
+/// The condition as one on labels alone, if it is no more.
+fn matchers_of(test: &SourceTest) -> Option<Vec<Matcher>> {
+    let mut found = Vec::new();
+    let condition = test.condition.as_ref();
+    let is_whole = condition.is_none_or(|c| matchers::collect(c, &label_of(test), &mut found));
+    is_whole.then_some(found)
+}
+
+/// The series of one measurement, or of all that the test wants.
+fn selector(test: &SourceTest, measurement: Option<&str>, matchers: Vec<Matcher>) -> Selector {
+    let measurement = measurement.map_or_else(|| test.measurements.clone(), Test::equal);
+    let names = match measurement {
+        Test::Any => Vec::new(),
+        measurement => vec![Name { measurement, field: Test::Any }],
+    };
+    Selector { namespace: test.namespace, names, matchers, exact_labels: None, only: None }
+}
+
+/// Names that the index lists.
+struct Listing<'a> {
+    query: &'a Query<'a>,
+    test: &'a SourceTest,
+    matchers: Vec<Matcher>,
+    meter: &'a Meter,
+}
+
+impl Listing<'_> {
+    fn list(&mut self, found: &mut Found<'_>, charge: &mut Charge<'_>) -> Result<(), Error> {
+        let titles = match &found.plan.title {
+            Some(title) => vec![(title.clone(), None)],
+            None => {
+                let measurements = self.ask(&Listed::Measurements, None, usize::MAX)?;
+                let title = |name: String| (Arc::from(&*name), Some(name));
+                measurements.into_iter().map(title).collect()
+            }
+        };
+        for (title, measurement) in titles {
+            let rows = self.rows(found.plan, measurement.as_deref(), found.wanted)?;
+            found.add_all(title, rows, charge)?;
+        }
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        what: &Listed,
+        measurement: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        self.meter.check(0)?;
+        let selector = selector(self.test, measurement, self.matchers.clone());
+        Ok(self.query.snapshot.list(what, &selector, "", 0, limit)?)
+    }
+
+    /// The first rows of a table, in order.
+    fn rows(
+        &self,
+        plan: &NameTable,
+        measurement: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<NameRow>, Error> {
+        let alone = |names: Vec<String>| names.into_iter().map(|name| (name.into(), None));
+        match &plan.what {
+            Names::Measurements => {
+                Ok(alone(self.ask(&Listed::Measurements, measurement, limit)?).collect())
+            }
+            Names::LabelNames(test) => {
+                let names = self.labels(test, measurement)?;
+                Ok(alone(names).take(limit).collect())
+            }
+            Names::LabelValues(test) => {
+                let mut rows: Vec<NameRow> = Vec::new();
+                for label in self.labels(test, measurement)? {
+                    let what = Listed::LabelValues(Some(label.clone()));
+                    let label: Arc<str> = label.into();
+                    let values = self.ask(&what, measurement, limit - rows.len())?;
+                    let row = |value: String| (label.clone(), Some(value.into()));
+                    rows.extend(values.into_iter().map(row));
+                    if rows.len() >= limit {
+                        break;
+                    }
+                }
+                Ok(rows)
+            }
+            Names::Series => Ok(Vec::new()),
+        }
+    }
+
+    /// The names of labels that pass, in order.
+    fn labels(&self, test: &Test, measurement: Option<&str>) -> Result<Vec<String>, Error> {
+        let mut names = self.ask(&Listed::LabelNames, measurement, usize::MAX)?;
+        names.retain(|name| test.passes(name));
+        Ok(names)
+    }
+}
+
+/// The rows of each table.
 struct Found<'a> {
     plan: &'a NameTable,
     tables: BTreeMap<Arc<str>, BTreeSet<NameRow>>,
-    count: usize,
+    /// How many rows of each table matter.
+    wanted: usize,
+    bytes: usize,
 }
 
-impl Found<'_> {
+impl<'a> Found<'a> {
+    fn new(plan: &'a NameTable) -> Self {
+        let limit = plan.limit.filter(|_| !plan.is_count);
+        let end = limit.map(|limit| plan.offset.saturating_add(limit));
+        let wanted = end.and_then(|end| usize::try_from(end).ok()).unwrap_or(usize::MAX);
+        Self { plan, tables: BTreeMap::new(), wanted, bytes: 0 }
+    }
+
+    /// Adds rows that are in order.
+    fn add_all(
+        &mut self,
+        title: Arc<str>,
+        rows: Vec<NameRow>,
+        charge: &mut Charge<'_>,
+    ) -> Result<(), Error> {
+        charge.add(rows.iter().map(row_bytes).sum())?;
+        let table = self.tables.entry(title).or_default();
+        match table.is_empty() {
+            true => *table = rows.into_iter().collect(),
+            false => table.extend(rows),
+        }
+        Ok(())
+    }
+
+    /// Looks at all series that a test wants.
+    fn look(
+        &mut self,
+        query: &Query<'_>,
+        test: &SourceTest,
+        meter: &Meter,
+        charge: &mut Charge<'_>,
+    ) -> Result<(), Error> {
+        let mut last: Option<(Arc<str>, Labels)> = None;
+        let mut held = meter.open();
+        each(query, test, meter, charge, &mut |series| {
+            for (_, identity) in series {
+                // Fields of one source come one after the other.
+                let is_new = last.as_ref().is_none_or(|(measurement, labels)| {
+                    *measurement != identity.measurement || *labels != identity.labels
+                });
+                if is_new {
+                    self.add(identity);
+                    last = Some((identity.measurement.clone(), identity.labels.clone()));
+                }
+            }
+            held.resize(self.bytes)
+        })?;
+        drop(held);
+        charge.add(self.bytes)?;
+        self.bytes = 0;
+        Ok(())
+    }
+
     fn add(&mut self, identity: &Identity) {
         let title = self.plan.title.clone().unwrap_or_else(|| identity.measurement.clone());
         let table = self.tables.entry(title).or_default();
-        let before = table.len();
+        let (wanted, bytes) = (self.wanted, &mut self.bytes);
+        let mut insert = |row: NameRow| {
+            if table.len() >= wanted && table.last().is_some_and(|last| *last <= row) {
+                return;
+            }
+            let more = row_bytes(&row);
+            if table.insert(row) {
+                *bytes += more;
+            }
+            if table.len() > wanted {
+                *bytes -= table.pop_last().as_ref().map_or(0, row_bytes);
+            }
+        };
         match &self.plan.what {
-            Names::Measurements => {
-                table.insert((identity.measurement.clone(), None));
-            }
-            Names::Series => {
-                table.insert((key(identity).into(), None));
-            }
+            Names::Measurements => insert((identity.measurement.clone(), None)),
+            Names::Series => insert((key(identity).into(), None)),
             Names::LabelNames(test) => {
                 let labels = identity.labels.iter().filter(|label| test.passes(&label.name));
-                table.extend(labels.map(|label| (label.name.clone(), None)));
+                labels.for_each(|label| insert((label.name.clone(), None)));
             }
             Names::LabelValues(test) => {
                 let labels = identity.labels.iter().filter(|label| test.passes(&label.name));
-                table.extend(labels.map(|label| (label.name.clone(), Some(label.value.clone()))));
+                labels.for_each(|label| insert((label.name.clone(), Some(label.value.clone()))));
             }
         }
-        self.count += table.len() - before;
     }
 
     fn answer(self, ran: &mut Ran, on_table: OnTable<'_>) -> ControlFlow<()> {
@@ -155,6 +324,10 @@ impl Found<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+fn row_bytes((name, value): &NameRow) -> usize {
+    NAME_BYTES + value.as_ref().map_or(name.len(), |value| value.len())
 }
 
 /// A source as line protocol spells it.

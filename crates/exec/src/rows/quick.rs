@@ -9,24 +9,92 @@ use super::grid::{Grid, TIME_MIN_NS};
 use super::reducers::Folding;
 use super::row::{Head, Row, Stream};
 use super::slice::Reader;
-use super::sources::{self, Group, Member};
-use crate::limits::Charge;
+use super::sources::{self, Group, Member, Selected};
+use crate::limits::{Charge, Meter};
 use crate::source::{Spares, Stored};
 use crate::{Error, stream};
 use foliot_model::{Kind, Samples};
 use foliot_plan::rows::{Layout, Reduce, Reducer, Rows, Scan};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Heads that are folded at a time.
 const GROUPS_AT_ONCE: usize = 64;
 /// Sources that one thread folds at a time.
 const MEMBERS_AT_ONCE: usize = 32;
+/// Series that one thread folds at a time where there are very many.
+const SERIES_AT_ONCE: usize = 4096;
 /// Sources from which on threads are worth starting.
 const MEMBERS_WORTH_THREADS: usize = 16;
 
 /// The folded windows of one source, or of several, in order.
 type Windows<'q> = Vec<(i64, Folding<'q>)>;
+
+/// What is folded into the windows of one head.
+enum Members {
+    /// Sources, in order.
+    Named(Vec<Member>),
+    /// Series, too many to know them by name.
+    Many(Vec<u32>),
+}
+
+impl Members {
+    fn len(&self) -> usize {
+        match self {
+            Self::Named(members) => members.len(),
+            Self::Many(sids) => sids.len(),
+        }
+    }
+
+    /// Pieces for threads to fold.
+    fn pieces(self) -> Vec<Self> {
+        match self {
+            Self::Named(members) => {
+                let mut left = members.into_iter();
+                let mut pieces = Vec::with_capacity(left.len().div_ceil(MEMBERS_AT_ONCE));
+                while left.len() > 0 {
+                    pieces.push(Self::Named(left.by_ref().take(MEMBERS_AT_ONCE).collect()));
+                }
+                pieces
+            }
+            Self::Many(sids) => {
+                sids.chunks(SERIES_AT_ONCE).map(|some| Self::Many(some.to_vec())).collect()
+            }
+        }
+    }
+}
+
+/// The windows of heads as far as no piece before is missing, so that no more of them are held than
+/// are answered, and that the result does not depend on which thread is done first.
+struct Folded<'q> {
+    heads: Vec<Windows<'q>>,
+    /// Pieces that came early, with the position of their head.
+    early: BTreeMap<usize, (usize, Windows<'q>)>,
+    next: usize,
+    windows: usize,
+    charge: Charge<'q>,
+}
+
+impl<'q> Folded<'q> {
+    fn new(heads: usize, meter: &'q Meter) -> Self {
+        let heads = (0..heads).map(|_| Windows::new()).collect();
+        Self { heads, early: BTreeMap::new(), next: 0, windows: 0, charge: meter.open() }
+    }
+
+    fn add(&mut self, number: usize, at: usize, windows: Windows<'q>) -> Result<(), Error> {
+        self.windows += windows.len();
+        self.early.insert(number, (at, windows));
+        while let Some((at, windows)) = self.early.remove(&self.next) {
+            self.next += 1;
+            if let Some(head) = self.heads.get_mut(at) {
+                let apart = head.len() + windows.len();
+                *head = join(std::mem::take(head), windows);
+                self.windows -= apart - head.len();
+            }
+        }
+        self.charge.resize(self.windows * size_of::<(i64, Folding<'_>)>())
+    }
+}
 
 /// The rows of a fold over a scan.
 pub(super) struct Quick<'q> {
@@ -35,7 +103,11 @@ pub(super) struct Quick<'q> {
     layout: &'q Layout,
     grid: Grid,
     context: Context<'q>,
-    groups: Option<std::vec::IntoIter<Group>>,
+    /// What is left to fold; nothing before the first row is asked for.
+    groups: Option<std::vec::IntoIter<(Arc<Head>, Members)>>,
+    /// What the heads' series were selected by, if they are many.
+    selected: Option<Selected>,
+    spares: Arc<Spares>,
     ready: VecDeque<Row>,
     charge: Charge<'q>,
     names: Option<Charge<'q>>,
@@ -68,6 +140,8 @@ impl<'q> Quick<'q> {
             grid: Grid::new(layout)?,
             context,
             groups: None,
+            selected: None,
+            spares: Arc::default(),
             ready: VecDeque::new(),
             charge: context.meter.open(),
             names: None,
@@ -75,23 +149,23 @@ impl<'q> Quick<'q> {
     }
 
     fn next_groups(&mut self) -> Result<bool, Error> {
-        let Context { source, meter, .. } = self.context;
-        if self.groups.is_none() {
-            let (groups, charge) = sources::find(self.scan, source, meter)?;
-            self.context.count(groups.iter().map(|group| group.members.len()).sum());
-            self.groups = Some(groups.into_iter());
-            self.names = Some(charge);
-        }
-        let Some(groups) = &mut self.groups else { return Ok(false) };
-        let groups: Vec<Group> = groups.by_ref().take(GROUPS_AT_ONCE).collect();
+        let Some(groups) = &mut self.groups else {
+            self.groups = Some(self.find()?);
+            return Ok(true);
+        };
+        let groups: Vec<_> = groups.by_ref().take(GROUPS_AT_ONCE).collect();
         if groups.is_empty() {
+            self.names = None;
             return Ok(false);
         }
-        let heads: Vec<Arc<Head>> = groups
-            .iter()
-            .filter_map(|group| group.members.first().map(|member| member.head.clone()))
-            .collect();
+        let heads: Vec<Arc<Head>> = groups.iter().map(|(head, _)| head.clone()).collect();
         let folded = self.fold(groups)?;
+        if self.groups.as_ref().is_some_and(|rest| rest.len() == 0) {
+            // Other folds of the same answer may be waiting for the memory.
+            self.groups = Some(Vec::new().into_iter());
+            self.names = None;
+            self.selected = None;
+        }
         for (head, windows) in heads.into_iter().zip(folded) {
             self.emit(&head, windows)?;
         }
@@ -99,33 +173,47 @@ impl<'q> Quick<'q> {
         Ok(true)
     }
 
-    /// Folds groups, on several threads if there are many sources.
-    fn fold(&self, groups: Vec<Group>) -> Result<Vec<Windows<'q>>, Error> {
-        let count = groups.len();
-        let mut work: Vec<(usize, Vec<Member>)> = Vec::new();
-        let mut members = 0;
-        for (at, group) in groups.into_iter().enumerate() {
-            members += group.members.len();
-            let mut left = group.members.into_iter().peekable();
-            while left.peek().is_some() {
-                work.push((at, left.by_ref().take(MEMBERS_AT_ONCE).collect()));
-            }
+    /// Finds what is to be folded, by head.
+    fn find(&mut self) -> Result<std::vec::IntoIter<(Arc<Head>, Members)>, Error> {
+        let Context { source, meter, .. } = self.context;
+        let selected = sources::select(self.scan, source)?;
+        if selected.are_many(self.scan) {
+            let (heads, charge) = selected.by_head(self.scan, source, meter)?;
+            self.context.count(selected.sids.len());
+            self.names = Some(charge);
+            self.selected = Some(selected);
+            let groups = heads.into_iter().map(|(head, sids)| (head, Members::Many(sids)));
+            return Ok(groups.collect::<Vec<_>>().into_iter());
         }
-        let pieces = work.len();
-        let threads = self.context.meter.limits().threads.max(1).min(pieces);
+        let (groups, charge) = sources::find_selected(self.scan, &selected, source, meter)?;
+        self.context.count(groups.iter().map(|group| group.members.len()).sum());
+        self.names = Some(charge);
+        let with_head = |group: Group| {
+            let head = group.members.first().map(|member| member.head.clone())?;
+            Some((head, Members::Named(group.members)))
+        };
+        Ok(groups.into_iter().filter_map(with_head).collect::<Vec<_>>().into_iter())
+    }
+
+    /// Folds groups, on several threads if there are many sources.
+    fn fold(&self, groups: Vec<(Arc<Head>, Members)>) -> Result<Vec<Windows<'q>>, Error> {
+        let folded = Folded::new(groups.len(), self.context.meter);
+        let members: usize = groups.iter().map(|(_, members)| members.len()).sum();
+        let work: Vec<(usize, Members)> = groups
+            .into_iter()
+            .enumerate()
+            .flat_map(|(at, (_, members))| members.pieces().into_iter().map(move |p| (at, p)))
+            .collect();
+        let threads = self.context.meter.limits().threads.max(1).min(work.len());
         let queue = Mutex::new(work.into_iter().enumerate());
-        let done: Mutex<Vec<(usize, usize, Windows<'q>)>> = Mutex::new(Vec::with_capacity(pieces));
+        let folded = Mutex::new(folded);
         let run = || -> Result<(), Error> {
             loop {
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((number, (at, members))) = next else { return Ok(()) };
-                let mut windows = Windows::new();
-                for member in members {
-                    let more = self.fold_member(member)?;
-                    windows = join(windows, more);
-                }
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                done.push((number, at, windows));
+                let windows = self.fold_members(members)?;
+                let mut folded = folded.lock().unwrap_or_else(PoisonError::into_inner);
+                folded.add(number, at, windows)?;
             }
         };
         if threads == 1 || members < MEMBERS_WORTH_THREADS {
@@ -140,56 +228,73 @@ impl<'q> Quick<'q> {
                 outcome
             })?;
         }
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(number, ..)| *number);
-        let mut folded: Vec<Windows<'q>> = (0..count).map(|_| Windows::new()).collect();
-        for (_, at, windows) in done {
-            if let Some(place) = folded.get_mut(at) {
-                *place = join(std::mem::take(place), windows);
+        Ok(folded.into_inner().unwrap_or_else(PoisonError::into_inner).heads)
+    }
+
+    /// Folds some sources of one head, one after the other.
+    fn fold_members(&self, members: Members) -> Result<Windows<'q>, Error> {
+        let mut windows = Windows::new();
+        match (members, &self.selected) {
+            (Members::Named(members), _) => {
+                for member in members {
+                    windows = join(windows, self.fold_member(member)?);
+                }
+            }
+            (Members::Many(sids), Some(selected)) if !selected.is_whole() => {
+                for member in selected.name(self.scan, self.context.source, &sids)? {
+                    windows = join(windows, self.fold_member(member)?);
+                }
+            }
+            (Members::Many(sids), _) => {
+                for sid in sids {
+                    windows = join(windows, self.fold_series(sid)?);
+                }
             }
         }
-        Ok(folded)
+        Ok(windows)
+    }
+
+    fn folder(&self) -> Folder<'_, 'q> {
+        let (grid, windows) = (&self.grid, Windows::new());
+        Folder { function: self.function, grid, windows, open: (0, 0) }
     }
 
     fn fold_member(&self, member: Member) -> Result<Windows<'q>, Error> {
         let Context { source, meter, .. } = self.context;
-        let mut folder = Folder {
-            function: self.function,
-            grid: &self.grid,
-            windows: Windows::new(),
-            open: (0, 0),
-        };
+        if member.condition.is_none() {
+            let sid = member.sids.first().copied().flatten();
+            return sid.map_or(Ok(Windows::new()), |sid| self.fold_series(sid));
+        }
+        let mut folder = self.folder();
+        let mut reader = Reader::new(self.scan, member, source, meter, 1);
+        let mut rows = Vec::new();
+        while let Some(row) = reader.next()? {
+            rows.push(row);
+            if rows.len() == 1024 {
+                folder.add_rows(&mut rows);
+            }
+        }
+        folder.add_rows(&mut rows);
+        Ok(folder.finish(self.layout))
+    }
+
+    fn fold_series(&self, sid: u32) -> Result<Windows<'q>, Error> {
+        let Context { source, meter, .. } = self.context;
         let kind = self.scan.value.as_ref().map_or(Kind::Float, |(_, kind)| *kind);
-        if member.condition.is_some() {
-            let mut reader = Reader::new(self.scan, member, source, meter, 1);
-            let mut rows = Vec::new();
-            while let Some(row) = reader.next()? {
-                rows.push(row);
-                if rows.len() == 1024 {
-                    folder.add_rows(&mut rows);
+        let mut folder = self.folder();
+        let mut stream = source.open(sid, self.scan.layout.range, &self.spares, meter)?;
+        let mut chunk = Samples::default();
+        loop {
+            if let stream::Stream::Stored(stored) = &mut stream {
+                while folder.add_summary(stored, kind) {
+                    stored.skip(meter)?;
                 }
             }
-            folder.add_rows(&mut rows);
-        } else if let Some(sid) = member.sids.first().copied().flatten() {
-            let range = self.scan.layout.range;
-            let mut stream = source.open(sid, range, &Arc::new(Spares::default()), meter)?;
-            let mut chunk = Samples::default();
-            loop {
-                if let stream::Stream::Stored(stored) = &mut stream {
-                    while folder.add_summary(stored, kind) {
-                        stored.skip(meter)?;
-                    }
-                }
-                if !stream.next(meter, &mut chunk)? {
-                    break;
-                }
-                folder.add_samples(&chunk, kind);
+            if !stream.next(meter, &mut chunk)? {
+                return Ok(folder.finish(self.layout));
             }
+            folder.add_samples(&chunk, kind);
         }
-        if self.layout.descending {
-            folder.windows.sort_by_key(|(start_ns, _)| *start_ns);
-        }
-        Ok(folder.windows)
     }
 
     fn emit(&mut self, head: &Arc<Head>, windows: Windows<'q>) -> Result<(), Error> {
@@ -265,6 +370,14 @@ struct Folder<'a, 'q> {
 }
 
 impl<'q> Folder<'_, 'q> {
+    /// The windows, in order.
+    fn finish(mut self, layout: &Layout) -> Windows<'q> {
+        if layout.descending {
+            self.windows.sort_by_key(|(start_ns, _)| *start_ns);
+        }
+        self.windows
+    }
+
     /// The fold of the window that a time lies in.
     fn at(&mut self, time_ns: i64) -> Option<&mut Folding<'q>> {
         let is_open = !self.windows.is_empty() && time_ns >= self.open.0 && time_ns < self.open.1;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// What a row belongs to.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Head {
     pub(super) measurement: Arc<str>,
     /// By name; a label that is absent has the empty value.

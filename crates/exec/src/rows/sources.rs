@@ -2,14 +2,25 @@
 //! the order of their keys.
 
 use super::calculate::evaluate;
+use super::matchers;
 use super::row::Head;
+use crate::Error;
 use crate::limits::{Charge, Meter};
 use crate::source::Source;
-use crate::{Error, set};
 use foliot_model::{Item, Labels, Matcher, Name, Selector, Test};
 use foliot_plan::rows::{Calculate, Carried, Operator, Scan};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// What a source weighs while it is known by name, by estimate: ten labels, twice, and its key.
+const MEMBER_BYTES: usize = 960;
+
+/// What a head weighs while heads are told apart, by estimate.
+const HEAD_BYTES: usize = 256;
+
+/// Most sources that a fold knows by name all at once: some 60 MB. Up to here they are folded in the
+/// order of their keys, beyond in the order in which they were first seen.
+const NAMED_MAX: usize = 1 << 16;
 
 /// One source of a scan.
 #[derive(Debug)]
@@ -43,35 +54,137 @@ pub(super) fn fields(scan: &Scan) -> Vec<(Arc<str>, foliot_model::Kind)> {
     fields
 }
 
+/// The series that a scan reads, before they are named.
+pub(super) struct Selected {
+    /// Ascending.
+    pub(super) sids: Vec<u32>,
+    /// Whether the index has seen to all that the scan's condition says.
+    is_whole: bool,
+}
+
+impl Selected {
+    /// Whether there are so many series that a fold takes them by their numbers. Where a scan reads
+    /// several fields, or heads are counted off, sources have to be known first.
+    pub(super) fn are_many(&self, scan: &Scan) -> bool {
+        let is_plain = fields(scan).len() == 1 && scan.heads == (0, None);
+        is_plain && scan.sources_max.is_none() && self.sids.len() > NAMED_MAX
+    }
+
+    /// The series by head, in order; within a head they ascend.
+    pub(super) fn by_head<'q>(
+        &self,
+        scan: &Scan,
+        source: Source<'q>,
+        meter: &'q Meter,
+    ) -> Result<(Vec<(Arc<Head>, Vec<u32>)>, Charge<'q>), Error> {
+        let mut charge = meter.open();
+        // As they were selected, and by head.
+        charge.resize(self.sids.len() * 3 * size_of::<u32>())?;
+        if scan.layout.group_by.is_empty() {
+            let head = Arc::new(head_of(scan, &Labels::default()));
+            return Ok((vec![(head, self.sids.clone())], charge));
+        }
+        let mut places: HashMap<Head, usize> = HashMap::new();
+        let mut heads: Vec<Vec<u32>> = Vec::new();
+        for some in self.sids.chunks(NAMED_MAX) {
+            meter.check(0)?;
+            let before = heads.len();
+            source.identities(some, &mut |sid, identity| {
+                let place = places.entry(head_of(scan, &identity.labels)).or_insert(heads.len());
+                match heads.get_mut(*place) {
+                    Some(sids) => sids.push(sid),
+                    None => heads.push(vec![sid]),
+                }
+            })?;
+            charge.add((heads.len() - before) * HEAD_BYTES)?;
+        }
+        let take = |(head, place): (Head, usize)| {
+            let sids = heads.get_mut(place).map(std::mem::take).unwrap_or_default();
+            (Arc::new(head), sids)
+        };
+        let mut found: Vec<_> = places.into_iter().map(take).collect();
+        found.sort_by(|(a, _), (b, _)| a.compare(b, &scan.layout.order_by));
+        if scan.heads_descending {
+            found.reverse();
+        }
+        Ok((found, charge))
+    }
+
+    /// Whether rows of the series need not be tested any more.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Some of the series as sources; see [`name`].
+    pub(super) fn name(
+        &self,
+        scan: &Scan,
+        source: Source<'_>,
+        sids: &[u32],
+    ) -> Result<Vec<Member>, Error> {
+        name(scan, source, sids, self.is_whole)
+    }
+}
+
+/// Selects the series of a scan.
+pub(super) fn select(scan: &Scan, source: Source<'_>) -> Result<Selected, Error> {
+    let names = fields(scan).iter().map(|(name, _)| name.to_string()).collect();
+    let name = Name { measurement: Test::equal(&*scan.measurement), field: Test::AnyOf(names) };
+    let (matchers, is_whole) = matchers_of(scan);
+    let selector = Selector {
+        namespace: scan.namespace,
+        names: vec![name],
+        matchers,
+        exact_labels: None,
+        only: None,
+    };
+    let sids = source.select(&selector, scan.layout.range)?;
+    Ok(Selected { sids, is_whole })
+}
+
 /// Finds the sources of a scan.
 pub(super) fn find<'q>(
     scan: &'q Scan,
     source: Source<'q>,
     meter: &'q Meter,
 ) -> Result<(Vec<Group>, Charge<'q>), Error> {
+    find_selected(scan, &select(scan, source)?, source, meter)
+}
+
+/// Finds the sources of a scan whose series are selected.
+pub(super) fn find_selected<'q>(
+    scan: &'q Scan,
+    selected: &Selected,
+    source: Source<'q>,
+    meter: &'q Meter,
+) -> Result<(Vec<Group>, Charge<'q>), Error> {
     let mut charge = meter.open();
-    let fields = fields(scan);
-    let names = fields.iter().map(|(name, _)| name.to_string()).collect();
-    let name = Name { measurement: Test::equal(&*scan.measurement), field: Test::AnyOf(names) };
-    let selector = Selector {
-        namespace: scan.namespace,
-        names: vec![name],
-        matchers: matchers(scan),
-        exact_labels: None,
-        only: None,
-    };
-    let sids = source.select(&selector, scan.layout.range)?;
-    charge.resize(sids.len() * set::NAME_BYTES / 2)?;
+    charge.resize(selected.sids.len() * MEMBER_BYTES / fields(scan).len().max(1))?;
     meter.check(0)?;
+    let members = name(scan, source, &selected.sids, selected.is_whole)?;
+    if let Some(limit) = scan.sources_max.filter(|limit| members.len() as u64 > *limit) {
+        return Err(Error::Sources { limit, wanted: members.len() as u64 });
+    }
+    Ok((group(scan, members), charge))
+}
+
+/// The sources of some series of a scan, but for those whose rows cannot meet its condition.
+fn name(
+    scan: &Scan,
+    source: Source<'_>,
+    sids: &[u32],
+    is_whole: bool,
+) -> Result<Vec<Member>, Error> {
+    let fields = fields(scan);
     let mut members: Vec<Member> = Vec::new();
     let mut places: HashMap<Labels, usize> = HashMap::new();
     let mut last: Option<(Labels, usize)> = None;
-    source.identities(&sids, &mut |sid, identity| {
+    source.identities(sids, &mut |sid, identity| {
         let known = last.as_ref().filter(|(labels, _)| *labels == identity.labels);
         let at = match known {
             Some((_, at)) => *at,
             None => *places.entry(identity.labels.clone()).or_insert_with(|| {
-                members.push(Member::new(scan, &identity.labels, fields.len()));
+                members.push(Member::new(scan, &identity.labels, fields.len(), is_whole));
                 members.len() - 1
             }),
         };
@@ -85,10 +198,7 @@ pub(super) fn find<'q>(
     members.retain(|member| {
         !matches!(member.condition, Some(Calculate::Constant(Item::Boolean(false))))
     });
-    if let Some(limit) = scan.sources_max.filter(|limit| members.len() as u64 > *limit) {
-        return Err(Error::Sources { limit, wanted: members.len() as u64 });
-    }
-    Ok((group(scan, members), charge))
+    Ok(members)
 }
 
 fn group(scan: &Scan, mut members: Vec<Member>) -> Vec<Group> {
@@ -139,21 +249,24 @@ fn share_heads(members: &mut [Member]) {
     }
 }
 
+fn head_of(scan: &Scan, labels: &Labels) -> Head {
+    let value = |name: &Arc<str>| labels.get(name).cloned().unwrap_or_default();
+    let heading = scan.layout.group_by.iter().map(|name| (name.clone(), value(name)));
+    Head { measurement: scan.measurement.clone(), labels: heading.collect() }
+}
+
 impl Member {
-    fn new(scan: &Scan, labels: &Labels, fields: usize) -> Self {
-        let value = |name: &Arc<str>| labels.get(name).cloned().unwrap_or_default();
-        let heading = scan.layout.group_by.iter().map(|name| (name.clone(), value(name)));
-        let head = Head { measurement: scan.measurement.clone(), labels: heading.collect() };
+    fn new(scan: &Scan, labels: &Labels, fields: usize, is_whole: bool) -> Self {
         let mut key = String::new();
         for label in labels {
             key.extend([",", &*label.name, "=", &*label.value]);
         }
         let condition =
-            scan.condition.as_ref().map(|condition| specialise(condition, scan, labels));
+            scan.condition.as_ref().filter(|_| !is_whole).map(|c| specialise(c, scan, labels));
         let is_true =
             |condition: &Calculate| matches!(condition, Calculate::Constant(Item::Boolean(true)));
         Self {
-            head: Arc::new(head),
+            head: Arc::new(head_of(scan, labels)),
             labels: labels.clone(),
             sids: vec![None; fields],
             condition: condition.filter(|condition| !is_true(condition)),
@@ -237,67 +350,15 @@ fn join(operator: Operator, left: Calculate, right: Calculate) -> Calculate {
     }
 }
 
-/// Conditions on labels that every wanted source meets, for the index to find sources by.
-fn matchers(scan: &Scan) -> Vec<Matcher> {
-    let mut matchers = Vec::new();
-    if let Some(condition) = &scan.condition {
-        collect_matchers(condition, scan, &mut matchers);
-    }
-    matchers
-}
-
-fn collect_matchers(condition: &Calculate, scan: &Scan, matchers: &mut Vec<Matcher>) {
-    let label = |text: &Calculate| match text {
-        Calculate::Slot(index) => match scan.condition_slots.get(*index) {
-            Some(Carried::Label(name)) => Some(name.to_string()),
-            _ => None,
-        },
+/// Conditions on labels that every wanted source meets, for the index to find sources by, and
+/// whether they are all that the scan's condition says.
+fn matchers_of(scan: &Scan) -> (Vec<Matcher>, bool) {
+    let label = |slot: usize| match scan.condition_slots.get(slot) {
+        Some(Carried::Label(name)) => Some(name.to_string()),
         _ => None,
     };
-    match condition {
-        Calculate::Binary { operator: Operator::And, left, right } => {
-            collect_matchers(left, scan, matchers);
-            collect_matchers(right, scan, matchers);
-        }
-        Calculate::Passes { text, test, negated } => {
-            let accepts_absent = test.passes("") != *negated;
-            matchers.extend(label(text).map(|name| Matcher {
-                name,
-                test: test.clone(),
-                negated: *negated,
-                accepts_absent,
-            }));
-        }
-        Calculate::Binary { .. } => {
-            let mut values = Vec::new();
-            if let Some(name) = alternatives(condition, &label, &mut values)
-                && !values.iter().any(String::is_empty)
-            {
-                let test = Test::AnyOf(values);
-                matchers.push(Matcher { name, test, negated: false, accepts_absent: false });
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The label that must have one of some values, if that is what a condition says.
-fn alternatives(
-    condition: &Calculate,
-    label: &dyn Fn(&Calculate) -> Option<String>,
-    values: &mut Vec<String>,
-) -> Option<String> {
-    let Calculate::Binary { operator, left, right } = condition else { return None };
-    match (operator, &**left, &**right) {
-        (Operator::Equal, slot, Calculate::Constant(Item::String(value)))
-        | (Operator::Equal, Calculate::Constant(Item::String(value)), slot) => {
-            values.push(value.to_string());
-            label(slot)
-        }
-        (Operator::Or, left, right) => {
-            let left = alternatives(left, label, values)?;
-            (alternatives(right, label, values)? == left).then_some(left)
-        }
-        _ => None,
-    }
+    let mut found = Vec::new();
+    let condition = scan.condition.as_ref();
+    let is_whole = condition.is_none_or(|rest| matchers::collect(rest, &label, &mut found));
+    (found, is_whole)
 }
