@@ -59,10 +59,15 @@ impl Closed {
     }
 
     /// The series that `selector` wants, dropped ones left out.
-    fn select(&self, selector: &Selector, dropped: &SidSet) -> Result<Vec<u32>, Error> {
+    fn select(
+        &self,
+        selector: &Selector,
+        dropped: &SidSet,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>, Error> {
         let mut sids = match self {
-            Self::Memory(registry) => registry.select(selector),
-            Self::Disk(segment) => segment.select(selector)?,
+            Self::Memory(registry) => registry.select_while(selector, goes_on)?,
+            Self::Disk(segment) => segment.select_while(selector, goes_on)?,
         };
         dropped.take_from(&mut sids);
         Ok(sids)

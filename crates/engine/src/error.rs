@@ -51,6 +51,8 @@ pub enum Error {
     Overloaded,
     /// The store was closed.
     Closed,
+    /// Whoever asked did not want to wait any longer.
+    Stopped,
     /// An index segment does not hold what it should.
     Index(foliot_index::Error),
     /// A request asked for something that cannot be.
@@ -108,6 +110,7 @@ impl fmt::Display for Error {
             Self::Overloaded => f.write_str(
                 "the head is full: samples arrive faster than the disk takes them; try again later",
             ),
+            Self::Stopped => f.write_str("what was asked was stopped"),
             Self::Closed => f.write_str("the store is closed"),
             Self::Index(error) => error.fmt(f),
             Self::Invalid(reason) => f.write_str(reason),
@@ -123,6 +126,7 @@ impl From<foliot_index::Error> for Error {
                 Ok(error) => *error,
                 Err(error) => Self::Index(foliot_index::Error::Read(error)),
             },
+            foliot_index::Error::Stopped => Self::Stopped,
             error => Self::Index(error),
         }
     }

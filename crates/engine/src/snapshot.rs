@@ -59,7 +59,20 @@ impl Snapshot {
     /// # Errors
     /// When an index file cannot be read.
     pub fn select(&self, selector: &Selector, range: TimeRange) -> Result<Vec<u32>, Error> {
-        self.epochs.select(&self.view, selector, range, &self.earlier)
+        self.select_while(selector, range, &|| true)
+    }
+
+    /// The same, as long as `goes_on` says so: a test of the values of a huge label takes its time.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when it was not to go on, and when an index file cannot be read.
+    pub fn select_while(
+        &self,
+        selector: &Selector,
+        range: TimeRange,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>, Error> {
+        self.epochs.select(&self.view, selector, range, &self.earlier, goes_on)
     }
 
     /// All ids of a series that was selected, oldest first: it has one in each epoch in which it

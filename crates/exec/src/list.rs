@@ -1,7 +1,7 @@
 //! Listings: names in use, and whole series.
 
 use crate::limits::Meter;
-use crate::{Error, Query};
+use crate::{Error, Query, source};
 use foliot_engine::{Identity, Listed};
 use foliot_model::TimeRange;
 use foliot_plan::{Listing, What};
@@ -41,7 +41,7 @@ pub(crate) fn list(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedIte
 /// Series by measurement, field and labels. The prefix is one of the measurement.
 fn list_series(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, Error> {
     let meter = Meter::new(query.limits, query.cancel.clone());
-    let sids = query.snapshot.select(&listing.selector, TimeRange::ALL)?;
+    let sids = source::select(query.snapshot, &listing.selector, TimeRange::ALL, &meter)?;
     let mut charge = meter.open();
     charge.resize(sids.len() * NAME_BYTES)?;
     let mut series: Vec<(u32, Identity)> = Vec::with_capacity(sids.len());

@@ -29,9 +29,14 @@ impl fmt::Debug for Source<'_> {
 
 impl<'q> Source<'q> {
     /// Ids of the series that a selector wants and that may have samples in `range`, ascending.
-    pub(crate) fn select(self, selector: &Selector, range: TimeRange) -> Result<Vec<u32>, Error> {
+    pub(crate) fn select(
+        self,
+        selector: &Selector,
+        range: TimeRange,
+        meter: &Meter,
+    ) -> Result<Vec<u32>, Error> {
         match self {
-            Self::Snapshot(snapshot) => Ok(snapshot.select(selector, range)?),
+            Self::Snapshot(snapshot) => select(snapshot, selector, range, meter),
             #[cfg(test)]
             Self::Given(series) => Ok((0..series.len() as u32).collect()),
         }
@@ -123,6 +128,21 @@ impl<'q> Source<'q> {
             }
         }
     }
+}
+
+/// Selects series as long as the query may go on.
+pub(crate) fn select(
+    snapshot: &Snapshot,
+    selector: &Selector,
+    range: TimeRange,
+    meter: &Meter,
+) -> Result<Vec<u32>, Error> {
+    let selected = snapshot.select_while(selector, range, &|| meter.check(0).is_ok());
+    if matches!(selected, Err(foliot_engine::Error::Stopped)) {
+        // Says why.
+        meter.check(0)?;
+    }
+    Ok(selected?)
 }
 
 /// Scans that have ended, all over one range: the next series uses their memory.

@@ -19,6 +19,8 @@ pub enum Error {
         /// What is wrong there.
         reason: String,
     },
+    /// Whoever asked did not want to wait any longer.
+    Stopped,
     /// A segment could not be read: the error of whoever reads files.
     Read(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Error {
                 write!(f, "registration record at byte {offset}: {reason}")
             }
             Self::Segment { at, reason } => write!(f, "index segment at byte {at}: {reason}"),
+            Self::Stopped => f.write_str("the selection was stopped"),
             Self::Read(error) => error.fmt(f),
         }
     }

@@ -7,11 +7,14 @@
 //! What this room is not: it holds no samples, knows no protocol, and opens no file by itself; the
 //! engine puts its records into the wal and its checkpoints into paged files.
 
+mod answers;
+mod bitmap;
 mod dictionary;
 mod entries;
 mod epoch;
 mod error;
 mod forgotten;
+mod groups;
 mod identity;
 mod key;
 mod limits;
@@ -20,6 +23,7 @@ mod lookup;
 mod names;
 mod orders;
 mod pages;
+mod pair_set;
 mod pairs;
 mod postings;
 mod recent;
@@ -33,6 +37,7 @@ mod sid_set;
 mod slots;
 mod sources;
 mod stage;
+mod values;
 mod wanted;
 
 pub use epoch::Origin;

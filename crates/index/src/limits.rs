@@ -31,9 +31,9 @@ pub(crate) const SPELLINGS_PER_SERIES_MAX: u32 = 4;
 /// Bytes of records that a checkpoint encodes per lock hold and writes as one extent.
 pub(crate) const CHECKPOINT_SLICE_BYTES: usize = 256 << 10;
 
-/// Labels with fewer values are sorted anew for each listing, which takes a fraction of a
-/// millisecond; so clients that make up label names make no orders.
-pub(crate) const ORDER_PAIRS_MIN: u64 = 1 << 12;
+/// Labels with fewer values are sorted, and their values tested, anew each time, which takes a
+/// fraction of a millisecond; so clients that make up label names take no memory by it.
+pub(crate) const BIG_PAIRS_MIN: u64 = 1 << 12;
 
 /// What a source may look like. The server sets it from its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

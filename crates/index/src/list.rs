@@ -1,7 +1,6 @@
 //! Listings: names in use, in byte order.
 
 use crate::names::{Names, SymbolKind};
-use crate::orders::Orders;
 use crate::select;
 use crate::wanted::Wanted;
 use foliot_model::{DEFAULT_FIELD, Selector};
@@ -25,14 +24,13 @@ pub enum Listed {
 /// order: those that begin with `prefix`, without the first `offset` ones, at most `limit`.
 pub(crate) fn list(
     names: &Names,
-    orders: &Orders,
     what: &Listed,
     selector: &Selector,
     prefix: &str,
     (offset, limit): (usize, usize),
 ) -> Vec<String> {
     let window = Window { prefix, offset, limit };
-    let listing = Listing { names, orders, selector };
+    let listing = Listing { names, selector };
     match what {
         Listed::Measurements => {
             let columns = listing.columns().into_iter();
@@ -72,7 +70,6 @@ pub(crate) fn has_all_sources(selector: &Selector) -> bool {
 
 struct Listing<'a> {
     names: &'a Names,
-    orders: &'a Orders,
     selector: &'a Selector,
 }
 
@@ -152,7 +149,7 @@ impl<'a> Listing<'a> {
     /// The values of one label, of which no more are looked at than are asked for.
     fn values_in_order(&self, label: u32, wanted: &Wanted<'_>, window: &Window<'_>) -> Vec<String> {
         let names = self.names;
-        let order = self.orders.of(names, self.selector.namespace, label);
+        let order = names.orders.of(names, self.selector.namespace, label);
         let start = order.partition_point(|&pair| names.value(pair) < window.prefix);
         let mut values = names.values();
         let rest = order.get(start..).unwrap_or_default().iter();

@@ -8,11 +8,13 @@
 //! What this file does not know: who registers, in which order locks are taken, and how records
 //! are written (`record.rs`).
 
+use crate::answers::Answers;
 use crate::dictionary::Dictionary;
-use crate::entries::Reader;
 use crate::epoch::Origin;
 use crate::forgotten::Forgotten;
+use crate::groups::Groups;
 use crate::limits::IDS_MAX;
+use crate::orders::Orders;
 use crate::pages::Pages;
 use crate::pairs::Pairs;
 use crate::postings::Postings;
@@ -45,18 +47,10 @@ impl SymbolKind {
 /// Shards of the tables that grow with the number of series.
 pub(crate) const SHARDS_MANY: usize = 256;
 /// Shards of the tables that do not.
-const SHARDS_FEW: usize = 16;
+pub(crate) const SHARDS_FEW: usize = 16;
 /// The first series of a source, so many of them, are found by walking.
 const WALK_MAX: u32 = 32;
 const NONE: u32 = u32::MAX;
-
-/// Members by (namespace, symbol): the pairs of a label name, the columns of a measurement.
-#[derive(Debug)]
-pub(crate) struct Groups {
-    keys: Dictionary,
-    members: Postings,
-    of_namespace: BTreeMap<u32, Vec<u32>>,
-}
 
 /// Everything registered.
 #[derive(Debug)]
@@ -81,6 +75,9 @@ pub(crate) struct Names {
     classes: BTreeMap<u32, (u32, u32)>,
     class_log: Vec<[u32; 3]>,
     pub(crate) forgotten: Forgotten,
+    /// What listings and selections found out about big labels.
+    pub(crate) orders: Orders,
+    pub(crate) answers: Answers,
     /// Memory for the key of a source under construction.
     key: Vec<u8>,
     seed: u64,
@@ -123,6 +120,8 @@ impl Names {
             classes: BTreeMap::new(),
             class_log: Vec::new(),
             forgotten: Forgotten::default(),
+            orders: Orders::default(),
+            answers: Answers::default(),
             key: Vec::new(),
             seed,
         }
@@ -229,18 +228,6 @@ impl Names {
             && columns.iter().any(|&column| self.find_series(source, column).is_some())
     }
 
-    /// The label value of a pair.
-    pub(crate) fn value(&self, pair: u32) -> &str {
-        let [_, _, value] = self.pair(pair).unwrap_or_default();
-        self.symbol(SymbolKind::LabelValue, value)
-    }
-
-    /// Reads the values of pairs, cheaply those that were added one after the other.
-    pub(crate) fn values(&self) -> Values<'_> {
-        let symbols = self.symbols(SymbolKind::LabelValue).entries();
-        Values { pairs: self.pairs.entries().reader(), symbols: symbols.reader() }
-    }
-
     /// Source and column of the series from `sid` on.
     pub(crate) fn series_from(&self, sid: u32) -> Walk<'_> {
         self.series.walk(sid)
@@ -278,7 +265,7 @@ impl Names {
     }
 
     /// Memory held, in bytes, by structure.
-    pub(crate) fn memory(&self) -> [(&'static str, usize); 8] {
+    pub(crate) fn memory(&self) -> [(&'static str, usize); 9] {
         let (sources, sources_of_pairs) = self.sources.memory_bytes();
         let classes = (self.classes.len() * 2 + self.class_log.capacity()) * 12;
         [
@@ -295,23 +282,8 @@ impl Names {
             ),
             ("sources of pairs", sources_of_pairs),
             ("series of columns", self.series_of_column.memory_bytes()),
+            ("orders", self.orders.memory_bytes() + self.answers.memory_bytes()),
         ]
-    }
-}
-
-/// See [`Names::values`].
-pub(crate) struct Values<'a> {
-    pairs: Reader<'a>,
-    symbols: Reader<'a>,
-}
-
-impl<'a> Values<'a> {
-    /// The label value of a pair.
-    #[inline]
-    pub(crate) fn of(&mut self, pair: u32) -> &'a str {
-        let value = self.pairs.get(pair).and_then(triple_of).map_or(0, |[_, _, value]| value);
-        let bytes = self.symbols.get(value).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or_default()
     }
 }
 
@@ -472,56 +444,6 @@ fn add_entry(dictionary: &mut Dictionary, key: &[u8]) -> Result<u32, Refusal> {
         return Err(Refusal::Known);
     }
     dictionary.push_hashed(hash, key).ok_or(Refusal::Full)
-}
-
-impl Groups {
-    fn new(seed: u64) -> Self {
-        Self {
-            keys: Dictionary::new(seed, SHARDS_FEW),
-            members: Postings::default(),
-            of_namespace: BTreeMap::new(),
-        }
-    }
-
-    fn add(&mut self, namespace: u32, symbol: u32, member: u32) -> Result<(), Refusal> {
-        let key = Key::of(&[namespace, symbol]);
-        let hash = self.keys.hash(&key);
-        let group = match self.keys.find_hashed(hash, &key) {
-            Some(group) => group,
-            None => {
-                let group = self.keys.push_hashed(hash, &key).ok_or(Refusal::Full)?;
-                self.members.open();
-                self.of_namespace.entry(namespace).or_default().push(symbol);
-                group
-            }
-        };
-        self.members.add(group, member);
-        Ok(())
-    }
-
-    fn group(&self, namespace: u32, symbol: u32) -> u32 {
-        self.keys.find(&Key::of(&[namespace, symbol])).unwrap_or(NONE)
-    }
-
-    /// The members of a symbol in a namespace, ascending.
-    pub(crate) fn members(&self, namespace: u32, symbol: u32) -> crate::postings::Ids<'_> {
-        self.members.iter(self.group(namespace, symbol))
-    }
-
-    /// How many members a symbol has in a namespace.
-    pub(crate) fn count(&self, namespace: u32, symbol: u32) -> u64 {
-        self.members.count(self.group(namespace, symbol)).into()
-    }
-
-    /// The symbols that have members in a namespace, each once.
-    pub(crate) fn symbols(&self, namespace: u32) -> &[u32] {
-        self.of_namespace.get(&namespace).map_or(&[], Vec::as_slice)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let lists: usize = self.of_namespace.values().map(Vec::capacity).sum();
-        self.keys.memory_bytes() + self.members.memory_bytes() + lists * 4
-    }
 }
 
 /// A short key: up to three numbers as varints, without an allocation.

@@ -1,11 +1,10 @@
 //! Orders: the pairs of a label in the byte order of their values, kept from listing to listing.
 //!
-//! Registration does not keep names in order: a new name would cost more, and most are never listed.
-//! So the first listing of a label sorts its values, and later ones sort what came since and put it
-//! in between. Pairs are only ever added, so nothing else can change. An order takes four bytes for
-//! each value of a label that was listed.
+//! Registration does not keep names in order: a new name would cost more, and most are never
+//! listed. So the first listing of a label sorts its values, and later ones sort what came since
+//! and put it in between. Pairs are only ever added, so nothing else can change. An order takes
+//! four bytes for each value of a label that was listed.
 
-use crate::limits::ORDER_PAIRS_MIN;
 use crate::names::Names;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -23,24 +22,30 @@ struct Order {
 }
 
 impl Orders {
+    /// The pairs of a label whose values begin with `prefix`, by value.
+    pub(crate) fn beginning(
+        &self,
+        names: &Names,
+        [namespace, label]: [u32; 2],
+        prefix: &str,
+    ) -> Vec<u32> {
+        let order = self.of(names, namespace, label);
+        let start = order.partition_point(|&pair| names.value(pair) < prefix);
+        let rest = order.get(start..).unwrap_or_default();
+        let end = rest.partition_point(|&pair| names.value(pair).starts_with(prefix));
+        rest.get(..end).unwrap_or_default().to_vec()
+    }
+
     /// The pairs of a label by value. Whoever asks meanwhile waits, and does not sort as well.
     pub(crate) fn of(&self, names: &Names, namespace: u32, label: u32) -> Arc<Vec<u32>> {
-        let members = || names.pairs_of_label.members(namespace, label);
-        if names.pairs_of_label.count(namespace, label) < ORDER_PAIRS_MIN {
-            return Arc::new(sorted(names, members()));
+        if !names.is_big(namespace, label) {
+            return Arc::new(sorted(names, names.pairs_of_label.members(namespace, label)));
         }
         let mut orders = self.0.lock();
         let order = orders.entry((namespace, label)).or_default();
         let end = names.pairs().entries().len();
-        if order.seen == 0 {
-            order.pairs = Arc::new(sorted(names, members()));
-        } else if order.seen < end {
-            let mut pairs = names.pairs().entries().reader();
-            let is_of_label = |pair: &u32| {
-                let triple = pairs.get(*pair).and_then(crate::names::triple_of);
-                triple.is_some_and(|[n, l, _]| (n, l) == (namespace, label))
-            };
-            let new = sorted(names, (order.seen..end).filter(is_of_label));
+        if order.seen < end {
+            let new = sorted(names, names.pairs_from(namespace, label, order.seen));
             if !new.is_empty() {
                 order.pairs = Arc::new(merged(names, &order.pairs, &new));
             }

@@ -1,7 +1,7 @@
 //! The registry: the face of this room over its locks.
 //!
 //! Three locks, taken in this order: `registrar` (one registration at a time), `names` (everything
-//! registered), `lookup` (raw spellings to series); listings take that of `orders` after `names`. Ingest of known series takes only `lookup`,
+//! registered), `lookup` (raw spellings to series). Ingest of known series takes only `lookup`,
 //! shared; queries take only `names`, shared.
 
 use crate::epoch::Origin;
@@ -11,7 +11,6 @@ use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_
 use crate::list::{self, Listed};
 use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, SymbolKind};
-use crate::orders::Orders;
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
 use crate::select;
@@ -30,7 +29,6 @@ pub struct Registry {
     limits: Limits,
     registrar: Mutex<Overlay>,
     names: RwLock<Names>,
-    orders: Orders,
     lookup: RwLock<Lookup>,
     /// Memory of registrations past, for the next ones.
     chunks: Mutex<Vec<Chunk>>,
@@ -90,7 +88,6 @@ impl Registry {
             limits,
             registrar: Mutex::new(Overlay::new(seed)),
             names: RwLock::new(Names::new(seed, origin)),
-            orders: Orders::default(),
             lookup: RwLock::new(Lookup::new()),
             chunks: Mutex::new(Vec::new()),
         }
@@ -338,6 +335,18 @@ impl Registry {
         select::select(&self.names.read(), selector)
     }
 
+    /// The same, as long as `goes_on` says so, which is asked every few thousand values tested.
+    ///
+    /// # Errors
+    /// When it was not to go on.
+    pub fn select_while(
+        &self,
+        selector: &Selector,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>, Error> {
+        select::select_while(&self.names.read(), selector, goes_on).ok_or(Error::Stopped)
+    }
+
     /// What a series is called.
     pub fn identity(&self, sid: u32) -> Option<Identity> {
         Speller::new(&self.names.read()).spell(sid)
@@ -379,7 +388,7 @@ impl Registry {
         offset: usize,
         limit: usize,
     ) -> Vec<String> {
-        list::list(&self.names.read(), &self.orders, what, selector, prefix, (offset, limit))
+        list::list(&self.names.read(), what, selector, prefix, (offset, limit))
     }
 
     /// The number of a symbol.
@@ -414,7 +423,6 @@ impl Registry {
     pub fn memory(&self) -> Vec<(&'static str, u64)> {
         let mut parts: Vec<_> =
             self.names.read().memory().map(|(part, bytes)| (part, bytes as u64)).into();
-        parts.push(("orders", self.orders.memory_bytes() as u64));
         parts.push(("lookup", self.lookup.read().memory_bytes() as u64));
         parts
     }

@@ -9,91 +9,16 @@
 //! 4. Sources and columns meet: by looking series up while that is cheaper than walking the
 //!    columns' postings.
 
-use crate::names::{Groups, Key, Names, SymbolKind};
-use foliot_model::{Matcher, Name, Reach, Selector, Test};
-
-/// A set of dense ids as one bit each.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Bitmap(Vec<u64>);
-
-impl Bitmap {
-    pub(crate) fn set(&mut self, id: u32) {
-        let word = (id / 64) as usize;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        if let Some(word) = self.0.get_mut(word) {
-            *word |= 1 << (id % 64);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn contains(&self, id: u32) -> bool {
-        self.0.get((id / 64) as usize).is_some_and(|word| word >> (id % 64) & 1 != 0)
-    }
-
-    /// The ids, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().zip((0u32..).step_by(64)).flat_map(|(&word, base)| {
-            let mut word = word;
-            std::iter::from_fn(move || {
-                let bit = word.trailing_zeros();
-                word &= word.wrapping_sub(1);
-                (bit < 64).then_some(base + bit)
-            })
-        })
-    }
-}
+use crate::bitmap::Bitmap;
+use crate::groups::Groups;
+use crate::names::{Key, Names, SymbolKind};
+use crate::pair_set::{PairSet, pairs_of};
+use foliot_model::{Matcher, Name, Selector, Test};
 
 /// Looking at one candidate's pairs costs about as much as reading so many posted ids.
 const CANDIDATE_COST: u64 = 16;
 /// Looking up one series costs about as much as reading so many posted ids.
 const SERIES_COST: u64 = 8;
-
-/// The pairs that a matcher is about: a few, or many of those that there are.
-enum PairSet {
-    /// Ascending.
-    Few(Vec<u32>),
-    Many(Bitmap),
-}
-
-impl PairSet {
-    #[inline]
-    fn contains(&self, pair: u32) -> bool {
-        match self {
-            Self::Few(pairs) => pairs.contains(&pair),
-            Self::Many(set) => set.contains(pair),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        matches!(self, Self::Few(pairs) if pairs.is_empty())
-    }
-
-    fn each(&self, each: &mut dyn FnMut(u32)) {
-        match self {
-            Self::Few(pairs) => pairs.iter().copied().for_each(each),
-            Self::Many(set) => set.iter().for_each(each),
-        }
-    }
-}
-
-impl FromIterator<u32> for PairSet {
-    /// The set of pairs that ascend.
-    fn from_iter<I: IntoIterator<Item = u32>>(pairs: I) -> Self {
-        let mut rest = pairs.into_iter();
-        let few: Vec<u32> = rest.by_ref().take(PAIRS_FEW + 1).collect();
-        if few.len() <= PAIRS_FEW {
-            return Self::Few(few);
-        }
-        let mut set = Bitmap::default();
-        few.into_iter().chain(rest).for_each(|pair| set.set(pair));
-        Self::Many(set)
-    }
-}
-
-/// Looking through so many pairs costs no more than looking into a set.
-const PAIRS_FEW: usize = 8;
 
 /// One matcher against the pairs of its label.
 struct Condition {
@@ -113,22 +38,37 @@ pub(crate) struct Sources {
     is_void: bool,
 }
 
+/// Asked now and then whether to go on; where it says no, the answer is nothing.
+pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
+
+/// Values that are tested before it is asked again: less than a millisecond.
+pub(crate) const VALUES_PER_ASK: u32 = 1 << 12;
+
 /// The series that a selector wants, ascending.
 pub(crate) fn select(names: &Names, selector: &Selector) -> Vec<u32> {
+    select_while(names, selector, &|| true).unwrap_or_default()
+}
+
+/// The same, as long as it goes on.
+pub(crate) fn select_while(
+    names: &Names,
+    selector: &Selector,
+    goes_on: &GoesOn<'_>,
+) -> Option<Vec<u32>> {
     let columns = match selector.names.is_empty() {
         true => None,
         false => Some(columns(names, selector.namespace, &selector.names)),
     };
-    let sources = Sources::new(names, selector);
+    let sources = Sources::new(names, selector, goes_on)?;
     if sources.is_void || columns.as_ref().is_some_and(Vec::is_empty) {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let mut sids = match &selector.only {
         Some(only) => select_only(names, &sources, columns.as_deref(), only),
         None => join(names, &sources, columns),
     };
     names.forgotten.sids().take_from(&mut sids);
-    sids
+    Some(sids)
 }
 
 fn select_only(
@@ -198,16 +138,16 @@ fn symbols(
 }
 
 impl Condition {
-    fn new(names: &Names, namespace: u32, matcher: &Matcher) -> Self {
+    fn new(names: &Names, namespace: u32, matcher: &Matcher, goes_on: &GoesOn<'_>) -> Option<Self> {
         let unwanted = matcher.accepts_absent;
         let label = names.symbols(SymbolKind::LabelName).find(matcher.name.as_bytes());
         let pairs = match label {
             None => PairSet::Few(Vec::new()),
-            Some(label) => pairs_of(names, namespace, label, matcher),
+            Some(label) => pairs_of(names, [namespace, label], matcher, goes_on)?,
         };
         let mut postings = 0;
         pairs.each(&mut |pair| postings += u64::from(names.sources().of_pair().count(pair)));
-        Self { pairs, unwanted, postings }
+        Some(Self { pairs, unwanted, postings })
     }
 
     /// The sources that have one of the pairs.
@@ -220,39 +160,13 @@ impl Condition {
     }
 }
 
-/// The pairs of a label that a source must have one of, or none when it may lack the label.
-fn pairs_of(names: &Names, namespace: u32, label: u32, matcher: &Matcher) -> PairSet {
-    let unwanted = matcher.accepts_absent;
-    let members = || names.pairs_of_label.members(namespace, label);
-    let mut values = names.values();
-    // Where a value that passes is in the set sought, how it may look tells which ones to test.
-    if matcher.negated != unwanted {
-        let is_sought = |pair: &u32| matcher.matches(Some(values.of(*pair))) != unwanted;
-        return members().filter(is_sought).collect();
-    }
-    match matcher.test.reach() {
-        Reach::OneOf(literals) => {
-            let find = |value: &String| {
-                let value = names.symbols(SymbolKind::LabelValue).find(value.as_bytes())?;
-                names.pairs().find([namespace, label, value])
-            };
-            let mut pairs: Vec<u32> = literals.iter().filter_map(find).collect();
-            pairs.sort_unstable();
-            pairs.dedup();
-            pairs.into_iter().collect()
-        }
-        Reach::Beginning(prefix) => {
-            let may_pass = |value: &str| value.starts_with(&prefix) && matcher.test.passes(value);
-            members().filter(|&pair| may_pass(values.of(pair))).collect()
-        }
-    }
-}
-
 impl Sources {
-    pub(crate) fn new(names: &Names, selector: &Selector) -> Self {
+    /// Nothing when it was not to go on.
+    pub(crate) fn new(names: &Names, selector: &Selector, goes_on: &GoesOn<'_>) -> Option<Self> {
         let namespace = selector.namespace;
+        let condition = |matcher| Condition::new(names, namespace, matcher, goes_on);
         let mut conditions: Vec<_> =
-            selector.matchers.iter().map(|m| Condition::new(names, namespace, m)).collect();
+            selector.matchers.iter().map(condition).collect::<Option<_>>()?;
         let mut is_void = conditions.iter().any(|c| !c.unwanted && c.pairs.is_empty());
         conditions.retain(|condition| !condition.pairs.is_empty());
         conditions.sort_by_key(|condition| (condition.unwanted, condition.postings));
@@ -264,7 +178,7 @@ impl Sources {
             is_void |= ids.first() == Some(&0);
             ids
         });
-        Self { namespace, conditions, exact, is_void }
+        Some(Self { namespace, conditions, exact, is_void })
     }
 
     pub(crate) fn is_void(&self) -> bool {

@@ -4,8 +4,9 @@
 //! whether one of its sources is wanted; nearly always the first few tell, and a listing that shows
 //! 25 names asks only as many as it shows and passes over.
 
+use crate::bitmap::Bitmap;
 use crate::names::Names;
-use crate::select::{self, Bitmap, Sources};
+use crate::select::{self, Sources};
 use foliot_model::Selector;
 
 /// Collecting the pairs of one source costs as much as asking so many sources of a pair.
@@ -54,7 +55,7 @@ impl<'a> Wanted<'a> {
         if wanted.columns.as_ref().is_some_and(Vec::is_empty) {
             return None;
         }
-        let sources = Sources::new(names, selector);
+        let sources = Sources::new(names, selector, &|| true)?;
         if sources.is_void() {
             return None;
         }

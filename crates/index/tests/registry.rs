@@ -11,7 +11,7 @@
 mod model;
 
 use foliot_index::{Error, Listed, Mark, Registry, Run, SymbolKind};
-use foliot_model::{KeySyntax, Name, Selector, Test};
+use foliot_model::{KeySyntax, Matcher, Name, Selector, Test};
 use model::{COMMAS, Line, SPACES, Written, segment_of, write, write_all};
 
 fn write_in(registry: &Registry, syntax: &'static KeySyntax, lines: &[Line]) -> Written {
@@ -361,12 +361,30 @@ fn a_few_of_many_values_are_the_first_ones() {
         })
         .collect();
     let hosts = Listed::LabelValues(Some("h".to_owned()));
-    // What is listed between is kept in order, and has to take in what comes after it.
-    for (written, lines) in lines.chunks(lines.len() / 3).enumerate() {
-        write_all(&registry, 0, lines);
-        let found = registry.list(&hosts, &everything(0), "", 0, usize::MAX);
-        let known = lines.len() + written * (HOSTS as usize / 3);
-        assert!(found.len() == known && found.is_sorted_by(|a, b| a < b), "{known}");
+    let matcher = |expression: &str, negated| {
+        let test = Test::regex(expression).unwrap();
+        Matcher { name: "h".into(), test, negated, accepts_absent: negated }
+    };
+    // What is found out between is kept, and has to take in what comes after it.
+    for round in 1..=4 {
+        let known = HOSTS / 4 * round;
+        write_all(&registry, 0, &lines[(known - HOSTS / 4) as usize..known as usize]);
+        let mut all: Vec<String> = (0..known).map(host).collect();
+        all.sort();
+        assert_eq!(registry.list(&hosts, &everything(0), "", 0, usize::MAX), all);
+        for (expression, passes) in [
+            ("7$", &(|host: &str| host.ends_with('7')) as &dyn Fn(&str) -> bool),
+            ("^17.*3$", &|host| host.starts_with("17") && host.ends_with('3')),
+            ("^[01].*3$", &|host| host.starts_with(['0', '1']) && host.ends_with('3')),
+        ] {
+            for negated in [false, true] {
+                let matchers = vec![matcher(expression, negated)];
+                let selector = Selector { matchers, ..everything(0) };
+                let found = registry.list(&hosts, &selector, "", 0, usize::MAX);
+                let expected = all.iter().filter(|host| passes(host) != negated);
+                assert!(found.iter().eq(expected), "{expression} of {known}");
+            }
+        }
     }
     let segment = segment_of(&registry);
     let names = |measurement: &str, field: &str| {
@@ -395,6 +413,18 @@ fn a_few_of_many_values_are_the_first_ones() {
             let found = segment.list(&hosts, &selector, prefix, end, None).unwrap();
             assert!(found.iter().eq(wanted.take(end)), "{selector:?}");
         }
+    }
+    // A test of so many values can be given up: at once, and only when it takes a while.
+    for (expression, is_long) in [("7+$", true), ("^00017$", false)] {
+        let matchers = vec![matcher(expression, false)];
+        let selector = Selector { matchers, ..everything(0) };
+        let stopped = registry.select_while(&selector, &|| false);
+        assert_eq!(matches!(stopped, Err(Error::Stopped)), is_long, "{stopped:?}");
+        let stopped = segment.select_while(&selector, &|| false);
+        assert_eq!(matches!(stopped, Err(Error::Stopped)), is_long, "{stopped:?}");
+        let all = registry.select_while(&selector, &|| true).unwrap();
+        assert!(!all.is_empty() && all == registry.select(&selector));
+        assert_eq!(segment.select(&selector).unwrap(), all);
     }
     for (measurement, labels) in [("a", vec!["h", "only"]), ("b", vec!["h"])] {
         let selector = Selector { names: names(measurement, "x"), ..everything(0) };

@@ -1,5 +1,5 @@
-//! Reach: which strings can pass a test, as far as that is easily told. Whoever has strings in order
-//! or by hash then need not try them all.
+//! Reach: which strings can pass a test, as far as that is easily told. Whoever has strings in
+//! order or by hash then need not try them all.
 
 use crate::Test;
 use regex_syntax::hir::literal::Extractor;

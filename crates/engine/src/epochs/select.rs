@@ -73,6 +73,7 @@ impl Epochs {
         selector: &Selector,
         range: TimeRange,
         earlier: &Earlier,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>, Error> {
         let expanded = match &selector.only {
             Some(only) if !earlier.is_empty() => {
@@ -81,12 +82,12 @@ impl Epochs {
             }
             _ => selector,
         };
-        let mut sids = self.current.select(expanded);
+        let mut sids = self.current.select_while(expanded, goes_on)?;
         let dropped = view.tombstones.dropped();
         let mut newest = Newest::default();
         let mut found: HashMap<u32, Vec<u32>> = HashMap::new();
         for closed in self.relevant(view, selector.namespace, range) {
-            let older = closed.select(expanded, dropped)?;
+            let older = closed.select(expanded, dropped, goes_on)?;
             if sids.is_empty() {
                 // What one epoch has alone it need not be known by its keys for.
                 (sids, newest.of) = (older, Some(closed));

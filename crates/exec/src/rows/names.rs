@@ -6,7 +6,7 @@
 use super::calculate::holds;
 use super::{OnTable, TABLE_ROWS, matchers};
 use crate::limits::{Charge, Meter};
-use crate::{Error, Query, Ran};
+use crate::{Error, Query, Ran, source};
 use foliot_engine::{Identity, Listed};
 use foliot_model::{Item, Labels, Matcher, Name, Selector, Table, TableHead, Test, TimeRange};
 use foliot_plan::rows::{NameTable, Names, SourceName, SourceTest};
@@ -19,6 +19,9 @@ const NAME_BYTES: usize = 64;
 
 /// Series looked at before limits are looked at.
 const SERIES_AT_ONCE: usize = 64 << 10;
+
+/// Receives series by number and name.
+type Wanted<'a> = &'a mut dyn FnMut(&[(u32, Identity)]) -> Result<(), Error>;
 
 /// A row of names.
 type NameRow = (Arc<str>, Option<Arc<str>>);
@@ -66,14 +69,15 @@ fn each(
     test: &SourceTest,
     meter: &Meter,
     charge: &mut Charge<'_>,
-    wanted: &mut dyn FnMut(&[(u32, Identity)]) -> Result<(), Error>,
+    wanted: Wanted<'_>,
 ) -> Result<(), Error> {
     // Matchers that say only a part of the condition still spare looking at most series.
     let mut matchers = Vec::new();
     let condition = test.condition.as_ref();
     let is_whole = condition.is_none_or(|c| matchers::collect(c, &label_of(test), &mut matchers));
     let left = condition.filter(|_| !is_whole);
-    let sids = query.snapshot.select(&selector(test, None, matchers), TimeRange::ALL)?;
+    let selector = selector(test, None, matchers);
+    let sids = source::select(query.snapshot, &selector, TimeRange::ALL, meter)?;
     charge.add(sids.len() * size_of::<u32>())?;
     let mut found = Vec::new();
     for some in sids.chunks(SERIES_AT_ONCE) {

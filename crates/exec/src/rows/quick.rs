@@ -4,97 +4,27 @@
 //! where that comes to the same; the windows of a head's sources are then joined. Sources that rows
 //! have to be tested of are read row by row.
 
+mod pieces;
+
 use super::Context;
 use super::grid::{Grid, TIME_MIN_NS};
 use super::reducers::Folding;
 use super::row::{Head, Row, Stream};
 use super::slice::Reader;
 use super::sources::{self, Group, Member, Selected};
-use crate::limits::{Charge, Meter};
+use crate::limits::Charge;
 use crate::source::{Spares, Stored};
 use crate::{Error, stream};
 use foliot_model::{Kind, Samples};
 use foliot_plan::rows::{Layout, Reduce, Reducer, Rows, Scan};
-use std::collections::{BTreeMap, VecDeque};
+use pieces::{Folded, Members, Windows, join};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Heads that are folded at a time.
 const GROUPS_AT_ONCE: usize = 64;
-/// Sources that one thread folds at a time.
-const MEMBERS_AT_ONCE: usize = 32;
-/// Series that one thread folds at a time where there are very many.
-const SERIES_AT_ONCE: usize = 4096;
 /// Sources from which on threads are worth starting.
 const MEMBERS_WORTH_THREADS: usize = 16;
-
-/// The folded windows of one source, or of several, in order.
-type Windows<'q> = Vec<(i64, Folding<'q>)>;
-
-/// What is folded into the windows of one head.
-enum Members {
-    /// Sources, in order.
-    Named(Vec<Member>),
-    /// Series, too many to know them by name.
-    Many(Vec<u32>),
-}
-
-impl Members {
-    fn len(&self) -> usize {
-        match self {
-            Self::Named(members) => members.len(),
-            Self::Many(sids) => sids.len(),
-        }
-    }
-
-    /// Pieces for threads to fold.
-    fn pieces(self) -> Vec<Self> {
-        match self {
-            Self::Named(members) => {
-                let mut left = members.into_iter();
-                let mut pieces = Vec::with_capacity(left.len().div_ceil(MEMBERS_AT_ONCE));
-                while left.len() > 0 {
-                    pieces.push(Self::Named(left.by_ref().take(MEMBERS_AT_ONCE).collect()));
-                }
-                pieces
-            }
-            Self::Many(sids) => {
-                sids.chunks(SERIES_AT_ONCE).map(|some| Self::Many(some.to_vec())).collect()
-            }
-        }
-    }
-}
-
-/// The windows of heads as far as no piece before is missing, so that no more of them are held than
-/// are answered, and that the result does not depend on which thread is done first.
-struct Folded<'q> {
-    heads: Vec<Windows<'q>>,
-    /// Pieces that came early, with the position of their head.
-    early: BTreeMap<usize, (usize, Windows<'q>)>,
-    next: usize,
-    windows: usize,
-    charge: Charge<'q>,
-}
-
-impl<'q> Folded<'q> {
-    fn new(heads: usize, meter: &'q Meter) -> Self {
-        let heads = (0..heads).map(|_| Windows::new()).collect();
-        Self { heads, early: BTreeMap::new(), next: 0, windows: 0, charge: meter.open() }
-    }
-
-    fn add(&mut self, number: usize, at: usize, windows: Windows<'q>) -> Result<(), Error> {
-        self.windows += windows.len();
-        self.early.insert(number, (at, windows));
-        while let Some((at, windows)) = self.early.remove(&self.next) {
-            self.next += 1;
-            if let Some(head) = self.heads.get_mut(at) {
-                let apart = head.len() + windows.len();
-                *head = join(std::mem::take(head), windows);
-                self.windows -= apart - head.len();
-            }
-        }
-        self.charge.resize(self.windows * size_of::<(i64, Folding<'_>)>())
-    }
-}
 
 /// The rows of a fold over a scan.
 pub(super) struct Quick<'q> {
@@ -176,7 +106,7 @@ impl<'q> Quick<'q> {
     /// Finds what is to be folded, by head.
     fn find(&mut self) -> Result<std::vec::IntoIter<(Arc<Head>, Members)>, Error> {
         let Context { source, meter, .. } = self.context;
-        let selected = sources::select(self.scan, source)?;
+        let selected = sources::select(self.scan, source, meter)?;
         if selected.are_many(self.scan) {
             let (heads, charge) = selected.by_head(self.scan, source, meter)?;
             self.context.count(selected.sids.len());
@@ -326,36 +256,6 @@ impl Stream for Quick<'_> {
             if !self.next_groups()? {
                 return Ok(None);
             }
-        }
-    }
-}
-
-/// Joins the windows of two sets of sources; those of the first come before at equal ranks.
-fn join<'q>(a: Windows<'q>, b: Windows<'q>) -> Windows<'q> {
-    if a.is_empty() {
-        return b;
-    }
-    if b.is_empty() {
-        return a;
-    }
-    let mut joined = Windows::with_capacity(a.len().max(b.len()));
-    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
-    loop {
-        let order = match (a.peek(), b.peek()) {
-            (Some((a, _)), Some((b, _))) => a.cmp(b),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (None, None) => return joined,
-        };
-        if order.is_eq()
-            && let (Some((start_ns, mut fold)), Some((_, other))) = (a.next(), b.next())
-        {
-            fold.absorb(other);
-            joined.push((start_ns, fold));
-        } else if order.is_lt() {
-            joined.extend(a.next());
-        } else {
-            joined.extend(b.next());
         }
     }
 }

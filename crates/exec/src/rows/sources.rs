@@ -18,8 +18,8 @@ const MEMBER_BYTES: usize = 960;
 /// What a head weighs while heads are told apart, by estimate.
 const HEAD_BYTES: usize = 256;
 
-/// Most sources that a fold knows by name all at once: some 60 MB. Up to here they are folded in the
-/// order of their keys, beyond in the order in which they were first seen.
+/// Most sources that a fold knows by name all at once: some 60 MB. Up to here they are folded in
+/// the order of their keys, beyond in the order in which they were first seen.
 const NAMED_MAX: usize = 1 << 16;
 
 /// One source of a scan.
@@ -54,6 +54,9 @@ pub(super) fn fields(scan: &Scan) -> Vec<(Arc<str>, foliot_model::Kind)> {
     fields
 }
 
+/// A head and its series.
+pub(super) type SeriesOfHead = (Arc<Head>, Vec<u32>);
+
 /// The series that a scan reads, before they are named.
 pub(super) struct Selected {
     /// Ascending.
@@ -76,7 +79,7 @@ impl Selected {
         scan: &Scan,
         source: Source<'q>,
         meter: &'q Meter,
-    ) -> Result<(Vec<(Arc<Head>, Vec<u32>)>, Charge<'q>), Error> {
+    ) -> Result<(Vec<SeriesOfHead>, Charge<'q>), Error> {
         let mut charge = meter.open();
         // As they were selected, and by head.
         charge.resize(self.sids.len() * 3 * size_of::<u32>())?;
@@ -127,7 +130,7 @@ impl Selected {
 }
 
 /// Selects the series of a scan.
-pub(super) fn select(scan: &Scan, source: Source<'_>) -> Result<Selected, Error> {
+pub(super) fn select(scan: &Scan, source: Source<'_>, meter: &Meter) -> Result<Selected, Error> {
     let names = fields(scan).iter().map(|(name, _)| name.to_string()).collect();
     let name = Name { measurement: Test::equal(&*scan.measurement), field: Test::AnyOf(names) };
     let (matchers, is_whole) = matchers_of(scan);
@@ -138,7 +141,7 @@ pub(super) fn select(scan: &Scan, source: Source<'_>) -> Result<Selected, Error>
         exact_labels: None,
         only: None,
     };
-    let sids = source.select(&selector, scan.layout.range)?;
+    let sids = source.select(&selector, scan.layout.range, meter)?;
     Ok(Selected { sids, is_whole })
 }
 
@@ -148,7 +151,7 @@ pub(super) fn find<'q>(
     source: Source<'q>,
     meter: &'q Meter,
 ) -> Result<(Vec<Group>, Charge<'q>), Error> {
-    find_selected(scan, &select(scan, source)?, source, meter)
+    find_selected(scan, &select(scan, source, meter)?, source, meter)
 }
 
 /// Finds the sources of a scan whose series are selected.

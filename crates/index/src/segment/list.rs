@@ -2,10 +2,10 @@
 
 use super::Segment;
 use super::read::{Sources, Strings};
+use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::list::{Listed, has_all_sources};
 use crate::names::SymbolKind;
-use crate::select::Bitmap;
 use foliot_model::{DEFAULT_FIELD, Selector};
 use std::ops::Range;
 

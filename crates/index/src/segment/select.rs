@@ -8,11 +8,12 @@
 
 use super::Segment;
 use super::read::{Sources, Strings};
+use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::names::SymbolKind;
-use crate::select::Bitmap;
+use crate::select::{GoesOn, VALUES_PER_ASK};
 use foliot_codec::varint::get_u32;
-use foliot_model::{Matcher, Name, Selector, Test};
+use foliot_model::{Matcher, Name, Reach, Selector, Test};
 use std::ops::Range;
 
 /// One matcher against the pairs of its label.
@@ -29,6 +30,18 @@ impl Segment {
     /// # Errors
     /// When the segment cannot be read.
     pub fn select(&self, selector: &Selector) -> Result<Vec<u32>, Error> {
+        self.select_while(selector, &|| true)
+    }
+
+    /// The same, as long as `goes_on` says so, which is asked every few thousand values tested.
+    ///
+    /// # Errors
+    /// When the segment cannot be read, or when it was not to go on.
+    pub fn select_while(
+        &self,
+        selector: &Selector,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>, Error> {
         let columns = match selector.names.is_empty() {
             true => self.columns_in(selector.namespace)?.collect(),
             false => self.columns_named(selector.namespace, &selector.names)?,
@@ -38,7 +51,7 @@ impl Segment {
         }
         let mut conditions = Vec::with_capacity(selector.matchers.len());
         for matcher in &selector.matchers {
-            let condition = self.condition(selector.namespace, matcher)?;
+            let condition = self.condition(selector.namespace, matcher, goes_on)?;
             if condition.is_void && !condition.unwanted {
                 return Ok(Vec::new());
             }
@@ -192,7 +205,12 @@ impl Segment {
         Ok(0..0)
     }
 
-    fn condition(&self, namespace: u32, matcher: &Matcher) -> Result<Condition, Error> {
+    fn condition(
+        &self,
+        namespace: u32,
+        matcher: &Matcher,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Condition, Error> {
         let unwanted = matcher.accepts_absent;
         let mut condition = Condition { sources: Bitmap::default(), is_void: true, unwanted };
         let Some(label) = self.find_symbol(SymbolKind::LabelName, &matcher.name)? else {
@@ -203,9 +221,10 @@ impl Segment {
             condition.is_void = false;
             self.sources_of(pair, &mut |source| condition.sources.set(source))
         };
-        // The literals are the pairs sought when a value that passes is in the set sought.
-        if let Some(literals) = matcher.test.literals().filter(|_| matcher.negated == unwanted) {
-            for literal in literals {
+        // Where a value that passes is in the set sought, how it may look tells which ones to test.
+        let reach = (matcher.negated == unwanted).then(|| matcher.test.reach());
+        if let Some(Reach::OneOf(literals)) = &reach {
+            for literal in literals.iter() {
                 let value = self.find_symbol(SymbolKind::LabelValue, literal)?;
                 if let Some(pair) = value.map(|v| self.find_pair(range.clone(), v)).transpose()? {
                     pair.into_iter().try_for_each(&mut take)?;
@@ -213,10 +232,27 @@ impl Segment {
             }
             return Ok(condition);
         }
+        let mut start = range.start;
+        let prefix = match reach {
+            Some(Reach::Beginning(prefix)) => prefix,
+            _ => String::new(),
+        };
+        if !prefix.is_empty() {
+            let first = self.symbols_before(SymbolKind::LabelValue, &prefix)?;
+            let bounds = (range.start, range.end);
+            start = self.tables.pairs.partition(self, bounds, |[value]| Ok(value < first))?;
+        }
         let mut values = Strings::new(self, SymbolKind::LabelValue);
-        let of_label = self.tables.pairs.range::<1>(self, range.start, range.end)?;
-        for (pair, [value]) in range.zip(of_label) {
-            if matcher.matches(Some(&values.get(value)?)) != unwanted {
+        let of_label = self.tables.pairs.range::<1>(self, start, range.end)?;
+        for (pair, [value]) in (start..range.end).zip(of_label) {
+            if pair % VALUES_PER_ASK == 0 && !goes_on() {
+                return Err(Error::Stopped);
+            }
+            let value = values.get(value)?;
+            if !value.starts_with(&prefix) {
+                break;
+            }
+            if matcher.matches(Some(&value)) != unwanted {
                 take(pair)?;
             }
         }

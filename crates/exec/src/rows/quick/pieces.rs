@@ -1,0 +1,116 @@
+//! Pieces of a fold: what threads take at a time, and how what they make of it comes together.
+
+use super::super::reducers::Folding;
+use super::super::sources::Member;
+use crate::Error;
+use crate::limits::{Charge, Meter};
+use std::collections::BTreeMap;
+
+/// Sources that one thread folds at a time.
+const MEMBERS_AT_ONCE: usize = 32;
+/// Series that one thread folds at a time where there are very many.
+const SERIES_AT_ONCE: usize = 4096;
+
+/// The folded windows of one source, or of several, in order.
+pub(super) type Windows<'q> = Vec<(i64, Folding<'q>)>;
+
+/// What is folded into the windows of one head.
+pub(super) enum Members {
+    /// Sources, in order.
+    Named(Vec<Member>),
+    /// Series, too many to know them by name.
+    Many(Vec<u32>),
+}
+
+impl Members {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Named(members) => members.len(),
+            Self::Many(sids) => sids.len(),
+        }
+    }
+
+    /// Pieces for threads to fold.
+    pub(super) fn pieces(self) -> Vec<Self> {
+        match self {
+            Self::Named(members) => {
+                let mut left = members.into_iter();
+                let mut pieces = Vec::with_capacity(left.len().div_ceil(MEMBERS_AT_ONCE));
+                while left.len() > 0 {
+                    pieces.push(Self::Named(left.by_ref().take(MEMBERS_AT_ONCE).collect()));
+                }
+                pieces
+            }
+            Self::Many(sids) => {
+                sids.chunks(SERIES_AT_ONCE).map(|some| Self::Many(some.to_vec())).collect()
+            }
+        }
+    }
+}
+
+/// The windows of heads as far as no piece before is missing, so that no more of them are held than
+/// are answered, and that the result does not depend on which thread is done first.
+pub(super) struct Folded<'q> {
+    pub(super) heads: Vec<Windows<'q>>,
+    /// Pieces that came early, with the position of their head.
+    early: BTreeMap<usize, (usize, Windows<'q>)>,
+    next: usize,
+    windows: usize,
+    charge: Charge<'q>,
+}
+
+impl<'q> Folded<'q> {
+    pub(super) fn new(heads: usize, meter: &'q Meter) -> Self {
+        let heads = (0..heads).map(|_| Windows::new()).collect();
+        Self { heads, early: BTreeMap::new(), next: 0, windows: 0, charge: meter.open() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        number: usize,
+        at: usize,
+        windows: Windows<'q>,
+    ) -> Result<(), Error> {
+        self.windows += windows.len();
+        self.early.insert(number, (at, windows));
+        while let Some((at, windows)) = self.early.remove(&self.next) {
+            self.next += 1;
+            if let Some(head) = self.heads.get_mut(at) {
+                let apart = head.len() + windows.len();
+                *head = join(std::mem::take(head), windows);
+                self.windows -= apart - head.len();
+            }
+        }
+        self.charge.resize(self.windows * size_of::<(i64, Folding<'_>)>())
+    }
+}
+
+/// Joins the windows of two sets of sources; those of the first come before at equal ranks.
+pub(super) fn join<'q>(a: Windows<'q>, b: Windows<'q>) -> Windows<'q> {
+    if a.is_empty() {
+        return b;
+    }
+    if b.is_empty() {
+        return a;
+    }
+    let mut joined = Windows::with_capacity(a.len().max(b.len()));
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        let order = match (a.peek(), b.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (None, None) => return joined,
+        };
+        if order.is_eq()
+            && let (Some((start_ns, mut fold)), Some((_, other))) = (a.next(), b.next())
+        {
+            fold.absorb(other);
+            joined.push((start_ns, fold));
+        } else if order.is_lt() {
+            joined.extend(a.next());
+        } else {
+            joined.extend(b.next());
+        }
+    }
+}
