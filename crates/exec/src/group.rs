@@ -20,21 +20,20 @@ pub(crate) fn group(
     mut symbols: Symbols<'_>,
     meter: &Meter,
 ) -> Result<Vec<Vec<u32>>, Error> {
-    let is_ordered = matches!(aggregate.fold, Fold::First | Fold::Last | Fold::Difference);
-    let mut keyed: Vec<(Key, u32)> = Vec::with_capacity(input.len());
-    if aggregate.grouping == Grouping::All && !is_ordered {
-        keyed.extend((0..input.len() as u32).map(|index| (Key::default(), index)));
-    } else {
-        let mut names = names(&aggregate.grouping);
-        names.sort_by_cached_key(|name| symbols.label_name(name));
-        input.names(&mut |index, name| {
-            let of_group = group_key(&aggregate.grouping, &names, &name.labels, &mut symbols);
-            let is_each = aggregate.grouping == Grouping::Each;
-            let of_series =
-                if is_each || is_ordered { series_key(name, &mut symbols) } else { Vec::new() };
-            keyed.extend(of_group.map(|group| (Key { group, series: of_series }, index)));
-        })?;
+    if is_one(aggregate) {
+        let all: Vec<u32> = (0..input.len() as u32).collect();
+        return Ok(if all.is_empty() { Vec::new() } else { vec![all] });
     }
+    let mut keyed: Vec<(Key, u32)> = Vec::with_capacity(input.len());
+    let mut names = names(&aggregate.grouping);
+    names.sort_by_cached_key(|name| symbols.label_name(name));
+    let is_each = aggregate.grouping == Grouping::Each;
+    let has_order = is_each || is_ordered(aggregate.fold);
+    input.names(&mut |index, name| {
+        let of_group = group_key(&aggregate.grouping, &names, &name.labels, &mut symbols);
+        let of_series = if has_order { series_key(name, &mut symbols) } else { Vec::new() };
+        keyed.extend(of_group.map(|group| (Key { group, series: of_series }, index)));
+    })?;
     symbols.end()?;
     meter.check(0)?;
     keyed.sort_unstable();
@@ -43,6 +42,16 @@ pub(crate) fn group(
     }
     let groups = keyed.chunk_by(|a, b| a.0.group == b.0.group);
     Ok(groups.map(|group| group.iter().map(|&(_, index)| index).collect()).collect())
+}
+
+/// Whether all series make one group, in whatever order: then nothing has to be known of them.
+pub(crate) fn is_one(aggregate: &Aggregate) -> bool {
+    aggregate.grouping == Grouping::All && !is_ordered(aggregate.fold)
+}
+
+/// Whether a fold depends on the order of its series beyond rounding.
+fn is_ordered(fold: Fold) -> bool {
+    matches!(fold, Fold::First | Fold::Last | Fold::Difference)
 }
 
 /// What orders groups, and the series within them where that matters.

@@ -6,11 +6,12 @@
 
 use crate::clip::{Clip, Picked};
 use crate::fold::keeps_single;
-use crate::group::group;
+use crate::group::{self, group};
 use crate::limits::{Charge, Meter};
 use crate::merge::{Merge, Single};
 use crate::quotient::{Quotients, partners};
 use crate::rate::Rates;
+use crate::slots::Over;
 use crate::source::{Source, Spares, Symbols};
 use crate::stream::Stream;
 use crate::{Error, heads, slots, window};
@@ -87,7 +88,7 @@ impl<'q> Set<'q> {
         };
         match plan {
             Series::Select { selector, range } => {
-                let sids = source.select(selector, *range)?;
+                let sids = source.select(selector, *range, meter)?;
                 let mut charge = meter.open();
                 charge.resize(size_of_val(sids.as_slice()))?;
                 Ok(Self::Stored(Leaf {
@@ -128,7 +129,8 @@ impl<'q> Set<'q> {
         // A key, its position and its place in a group, while groups are made.
         const SERIES_BYTES: usize = 64;
         let mut charge = meter.open();
-        charge.resize(input.len() * SERIES_BYTES)?;
+        let is_one = group::is_one(aggregate);
+        charge.resize(input.len() * if is_one { size_of::<u32>() } else { SERIES_BYTES })?;
         let groups = group(aggregate, &mut input, Symbols::new(source), meter)?;
         let has_merges = groups.iter().any(|group| group.len() > 1);
         let stamps = if has_merges { input.stamps()? } else { None };
@@ -198,22 +200,8 @@ impl<'q> Set<'q> {
                 Ok(Stream::Quotient(Box::new(quotients)))
             }
             Self::Groups { aggregate, input, groups, stamps, .. } => {
-                let open = |member| input.open(member, meter, 1);
-                match (groups.get(at).map_or(&[][..], Vec::as_slice), stamps) {
-                    (&[member], _) if keeps_single(aggregate.fold) => {
-                        let single = Single::new(aggregate, open(member)?, meter)?;
-                        Ok(Stream::Single(Box::new(single)))
-                    }
-                    (members, Some(stamps)) if slots::pays(stamps.len(), members.len()) => {
-                        slots::fold(aggregate, stamps, members, &open, meter, threads)
-                    }
-                    (members, _) => {
-                        let members: Result<Vec<_>, _> =
-                            members.iter().map(|&member| open(member)).collect();
-                        let merge = Merge::new(aggregate, members?, meter)?;
-                        Ok(Stream::Merge(Box::new(merge)))
-                    }
-                }
+                let members = groups.get(at).map_or(&[][..], Vec::as_slice);
+                open_group(aggregate, input, members, stamps.as_deref(), meter, threads)
             }
         }
     }
@@ -278,6 +266,36 @@ impl<'q> Set<'q> {
             Self::Each { input, .. } | Self::Groups { input, .. } => input.stamps(),
         }
     }
+}
+
+/// Opens a group of series in the way that suits how many there are and when they have samples.
+fn open_group<'q>(
+    aggregate: &'q Aggregate,
+    input: &Set<'q>,
+    members: &[u32],
+    stamps: Option<&[i64]>,
+    meter: &'q Meter,
+    threads: usize,
+) -> Result<Stream<'q>, Error> {
+    let open = |member| input.open(member, meter, 1);
+    let fold = |over| slots::fold(aggregate, over, members, &open, meter, threads);
+    match (members, stamps) {
+        (&[member], _) if keeps_single(aggregate.fold) => {
+            let single = Single::new(aggregate, open(member)?, meter)?;
+            return Ok(Stream::Single(Box::new(single)));
+        }
+        (_, Some(stamps)) if slots::pays(stamps.len(), members.len()) => {
+            return fold(Over::Windows(stamps));
+        }
+        (_, None) if slots::outgrows_merge(aggregate, members.len(), meter) => {
+            if let Some(instants) = slots::instants(members, &open, meter, threads)? {
+                return fold(Over::Instants(&instants));
+            }
+        }
+        _ => {}
+    }
+    let members: Result<Vec<_>, _> = members.iter().map(|&member| open(member)).collect();
+    Ok(Stream::Merge(Box::new(Merge::new(aggregate, members?, meter)?)))
 }
 
 impl Leaf<'_> {

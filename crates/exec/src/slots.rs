@@ -1,6 +1,7 @@
-//! Slots: aggregation of series whose times fall on the same windows.
+//! Slots: aggregation of series whose times fall on the same windows, and of very many series.
 //!
-//! 1. Every window of the range is a slot with a fold of its own.
+//! 1. Every window of the range is a slot with a fold of its own; without windows every instant at
+//!    which some series has a sample is, which takes reading all series once before.
 //! 2. Series are read one after the other, each once; its value at a slot goes to the slot's fold,
 //!    and between two of its values the slots get what the gap rule says.
 //! 3. The result has a sample where at least one series had a value of its own.
@@ -9,18 +10,24 @@
 //! series that are folded by several threads and joined in order, so the result is the same for any
 //! number of threads.
 
+mod instants;
+mod whole;
+
+pub(crate) use instants::instants;
+
 use crate::Error;
 use crate::fold::{Acc, fold_of_floats};
-use crate::gap::float_at;
+use crate::gap::{Point, float_at, integer_at};
 use crate::limits::{Charge, Meter};
 use crate::number::Number;
 use crate::stream::{Ready, Stream};
 use crate::window::Grid;
 use foliot_model::{Samples, TimeRange, Value};
-use foliot_plan::{Aggregate, Gap};
+use foliot_plan::{Aggregate, Arithmetic, Fold, Gap};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use whole::Whole;
 
 /// Most slots: two years of minutes, some 80 MB of folds.
 const SLOTS_MAX: u64 = 1 << 20;
@@ -52,10 +59,39 @@ pub(crate) fn pays(stamps: usize, series: usize) -> bool {
     stamps <= SLOTS_ANY || series >= GROUP_ANY
 }
 
-/// Folds a group of series over `stamps`. `open` opens the members; up to `threads` work on them.
+/// What merging takes for each series, by estimate: a scan and a chunk.
+const MERGED_BYTES: u64 = 32 << 10;
+
+/// Whether a group of so many series, which share no windows, is better read twice than merged:
+/// when that would take a good part of what the query may.
+pub(crate) fn outgrows_merge(aggregate: &Aggregate, series: usize, meter: &Meter) -> bool {
+    let folds = match aggregate.arithmetic {
+        Arithmetic::Float => Acc::bytes_per_value(aggregate.fold) == 0,
+        Arithmetic::IntegerIfAll => Whole::folds(aggregate.fold),
+    };
+    folds && series as u64 * MERGED_BYTES > meter.limits().memory_bytes / 4
+}
+
+/// Where a group is folded.
+#[derive(Clone, Copy)]
+pub(crate) enum Over<'a> {
+    /// At windows, whose values are floats.
+    Windows(&'a [i64]),
+    /// At the instants of all series.
+    Instants(&'a [i64]),
+}
+
+impl<'a> Over<'a> {
+    fn stamps(self) -> &'a [i64] {
+        let (Self::Windows(stamps) | Self::Instants(stamps)) = self;
+        stamps
+    }
+}
+
+/// Folds a group of series over stamps. `open` opens the members; up to `threads` work on them.
 pub(crate) fn fold<'q>(
     aggregate: &Aggregate,
-    stamps: &[i64],
+    over: Over<'_>,
     members: &[u32],
     open: &(dyn Fn(u32) -> Result<Stream<'q>, Error> + Sync),
     meter: &'q Meter,
@@ -64,7 +100,8 @@ pub(crate) fn fold<'q>(
     // What grows with the number of series: ids, and the values of folds that need all of them.
     let fold = fold_of_floats(aggregate.fold, aggregate.arithmetic);
     let mut charge = meter.open();
-    let series_bytes = size_of::<u32>() + stamps.len() * Acc::bytes_per_value(fold);
+    let kept_bytes = over.stamps().len() * Acc::bytes_per_value(fold);
+    let series_bytes = size_of::<u32>() + kept_bytes;
     charge.resize(members.len().saturating_mul(series_bytes))?;
     let runs: Vec<&[u32]> = members.chunks(RUN_SERIES).collect();
     let joined = Joined { done: BTreeMap::new(), total: None, next: 0, error: None };
@@ -74,7 +111,7 @@ pub(crate) fn fold<'q>(
         loop {
             let position = taken.fetch_add(1, Ordering::Relaxed);
             let Some(run) = runs.get(position) else { return };
-            let slots = Slots::over(aggregate, stamps, run, open, meter);
+            let slots = Slots::over(aggregate, over, run, open, meter);
             let mut joined = joined.lock().unwrap_or_else(PoisonError::into_inner);
             if !joined.add(position, slots) {
                 meter.stop();
@@ -133,6 +170,9 @@ struct Slots<'q> {
     accs: Vec<Acc>,
     /// Whether a series had a value of its own there.
     touched: Vec<bool>,
+    /// The same folds over integers, if arithmetic may be on them.
+    wholes: Vec<Whole>,
+    fold: Fold,
     gap: Gap,
     /// Ids of the stored series that were found.
     members: Vec<u32>,
@@ -143,12 +183,12 @@ impl<'q> Slots<'q> {
     /// The slots of one run of series.
     fn over(
         aggregate: &Aggregate,
-        stamps: &[i64],
+        over: Over<'_>,
         run: &[u32],
         open: &(dyn Fn(u32) -> Result<Stream<'q>, Error> + Sync),
         meter: &'q Meter,
     ) -> Result<Self, Error> {
-        let mut slots = Self::new(aggregate, stamps, meter)?;
+        let mut slots = Self::new(aggregate, over, meter)?;
         let mut chunk = Samples::default();
         for &member in run {
             let mut stream = open(member)?;
@@ -158,14 +198,24 @@ impl<'q> Slots<'q> {
         Ok(slots)
     }
 
-    fn new(aggregate: &Aggregate, stamps: &[i64], meter: &'q Meter) -> Result<Self, Error> {
+    fn new(aggregate: &Aggregate, over: Over<'_>, meter: &'q Meter) -> Result<Self, Error> {
+        let stamps = over.stamps();
         let fold = fold_of_floats(aggregate.fold, aggregate.arithmetic);
         let mut charge = meter.open();
-        charge.resize(stamps.len() * (size_of::<i64>() + size_of::<bool>() + Acc::bytes(fold)))?;
+        let (wholes, whole_bytes) = match (over, aggregate.arithmetic) {
+            (Over::Instants(_), Arithmetic::IntegerIfAll) => {
+                (vec![Whole::new(aggregate.fold); stamps.len()], size_of::<Whole>())
+            }
+            _ => (Vec::new(), 0),
+        };
+        let bytes = size_of::<i64>() + size_of::<bool>() + Acc::bytes(fold) + whole_bytes;
+        charge.resize(stamps.len() * bytes)?;
         Ok(Self {
             stamps: stamps.to_vec(),
             accs: stamps.iter().map(|_| Acc::new(fold)).collect(),
             touched: vec![false; stamps.len()],
+            wholes,
+            fold: aggregate.fold,
             gap: aggregate.gap,
             members: Vec::new(),
             _charge: charge,
@@ -179,30 +229,62 @@ impl<'q> Slots<'q> {
         meter: &Meter,
         chunk: &mut Samples,
     ) -> Result<(), Error> {
-        let mut slots = self.stamps.iter().zip(self.accs.iter_mut()).zip(self.touched.iter_mut());
-        let mut previous = None;
+        let (mut next, mut previous) = (0, None);
         while stream.next(meter, chunk)? {
             for (index, &time_ns) in chunk.times_ns.iter().enumerate() {
                 let Some(number) = Number::at(&chunk.values, index) else { continue };
                 let point = (time_ns, number);
-                // Slots before the series' first value get nothing of it.
-                for ((&stamp_ns, acc), touched) in slots.by_ref() {
-                    if stamp_ns < time_ns {
-                        let filled = previous.and_then(|previous| {
-                            float_at(previous, Some(point), stamp_ns, self.gap)
-                        });
-                        filled.into_iter().for_each(|value| acc.add(value));
-                        continue;
-                    }
-                    debug_assert_eq!(stamp_ns, time_ns, "every sample lies on the grid");
-                    acc.add(number.to_f64());
-                    *touched = true;
-                    break;
+                let first = next;
+                next = self.add_point(previous, point, first);
+                if !self.wholes.is_empty() {
+                    self.add_whole(previous, point, first, next);
                 }
                 previous = Some(point);
             }
         }
         Ok(())
+    }
+
+    /// Adds a sample, and what lies between it and the one before it. Returns the slot after it.
+    fn add_point(&mut self, previous: Option<Point>, point: Point, first: usize) -> usize {
+        let stamps = self.stamps.get(first..).unwrap_or_default().iter();
+        let accs = self.accs.get_mut(first..).unwrap_or_default().iter_mut();
+        let touched = self.touched.get_mut(first..).unwrap_or_default().iter_mut();
+        // Slots before the series' first value get nothing of it.
+        for (at, ((&stamp_ns, acc), touched)) in (first..).zip(stamps.zip(accs).zip(touched)) {
+            if stamp_ns < point.0 {
+                let filled = previous
+                    .and_then(|previous| float_at(previous, Some(point), stamp_ns, self.gap));
+                filled.into_iter().for_each(|value| acc.add(value));
+                continue;
+            }
+            debug_assert_eq!(stamp_ns, point.0, "every sample lies on the grid");
+            acc.add(point.1.to_f64());
+            *touched = true;
+            return at + 1;
+        }
+        self.stamps.len()
+    }
+
+    /// The same for integers. A float spoils them where it is a series' value, and from the value
+    /// before it on.
+    fn add_whole(&mut self, previous: Option<Point>, point: Point, first: usize, end: usize) {
+        let (fold, gap) = (self.fold, self.gap);
+        let from = if point.1.is_float() { first.saturating_sub(1) } else { first };
+        let stamps = self.stamps.get(from..end).unwrap_or_default();
+        let wholes = self.wholes.get_mut(from..end).unwrap_or_default();
+        let is_float = |point: Option<Point>| point.is_some_and(|(_, number)| number.is_float());
+        for (&stamp_ns, whole) in stamps.iter().zip(wholes) {
+            let value = match point {
+                (_, Number::Integer(value)) if stamp_ns == point.0 => Some(value),
+                _ if is_float(Some(point)) || is_float(previous) => {
+                    whole.meet_float();
+                    None
+                }
+                _ => previous.and_then(|now| integer_at(now, Some(point), stamp_ns, gap)),
+            };
+            value.into_iter().for_each(|value| whole.add(fold, value));
+        }
     }
 
     /// Adds the slots of later series.
@@ -213,16 +295,20 @@ impl<'q> Slots<'q> {
         for (touched, later) in self.touched.iter_mut().zip(later.touched) {
             *touched |= later;
         }
+        for (whole, later) in self.wholes.iter_mut().zip(later.wholes) {
+            whole.absorb(self.fold, later);
+        }
         self.members.extend(later.members);
     }
 
     fn finish(mut self) -> Ready<'q> {
         let mut samples = Samples::default();
-        for ((&stamp_ns, acc), &touched) in
-            self.stamps.iter().zip(&mut self.accs).zip(&self.touched)
-        {
-            if let Some(value) = acc.finish().filter(|_| touched) {
-                samples.push(stamp_ns, Value::Float(value));
+        for (at, (&stamp_ns, acc)) in self.stamps.iter().zip(&mut self.accs).enumerate() {
+            let whole = self.wholes.get(at).and_then(|whole| whole.finish(self.fold));
+            let value = whole.map(Value::Integer).or_else(|| acc.finish().map(Value::Float));
+            let is_touched = self.touched.get(at).is_some_and(|touched| *touched);
+            if let Some(value) = value.filter(|_| is_touched) {
+                samples.push(stamp_ns, value);
             }
         }
         Ready { samples, members: self.members, at: 0, _charge: None }

@@ -10,12 +10,13 @@
 mod harness;
 
 use foliot_engine::Engine;
-use foliot_exec::{Cancel, Limits, Query, select};
-use foliot_model::{Cell, Item, Kind, Test, TimeRange};
+use foliot_exec::{Cancel, Limits, Query, run, select};
+use foliot_model::{Cell, Item, Kind, Name, Selector, Test, TimeRange, Value};
 use foliot_plan::rows::{
     Absent, Buckets, Calculate, Carried, Column, Input, Layout, Operator, Reduce, Reducer, Rows,
     Scan, Select, Slot,
 };
+use foliot_plan::{Aggregate, Arithmetic, Fold, Gap, Grouping, Series};
 use harness::{SECOND, START, open, write};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -170,4 +171,48 @@ fn folds_of_many_series_need_no_memory_for_each() {
     }
     let (found, _) = answered(&engine, &plan(Reducer::Sum, &["rack"], None));
     assert_eq!(found, expected(&Reducer::Sum, |host| rack(host).to_string(), |_| true));
+}
+
+/// The sum of all series at an instant, by definition: integers on a line truncate.
+fn sum_at(offset: i64, gap: Gap) -> i64 {
+    let of_host = |host| {
+        let [(first, low), (last, high)] = values(host);
+        let on_line = low + (offset - first) * (high - low) / (last - first);
+        match gap {
+            _ if offset == first => Some(low),
+            _ if offset == last => Some(high),
+            Gap::Linear => (first..=last).contains(&offset).then_some(on_line),
+            _ => None,
+        }
+    };
+    (0..HOSTS).filter_map(of_host).sum()
+}
+
+#[test]
+fn aggregates_of_many_series_without_windows_need_no_memory_for_each() {
+    let engine = filled();
+    let snapshot = engine.snapshot();
+    let limits = Limits { memory_bytes: TEN_MEBIBYTES, threads: 3, ..Limits::default() };
+    let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+    let names = vec![Name { measurement: Test::equal("m"), field: Test::Any }];
+    let (matchers, exact_labels, only) = (Vec::new(), None, None);
+    let selector = Selector { namespace: 0, names, matchers, exact_labels, only };
+    for gap in [Gap::Linear, Gap::Absent] {
+        let range = TimeRange::ALL;
+        let input = Series::Select { selector: selector.clone(), range };
+        let (grouping, fold, arithmetic) = (Grouping::All, Fold::Sum, Arithmetic::IntegerIfAll);
+        let wants_members = false;
+        let aggregate = Aggregate { input, grouping, fold, gap, arithmetic, wants_members };
+        let mut found = Vec::new();
+        let ran = run(&query, &[Series::Aggregate(Box::new(aggregate))], &mut |frame| {
+            found.extend(frame.samples.iter().map(|(time_ns, value)| match value {
+                Value::Integer(value) => (time_ns / SECOND - START, value),
+                other => panic!("{other:?}"),
+            }));
+            ControlFlow::Continue(())
+        });
+        let expected: Vec<_> = (0..120).map(|offset| (offset, sum_at(offset, gap))).collect();
+        assert_eq!(found, expected);
+        assert_eq!(ran.unwrap().series_selected, HOSTS as u64);
+    }
 }

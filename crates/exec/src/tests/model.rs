@@ -244,6 +244,13 @@ proptest! {
         let plan = aggregate(fold, gap, Grouping::All, select(whole()));
         let (actual, expected) = (points_of(&series, &plan), model_aggregate(&series, fold, gap));
         prop_assert!(same(&actual, &expected), "{actual:?} is not {expected:?}");
+        // With so little memory series are not merged, where there is another way.
+        let limits = Limits { memory_bytes: 120 << 10, threads: 2, ..Limits::default() };
+        if !matches!(fold, Fold::Difference | Fold::Deviation | Fold::UpperMedian) {
+            let (mut answers, _) = answer_with(&stored(&series), &[plan], limits).unwrap();
+            let actual = answers.pop().map(|(_, points)| points).unwrap_or_default();
+            prop_assert!(same(&actual, &expected), "{actual:?} is not {expected:?}");
+        }
     }
 
     #[test]
