@@ -8,7 +8,7 @@ use crate::json;
 use crate::key::text_of;
 use crate::lang::{Request, RequiredName};
 use crate::view::{Answer, Stored, View, any_series, matcher};
-use foliot_model::Test;
+use foliot_model::{Selector, Test};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -144,7 +144,7 @@ impl Lookup {
         };
         // Values of one key are alternatives; a key with any value outweighs them.
         let mut keys: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        let mut anywhere: Vec<&str> = Vec::new();
+        let mut anywhere: Vec<String> = Vec::new();
         for (key, value) in &self.tags {
             match (key, value) {
                 (Some(key), Some(value)) => {
@@ -153,7 +153,7 @@ impl Lookup {
                 (Some(key), None) => {
                     keys.entry(key).or_default().insert(0, "*".to_owned());
                 }
-                (None, Some(value)) => anywhere.push(value),
+                (None, Some(value)) => anywhere.push(value.clone()),
                 (None, None) => {}
             }
         }
@@ -162,30 +162,36 @@ impl Lookup {
             let test = if is_any { Test::Any } else { Test::AnyOf(values) };
             selector.matchers.push(matcher(key, test));
         }
-        let sids = (view.select)(&selector)?;
+        let sids = match anywhere.is_empty() {
+            true => (view.select)(&selector)?,
+            false => select_anywhere(&selector, anywhere, view)?,
+        };
         let start = usize::try_from(self.start).unwrap_or(0);
         let limit = usize::try_from(self.limit).ok().filter(|&limit| limit > 0);
         let limit = limit.unwrap_or(usize::MAX);
         let mut found = Vec::new();
-        if anywhere.is_empty() {
-            for &sid in sids.iter().skip(start).take(limit) {
-                found.extend((view.stored)(sid)?);
-            }
-            return Ok((sids.len(), found));
+        for &sid in sids.iter().skip(start).take(limit) {
+            found.extend((view.stored)(sid)?);
         }
-        let mut total = 0;
-        for sid in sids {
-            let Some(stored) = (view.stored)(sid)? else { continue };
-            let has = |(_, value): &(String, String)| anywhere.contains(&value.as_str());
-            if stored.tags.iter().any(has) {
-                total += 1;
-                if total > start && found.len() < limit {
-                    found.push(stored);
-                }
-            }
-        }
-        Ok((total, found))
+        Ok((sids.len(), found))
     }
+}
+
+/// The series that have one of some values under whatever key.
+fn select_anywhere(
+    selector: &Selector,
+    values: Vec<String>,
+    view: &View<'_>,
+) -> Result<Vec<u32>, HttpError> {
+    let mut sids = Vec::new();
+    for key in (view.tag_names)(selector)? {
+        let mut of_key = selector.clone();
+        of_key.matchers.push(matcher(&key, Test::AnyOf(values.clone())));
+        sids.extend((view.select)(&of_key)?);
+    }
+    sids.sort_unstable();
+    sids.dedup();
+    Ok(sids)
 }
 
 /// A metric and pairs of tags, either of which may be left open.

@@ -106,6 +106,8 @@ pub struct View<'a> {
     pub exists: &'a (dyn Fn(&RequiredName<'_>) -> Result<bool, HttpError> + 'a),
     /// The numbers of the series that a selector wants.
     pub select: &'a (dyn Fn(&Selector) -> Result<Vec<u32>, HttpError> + 'a),
+    /// The names of the tags of such series.
+    pub tag_names: &'a (dyn Fn(&Selector) -> Result<Vec<String>, HttpError> + 'a),
     /// A series by its number.
     pub stored: Ask<'a, u32, Option<Stored>>,
     /// The series of a TSUID.

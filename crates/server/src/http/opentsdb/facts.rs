@@ -7,7 +7,7 @@ use crate::http::{Reply, ack, body, reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Commit, Error, Snapshot};
+use foliot_engine::{Commit, Error, Listed, Snapshot};
 use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::{
     Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Tsuid, UidKind, View,
@@ -118,6 +118,10 @@ pub(super) fn with_view<T>(
         exists: &|name: &RequiredName<'_>| names.exists(name).map_err(|error| failed(&error)),
         select: &|selector: &Selector| {
             snapshot.select(selector, TimeRange::ALL).map_err(|error| failed(&error))
+        },
+        tag_names: &|selector: &Selector| {
+            let names = snapshot.list(&Listed::LabelNames, selector, "", 0, usize::MAX);
+            names.map_err(|error| failed(&error))
         },
         stored: &|sid| names.stored(sid).map_err(|error| failed(&error)),
         resolve: &|tsuid: &Tsuid| names.resolve(tsuid).map_err(|error| failed(&error)),
