@@ -20,7 +20,8 @@ pub struct Config {
     pub series_max: u64,
     /// New series a second, averaged over ten seconds; more are refused by name.
     pub new_series_per_second: u64,
-    /// Parts of one kind and window that are merged into one as soon as there are so many.
+    /// Parts of one kind and window that are merged into one as soon as there are so many beside
+    /// the newest.
     pub merge_parts: usize,
     /// A window in which nothing was written for this long is merged into one part.
     pub merge_quiet: Duration,

@@ -227,10 +227,14 @@ impl Store {
                 }
             }
             if is_drop {
-                self.epochs().in_memory().for_each(|registry| registry.forget(&tombstone.sids));
+                self.registry().forget(&tombstone.sids);
             }
             commit
         };
+        // Nobody writes to the epoch before, and being archived it keeps us waiting for seconds.
+        if let Some(closing) = self.epochs().closing().filter(|_| is_drop) {
+            closing.forget(&tombstone.sids);
+        }
         view.frozen.cut(&tombstone.sids, range)?;
         let tombstones = Arc::new(view.tombstones.with(Arc::new(tombstone), commit.lsn));
         *self.view.write() = Arc::new(View { tombstones, ..View::clone(&view) });

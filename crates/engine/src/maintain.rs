@@ -3,8 +3,9 @@
 //! Parts of one namespace, retention class, epoch and window are a *run*, in the order of their
 //! ranks. Flushed parts are at level 0. As soon as [`Config::merge_parts`] neighbours of a level
 //! are there they become one part of the next level, up to [`LEVEL_FINAL`]; so a sample is written
-//! once by its flush and at most twice by merges. A run that was quiet for [`Config::merge_quiet`]
-//! is merged whole.
+//! once by its flush and at most twice by merges. The newest part of a run waits for the next one:
+//! queries of recent times read it, and would read many times as much in what it is merged into. A
+//! run that was quiet for [`Config::merge_quiet`] is merged whole.
 //!
 //! Work never holds the lock on files but to look and to publish. What it reads may be replaced
 //! meanwhile: then its output is thrown away. A stop in the middle leaves a file that no manifest
@@ -156,7 +157,7 @@ impl Store {
     pub(crate) fn merge_debt(&self, view: &View) -> Debt {
         let mut debt = Debt::default();
         for run in runs(view, &HashSet::new()) {
-            for parts in levels(&run).filter(|parts| self.are_many(parts)) {
+            for parts in self.many(&run) {
                 debt.parts += parts.len() as u64;
                 debt.bytes += bytes(parts);
             }
@@ -164,9 +165,12 @@ impl Store {
         debt
     }
 
-    /// Whether neighbours of one level are enough to be merged.
-    fn are_many(&self, parts: &[Arc<Part>]) -> bool {
-        parts.len() >= self.config.merge_parts.max(2) && !parts.iter().any(is_final)
+    /// Neighbours of one level that are enough to be merged.
+    fn many<'r>(&self, run: &'r [Arc<Part>]) -> impl Iterator<Item = &'r [Arc<Part>]> {
+        let enough = self.config.merge_parts.max(2);
+        let before_newest = run.split_last().map_or(run, |(_, before)| before);
+        let rows = levels(before_newest);
+        rows.filter(move |parts| parts.len() >= enough && !parts.iter().any(is_final))
     }
 
     /// Holds a flush back while far too many parts wait to be merged.
@@ -186,7 +190,7 @@ impl Store {
     /// small.
     fn due(&self, view: &View, unreadable: &HashSet<u64>) -> Option<Job> {
         let runs = runs(view, unreadable);
-        let many = runs.iter().flat_map(|run| levels(run)).filter(|parts| self.are_many(parts));
+        let many = runs.iter().flat_map(|run| self.many(run));
         if let Some(parts) = many.max_by_key(|parts| parts.len()) {
             let level = parts.first().map_or(0, |part| part.entry.level);
             return Some(Job::new(parts, level + 1));

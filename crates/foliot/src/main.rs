@@ -97,7 +97,7 @@ fn serve(config: &Config) -> Result<(), String> {
 }
 
 /// Has the kernel give memory in small pages: in huge ones it fills holes again that the allocator
-/// gave back, which with a million series made half as much again, and registering no cheaper.
+/// gave back, which with a million series made a quarter more, and registering no cheaper.
 #[cfg(target_os = "linux")]
 fn use_small_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {

@@ -129,7 +129,8 @@ settings! {
     head_bytes: ByteSize = ByteSize(256 << 20), "head.bytes", "head-bytes";
     /// Memory for pages of files that queries read again.
     cache_bytes: ByteSize = ByteSize(32 << 20), "cache.bytes", "cache-bytes";
-    /// Parts of one database and week that are merged into one as soon as there are so many.
+    /// Parts of one database and week that are merged into one as soon as there are so many beside
+    /// the newest.
     merge_parts: u64 = 8, "merge.parts", "merge-parts";
     /// How long nothing must have been written to a week of a database before all its parts are
     /// merged.

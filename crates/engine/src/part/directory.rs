@@ -10,10 +10,24 @@ use crate::limits::DIRECTORY_GROUP_PAGES;
 use crate::paged::PagedReader;
 
 /// What the directory says of an index page.
+#[derive(Clone, Copy, Default)]
 pub(super) struct IndexPage {
     pub(super) first_sid: u32,
     pub(super) len: u32,
     pub(super) at: u64,
+}
+
+/// Entries that are read together.
+#[derive(Default)]
+pub(super) struct Group {
+    pages: [IndexPage; DIRECTORY_GROUP_PAGES],
+    len: usize,
+}
+
+impl Group {
+    pub(super) fn as_slice(&self) -> &[IndexPage] {
+        self.pages.get(..self.len).unwrap_or_default()
+    }
 }
 
 /// Memory: 4 bytes for each group of index pages.
@@ -39,8 +53,8 @@ impl Directory {
         let mut fences = Vec::with_capacity(groups);
         let mut buffer = Vec::new();
         for group in 0..groups {
-            let first = directory.group(paged, group, &mut buffer)?.into_iter().next();
-            fences.extend(first.map(|page| page.first_sid));
+            let group = directory.group(paged, group, &mut buffer)?;
+            fences.extend(group.as_slice().first().map(|page| page.first_sid));
         }
         directory.fences = fences;
         Ok(directory)
@@ -63,15 +77,21 @@ impl Directory {
         paged: &PagedReader,
         group: usize,
         buffer: &mut Vec<u8>,
-    ) -> Result<Vec<IndexPage>, Error> {
+    ) -> Result<Group, Error> {
         let first = group * DIRECTORY_GROUP_PAGES;
         let count = self.pages.saturating_sub(first).min(DIRECTORY_GROUP_PAGES);
         if count == 0 {
-            return Ok(Vec::new());
+            return Ok(Group::default());
         }
         let at = self.at + (first * DIRECTORY_ENTRY_LEN) as u64;
         paged.read_in_place(at, count * DIRECTORY_ENTRY_LEN, buffer, |bytes| {
-            bytes.chunks_exact(DIRECTORY_ENTRY_LEN).filter_map(decode).collect()
+            let mut group = Group::default();
+            let entries = bytes.chunks_exact(DIRECTORY_ENTRY_LEN).filter_map(decode);
+            for (page, entry) in group.pages.iter_mut().zip(entries) {
+                *page = entry;
+                group.len += 1;
+            }
+            group
         })
     }
 

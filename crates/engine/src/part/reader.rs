@@ -155,6 +155,7 @@ impl Part {
         let mut group = self.directory.group_of(sid);
         loop {
             let pages = self.directory.group(&self.paged, group, buffer)?;
+            let pages = pages.as_slice();
             let first = pages.partition_point(|page| page.first_sid < sid).saturating_sub(1);
             let pages = pages.get(first..).unwrap_or_default();
             for page in pages.iter().take_while(|page| page.first_sid <= sid) {
@@ -286,12 +287,10 @@ fn header_of(paged: &PagedReader, path: &Path) -> Result<Header, Error> {
 /// of it. Nothing for bytes that cannot be read.
 fn find_in(page: &[u8], wanted: u32, range: TimeRange, out: &mut Vec<BlockPlace>) -> Option<bool> {
     let mut entries = Entries::new(page)?;
+    entries.pass(wanted)?;
     while let Some(mut entry) = entries.next()? {
         if entry.sid > wanted {
             return Some(true);
-        }
-        if entry.sid < wanted {
-            continue;
         }
         while let Some(place) = entry.next()? {
             if place.range.overlaps(&range) {
@@ -327,16 +326,36 @@ impl<'p> Entries<'p> {
         self.rest.len()
     }
 
+    /// Passes over the entries of series before `wanted`, most of which are two bytes and a leap.
+    fn pass(&mut self, wanted: u32) -> Option<()> {
+        while !self.rest.is_empty() {
+            let mut rest = self.rest;
+            let sid = self.take_sid(&mut rest)?;
+            if sid >= wanted {
+                break;
+            }
+            let len = usize::try_from(get_u64(&mut rest).ok()?).ok()?;
+            (self.rest, self.sid) = (rest.get(len..)?, Some(sid));
+        }
+        Some(())
+    }
+
+    #[inline]
+    fn take_sid(&self, rest: &mut &[u8]) -> Option<u32> {
+        let delta = u32::try_from(get_u64(rest).ok()?).ok()?;
+        match self.sid {
+            None => Some(delta),
+            Some(before) => before.checked_add(delta),
+        }
+    }
+
     pub(super) fn next(&mut self) -> Option<Option<Entry<'p>>> {
         if self.rest.is_empty() {
             return Some(None);
         }
-        let delta = u32::try_from(get_u64(&mut self.rest).ok()?).ok()?;
-        let sid = match self.sid {
-            None => delta,
-            Some(before) => before.checked_add(delta)?,
-        };
-        self.sid = Some(sid);
+        let mut rest = self.rest;
+        let sid = self.take_sid(&mut rest)?;
+        (self.rest, self.sid) = (rest, Some(sid));
         let len = usize::try_from(get_u64(&mut self.rest).ok()?).ok()?;
         let (mut rest, after) = self.rest.split_at_checked(len)?;
         self.rest = after;
