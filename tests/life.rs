@@ -33,6 +33,14 @@ fn refused(output: &Output, words: &[&str]) {
 }
 
 #[test]
+fn memory_comes_in_small_pages() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.status("THP_enabled"), "0");
+    server.stop();
+}
+
+#[test]
 fn mistakes_are_answered_with_one_sentence() {
     let dir = Scratch::new();
     let data = dir.path().join("data");

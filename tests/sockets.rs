@@ -11,8 +11,9 @@
 mod harness;
 
 use harness::{Scratch, Server};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::UdpSocket;
+use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -44,6 +45,32 @@ fn first_bytes_choose_the_protocol() {
     }
     assert_eq!(server.samples("sum:m{h=a}"), [(1_700_002_800_000, "1".to_owned())]);
     assert_eq!(server.samples("sum:m.v{h=a}"), [(1_700_002_800_000, "1.0".to_owned())]);
+    server.stop();
+}
+
+#[test]
+fn a_fleet_that_comes_at_once_is_let_in() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let bound = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let count = bound.trim().parse::<usize>().unwrap().min(2000);
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // Held, the server accepts nobody: whoever gets through waits in its queue. Whoever finds that
+    // full is answered with silence, and tries again after a second.
+    server.signal(Signal::STOP);
+    let connect = || TcpStream::connect_timeout(&server.address, Duration::from_millis(900));
+    let fleet: Vec<_> = (0..count).map(|_| connect()).collect();
+    server.signal(Signal::CONT);
+    let let_in = fleet.iter().filter(|socket| socket.is_ok()).count();
+    assert_eq!(let_in, count);
+    for socket in fleet.into_iter().rev().take(10) {
+        let mut socket = socket.unwrap();
+        socket.write_all(b"version\n").unwrap();
+        let mut answer = String::new();
+        BufReader::new(socket).read_line(&mut answer).unwrap();
+        assert!(answer.starts_with("foliot 0."), "{answer}");
+    }
     server.stop();
 }
 

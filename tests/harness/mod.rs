@@ -123,6 +123,13 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// What the system says of its process, by name.
+    pub(crate) fn status(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{text}")).trim().to_owned()
+    }
+
     /// Memory it holds, in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let text = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();

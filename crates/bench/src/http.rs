@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Time after which a silent server counts as gone.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// What one read of a reply takes at most; replies to writes are a fraction of it.
+const REPLY_BUFFER_BYTES: usize = 16 << 10;
+
 /// Longest reply that is kept; longer ones are an error rather than a full memory.
 const REPLY_BYTES_MAX: u64 = 1 << 30;
 
@@ -74,6 +77,20 @@ impl Client {
         Client { address: address.to_owned(), stream: None, always, head: String::new() }
     }
 
+    /// Opens the connection, which would else happen with the first request.
+    pub(crate) fn open(&mut self) -> io::Result<()> {
+        let stream = self.take()?;
+        self.stream = Some(stream);
+        Ok(())
+    }
+
+    fn take(&mut self) -> io::Result<BufReader<TcpStream>> {
+        match self.stream.take() {
+            Some(stream) => Ok(stream),
+            None => Ok(BufReader::with_capacity(REPLY_BUFFER_BYTES, connect(&self.address)?)),
+        }
+    }
+
     /// Sends a request and reads its whole reply. `headers` end each with CRLF.
     pub(crate) fn send(
         &mut self,
@@ -83,10 +100,7 @@ impl Client {
         body: &[u8],
     ) -> io::Result<Reply> {
         use std::fmt::Write as _;
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => BufReader::with_capacity(64 << 10, connect(&self.address)?),
-        };
+        let mut stream = self.take()?;
         self.head.clear();
         let written = write!(
             self.head,

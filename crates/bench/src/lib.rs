@@ -47,6 +47,7 @@ mod sender;
 mod server;
 mod sink;
 mod site;
+mod spread;
 mod target;
 #[cfg(test)]
 mod testing;

@@ -10,11 +10,12 @@ use crate::latency::{self, Latency, Percentiles};
 use crate::load::{Load, Outcome};
 use crate::query::KindResult;
 use crate::server::{DiskUse, Reading};
+use crate::spread::Spread;
 use crate::track::Track;
 use crate::verify::Verdict;
 
 /// Version of the JSON; grows with any change that is not an addition.
-pub(crate) const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 2;
 
 /// Above this 99th percentile of its own lateness the client is what was measured.
 const LATENESS_P99_MS_MAX: f64 = 1.0;
@@ -79,11 +80,8 @@ pub(crate) struct Write {
     pub(crate) intended: Latency,
     #[serde(skip)]
     pub(crate) service: Latency,
-    /// Acknowledged values of the slowest and the fastest connection.
-    pub(crate) connection_points: (u64, u64),
-    /// How evenly the connections were served: 1 when all had the same, 1/n when one had all
-    /// (R. Jain et al., "A quantitative measure of fairness", 1984).
-    pub(crate) fairness: f64,
+    /// How evenly the connections were served.
+    pub(crate) spread: Spread,
 }
 
 /// What the client itself took.
@@ -184,6 +182,7 @@ impl LoadResult {
             ("values per second", format!("{:.0}", write.points_per_s)),
             ("latency, intended start", percentiles(&write.intended_latency)),
             ("latency, service", percentiles(&write.service_time)),
+            ("by connection", write.spread.line()),
             (
                 "client CPU",
                 format!("{:.2} s, {:.1} ns a value", self.client.cpu_s, self.client.ns_per_point),
@@ -256,7 +255,6 @@ impl Write {
         }
         let wall_s = outcome.wall.as_secs_f64();
         let points_acked = sum(|sent| sent.points_acked);
-        let each = || all.iter().map(|sent| sent.points_acked);
         Write {
             requests: sum(|sent| sent.requests),
             points_sent: sum(|sent| sent.points),
@@ -269,20 +267,9 @@ impl Write {
             service_time: service.percentiles(),
             intended,
             service,
-            fairness: fairness(each()),
-            connection_points: (each().min().unwrap_or(0), each().max().unwrap_or(0)),
+            spread: Spread::new(all),
         }
     }
-}
-
-/// Jain's index of fairness.
-fn fairness(shares: impl Iterator<Item = u64>) -> f64 {
-    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for share in shares {
-        let share = share as f64;
-        (count, sum, squares) = (count + 1.0, sum + share, squares + share * share);
-    }
-    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
 }
 
 impl ClientCost {
@@ -375,16 +362,4 @@ fn percentiles(of: &Percentiles) -> String {
         "mean {:.2}, p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2} ms",
         of.mean_ms, of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms, of.max_ms
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fairness_is_one_for_equals_and_one_in_n_for_a_hog() {
-        assert_eq!(fairness([7, 7, 7, 7].into_iter()), 1.0);
-        assert_eq!(fairness([8, 0, 0, 0].into_iter()), 0.25);
-        assert_eq!(fairness(std::iter::empty()), 1.0);
-    }
 }

@@ -65,6 +65,19 @@ impl Sender {
         }
     }
 
+    /// Opens the connection, which would else happen with the first body.
+    pub(crate) fn open(&mut self) -> io::Result<()> {
+        match self {
+            Sender::Post(post) => post.client.open(),
+            Sender::Stream(stream) => stream.open().map(drop),
+            Sender::Script(address, session) => {
+                *session = Some(Box::new(Session::open(address)?));
+                Ok(())
+            }
+            Sender::Tasks(client) => client.open(),
+        }
+    }
+
     /// Packs a body as the door wants it.
     pub(crate) fn pack(&self, body: &mut Vec<u8>) -> io::Result<()> {
         let Sender::Post(post) = self else { return Ok(()) };
@@ -186,7 +199,7 @@ fn why_failed(reply: &[u8]) -> Option<String> {
 }
 
 impl Stream {
-    fn send(&mut self, body: &[u8]) -> io::Result<()> {
+    fn open(&mut self) -> io::Result<&mut TcpStream> {
         let (stream, _) = match &mut self.open {
             Some(open) => open,
             none => {
@@ -198,7 +211,11 @@ impl Stream {
                 none.insert((stream, reader.spawn(move || count_lines(back, &closing))?))
             }
         };
-        stream.write_all(body)
+        Ok(stream)
+    }
+
+    fn send(&mut self, body: &[u8]) -> io::Result<()> {
+        self.open()?.write_all(body)
     }
 
     fn close(&mut self) {

@@ -399,7 +399,7 @@ fn the_exit_code_tells_right_from_wrong_from_impossible() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(result["schema_version"], 1);
+    assert_eq!(result["schema_version"], 2);
     assert_eq!(result["write"]["points_acked"], 300);
     let closed = "load --quiet --target influx --url 127.0.0.1:1 --hosts 1 --steps 1";
     assert_eq!(code(closed), expected(2));

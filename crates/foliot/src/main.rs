@@ -20,6 +20,7 @@ use std::sync::Arc;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    refuse_huge_pages();
     match run() {
         Ok(code) => code,
         Err(sentence) => {
@@ -28,6 +29,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Has memory come in small pages. The allocator keeps the threads' pieces apart, so with huge ones
+/// the first kilobytes of each kind that a thread takes cost two megabytes, all of which the system
+/// clears first: with many threads, or many idle hours between them, most of the time and memory
+/// of a small server go there.
+fn refuse_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // Kernels that cannot be asked give what they like; everything works as well, only larger.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 fn run() -> Result<ExitCode, String> {

@@ -6,9 +6,10 @@ use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
 use crate::{http, lines, telnet};
 use rustix::net::sockopt;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
@@ -20,6 +21,11 @@ const SNIFF_SECONDS_MAX: Duration = crate::stream::HEAD_SECONDS_MAX;
 
 /// How long a dead peer stays unnoticed.
 const PEER_SECONDS_MAX: u32 = 60;
+
+/// Connections that may wait to be accepted; the system lowers this to its own bound
+/// (`net.core.somaxconn`). A client that finds no room tries again after a second at the earliest,
+/// so a fleet that comes back at once must fit.
+const WAITING_MAX: u32 = 4096;
 
 /// What a listener accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +40,18 @@ pub(crate) enum Accepts {
 
 /// What keeps the server from ending: dropped when a connection is done.
 pub(crate) type Alive = tokio::sync::mpsc::Sender<()>;
+
+/// A listening socket; to be called within the runtime.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A server that starts again must not wait for connections of the one before to be forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
+}
 
 /// Accepts connections until the server stops.
 pub(crate) async fn accept(

@@ -14,7 +14,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::UdpSocket;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc};
@@ -85,9 +85,10 @@ impl Server {
         let all = [Some(main), influx].into_iter().flatten().chain(ticktock);
         let mut datagrams = Vec::new();
         for (address, accepts, speaks) in all {
-            let listener = runtime
-                .block_on(TcpListener::bind(address))
-                .map_err(|error| Stop(cannot_listen(address, &error)))?;
+            let listener = {
+                let _within = runtime.enter();
+                listen::listen(address).map_err(|error| Stop(cannot_listen(address, &error)))?
+            };
             let address = listener.local_addr().unwrap_or(address);
             listeners.push(Listener { address, speaks });
             match accepts {

@@ -83,7 +83,14 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(CORES_MAX);
     for way in WAYS {
         let heading = way.heading;
-        let columns = ["cores", "server", "ratio to one core", "slowest / fastest", "fairness"];
+        let columns = [
+            "cores",
+            "server",
+            "ratio to one core",
+            "slowest / fastest",
+            "fairness",
+            "p99 by connection, ms",
+        ];
         let counts: Vec<String> = (1..=cores).map(|count| format!("{count}, mean ms")).collect();
         let counts = counts.iter().map(String::as_str);
         let read_columns: Vec<&str> = ["server, read"].into_iter().chain(counts).collect();
@@ -107,7 +114,8 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
             "{} connections, one device each, 200 values a request; the best of the \
              repetitions. The client shares the machine's cores with the server, so its share of \
              the CPU bounds what the last core can add. Fairness is Jain's index over the \
-             connections: 1 when all got the same.",
+             connections: 1 when all got the same. The 99th percentile of write times is also \
+             given by connection: the least, the median and the most.",
             way.clients
         ));
         for (what, result) in &found.notes {
@@ -143,13 +151,14 @@ fn run_site(
         let rate = result.write.points_per_s;
         let one = line.first().map_or(rate, |(_, rate)| *rate);
         line.push((count as f64, rate));
-        let (slowest, fastest) = result.write.connection_points;
+        let spread = &result.write.spread;
         let mut cells = vec![
             count.to_string(),
             site.name.clone(),
             if way.scales { format!("{:.2}", rate / one) } else { "-".to_owned() },
-            format!("{:.2}", slowest as f64 / (fastest as f64).max(1.0)),
-            format!("{:.3}", result.write.fairness),
+            format!("{:.2}", spread.slowest_to_fastest()),
+            format!("{:.3}", spread.fairness),
+            spread.p99_ms.cell(),
         ];
         cells.extend(write_cells(&result));
         found.table.row(cells);
@@ -243,7 +252,7 @@ fn references(table: &mut Table) {
     for (cores, rate) in rows {
         let ratio = format!("{:.2}", rate / 2_623_767.0);
         let (cores, rate) = (cores.to_string(), thousands(rate));
-        let mut cells = vec![cores.as_str(), "TickTockDB 0.4.0-beta", &ratio, "-", "-", &rate];
+        let mut cells = vec![cores.as_str(), "TickTockDB 0.4.0-beta", &ratio, "-", "-", "-", &rate];
         cells.extend(["-"; 9]);
         table.reference("seed 001, Ryzen 5600H", &cells);
     }
