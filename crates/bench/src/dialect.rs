@@ -4,10 +4,14 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::catalogue::Kind;
+use crate::disorder::Disorder;
 use crate::fleet::{Fleet, Table};
 use crate::http::{Client, Reply};
+use crate::oracle::Oracle;
 use crate::postgres::Session;
 use crate::question::{Answer, Ask, Bins, Function, Question, Sources, Trucks};
+use crate::random::{Draws, Purpose};
 
 mod influxql;
 mod iotdb;
@@ -57,6 +61,9 @@ pub(crate) enum Dialect {
 /// Database that everything is written to where a protocol wants a name.
 pub(crate) const DATABASE: &str = "default";
 
+/// Steps of the load that questions are drawn from to see whether they can be asked.
+const STEPS_TRIED: u64 = 1000;
+
 /// One request of a question: HTTP, or a statement where the path is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
@@ -87,6 +94,20 @@ impl Dialect {
             Dialect::Druid => sql::requests(fleet, question, sql::Flavour::Druid),
             Dialect::Iotdb => iotdb::requests(fleet, question),
         }
+    }
+
+    /// Whether the language can ask questions of a kind.
+    pub(crate) fn can_ask(self, fleet: &Fleet, kind: Kind) -> bool {
+        let oracle = Oracle {
+            fleet,
+            disorder: Disorder::default(),
+            first_source: 0,
+            end_source: fleet.shape.sources,
+            first_step: 0,
+            end_step: STEPS_TRIED,
+        };
+        let mut draws = Draws::at(fleet.shape.seed, Purpose::Questions, u64::MAX, kind as u64);
+        self.requests(fleet, &kind.question(&oracle, &mut draws)).is_some()
     }
 
     /// Makes an answer of the replies to the requests, in their order; an empty reply says that

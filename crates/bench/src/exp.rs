@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 
+use crate::catalogue::Kind;
+use crate::dialect::Dialect;
 use crate::disorder::Disorder;
 use crate::fleet::{Fleet, Shape};
 use crate::latency::{self, Logged};
@@ -102,6 +104,9 @@ pub(crate) struct Cell {
     pub(crate) limit: Option<Duration>,
     /// Questions per write, of the device kinds.
     pub(crate) reads_per_write: f64,
+    /// Whether only such kinds are asked as every server of the run can be asked, so that all do
+    /// the same work.
+    pub(crate) same_reads: bool,
     /// The first step that may be asked about, where steps before these are there.
     pub(crate) known_from: Option<u64>,
     /// Whether bodies are packed with gzip.
@@ -126,6 +131,7 @@ impl Default for Cell {
             disorder: Disorder::default(),
             limit: None,
             reads_per_write: 0.0,
+            same_reads: false,
             known_from: None,
             gzip: false,
             verify: Some(50),
@@ -204,7 +210,10 @@ impl Run {
         let reads = dialect.filter(|_| cell.reads_per_write > 0.0).map(|dialect| Reads {
             dialect,
             address: site.query_address.clone(),
-            kinds: crate::catalogue::Kind::DEVICE.to_vec(),
+            kinds: match cell.same_reads {
+                true => self.common_kinds(fleet, cell.style),
+                false => Kind::DEVICE.to_vec(),
+            },
             per_write: cell.reads_per_write,
             first_step: cell.known_from.unwrap_or(cell.steps.start),
         });
@@ -258,6 +267,14 @@ impl Run {
             say(&result.table());
         }
         Ok(Some(result))
+    }
+
+    /// The device kinds that every server of this run can be asked.
+    pub(crate) fn common_kinds(&self, fleet: &Fleet, style: Style) -> Vec<Kind> {
+        let dialect = |site: &Site| site.kind.target(style)?.dialect_at(&site.query_address);
+        let dialects: Vec<Dialect> = self.plan.sites.iter().filter_map(dialect).collect();
+        let can = |kind: &Kind| dialects.iter().all(|dialect| dialect.can_ask(fleet, *kind));
+        Kind::DEVICE.into_iter().filter(can).collect()
     }
 
     /// Tells the person at the terminal what is done, and how long the run has taken so far.

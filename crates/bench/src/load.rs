@@ -104,6 +104,24 @@ struct Shared {
     running: AtomicU64,
 }
 
+impl Shared {
+    /// Opens the gate once all connections wait at it.
+    fn open(&self) -> Instant {
+        while self.getting_ready.load(Ordering::Acquire) > 0 {
+            thread::park();
+        }
+        *self.start.get_or_init(Instant::now)
+    }
+
+    /// Waits at the gate.
+    fn wait_for_start(&self) -> Instant {
+        if self.getting_ready.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.opener.unpark();
+        }
+        *self.start.wait()
+    }
+}
+
 impl Load<'_> {
     /// The share of connection `at`.
     pub(crate) fn share(&self, at: u64) -> Share {
@@ -159,10 +177,7 @@ impl Load<'_> {
                 let builder = thread::Builder::new().stack_size(STACK_BYTES);
                 threads.push(builder.spawn_scoped(scope, run)?);
             }
-            while shared.getting_ready.load(Ordering::Acquire) > 0 {
-                thread::park();
-            }
-            let start = *shared.start.get_or_init(Instant::now);
+            let start = shared.open();
             let mut tracker = Tracker::new(watched, self.progress);
             while shared.running.load(Ordering::Relaxed) > 0 {
                 tracker.wait(start, || shared.running.load(Ordering::Relaxed) == 0);
@@ -186,6 +201,15 @@ impl Load<'_> {
         Plan::new(self.pace, self.fleet.shape.seed, at, self.connections, units)
     }
 
+    /// Opens a connection before the load begins, where its first request follows at once; where that
+    /// is due later, a server may well close what stays silent until then.
+    fn open_early(&self, sender: &mut Sender) {
+        if matches!(self.pace, Pace::Closed { .. }) {
+            // What cannot be opened fails again with its first request, and is counted there.
+            let _ = sender.open();
+        }
+    }
+
     fn run_connection(&self, at: u64, shared: &Shared) -> Sent {
         let mut sent = Sent::new();
         let door = self.target.door();
@@ -195,16 +219,8 @@ impl Load<'_> {
         let mut sender = Sender::new(self);
         let mut body = Vec::new();
         let mut reader = Reader::of(self, at);
-        // In a closed loop the first request follows at once; where it is due later, a server may
-        // well close a connection that stays silent until then.
-        if matches!(self.pace, Pace::Closed { .. }) {
-            // What cannot be opened fails again with its first request, and is counted there.
-            let _ = sender.open();
-        }
-        if shared.getting_ready.fetch_sub(1, Ordering::AcqRel) == 1 {
-            shared.opener.unpark();
-        }
-        let start = *shared.start.wait();
+        self.open_early(&mut sender);
+        let start = shared.wait_for_start();
         let cpu_ns = thread_cpu_ns();
         let mut ready = start;
         let mut failures = 0;

@@ -27,6 +27,19 @@ const PER_MINUTE: Ask =
     Ask::Aggregate { function: Function::Max, per_series: true, bucket_ms: Some(60_000) };
 
 #[test]
+fn a_kind_that_a_language_lacks_is_known_beforehand() {
+    let fleet = cpu_fleet(2);
+    for dialect in [Dialect::InfluxQl, Dialect::Postgres] {
+        assert!(Kind::DEVICE.iter().all(|kind| dialect.can_ask(&fleet, *kind)));
+    }
+    for dialect in [Dialect::PromQl, Dialect::TickTock] {
+        let can = Kind::DEVICE.into_iter().filter(|kind| dialect.can_ask(&fleet, *kind));
+        let without_last = [Kind::Point, Kind::Range, Kind::Aggregate, Kind::Downsample];
+        assert_eq!(can.collect::<Vec<_>>(), without_last);
+    }
+}
+
+#[test]
 fn influxql_is_asked_in_its_own_words() {
     let fleet = cpu_fleet(10);
     let requests = Dialect::InfluxQl

@@ -10,6 +10,7 @@ use super::{Cell, Run, limits};
 use crate::caps::Allowance;
 use crate::disorder::Disorder;
 use crate::profile::Profile;
+use crate::query::KindResult;
 use crate::report::Plot;
 
 const CLIENTS: [u64; 5] = [1, 3, 5, 7, 9];
@@ -46,6 +47,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                     disorder,
                     limit: Some(run.seconds(1.5, 60.0)),
                     reads_per_write,
+                    same_reads: true,
                     verify: Some(9),
                     settle: false,
                     ..Cell::default()
@@ -71,6 +73,14 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
             _ => {}
         }
         let section = run.report.section(heading);
+        if let Some((_, result)) = notes.first().filter(|_| reads_per_write > 0.0) {
+            let asked: Vec<String> = result.reads.iter().map(KindResult::name).collect();
+            section.say(format!(
+                "Every server is asked the same kinds, in turns: those that all of them can be \
+                 asked ({}).",
+                asked.join(", ")
+            ));
+        }
         if at == 0 {
             section.say(
                 "A core of this machine is not that hardware: compare servers with each other, \
