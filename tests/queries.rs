@@ -79,6 +79,37 @@ fn limits_are_named_in_the_answer() {
 }
 
 #[test]
+fn only_small_questions_about_memory_are_answered_where_they_are_asked() {
+    let dir = Scratch::new();
+    // Nothing of a file stays in memory.
+    let server = Server::start(dir.path(), &["--set", "cache.bytes=1"]);
+    fill(&server, 200, 250);
+    let brief = || server.metric("foliot_queries_brief_total");
+    let all = || server.metric("foliot_queries_total");
+    let ask = |what: &str, of: &str| {
+        let statement = format!("SELECT%20{what}%20FROM%20big%20WHERE%20host{of}");
+        server.get(&format!("/query?db=default&q={statement}")).text()
+    };
+    let answer = ask("count(v),max(v)", "=%27h00007%27");
+    assert!(answer.contains(",250,7249]"), "{answer}");
+    assert_eq!((brief(), all()), (1.0, 1.0));
+    // Too many series, and too many samples.
+    let answer = ask("count(v),max(v)", "!=%27%27");
+    assert!(answer.contains(",50000,199249]"), "{answer}");
+    let answer = ask("count(v),max(v)", "=~/^h000/");
+    assert!(answer.contains(",25000,99249]"), "{answer}");
+    assert_eq!((brief(), all()), (1.0, 3.0));
+    // What lies in files.
+    server.signal(rustix::process::Signal::USR1);
+    server.wait_for_metric("foliot_parts", 1.0);
+    let answer = ask("count(v),max(v)", "=%27h00007%27");
+    assert!(answer.contains(",250,7249]"), "{answer}");
+    assert_eq!((brief(), all()), (1.0, 4.0));
+    assert_eq!(server.metric("foliot_queries_failed_total"), 0.0);
+    server.stop();
+}
+
+#[test]
 fn a_client_that_leaves_cancels_its_query() {
     let dir = Scratch::new();
     let server =

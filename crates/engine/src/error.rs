@@ -53,6 +53,8 @@ pub enum Error {
     Closed,
     /// Whoever asked did not want to wait any longer.
     Stopped,
+    /// A file would have to be read where none may be: see [`crate::without_files`].
+    NotInMemory,
     /// An index segment does not hold what it should.
     Index(foliot_index::Error),
     /// A request asked for something that cannot be.
@@ -112,6 +114,7 @@ impl fmt::Display for Error {
             ),
             Self::Stopped => f.write_str("what was asked was stopped"),
             Self::Closed => f.write_str("the store is closed"),
+            Self::NotInMemory => f.write_str("a file would have to be read"),
             Self::Index(error) => error.fmt(f),
             Self::Invalid(reason) => f.write_str(reason),
         }

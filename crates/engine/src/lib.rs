@@ -55,6 +55,7 @@ mod stats;
 mod store;
 mod tombstones;
 mod view;
+mod waiting;
 mod wal;
 mod write;
 
@@ -74,4 +75,5 @@ pub use scan::{Peek, Scan};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use store::Engine;
+pub use waiting::without_files;
 pub use write::FIELD_RETENTION;

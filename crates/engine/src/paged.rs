@@ -27,6 +27,7 @@ use crate::cache::{Cache, PageBytes};
 use crate::error::Error;
 use crate::handles::Handles;
 use crate::limits::FILE_PAGE_BYTES;
+use crate::waiting::refuses_files;
 use foliot_codec::{checksum, checksum_append};
 use foliot_disk::{AppendFile, Disk, ReadFile};
 use std::path::{Path, PathBuf};
@@ -349,6 +350,9 @@ impl PagedReader {
 
     /// The bytes of a page, past the cache.
     fn load(&self, page: u64) -> Result<PageBytes, Error> {
+        if refuses_files() {
+            return Err(Error::NotInMemory);
+        }
         let (offset, stored_len) = self.layout.stored(page);
         let mut stored = vec![0; stored_len];
         match &self.file {

@@ -130,7 +130,10 @@ impl Scan {
         let mut columns = Columns::default();
         let mut reader = Reader::new(&copy.stream);
         while let Some(sample) = reader.next() {
-            columns.push(sample, &copy.stream);
+            // A question about a minute decodes an hour, but need not keep it.
+            if self.range.contains(sample.time_ns) {
+                columns.push(sample, &copy.stream);
+            }
         }
         columns.sort_newest_wins();
         self.add_columns(columns);

@@ -54,6 +54,11 @@ impl Snapshot {
         Arc::ptr_eq(&self.view.frozen, &other.view.frozen)
     }
 
+    /// Series of all epochs, which is what a selection may have to look through.
+    pub fn series(&self) -> u64 {
+        self.epochs.series()
+    }
+
     /// The series that `selector` wants and that may have samples in `range`, ascending.
     ///
     /// # Errors

@@ -25,6 +25,11 @@ pub enum Error {
         /// How many it would read.
         wanted: u64,
     },
+    /// The query selects more series than it may.
+    Series {
+        /// How many it may select.
+        limit: usize,
+    },
     /// The query took longer than it may.
     Deadline {
         /// `limits.query_seconds`.
@@ -56,6 +61,7 @@ impl fmt::Display for Error {
                 "the query reads {wanted} sources and may read {limit}: ask for fewer, or raise \
                  limits.query_sources"
             ),
+            Self::Series { limit } => write!(f, "the query selects more than {limit} series"),
             Self::Deadline { limit } => write!(
                 f,
                 "the query took longer than {} s: ask for fewer series or a shorter time, or \

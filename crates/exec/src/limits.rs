@@ -28,6 +28,8 @@ pub struct Limits {
     /// Samples read from the store, or made up for empty windows (`limits.query_samples`).
     /// Default 1 000 000 000, some ten seconds of one core.
     pub samples: u64,
+    /// Stored series selected at a time. Default: no bound.
+    pub series: usize,
     /// How long the query may take (`limits.query_seconds`). Default 60 s.
     pub seconds: Duration,
     /// Threads that work on it, the caller's included. Default: one per processor.
@@ -39,6 +41,7 @@ impl Default for Limits {
         Self {
             memory_bytes: 256 << 20,
             samples: 1_000_000_000,
+            series: usize::MAX,
             seconds: Duration::from_secs(60),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -101,6 +104,14 @@ impl Meter {
             return Err(Error::Deadline { limit: self.limits.seconds });
         }
         Ok(())
+    }
+
+    /// Checks that so many series may be selected.
+    pub(crate) fn admit(&self, series: usize) -> Result<(), Error> {
+        match self.limits.series {
+            limit if series > limit => Err(Error::Series { limit }),
+            _ => Ok(()),
+        }
     }
 
     /// Tells the other threads of this query to stop, because one of them met an error or because
@@ -177,7 +188,8 @@ mod tests {
     use super::*;
 
     fn meter(memory_bytes: u64, samples: u64, seconds: Duration) -> Meter {
-        Meter::new(Limits { memory_bytes, samples, seconds, threads: 1 }, Cancel::default())
+        let limits = Limits { memory_bytes, samples, seconds, threads: 1, series: 7 };
+        Meter::new(limits, Cancel::default())
     }
 
     #[test]
@@ -199,6 +211,8 @@ mod tests {
     #[test]
     fn every_limit_stops_the_query() {
         let count = meter(1, 10, Duration::from_secs(60));
+        count.admit(7).unwrap();
+        assert!(matches!(count.admit(8), Err(Error::Series { limit: 7 })));
         count.check(10).unwrap();
         assert!(matches!(count.check(1), Err(Error::Samples { limit: 10 })));
         let late = meter(1, 10, Duration::ZERO);

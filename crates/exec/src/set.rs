@@ -89,6 +89,7 @@ impl<'q> Set<'q> {
         match plan {
             Series::Select { selector, range } => {
                 let sids = source.select(selector, *range, meter)?;
+                meter.admit(sids.len())?;
                 let mut charge = meter.open();
                 charge.resize(size_of_val(sids.as_slice()))?;
                 Ok(Self::Stored(Leaf {

@@ -160,6 +160,7 @@ pub(crate) struct Metrics {
     pub(crate) mqtt_messages: Counter,
     pub(crate) queries_running: Counter,
     pub(crate) queries: Counter,
+    pub(crate) queries_brief: Counter,
     pub(crate) queries_refused: Counter,
     pub(crate) queries_failed: Counter,
     pub(crate) queries_cancelled: Counter,
@@ -288,6 +289,12 @@ impl Metrics {
             ("mqtt_messages_total", C, "MQTT messages received", &self.mqtt_messages),
             ("queries_running", G, "Queries running", &self.queries_running),
             ("queries_total", C, "Queries begun", &self.queries),
+            (
+                "queries_brief_total",
+                C,
+                "Queries answered without a thread of their own",
+                &self.queries_brief,
+            ),
             ("queries_refused_total", C, "Queries refused for want of room", &self.queries_refused),
             ("queries_failed_total", C, "Queries ended by an error", &self.queries_failed),
             (

@@ -1,10 +1,13 @@
 //! Queries: slots, a thread each while they run, and answers that stream out as they are made.
 //!
 //! 1. A query takes a slot, or waits for one, in order and within bounds, or is refused.
-//! 2. It runs on a thread of its own (`exec` adds helpers), encoding frames as they come.
+//! 2. A small one is answered where it is asked (`brief`). Any other runs on a thread of its own
+//!    (`exec` adds helpers), encoding frames as they come.
 //! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work;
 //!    its time counts against the query's deadline.
 //! 4. When the client leaves, the receiver is dropped, and that cancels the query.
+
+mod brief;
 
 use crate::http::{Message, Pieces, Reply};
 use crate::metrics::Metrics;
@@ -49,6 +52,7 @@ impl From<Error> for Failure {
             Error::Memory { .. }
             | Error::Samples { .. }
             | Error::Sources { .. }
+            | Error::Series { .. }
             | Error::Deadline { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Error::Plan(_) => StatusCode::BAD_REQUEST,
             Error::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
@@ -79,6 +83,8 @@ pub(crate) struct Work<'a> {
     limits: Limits,
     cancel: Cancel,
     out: Out,
+    /// Whether a plan met one of the limits.
+    has_met_limits: bool,
 }
 
 impl Work<'_> {
@@ -107,7 +113,7 @@ impl Work<'_> {
         });
         match failed {
             Some(failure) => Err(failure),
-            None => Ok(ran?),
+            None => Ok(self.note(ran)?),
         }
     }
 
@@ -137,13 +143,30 @@ impl Work<'_> {
         });
         match failed {
             Some(failure) => Err(Stopped::Reader(failure)),
-            None => ran.map_err(Stopped::Query),
+            None => self.note(ran).map_err(Stopped::Query),
         }
+    }
+
+    /// Remembers limits that were met.
+    fn note(&mut self, ran: Result<Ran, Error>) -> Result<Ran, Error> {
+        self.has_met_limits |= matches!(
+            ran,
+            Err(Error::Memory { .. }
+                | Error::Samples { .. }
+                | Error::Series { .. }
+                | Error::Deadline { .. })
+        );
+        ran
     }
 
     /// What a query may take.
     pub(crate) fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Whether the query is over before anybody could look at it.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.out.sender.is_none()
     }
 
     /// What stops this query.
@@ -157,8 +180,29 @@ impl Work<'_> {
     }
 }
 
-/// What a query does on its thread; the answer's bytes go to [`Work::out`].
-pub(crate) type Job = Box<dyn FnOnce(&mut Work<'_>) -> Result<Ran, Failure> + Send>;
+/// Answers a query; the bytes go to [`Work::out`].
+type Run = dyn FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send;
+
+/// What a query does.
+pub(crate) struct Job {
+    run: Box<Run>,
+    /// Whether nothing comes of running it but the answer, so that it may be begun again.
+    only_reads: bool,
+}
+
+impl Job {
+    /// A job that is run once.
+    pub(crate) fn new(
+        run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
+    ) -> Self {
+        Self { run: Box::new(run), only_reads: false }
+    }
+
+    /// The same job; if it only reads, it may be given up and begun again.
+    pub(crate) fn that_reads(self, only_reads: bool) -> Self {
+        Self { only_reads, ..self }
+    }
+}
 
 /// Runs a job and answers with what it writes.
 ///
@@ -168,9 +212,12 @@ pub(crate) async fn answer(
     shared: &Arc<Shared>,
     kind: &'static str,
     gzip: bool,
-    job: Job,
+    mut job: Job,
 ) -> Result<Reply, Failure> {
     let slot = slot(shared).await?;
+    if let Some(bytes) = brief::answer(shared, &mut job) {
+        return Ok(Reply::new(StatusCode::OK, kind, bytes));
+    }
     let (sender, mut receiver) = mpsc::channel(PIECES_AHEAD);
     let cancel = Cancel::default();
     let leaver = Leaver { cancel: cancel.clone() };
@@ -227,23 +274,31 @@ async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
 }
 
 /// Runs a job on the thread of the caller and sends its answer.
-fn perform(shared: &Shared, job: Job, cancel: Cancel, sender: mpsc::Sender<Message>, gzip: bool) {
+fn perform(
+    shared: &Shared,
+    mut job: Job,
+    cancel: Cancel,
+    sender: mpsc::Sender<Message>,
+    gzip: bool,
+) {
     let Some(store) = shared.store() else { return };
     let began = Instant::now();
     let _running = Running::new(&shared.metrics, began);
     let limits = shared.query_limits;
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
     let deadline = began + limits.seconds;
+    let sender = Some(sender);
     let out = Out { bytes: Vec::new(), packer, has_sent: false, sender, deadline };
     let snapshot = store.snapshot();
-    let mut work = Work { snapshot: &snapshot, limits, cancel: cancel.clone(), out };
-    match job(&mut work) {
+    let cancelled = cancel.clone();
+    let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
+    match (job.run)(&mut work) {
         Ok(ran) => {
             shared.metrics.query_samples.add(ran.samples_scanned);
             work.out.finish();
         }
         Err(failure) => {
-            match cancel.is_cancelled() {
+            match cancelled.is_cancelled() {
                 true => shared.metrics.queries_cancelled.add(1),
                 false => shared.metrics.queries_failed.add(1),
             }
@@ -281,7 +336,8 @@ struct Out {
     /// size.
     packer: Option<GzEncoder<Vec<u8>>>,
     has_sent: bool,
-    sender: mpsc::Sender<Message>,
+    /// Nothing where the answer must fit into one piece.
+    sender: Option<mpsc::Sender<Message>>,
     deadline: Instant,
 }
 
@@ -313,14 +369,15 @@ impl Out {
     /// Waits for the reader, but not beyond the query's deadline.
     fn send(&self, message: Message) -> Result<(), Failure> {
         let failure = |text| Failure::new(StatusCode::SERVICE_UNAVAILABLE, text);
+        let Some(sender) = &self.sender else { return Err(failure("the answer is long")) };
         // Most answers find room at once; setting up a wait costs as much as a small query.
-        let message = match self.sender.try_send(message) {
+        let message = match sender.try_send(message) {
             Ok(()) => return Ok(()),
             Err(TrySendError::Closed(_)) => return Err(failure("the client has left")),
             Err(TrySendError::Full(message)) => message,
         };
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let sending = async { tokio::time::timeout(left, self.sender.send(message)).await };
+        let sending = async { tokio::time::timeout(left, sender.send(message)).await };
         match Handle::current().block_on(sending) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(failure("the client has left")),
@@ -342,6 +399,6 @@ impl Out {
 
     fn fail(self, failure: Failure) {
         // A reader that has left cannot be told; one that is slow finds its connection closed.
-        let _ = self.sender.try_send(Message::Failed(failure));
+        let _ = self.sender.map(|sender| sender.try_send(Message::Failed(failure)));
     }
 }

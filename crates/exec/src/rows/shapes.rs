@@ -20,13 +20,23 @@ pub(crate) fn shapes(
     measurements: &Test,
     kind_of: &dyn Fn(&str, &str) -> Option<Kind>,
 ) -> Result<Vec<TableShape>, Error> {
-    let all = selector(namespace, measurements.clone(), Test::Any);
-    let names = snapshot.list(&Listed::Measurements, &all, "", 0, usize::MAX)?;
+    let names = match measurements {
+        Test::AnyOf(names) if names.len() == 1 => names.clone(),
+        _ => {
+            let all = selector(namespace, measurements.clone(), Test::Any);
+            snapshot.list(&Listed::Measurements, &all, "", 0, usize::MAX)?
+        }
+    };
     let mut shapes = Vec::with_capacity(names.len());
     for name in names {
         let one = selector(namespace, Test::equal(&*name), Test::Any);
         let mut fields: Vec<(Arc<str>, Kind)> = Vec::new();
-        for field in snapshot.list(&Listed::Fields, &one, "", 0, usize::MAX)? {
+        let stored = snapshot.list(&Listed::Fields, &one, "", 0, usize::MAX)?;
+        if stored.is_empty() {
+            // There is no such measurement.
+            continue;
+        }
+        for field in stored {
             let kind = match kind_of(&name, &field) {
                 Some(kind) => Some(kind),
                 None => stored_kind(snapshot, namespace, &name, &field)?,

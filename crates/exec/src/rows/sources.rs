@@ -142,6 +142,7 @@ pub(super) fn select(scan: &Scan, source: Source<'_>, meter: &Meter) -> Result<S
         only: None,
     };
     let sids = source.select(&selector, scan.layout.range, meter)?;
+    meter.admit(sids.len())?;
     Ok(Selected { sids, is_whole })
 }
 

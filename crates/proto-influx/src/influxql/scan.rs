@@ -43,8 +43,8 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
 }
 
-/// Words that cannot be names unless quoted.
-const RESERVED: [&str; 80] = [
+/// Words that cannot be names unless quoted, sorted.
+pub(super) const RESERVED: [&str; 80] = [
     "ALL",
     "ALTER",
     "ANALYZE",
@@ -135,7 +135,11 @@ const MARKS: [&str; 23] = [
 
 /// The reserved word that `text` is, in any mixture of cases.
 pub(super) fn reserved(text: &str) -> Option<&'static str> {
-    RESERVED.iter().find(|word| word.eq_ignore_ascii_case(text)).copied()
+    let first = text.bytes().next()?.to_ascii_uppercase();
+    let from = RESERVED.partition_point(|word| word.bytes().next() < Some(first));
+    let words = RESERVED.get(from..).unwrap_or_default().iter();
+    let mut words = words.take_while(|word| word.bytes().next() == Some(first));
+    words.find(|word| word.eq_ignore_ascii_case(text)).copied()
 }
 
 /// Whether `c` may stand in a name without quotes.

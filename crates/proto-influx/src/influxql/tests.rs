@@ -15,6 +15,19 @@ fn refuse(text: &str) -> String {
     parse(text, &Parameters::new()).unwrap_err().to_string()
 }
 
+#[test]
+fn every_reserved_word_is_found_in_any_mixture_of_cases() {
+    for word in scan::RESERVED {
+        let mixed: String = word
+            .chars()
+            .enumerate()
+            .map(|(at, c)| if at % 2 == 0 { c.to_ascii_lowercase() } else { c })
+            .collect();
+        assert_eq!(scan::reserved(&mixed), Some(word));
+        assert_eq!(scan::reserved(&format!("{word}_")), None);
+    }
+}
+
 /// Queries that are their own canonical spelling: all of the grammar, clause by clause.
 const CANONICAL: &[&str] = &[
     "SELECT * FROM cpu",

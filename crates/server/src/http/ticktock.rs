@@ -191,7 +191,7 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let inquiry = inquiry.map_err(|error| refuse_error(&error))?;
     let bytes_max = usize::try_from(shared.config.limits_query_memory_bytes.0);
     let bytes_max = bytes_max.unwrap_or(usize::MAX);
-    let job: Job = Box::new(move |work| run(&inquiry, namespace, bytes_max, work));
+    let job = Job::new(move |work| run(&inquiry, namespace, bytes_max, work)).that_reads(true);
     let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(failure.status, failure.message))
 }

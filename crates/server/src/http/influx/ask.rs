@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Longest text of a query, and of its form.
 const QUERY_BYTES_MAX: usize = 4 << 20;
 
+/// Statements that are answered without a thread of their own.
+const STATEMENTS_BRIEF_MAX: usize = 4;
+
 pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Reply {
     influx_headers(answer(shared, call).await.unwrap_or_else(|reply| reply))
 }
@@ -60,7 +63,8 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let is_async = request.is_async;
     let is_get = call.method == "GET";
     let asked = Asked { shared: shared.clone(), request, caller, guest, is_get };
-    let job: Job = Box::new(move |work| asked.run(&statements, work));
+    let only_reads = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
+    let job = Job::new(move |work| asked.run(&statements, work)).that_reads(only_reads);
     if is_async {
         let shared = shared.clone();
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
@@ -69,6 +73,11 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     query::answer(shared, kind, gzip, job)
         .await
         .map_err(|failure| refuse(failure.status, &failure.message))
+}
+
+/// Whether a statement selects, and writes nothing of it.
+fn is_select(statement: &Statement) -> bool {
+    matches!(statement, Statement::Select(_)) && !changes(statement)
 }
 
 /// Whether a statement changes anything.
@@ -184,9 +193,13 @@ impl Asked {
         Ok(ran)
     }
 
-    fn enter(&self, statement: &Statement, work: &Work<'_>) -> Entry {
-        let database = self.request.database.clone().unwrap_or_default();
-        self.shared.queries.enter(statement.to_string(), database, work.cancel())
+    /// Puts a statement on the list of those that run, if it will be there for long enough.
+    fn enter(&self, statement: &Statement, work: &Work<'_>) -> Option<Entry> {
+        let enter = || {
+            let database = self.request.database.clone().unwrap_or_default();
+            self.shared.queries.enter(statement.to_string(), database, work.cancel())
+        };
+        (!work.is_brief()).then(enter)
     }
 
     fn warning(&self, statement: &Statement) -> Option<String> {

@@ -47,8 +47,8 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         return Err(refuse(&deletes_refused()));
     }
     let asked = text_asked(&call.query, &text.bytes);
-    let job: Job = Box::new(move |work| {
-        scope.remembering(asked, work, |work| run_json(&scope, &mut request, work))
+    let job = Job::new(move |work| {
+        scope.remembering(asked.clone(), work, |work| run_json(&scope, &mut request, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
@@ -72,8 +72,8 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     };
     let asked = text_asked(query, b"");
     let bytes_max = shared.query_limits.memory_bytes;
-    let job: Job = Box::new(move |work| {
-        scope.remembering(asked, work, |work| match graph.form {
+    let job = Job::new(move |work| {
+        scope.remembering(asked.clone(), work, |work| match graph.form {
             Form::Lines => run_lines(&scope, &mut graph.request, work),
             _ => run_graph(&scope, &mut graph, bytes_max, work),
         })
@@ -122,8 +122,9 @@ pub(super) async fn formula(
     let formula = formula.map_err(|error| refuse(&error))?;
     let bytes_max = shared.query_limits.memory_bytes;
     let asked = text_asked(&call.query, &text.bytes);
-    let job: Job = Box::new(move |work| {
-        scope.remembering(asked, work, |work| run_formula(&scope, &formula, bytes_max, work))
+    let job = Job::new(move |work| {
+        scope
+            .remembering(asked.clone(), work, |work| run_formula(&scope, &formula, bytes_max, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
