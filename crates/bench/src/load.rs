@@ -201,8 +201,8 @@ impl Load<'_> {
         Plan::new(self.pace, self.fleet.shape.seed, at, self.connections, units)
     }
 
-    /// Opens a connection before the load begins, where its first request follows at once; where that
-    /// is due later, a server may well close what stays silent until then.
+    /// Opens a connection before the load begins, where its first request follows at once; where
+    /// that is due later, a server may well close what stays silent until then.
     fn open_early(&self, sender: &mut Sender) {
         if matches!(self.pace, Pace::Closed { .. }) {
             // What cannot be opened fails again with its first request, and is counted there.
