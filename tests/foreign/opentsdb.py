@@ -26,6 +26,8 @@ SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 COUNT = int(sys.argv[4]) if len(sys.argv) > 4 else 3000
 SHOWN = int(sys.argv[5]) if len(sys.argv) > 5 else 10
 ASKED_TIMES_MIN = 15
+# More questions without samples in their answers than this would compare too little.
+EMPTY_SHARE_MAX = 0.3
 UNORDERED = ("aggregateTags", "aggregatedTags", "filterTagKs")
 
 
@@ -246,7 +248,10 @@ def main():
         print(f"  explained {count}: {name}")
     if rare:
         print(f"  asked for fewer than {ASKED_TIMES_MIN} times:", rare)
-    is_good = not (unexplained or rare or kept_wrong) and empty / COUNT <= 0.25
+    is_empty_often = empty / COUNT > EMPTY_SHARE_MAX
+    if is_empty_often:
+        print(f"  more than {EMPTY_SHARE_MAX:.0%} of the answers have no samples")
+    is_good = not (unexplained or rare or kept_wrong or is_empty_often)
     sys.exit(0 if is_good else 1)
 
 
