@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim
+.PHONY: help run test check fmt tidy test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim torture fuzz
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,6 +45,12 @@ benchmarks:      ## five published experiments beside the peers that are install
 
 sim:             ## crash the store a hundred thousand times, from a random seed
 	$(CARGO) run --release -p foliot-sim -- --rounds 100000
+
+torture:         ## the real process killed, starved, lied to and moved in time, about half an hour
+	TORTURE=40 $(CARGO) test --release --locked -p foliot --test torture -- --test-threads 1 --nocapture
+
+fuzz:            ## random bytes for every decoder and reader, two hours; needs nightly Rust, clang and cargo-fuzz
+	tools/fuzz 300
 
 fmt:             ## format and wrap
 	$(CARGO) fmt --all

@@ -1,5 +1,5 @@
 //! The benchmark tool against the real server: everything it can verify is verified through every
-//! door, and a liar between the two is caught whatever it lies about.
+//! door, what it reports is consistent, and servers that it cannot judge are refused.
 
 #![allow(
     clippy::expect_used,
@@ -13,8 +13,7 @@ mod harness;
 
 use harness::{Scratch, Server, foliot};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
@@ -29,7 +28,8 @@ fn verify_all_finds_nothing_wrong_behind_any_door() {
     let server = Server::start(&dir.path().join("data"), &[]);
     let out = dir.path().join("report");
     let target = format!("foliot://{}", server.address);
-    let words = ["exp", "verify-all", "--short", "--target", &target, "--out"];
+    let words =
+        ["exp", "verify-all", "--short", "--note", "commit=1", "--target", &target, "--out"];
     let ran = bench(&[&words[..], &[out.to_str().unwrap()]].concat());
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(0), "{said}");
@@ -62,11 +62,82 @@ fn verify_all_finds_nothing_wrong_behind_any_door() {
     }
     // What only trucks are asked must have been asked in InfluxQL, and have found something.
     for kind in ["long-driving-sessions", "avg-load", "daily-activity", "breakdown-frequency"] {
-        let name = format!("foliot, rows, TsbsIot, tidy, {kind}");
+        let name = format!("foliot (durable), rows, TsbsIot, tidy, {kind}");
         let row = rows(1).into_iter().find(|row| row[0] == name).expect(kind);
         assert!(row[2].parse::<u64>().unwrap() > 0 && row[3] == "0", "{row:?}");
     }
+    let servers = &report["sections"][1]["tables"][0]["rows"][0]["cells"];
+    assert_eq!(servers[0], "foliot (durable)");
+    assert_eq!(servers[1], env!("CARGO_PKG_VERSION"), "the version is the server's own word");
+    assert!(report["machine"].to_string().contains("commit"), "{}", report["machine"]);
     stands_alone(&out.join("report.html"));
+    beside_itself(&out.join("report.json"));
+
+    // What this run left there must not be taken for answers of the next.
+    let again = bench(&[&words[..], &[out.to_str().unwrap()]].concat());
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert_eq!(again.status.code(), Some(2), "{said}");
+    let refused = format!("{} already holds ", server.address);
+    assert!(said.contains(&refused) && said.contains("empty store"), "{said}");
+    server.stop();
+}
+
+/// A report compared with itself: every figure has a ratio, and every ratio is one.
+fn beside_itself(report: &Path) {
+    let report = report.to_str().unwrap();
+    let ran = bench(&["report", report, report]);
+    assert_eq!(ran.status.code(), Some(0));
+    let text = String::from_utf8(ran.stdout).unwrap();
+    let is_number = |cell: &str| cell.replace(' ', "").parse::<f64>().is_ok();
+    let mut compared = 0;
+    for line in text.lines().filter(|line| line.starts_with("| foliot")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [_, first, second, ratio] = cells[..] else { panic!("{line}") };
+        assert_eq!(first, second, "{line}");
+        assert_eq!(ratio, if is_number(first) { "1.00" } else { "-" }, "{line}");
+        compared += usize::from(is_number(first));
+    }
+    assert!(compared > 500, "only {compared} figures were compared");
+}
+
+#[test]
+fn a_dead_server_is_named_once_with_its_address() {
+    // Ports that were free a moment ago.
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dir = Scratch::new();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let dead = free();
+    let out = dir.path().join("report");
+    let (target, peers) = (format!("foliot://{}", server.address), format!("influx://{dead}"));
+    let words = ["exp", "small-box", "--short", "--target", &target, "--peers", &peers, "--out"];
+    let ran = bench(&[&words[..], &[out.to_str().unwrap()]].concat());
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(2), "{said}");
+    assert_eq!(said.matches(&dead.to_string()).count(), 1, "{said}");
+    assert!(said.contains("influx (durable): no server at"), "{said}");
+
+    let dead = dead.to_string();
+    let ran = bench(&["load", "--quiet", "--target", "influx", "--url", &dead, "--verify"]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!((ran.status.code(), said.matches(&dead).count()), (Some(2), 1), "{said}");
+    server.stop();
+}
+
+#[test]
+fn a_dirty_server_is_refused_and_told_from_an_honest_one() {
+    let dir = Scratch::new();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let address = server.address.to_string();
+    let words = ["load", "--quiet", "--hosts", "5", "--steps", "20", "--target"];
+    for (target, first_step) in [("foliot-influx", "0"), ("foliot-json", "20")] {
+        let rest = ["--url", &address, "--first-step", first_step, "--verify", "5"];
+        let words = [&words[..], &[target], &rest].concat();
+        assert_eq!(bench(&words).status.code(), Some(0), "{target}");
+        let again = bench(&words);
+        let said = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert_eq!(again.status.code(), Some(2), "{target}: {said}");
+        assert!(said.contains("already holds 1000 values"), "{target}: {said}");
+    }
     server.stop();
 }
 
@@ -82,161 +153,4 @@ fn stands_alone(page: &Path) {
     for outside in [" src=", "<link", "<script", "@import", "url(", "srcset", "<iframe"] {
         assert!(!page.contains(outside), "{outside}");
     }
-}
-
-/// What a liar does to the bytes between the tool and the server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Lie {
-    /// Passes everything on.
-    None,
-    /// Drops one line of the middle of a body that is written.
-    DropsOne,
-    /// Asks for a window that ends a millisecond early.
-    ShortWindow,
-    /// Asks for buckets of another length.
-    OtherBuckets,
-    /// Turns the samples of an answer round.
-    Reorders,
-    /// Changes one value of an answer by one.
-    OtherValue,
-}
-
-const LIES: [Lie; 5] =
-    [Lie::DropsOne, Lie::ShortWindow, Lie::OtherBuckets, Lie::Reorders, Lie::OtherValue];
-
-#[test]
-fn every_lie_is_caught_and_the_honest_proxy_is_not() {
-    for lie in [&[Lie::None][..], &LIES].concat() {
-        let dir = Scratch::new();
-        let server = Server::start(dir.path(), &[]);
-        let liar = proxy(server.address, lie).to_string();
-        let honest = proxy(server.address, Lie::None).to_string();
-        let data = ["--hosts", "6", "--steps", "400", "--seed", "5"];
-        let asked_at = ["--target", "foliot-json", "--url", &liar];
-        // Lies about answers are told to the questions, a lie about a write to its verification.
-        let written_at = if lie == Lie::DropsOne { &liar } else { &honest };
-        let written_at = ["--target", "foliot-json", "--url", written_at];
-        let load = ["load", "--quiet", "--verify", "6", "--visible-within", "100ms"];
-        let loaded = bench(&[&load[..], &written_at, &data].concat()).status.code();
-        let query = ["query", "--kinds", "range,downsample", "--count", "20", "--check", "20"];
-        let asked = bench(&[&query[..], &asked_at, &data].concat());
-        let codes = (loaded, asked.status.code());
-        let said = String::from_utf8_lossy(&asked.stdout).into_owned();
-        let right = match lie {
-            Lie::None => codes == (Some(0), Some(0)),
-            Lie::DropsOne => codes.0 == Some(1),
-            _ => codes == (Some(0), Some(1)),
-        };
-        assert!(right, "{lie:?}: {codes:?}\n{said}");
-    }
-}
-
-/// Starts a proxy for HTTP that tells one lie; it ends with the test's process.
-fn proxy(server: SocketAddr, lie: Lie) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            std::thread::spawn(move || pass_on(client, server, lie));
-        }
-    });
-    address
-}
-
-/// Passes requests and answers on until one side leaves.
-fn pass_on(client: TcpStream, server: SocketAddr, lie: Lie) -> Option<()> {
-    let server = TcpStream::connect(server).ok()?;
-    server.set_nodelay(true).ok()?;
-    client.set_nodelay(true).ok()?;
-    let mut server = BufReader::new(server);
-    let mut client = BufReader::new(client);
-    let mut written = 0;
-    loop {
-        let (head, mut body) = message(&mut client)?;
-        let is_write = head.starts_with("POST /api/put");
-        if is_write {
-            written += 1;
-        }
-        match lie {
-            Lie::DropsOne if is_write && written == 2 => drop_one(&mut body),
-            Lie::ShortWindow if !is_write => change(&mut body, "\"end\":", |end| end - 10_001),
-            Lie::OtherBuckets => {
-                let text = String::from_utf8_lossy(&body).replace("60000ms-", "70000ms-");
-                body = text.into_bytes();
-            }
-            _ => {}
-        }
-        send(server.get_mut(), &head, &body)?;
-        let (head, mut body) = message(&mut server)?;
-        if !is_write && matches!(lie, Lie::Reorders | Lie::OtherValue) {
-            body = distorted(&body, lie);
-        }
-        send(client.get_mut(), &head, &body)?;
-    }
-}
-
-/// Head without its length, and body.
-fn message(from: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
-    let (mut head, mut length, mut chunked) = (String::new(), 0, false);
-    loop {
-        let mut line = String::new();
-        from.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        let lower = line.to_ascii_lowercase();
-        if let Some(value) = lower.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        } else if lower.starts_with("transfer-encoding:") {
-            chunked = true;
-        } else if line == "\r\n" {
-            break;
-        } else {
-            head.push_str(&line);
-        }
-    }
-    let mut body = vec![0; length];
-    from.read_exact(&mut body).ok()?;
-    while chunked {
-        let mut size = String::new();
-        from.read_line(&mut size).ok()?;
-        let mut chunk = vec![0; usize::from_str_radix(size.trim(), 16).ok()? + 2];
-        from.read_exact(&mut chunk).ok()?;
-        chunked = chunk.len() > 2;
-        body.extend_from_slice(&chunk[..chunk.len() - 2]);
-    }
-    Some((head, body))
-}
-
-fn send(to: &mut impl Write, head: &str, body: &[u8]) -> Option<()> {
-    let mut message = format!("{head}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
-    message.extend_from_slice(body);
-    to.write_all(&message).ok()
-}
-
-/// Removes one object of an array.
-fn drop_one(body: &mut Vec<u8>) {
-    let Ok(Value::Array(mut points)) = serde_json::from_slice(body) else { return };
-    points.remove(points.len() / 2);
-    *body = serde_json::to_vec(&points).unwrap();
-}
-
-/// Replaces the number after `key`.
-fn change(body: &mut Vec<u8>, key: &str, to: impl Fn(i64) -> i64) {
-    let text = String::from_utf8_lossy(body).into_owned();
-    let Some((before, after)) = text.split_once(key) else { return };
-    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-    let number: i64 = after[..end].parse().unwrap();
-    *body = format!("{before}{key}{}{}", to(number), &after[end..]).into_bytes();
-}
-
-/// The answer with the samples of each series turned round, or one of them changed.
-fn distorted(body: &[u8], lie: Lie) -> Vec<u8> {
-    let Ok(Value::Array(mut series)) = serde_json::from_slice(body) else { return body.to_vec() };
-    for series in &mut series {
-        let Some(Value::Array(samples)) = series.get_mut("dps") else { continue };
-        if lie == Lie::Reorders {
-            samples.reverse();
-        } else if let Some(sample) = samples.last_mut() {
-            sample[1] = Value::from(sample[1].as_f64().unwrap() + 1.0);
-        }
-    }
-    serde_json::to_vec(&series).unwrap()
 }

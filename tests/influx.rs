@@ -12,6 +12,7 @@
 mod harness;
 
 use harness::{Response, Scratch, Server};
+use std::io::{Read, Write};
 
 /// Percent-encodes a value of a form.
 fn encoded(text: &str) -> String {
@@ -233,7 +234,7 @@ fn selections_inside_others_hand_on_their_rows_as_influxdb_does() {
 fn where_auth_is_on_users_and_grants_are_asked_for() {
     const BASIC: &str = "Basic dTpnZWhlaW0="; // u:geheim
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &["--set", "influx.auth=true"]);
+    let server = Server::start(dir.path(), &["--access"]);
     let ask = |statement: &str, who: &[(&str, &str)]| {
         let headers = [&[FORM], who].concat();
         let body = format!("q={}", encoded(statement));
@@ -243,7 +244,10 @@ fn where_auth_is_on_users_and_grants_are_asked_for() {
     let first = "{\"error\":\"error authorizing query: create admin user first or disable \
                  authentication\"}\n";
     assert_eq!(ask("SHOW DATABASES", &[]), (403, first.to_owned()));
-    let made = ask("CREATE USER root WITH PASSWORD 'r:t' WITH ALL PRIVILEGES", &[]);
+    let make = "CREATE USER root WITH PASSWORD 'r:t' WITH ALL PRIVILEGES";
+    assert_eq!(ask(make, &[]), (403, first.to_owned()), "not for everybody");
+    let token = server.welcome.lines().find(|line| line.trim().starts_with("foliot_")).unwrap();
+    let made = ask(make, &[("Authorization", &format!("Token {}", token.trim()))]);
     assert_eq!(made, (200, "{\"results\":[{\"statement_id\":0}]}\n".to_owned()));
     let refused = |status, text: &str| (status, format!("{{\"error\":\"{text}\"}}\n"));
     let unreadable = "unable to parse authentication credentials";
@@ -343,7 +347,7 @@ fn continuous_queries_run_by_themselves() {
 #[test]
 fn answers_come_as_they_are_asked_for() {
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
+    let server = Server::start(dir.path(), &["--http-changes-by-get"]);
     write(&server, "m,h=a v=1 1\nm,h=b v=2 2\nm,h=b v=3 3");
     let chunked = ask(&server, "SELECT v FROM m", "&chunked=true&chunk_size=2&epoch=ns").text();
     assert_eq!(
@@ -486,5 +490,66 @@ fn bad_input_is_answered_with_reasons() {
     assert_eq!(later.status, 400);
     let later = ask(&server, "SELECT v FROM x..m; SHOW DATABASES", "").text();
     assert!(later.ends_with("{\"statement_id\":1,\"error\":\"not executed\"}]}\n"), "{later}");
+    server.stop();
+}
+
+#[test]
+fn put_lines_are_floats_whatever_they_wrote_last_and_however_many_of_their_series_are_empty() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let put = |points: &[String]| {
+        let body = format!("[{}]", points.join(","));
+        assert_eq!(server.post("/api/put?db=d", &body).status, 204);
+    };
+    let point = |host: usize, time_s: usize, value: &str| {
+        format!(
+            "{{\"metric\":\"m\",\"timestamp\":{time_s},\"value\":{value},\"tags\":{{\"h\":\"{host}\"}}}}"
+        )
+    };
+    put(&(0..100).map(|host| point(host, 1000, "1.5")).collect::<Vec<_>>());
+    put(&[point(99, 1001, "2")]);
+    assert!(answer(&server, "DELETE FROM m WHERE h =~ /^[0-8].?$/").is_empty());
+    let values = answer(&server, "SELECT value FROM m WHERE h = '99'");
+    assert!(values.contains("[[1000000000000,1.5],[1001000000000,2]]"), "{values}");
+    let fields = answer(&server, "SHOW FIELD KEYS FROM m");
+    assert!(fields.contains("[\"value\",\"float\"]"), "{fields}");
+    // The field has its kind, so lines with another one are refused.
+    let refused = server.post("/write?db=d", "m,h=99 value=3i 1002000000000");
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("already exists as type float"), "{}", refused.text());
+    server.stop();
+}
+
+#[test]
+fn all_statements_of_a_request_have_one_deadline_and_none_changes_anything_by_get() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_seconds=200ms"]);
+    assert_eq!(answer(&server, "CREATE DATABASE d"), "");
+    let lines: String = (0..20_000).map(|n| format!("m,h={n} v={n} {n}\n")).collect();
+    assert_eq!(server.post("/write?db=d", &lines).status, 204);
+    let get = server.get("/query?q=CREATE+DATABASE+x");
+    assert_eq!((get.status, get.text().contains("http.changes_by_get")), (405, true));
+    // Each of them is quick; together they take many times the limit.
+    let many = ["SELECT mean(v) FROM m"; 5000].join(";");
+    let text = ask(&server, &many, "").text();
+    assert!(text.contains("limits.query_seconds") && text.contains("not executed"), "{text:.300}");
+    server.stop();
+}
+
+#[test]
+fn an_answer_has_a_size() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.answer_bytes=100KiB"]);
+    assert_eq!(answer(&server, "CREATE DATABASE d"), "");
+    let lines: String = (0..20_000).map(|n| format!("m v={n} {n}\n")).collect();
+    assert_eq!(server.post("/write?db=d", &lines).status, 204);
+    assert_eq!(ask(&server, "SELECT v FROM m LIMIT 100", "").status, 200);
+    // A long answer has begun when it turns out to be too long: its connection ends before it.
+    let mut socket = server.connect();
+    let path = "/query?db=d&q=SELECT+v+FROM+m";
+    socket.write_all(&harness::request("GET", path, &[], b"")).unwrap();
+    let mut bytes = Vec::new();
+    let _ = socket.read_to_end(&mut bytes);
+    assert!(bytes.len() < 200 << 10 && !bytes.ends_with(b"0\r\n\r\n"), "{}", bytes.len());
     server.stop();
 }

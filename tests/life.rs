@@ -194,7 +194,8 @@ fn a_client_that_hangs_cannot_hold_up_the_end() {
     let dir = Scratch::new();
     let mut server = Server::start(dir.path(), &[]);
     let mut hung = server.connect();
-    hung.write_all(b"POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{").unwrap();
+    hung.write_all(b"POST /api/put HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+        .unwrap();
     std::thread::sleep(Duration::from_millis(100));
     let began = Instant::now();
     server.signal(Signal::TERM);
@@ -207,7 +208,8 @@ fn a_second_signal_ends_at_once() {
     let dir = Scratch::new();
     let mut server = Server::start(dir.path(), &[]);
     let mut hung = server.connect();
-    hung.write_all(b"POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{").unwrap();
+    hung.write_all(b"POST /api/put HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+        .unwrap();
     std::thread::sleep(Duration::from_millis(100));
     server.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(300));

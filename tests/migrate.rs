@@ -230,8 +230,8 @@ fn everything_comes_from_a_running_server() {
     for place in ["/write?db=one", "/write?db=two"] {
         assert_eq!(source.post(place, LINES).status, 204);
     }
-    let made =
-        source.get("/query?q=CREATE+RETENTION+POLICY+%22a+b%22+ON+one+DURATION+INF+REPLICATION+1");
+    let make = "/query?q=CREATE+RETENTION+POLICY+%22a+b%22+ON+one+DURATION+INF+REPLICATION+1";
+    let made = source.post(make, "");
     assert_eq!(made.status, 200);
     assert_eq!(source.post("/write?db=one&rp=a%20b", "other v=1 5").status, 204);
     let store = scratch.path().join("store");

@@ -113,7 +113,7 @@ fn row_50_last() {
 #[test]
 fn uids_are_assigned_and_described() {
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
+    let server = Server::start(dir.path(), &["--http-changes-by-get"]);
     server.talk(format!("put m {H} 1 h=a\n").as_bytes());
     let get = |server: &Server, path: &str| -> (u16, Value) {
         let response = server.get(path);
@@ -145,7 +145,7 @@ fn uids_are_assigned_and_described() {
     assert_eq!(post(r#"{"uid":"000001","type":"metric","notes":"n"}"#).status, 200);
     // What was assigned and written is there after a restart, and the number is used.
     server.kill();
-    let server = Server::start(dir.path(), &[]);
+    let server = Server::start(dir.path(), &["--http-changes-by-get"]);
     let (_, merged) = meta(&server);
     assert_eq!(merged["displayName"], "M");
     assert_eq!((&merged["notes"], &merged["custom"]), (&json!("n"), &json!({"o": "x"})));

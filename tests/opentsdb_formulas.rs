@@ -214,3 +214,28 @@ fn what_does_not_fit_together_is_refused() {
     let unknown = json!([{"id": "a", "metric": "nosuch"}]);
     assert_eq!(fault(query(unknown, json!([]))), "No such name for 'metrics': 'nosuch'");
 }
+
+#[test]
+fn what_would_take_too_much_is_refused_by_name_and_the_server_lives_on() {
+    let tsd = store();
+    let start = H.to_string();
+    let ask = |expressions: Value| {
+        let body = json!({
+            "time": {"start": start, "aggregator": "sum"},
+            "metrics": [{"id": "a", "metric": "a"}],
+            "expressions": expressions,
+        });
+        let (status, answer) = tsd.json("POST", "/api/query/exp", &body);
+        (status, answer.to_string())
+    };
+    let sum = format!("a{}", "+a".repeat(30_000));
+    let long = ask(json!([{"id": "e", "expr": sum}]));
+    assert_eq!((long.0, long.1.contains("1000 operators")), (400, true), "{}", long.1);
+    let many: Vec<Value> = (0..101).map(|n| json!({"id": format!("e{n}"), "expr": "a"})).collect();
+    let many = ask(many.into());
+    assert_eq!((many.0, many.1.contains("up to 100")), (400, true), "{}", many.1);
+    let shifted = format!("shift(shift(sum:a,'{0}s'),'{0}s')", i64::MAX / 1000);
+    let parameters = [("start", start.as_str()), ("exp", shifted.as_str())];
+    assert_eq!(tsd.get("/api/query/gexp", &parameters).status, 400);
+    assert_eq!(ask(json!([{"id": "e", "expr": "a*2"}])).0, 200);
+}

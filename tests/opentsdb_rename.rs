@@ -215,7 +215,7 @@ fn a_kill_in_the_middle_loses_nothing_and_asking_again_ends_it() {
     const SERIES: i64 = 300;
     const POINTS: i64 = 600;
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
+    let server = Server::start(dir.path(), &["--http-changes-by-get"]);
     for host in 0..SERIES {
         let mut lines = String::new();
         for at in 0..POINTS {
@@ -238,7 +238,7 @@ fn a_kill_in_the_middle_loses_nothing_and_asking_again_ends_it() {
     let mut cut_short = 0;
     for round in 0..8 {
         let path = format!("/api/uid/rename?metric=n{round}&name=n{}", round + 1);
-        let server = Server::start(dir.path(), &[]);
+        let server = Server::start(dir.path(), &["--http-changes-by-get"]);
         let expected = &*expected.get_or_insert_with(|| dps(&server, &format!("n{round}")));
         assert_eq!(expected[0].as_object().unwrap().len(), POINTS as usize);
         let mut socket = server.connect();
@@ -251,7 +251,7 @@ fn a_kill_in_the_middle_loses_nothing_and_asking_again_ends_it() {
             server.kill();
             cut_short += u32::from(asking.join().unwrap().is_none());
         });
-        let server = Server::start(dir.path(), &[]);
+        let server = Server::start(dir.path(), &["--http-changes-by-get"]);
         // It may have been done just before the kill, or not have begun.
         let answer = server.get(&path);
         let is_done = answer.status == 200 || answer.text().contains("does not exist");

@@ -312,12 +312,12 @@ fn bad_lines_are_answered_in_the_peers_words() {
 fn rollups_survive_a_restart_and_are_found_by_tsuid_and_as_a_policy() {
     let dir = Scratch::new();
     let set = format!("opentsdb.rollups={CONFIG}");
-    let server = Server::start(dir.path(), &["--set", &set]);
+    let server = Server::start(dir.path(), &["--set", &set, "--http-changes-by-get"]);
     let point = json!({"metric": "m", "timestamp": H, "value": 42, "tags": {"h": "a"},
         "interval": "1h", "aggregator": "sum"});
     assert_eq!(server.post("/api/rollup", &point.to_string()).status, 204);
     server.kill();
-    let server = Server::start(dir.path(), &["--set", &set]);
+    let server = Server::start(dir.path(), &["--set", &set, "--http-changes-by-get"]);
     let (from, to) = (H, H + 60);
     for question in ["m=sum:1h-sum:m", "tsuid=sum:1h-sum:000001000001000001"] {
         let answer = server.get(&format!("/api/query?start={from}&end={to}&{question}"));

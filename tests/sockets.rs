@@ -22,11 +22,14 @@ fn first_bytes_choose_the_protocol() {
     let server = Server::start(dir.path(), &[]);
     let version = "foliot 0.";
     let table: [(&str, &str); 11] = [
-        ("GET /-/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 OK"),
-        ("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 40"),
+        (
+            "GET /-/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 200 OK",
+        ),
+        ("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 40"),
         ("version\n", version),
         ("version\r\n", version),
-        ("version", version),
+        ("version", "put: "),
         ("\nversion\n", "unknown command: .  Try `help'.\nfoliot 0."),
         ("foo\n", "unknown command: foo.  Try `help'.\n"),
         ("put m 1700002800 42\n", "put: illegal argument: not enough arguments"),
@@ -141,7 +144,7 @@ fn lines_may_arrive_in_any_pieces() {
         socket.write_all(piece.as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(30));
     }
-    socket.write_all(b"eces 1700002802 3 h=a").unwrap();
+    socket.write_all(b"eces 1700002802 3 h=a\n").unwrap();
     drop(socket);
     server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", 3.0);
     let samples = server.samples("sum:pieces");
@@ -230,4 +233,93 @@ fn idle_connections_cost_little_and_the_cap_holds() {
         socket.read(&mut [0; 1]).is_ok()
     };
     assert_eq!(last.iter_mut().filter_map(|socket| is_closed(socket).then_some(())).count(), 100);
+}
+
+#[test]
+fn half_a_line_is_never_stored() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // What was sent was 12.5 and 125: of the halves that came neither is a number to keep.
+    for (half, measured) in
+        [("put half 1700002800 12", "sum:half"), ("half,h=a v=1 1700002800\nhalf,h=a v=12", "")]
+    {
+        let answer = server.talk(half.as_bytes());
+        assert!(answer.contains("not stored"), "{half}: {answer:?}");
+        let mut reset = server.connect();
+        reset.write_all(half.as_bytes()).unwrap();
+        // Closed with an answer unread, or with this, a connection is reset.
+        rustix::net::sockopt::set_socket_linger(&reset, Some(Duration::ZERO)).unwrap();
+        drop(reset);
+        if !measured.is_empty() {
+            let answer = server.get(&format!("/api/query?start=1700002000&m={measured}"));
+            assert_eq!(answer.status, 400, "no such metric: {}", answer.text());
+        }
+    }
+    assert_eq!(server.samples("sum:half.v{h=a}"), [(1_700_002_800_000, "1.0".to_owned())]);
+    server.stop();
+}
+
+#[test]
+fn connections_that_bring_nothing_are_ended() {
+    let dir = Scratch::new();
+    let flags = ["--set", "limits.connection_idle=1s", "--set", "limits.line_time=1s"];
+    let server = Server::start(dir.path(), &flags);
+    for bytes in ["version\n", "put half 17", "m v=1 1\n", "m v=1 1\nm v="] {
+        let mut socket = server.connect();
+        socket.write_all(bytes.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        // Ends, or waits for longer than a test may take.
+        socket.read_to_end(&mut answer).unwrap();
+    }
+    server.stop();
+}
+
+#[test]
+fn one_address_has_a_share_of_the_connections() {
+    let dir = Scratch::new();
+    let flags = ["--set", "limits.connections_per_address=5"];
+    let server = Server::start(dir.path(), &flags);
+    let asks = |mut socket: TcpStream| {
+        let _ = socket.write_all(b"version\n");
+        let mut byte = [0];
+        let has_answer = socket.read(&mut byte).is_ok_and(|read| read == 1);
+        (socket, has_answer)
+    };
+    let held: Vec<_> = (0..5).map(|_| asks(server.connect())).collect();
+    assert!(held.iter().all(|(_, has_answer)| *has_answer));
+    assert!(!asks(server.connect()).1, "the sixth");
+    drop(held);
+    // Its places are given back, as soon as the server has noticed.
+    let began = Instant::now();
+    while !asks(server.connect()).1 {
+        assert!(began.elapsed() < harness::PATIENCE, "no place is given back");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server.stop();
+}
+
+#[test]
+fn files_are_the_owners_and_a_hangup_ends_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Scratch::new();
+    let store = dir.path().join("store");
+    let server = Server::start(&store, &[]);
+    server.talk(b"put m 1700002800 1 h=a\n");
+    server.signal(Signal::HUP);
+    assert_eq!(server.samples("sum:m{h=a}").len(), 1);
+    let mut dirs = vec![store];
+    while let Some(dir) = dirs.pop() {
+        assert_eq!(dir.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{dir:?}");
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => dirs.push(path),
+                false => {
+                    let mode = path.metadata().unwrap().permissions().mode();
+                    assert_eq!(mode & 0o777, 0o600, "{path:?}");
+                }
+            }
+        }
+    }
+    server.stop();
 }

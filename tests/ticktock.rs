@@ -276,7 +276,7 @@ fn connections_take_all_kinds_of_lines() {
     let scratch = Scratch::new();
     let ticktock = TickTock::start(&scratch, &[]);
     let text = "put t 1700002800 1 h=a\nt,h=b _=2 1700002801\nfoo\nput t x 1\n_cp l:c:v1\r\n\
-                don't forward\nversion\nput t 1700002802 3 h=a _field=f\nput t 1700002803 4";
+                don't forward\nversion\nput t 1700002802 3 h=a _field=f\nput t 1700002803 4\n";
     let out = ticktock.talk(text);
     assert!(out.starts_with("{\"") && out.ends_with("\"}"), "only the version is answered: {out}");
     let answer = ticktock.query("sum:t");

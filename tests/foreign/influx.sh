@@ -3,7 +3,8 @@
 # installs the libraries from PyPI.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
-start_foliot
+# The Python client creates continuous queries by GET.
+start_foliot --set http.changes_by_get=true
 
 shell() { influx -host 127.0.0.1 -port "$port" -execute "$1" "${@:2}"; }
 shell 'CREATE DATABASE shell'

@@ -4,6 +4,8 @@
 //! prints is for whoever reads the output of a failing test.
 #![allow(clippy::print_stdout, dead_code, reason = "see above")]
 
+pub(crate) mod broker;
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -47,9 +49,11 @@ impl Drop for Scratch {
     }
 }
 
-/// The binary under test, with no settings from this process's environment.
+/// The binary under test, with no settings from this process's environment. `TESTED_BINARY` names
+/// another one, such as a build that is to run for hours.
 pub(crate) fn foliot() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foliot"));
+    let other = std::env::var_os("TESTED_BINARY");
+    let mut command = Command::new(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_foliot").into()));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("FOLIOT_") {
             command.env_remove(name);
@@ -69,27 +73,49 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on a port of the system's choice and waits until it is ready.
     pub(crate) fn start(dir: &Path, flags: &[&str]) -> Self {
-        let mut child = Self::spawn(dir, flags);
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        let mut welcome = String::new();
-        while !welcome.contains("Query:") {
-            let read = out.read_line(&mut welcome).unwrap();
-            assert!(read > 0, "the server ended before it was ready: {:?}", child.wait());
-        }
-        let address = welcome.lines().find_map(|line| line.trim().strip_prefix("listening"));
-        let address = address.unwrap().split_whitespace().next().unwrap().parse().unwrap();
-        Self { child, address, welcome }
+        Self::ready(Self::command(dir, flags)).expect("the server ended before it was ready")
     }
 
     /// Starts a server without waiting for it.
     pub(crate) fn spawn(dir: &Path, flags: &[&str]) -> Child {
-        foliot()
+        Self::command(dir, flags).spawn().unwrap()
+    }
+
+    /// The command that starts a server on a port of the system's choice.
+    pub(crate) fn command(dir: &Path, flags: &[&str]) -> Command {
+        let mut command = foliot();
+        command
             .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error", "--data-dir"])
             .arg(dir)
             .args(flags)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap()
+            .stdout(Stdio::piped());
+        command
+    }
+
+    /// Starts a server by its command and waits until it is ready; none when it ended before.
+    pub(crate) fn ready(command: Command) -> Option<Self> {
+        Self::try_ready(command).ok()
+    }
+
+    /// The same, with the process that ended.
+    pub(crate) fn try_ready(mut command: Command) -> Result<Self, Child> {
+        let mut child = command.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut welcome = String::new();
+        while !welcome.contains("Query:") {
+            if out.read_line(&mut welcome).unwrap() == 0 {
+                println!("the server ended before it was ready: {:?}", child.wait());
+                return Err(child);
+            }
+        }
+        let address = welcome.lines().find_map(|line| line.trim().strip_prefix("listening"));
+        let address = address.unwrap().split_whitespace().next().unwrap().parse().unwrap();
+        Ok(Self { child, address, welcome })
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Sends a signal.
@@ -185,6 +211,23 @@ impl Server {
         String::from_utf8_lossy(&out).into_owned()
     }
 
+    /// A GET for which the server may have gone away.
+    pub(crate) fn try_get(&self, path: &str) -> Option<Response> {
+        self.try_request(&request("GET", path, &[], b""))
+    }
+
+    /// A POST for which the server may have gone away.
+    pub(crate) fn try_post(&self, path: &str, body: &str) -> Option<Response> {
+        self.try_request(&request("POST", path, &[], body.as_bytes()))
+    }
+
+    fn try_request(&self, bytes: &[u8]) -> Option<Response> {
+        let mut socket = TcpStream::connect(self.address).ok()?;
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.write_all(bytes).ok()?;
+        read_response(&mut BufReader::new(socket))
+    }
+
     /// A figure of `/metrics`, by its full name with labels.
     pub(crate) fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics").text();
@@ -222,7 +265,9 @@ impl Drop for Server {
 
 /// The bytes of a request.
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut out = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n").into_bytes();
+    let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let host = if has_host { "" } else { "Host: localhost\r\n" };
+    let mut out = format!("{method} {path} HTTP/1.1\r\n{host}").into_bytes();
     for (name, value) in headers {
         out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
     }

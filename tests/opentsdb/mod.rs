@@ -31,7 +31,9 @@ impl Tsd {
 
     pub(crate) fn start_with(flags: &[&str]) -> Self {
         let dir = Scratch::new();
-        Self { server: Server::start(dir.path(), flags), _dir: dir }
+        // OpenTSDB's own cases change things by GET.
+        let flags = [flags, &["--http-changes-by-get"]].concat();
+        Self { server: Server::start(dir.path(), &flags), _dir: dir }
     }
 
     /// Sends lines over telnet and returns what is answered to them.

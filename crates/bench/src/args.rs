@@ -143,7 +143,10 @@ pub(crate) struct LoadArgs {
     /// Pause after each reply in a closed loop
     #[arg(long, default_value = "0ms", value_parser = duration)]
     pub(crate) think: Duration,
-    /// Stop after this time even when data are left
+    /// Write for so long before anything is measured
+    #[arg(long, default_value = "0s", value_parser = duration)]
+    pub(crate) warm_up: Duration,
+    /// Stop so long after the warm-up even when data are left
     #[arg(long)]
     pub(crate) seconds: Option<f64>,
     /// Acknowledgement level asked from Foliot: durable, os or memory
@@ -161,12 +164,12 @@ pub(crate) struct LoadArgs {
     /// Kinds of these questions [default: point, range, aggregate, downsample, last]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) read_kinds: Vec<Kind>,
-    /// Ask everything back afterwards: counts and sums over all series, and one by one for so
-    /// many sources
+    /// Ask everything back afterwards: counts and sums over all series and of each (of more than
+    /// 100 000 series, of so many sources), and the newest samples of some
     #[arg(long, value_name = "SOURCES", num_args = 0..=1, default_missing_value = "200",
           value_parser = number)]
     pub(crate) verify: Option<u64>,
-    /// How long an acknowledged value may take to be seen by the first question of --verify
+    /// How long --verify waits for servers that show what they acknowledged a moment later
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) visible_within: Duration,
     /// Write the whole result as JSON to this file, "-" for the standard output
@@ -266,9 +269,15 @@ pub(crate) struct ExpArgs {
     /// Seconds of each timed cell, instead of the document's
     #[arg(long)]
     pub(crate) cell_seconds: Option<f64>,
+    /// Runs of each cell, all cells in random order; a verdict wants five [default: 5, short: 1]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) runs: Option<u64>,
     /// Same seed, same bytes
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Something that the figures depend on, for the report: commit=1234abc
+    #[arg(long, value_name = "NAME=VALUE", value_parser = note)]
+    pub(crate) note: Vec<(String, String)>,
     /// Directory for report.html, report.json, report.md and the tables as CSV
     #[arg(long, default_value = "foliot-bench-report")]
     pub(crate) out: PathBuf,
@@ -352,6 +361,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(value) if (0.0..1e9).contains(&value) => Ok(Duration::from_secs_f64(value * seconds)),
         _ => Err(format!("{text} is not a time; write 50ms, 10s, 2m or 1h")),
     }
+}
+
+fn note(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text} is not NAME=VALUE"))?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn late(text: &str) -> Result<(f64, u64), String> {

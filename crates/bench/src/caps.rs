@@ -25,7 +25,7 @@ const WHOLE: &str = "the machine's";
 
 /// A process that has less than the machine; all of it again when this is dropped.
 pub(crate) struct Caps {
-    pid: Option<u32>,
+    pids: Vec<u32>,
     groups: Vec<Group>,
     /// What came of each cap, in words.
     pub(crate) cores: String,
@@ -48,9 +48,9 @@ struct Control {
 impl Caps {
     /// Holds a server to its allowance from now on, as far as this user may.
     pub(crate) fn apply(watched: &Watched, allowance: Allowance) -> Caps {
-        let mut groups = Vec::new();
+        let (mut groups, pids) = (Vec::new(), watched.pids());
         let mut control = |controls: Result<Vec<Control>, String>, amount: String| {
-            let group = controls.and_then(|controls| enter_any(watched.pid, &controls))?;
+            let group = controls.and_then(|controls| enter_any(&pids, &controls))?;
             groups.push(group);
             Ok(amount)
         };
@@ -60,22 +60,21 @@ impl Caps {
         let disk = allowance
             .disk_bytes
             .map(|bytes| control(disk(watched, bytes), format!("{} MB/s", bytes / 1_000_000)));
-        let cores = allowance
-            .cores
-            .map(|count| bind_to_cores(watched.pid, count).map(|()| count.to_string()));
+        let cores =
+            allowance.cores.map(|count| bind_to_cores(&pids, count).map(|()| count.to_string()));
         let [cores, memory, disk] = [cores, memory, disk].map(|applied| match applied {
             None => WHOLE.to_owned(),
             Some(Ok(amount)) => amount,
             Some(Err(why)) => format!("not applied: {why}"),
         });
-        Caps { pid: watched.pid, groups, cores, memory, disk }
+        Caps { pids, groups, cores, memory, disk }
     }
 }
 
 impl Drop for Caps {
     fn drop(&mut self) {
         // Where binding failed before it fails again, and that has been said.
-        let _ = bind_to_all_cores(self.pid);
+        let _ = bind_to_all_cores(&self.pids);
         for group in &self.groups {
             let inside = fs::read_to_string(group.path.join("cgroup.procs")).unwrap_or_default();
             for pid in inside.lines() {
@@ -117,13 +116,13 @@ fn disk(watched: &Watched, bytes: u64) -> Result<Vec<Control>, String> {
 }
 
 /// Enters the first group that can be made; the error is that of the last.
-fn enter_any(pid: Option<u32>, controls: &[Control]) -> Result<Group, String> {
-    let pid = pid.ok_or("no process id was given")?;
+fn enter_any(pids: &[u32], controls: &[Control]) -> Result<Group, String> {
+    let pid = pids.first().ok_or("no process id was given")?;
     let mut why = "no control groups here".to_owned();
     for control in controls {
         let parent = PathBuf::from(control.root);
         let path = parent.join(format!("foliot-bench-{pid}"));
-        match enter(pid, &path, &control.files) {
+        match enter(pids, &path, &control.files) {
             Ok(()) => return Ok(Group { parent, path }),
             Err(error) => {
                 // What was made in vain is taken away again; a group that is in use stays.
@@ -135,7 +134,8 @@ fn enter_any(pid: Option<u32>, controls: &[Control]) -> Result<Group, String> {
     Err(why)
 }
 
-fn enter(pid: u32, group: &Path, files: &[(&str, String)]) -> io::Result<()> {
+/// Makes a group with these limits and moves all processes into it; their later children follow.
+fn enter(pids: &[u32], group: &Path, files: &[(&str, String)]) -> io::Result<()> {
     match fs::create_dir(group) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -145,26 +145,37 @@ fn enter(pid: u32, group: &Path, files: &[(&str, String)]) -> io::Result<()> {
         let limit = fs::OpenOptions::new().write(true).open(group.join(file))?;
         (&limit).write_all(text.as_bytes())?;
     }
-    fs::write(group.join("cgroup.procs"), pid.to_string())
+    let mut pids = pids.iter();
+    // Who has ended meanwhile needs no limit; the server itself must be there.
+    let Some(server) = pids.next() else { return Ok(()) };
+    pids.for_each(|pid| drop(fs::write(group.join("cgroup.procs"), pid.to_string())));
+    fs::write(group.join("cgroup.procs"), server.to_string())
 }
 
-/// Gives a process its cores back.
-pub(crate) fn bind_to_all_cores(pid: Option<u32>) -> Result<(), String> {
-    bind_to_cores(pid, std::thread::available_parallelism().map_or(1, usize::from))
+/// Gives processes their cores back.
+pub(crate) fn bind_to_all_cores(pids: &[u32]) -> Result<(), String> {
+    bind_to_cores(pids, std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Binds all threads of a process to the first `count` cores; the error says why not.
-pub(crate) fn bind_to_cores(pid: Option<u32>, count: usize) -> Result<(), String> {
-    let pid = pid.ok_or("no process id was given")?;
-    let cores = format!("0-{}", count.saturating_sub(1));
-    let output = Command::new("taskset")
-        .args(["-a", "-c", "-p", &cores, &pid.to_string()])
-        .output()
-        .map_err(|error| format!("taskset: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-    }
+/// Binds all threads of a server's processes to the first `count` cores; the error says why its
+/// first one is not.
+pub(crate) fn bind_to_cores(pids: &[u32], count: usize) -> Result<(), String> {
+    let (server, children) = pids.split_first().ok_or("no process id was given")?;
+    let bind = |pid: &u32| {
+        let cores = format!("0-{}", count.saturating_sub(1));
+        let output = Command::new("taskset")
+            .args(["-a", "-c", "-p", &cores, &pid.to_string()])
+            .output()
+            .map_err(|error| format!("taskset: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    };
+    bind(server)?;
+    // A child may have ended meanwhile, and one that begins has its parent's cores.
+    children.iter().for_each(|child| drop(bind(child)));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -178,7 +189,7 @@ mod tests {
     fn caps_hold_or_say_why_not() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let here = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        let watched = Watched { pid: Some(child.id()), data_dir: Some(here) };
+        let watched = Watched::new(Some(child.id()), Some(here));
         let caps = Caps::apply(&watched, SMALL);
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", child.id())).unwrap();
         let held = groups.contains("foliot-bench-");

@@ -256,7 +256,7 @@ impl Asker {
                 open.and_then(|mut open| {
                     let rows = open.run(body.unwrap_or_default())?;
                     *session = Some(open);
-                    Ok(Reply { status: 200, body: rows })
+                    Ok(Reply { status: 200, body: rows, server_version: None })
                 })
             }
         };

@@ -20,6 +20,9 @@ pub(crate) struct DiskReading {
     pub(crate) written_bytes: u64,
     /// Time during which at least one operation was under way.
     pub(crate) busy_ms: u64,
+    /// Times that the disk was told to keep what it had taken (flush requests), which is what a
+    /// sync comes to; 0 on kernels before 5.5.
+    pub(crate) syncs: u64,
 }
 
 impl DiskReading {
@@ -71,6 +74,7 @@ fn line_of(line: &str, device: (u64, u64)) -> Option<DiskReading> {
         read_bytes: number(5)? * SECTOR_BYTES,
         written_bytes: number(9)? * SECTOR_BYTES,
         busy_ms: number(12)?,
+        syncs: number(18).unwrap_or(0),
     })
 }
 
@@ -85,6 +89,9 @@ mod tests {
         assert_eq!((reading.reads, reading.writes, reading.busy_ms), (838_399, 169_174, 71_308));
         assert_eq!(reading.read_bytes, 38_956_530 * 512);
         assert_eq!(reading.written_bytes, 598_609 * 512);
+        assert_eq!(reading.syncs, 0);
+        let newer = format!("{line} 8577 31 2004376 1728 598 23");
+        assert_eq!(line_of(&newer, (254, 0)).unwrap().syncs, 598);
         assert_eq!(line_of(line, (254, 1)), None);
         assert_eq!(line_of(" 254 0 vda 1", (254, 0)), None);
     }

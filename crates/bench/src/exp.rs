@@ -1,6 +1,7 @@
 //! Experiments: one command per published document, each with its table, the document's figures
 //! beside ours, and every answer checked. What they share is here; each file is one document.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -17,12 +18,14 @@ use crate::load::Load;
 use crate::mix::Reads;
 use crate::pace::Pace;
 use crate::profile::Profile;
+use crate::random::permute;
 use crate::report::{Report, Section, Table};
 use crate::result::LoadResult;
 use crate::run::{measure, precision};
+use crate::runs::{Measured, Runs};
 use crate::say;
 use crate::site::{Site, Style};
-use crate::verify::{VISIBLE_WITHIN, is_whole, verify};
+use crate::verify::{VISIBLE_WITHIN, is_whole, refuse_leftovers, verify};
 
 mod cpu_scaling;
 mod high_cardinality;
@@ -46,6 +49,12 @@ const SPAN_MS: i64 = 200 * 86_400_000;
 
 /// Keeps the short loads of different experiments apart on one server.
 const OFFSET_MS: i64 = 30 * 86_400_000;
+
+/// Above this share of all cores' time servers and client may have waited for each other.
+const MACHINE_BUSY_MAX: f64 = 0.9;
+
+/// What a timed cell writes before it is measured: short, long.
+const WARM_UP: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
 /// A published experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,7 +84,11 @@ pub(crate) struct Plan {
     pub(crate) scale_down: f64,
     /// Seconds for each timed cell, instead of the document's.
     pub(crate) cell_seconds: Option<f64>,
+    /// Runs of each cell.
+    pub(crate) runs: u64,
     pub(crate) seed: u64,
+    /// What the user wants disclosed: name and value.
+    pub(crate) notes: Vec<(String, String)>,
     pub(crate) out: PathBuf,
 }
 
@@ -84,9 +97,10 @@ pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) report: Report,
     latencies: Vec<Logged>,
-    /// Loads that could not even begin.
-    gone: Vec<String>,
-    loads: i64,
+    /// Servers that went away, by address, with what they were doing.
+    gone: BTreeMap<String, String>,
+    /// Loads of each server, by address.
+    loads: BTreeMap<String, i64>,
     begin: Instant,
 }
 
@@ -101,6 +115,7 @@ pub(crate) struct Cell {
     pub(crate) steps: std::ops::Range<u64>,
     pub(crate) pace: Pace,
     pub(crate) disorder: Disorder,
+    pub(crate) warm_up: Duration,
     pub(crate) limit: Option<Duration>,
     /// Questions per write, of the device kinds.
     pub(crate) reads_per_write: f64,
@@ -117,6 +132,8 @@ pub(crate) struct Cell {
     pub(crate) only_whole: bool,
     /// Whether to wait until the server is quiet before its costs are read.
     pub(crate) settle: bool,
+    /// Whether the server must hold nothing yet at the times that are written.
+    pub(crate) fresh: bool,
 }
 
 impl Default for Cell {
@@ -129,6 +146,7 @@ impl Default for Cell {
             steps: 0..1,
             pace: Pace::Closed { think_ms: 0 },
             disorder: Disorder::default(),
+            warm_up: Duration::ZERO,
             limit: None,
             reads_per_write: 0.0,
             same_reads: false,
@@ -137,6 +155,7 @@ impl Default for Cell {
             verify: Some(50),
             only_whole: false,
             settle: true,
+            fresh: true,
         }
     }
 }
@@ -148,14 +167,19 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         format!("{}: {help}", value.get_name())
     });
     let name = plan.name;
+    plan.sites.iter().try_for_each(Site::reach)?;
+    let mut report = Report::new(&title);
+    report.machine.extend(plan.notes.iter().cloned());
     let mut run = Run {
         plan,
-        report: Report::new(&title),
+        report,
         latencies: Vec::new(),
-        gone: Vec::new(),
-        loads: 0,
+        gone: BTreeMap::new(),
+        loads: BTreeMap::new(),
         begin: Instant::now(),
     };
+    run.disclose();
+    let disclosure = run.report.sections.pop().unwrap_or_default();
     match name {
         Name::MaxCardinality => max_cardinality::run(&mut run)?,
         Name::CpuScaling => cpu_scaling::run(&mut run)?,
@@ -165,7 +189,8 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
         Name::VerifyAll => verify_all::run(&mut run)?,
     }
     run.gone_note();
-    run.adapters_table();
+    // Last on the page, first in time.
+    run.report.sections.push(disclosure);
     run.report.write(&run.plan.out)?;
     fs::write(run.plan.out.join("latency.hlog"), latency::log(&run.latencies)?)?;
     say(&run.report.markdown());
@@ -174,15 +199,22 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
 }
 
 impl Run {
-    /// A fleet whose times no other load of this experiment has.
-    pub(crate) fn fleet(&mut self, profile: Profile, sources: u64, fields: usize) -> Fleet {
-        self.loads += 1;
+    /// A fleet whose times no other load of this experiment has at the server.
+    pub(crate) fn fleet(
+        &mut self,
+        site: &Site,
+        profile: Profile,
+        sources: u64,
+        fields: usize,
+    ) -> Fleet {
+        let loads = self.loads.entry(site.query_address.clone()).or_default();
+        *loads += 1;
         Fleet::new(Shape {
             profile,
             seed: self.plan.seed,
             sources,
             fields,
-            start_ms: EPOCH_MS + self.loads * SPAN_MS + self.plan.name as i64 * OFFSET_MS,
+            start_ms: EPOCH_MS + *loads * SPAN_MS + self.plan.name as i64 * OFFSET_MS,
             interval_ms: profile.interval_ms(),
         })
     }
@@ -191,6 +223,30 @@ impl Run {
     pub(crate) fn seconds(&self, short: f64, long: f64) -> Duration {
         let default = if self.plan.short { short } else { long };
         Duration::from_secs_f64(self.plan.cell_seconds.unwrap_or(default))
+    }
+
+    /// What a timed cell writes before it is measured.
+    pub(crate) fn warm_up(&self) -> Duration {
+        self.pick(WARM_UP.0, WARM_UP.1)
+    }
+
+    /// Measures every job so often as cells are run, all in random order, so that a drift of the
+    /// machine falls on all alike. A job that cannot be measured has no runs.
+    pub(crate) fn repeated<J, R: Measured>(
+        &mut self,
+        jobs: &[J],
+        mut measure: impl FnMut(&mut Run, &J) -> io::Result<Option<R>>,
+    ) -> io::Result<Vec<Runs<R>>> {
+        let mut found: Vec<Vec<R>> = jobs.iter().map(|_| Vec::new()).collect();
+        let (begin, count) = (Instant::now(), jobs.len() as u64 * self.plan.runs);
+        for at in 0..count {
+            let job = (permute(at, count, self.plan.seed) % jobs.len() as u64) as usize;
+            let (Some(job), Some(runs)) = (jobs.get(job), found.get_mut(job)) else { continue };
+            runs.extend(measure(self, job)?);
+            let left_s = begin.elapsed().as_secs_f64() / (at + 1) as f64 * (count - at - 1) as f64;
+            self.progress(&format!("run {} of {count}, about {left_s:.0} s left", at + 1));
+        }
+        Ok(found.into_iter().map(Runs::new).collect())
     }
 
     /// Picks by length of the run.
@@ -205,7 +261,10 @@ impl Run {
         fleet: &Fleet,
         cell: &Cell,
     ) -> io::Result<Option<LoadResult>> {
-        let Some(target) = site.kind.target(cell.style) else { return Ok(None) };
+        let Some(target) = site.target(cell.style) else { return Ok(None) };
+        if self.gone.contains_key(&site.query_address) {
+            return Ok(None);
+        }
         let dialect = target.dialect_at(&site.query_address);
         let reads = dialect.filter(|_| cell.reads_per_write > 0.0).map(|dialect| Reads {
             dialect,
@@ -228,8 +287,9 @@ impl Run {
             steps: cell.steps.clone(),
             block: cell.block,
             pace: cell.pace,
+            warm_up: cell.warm_up,
             limit: cell.limit,
-            ack: None,
+            ack: site.ack_asked.map(|ack| ack.name().to_owned()),
             gzip: cell.gzip,
             reads,
             progress: true,
@@ -238,11 +298,15 @@ impl Run {
             true => Duration::from_secs(if self.plan.short { 6 } else { 300 }),
             false => Duration::ZERO,
         };
+        if let (true, Some(_), Some(dialect)) = (cell.fresh, cell.verify, dialect) {
+            refuse_leftovers(&load, &site.query_address, dialect)?;
+        }
         let (mut result, outcome) = match measure(&load, &site.watched, settle) {
             Ok(measured) => measured,
             Err(error) => {
                 // One server's end must not cost the others their rows.
-                self.gone.push(format!("{}, {:?}: {error}", site.name, load.target));
+                say(&format!("{}: {error}", site.name));
+                self.gone.insert(site.query_address.clone(), format!("{}: {error}", site.name));
                 self.report.right = false;
                 return Ok(None);
             }
@@ -253,7 +317,14 @@ impl Run {
             let verdict = verify(&load, &outcome, address, dialect, samples, VISIBLE_WITHIN);
             result.verification = Some(verdict);
         }
-        let name = format!("{}-{}-{}", self.loads, site.name, load.connections);
+        self.keep(site, &load, &result);
+        Ok(Some(result))
+    }
+
+    /// Keeps the latencies of a load, says that it is done, and remembers whether it was right.
+    fn keep(&mut self, site: &Site, load: &Load<'_>, result: &LoadResult) {
+        let number = self.loads.get(&site.query_address).copied().unwrap_or_default();
+        let name = format!("{number}-{}-{}", site.name, load.connections);
         self.progress(&format!(
             "{}, {:?}: {} values from {} connections",
             site.name,
@@ -266,12 +337,11 @@ impl Run {
         if !result.is_right() {
             say(&result.table());
         }
-        Ok(Some(result))
     }
 
     /// The device kinds that every server of this run can be asked.
     pub(crate) fn common_kinds(&self, fleet: &Fleet, style: Style) -> Vec<Kind> {
-        let dialect = |site: &Site| site.kind.target(style)?.dialect_at(&site.query_address);
+        let dialect = |site: &Site| site.target(style)?.dialect_at(&site.query_address);
         let dialects: Vec<Dialect> = self.plan.sites.iter().filter_map(dialect).collect();
         let can = |kind: &Kind| dialects.iter().all(|dialect| dialect.can_ask(fleet, *kind));
         Kind::DEVICE.into_iter().filter(can).collect()
@@ -282,43 +352,53 @@ impl Run {
         say(&format!("{:6.1} s  {done}", self.begin.elapsed().as_secs_f64()));
     }
 
-    /// Describes what went wrong in a load, for the report.
-    pub(crate) fn faults(section: &mut Section, what: &str, result: &LoadResult) {
-        let errors = result.write.errors.iter().map(|(error, count)| format!("{count} x {error}"));
-        let verdict = result.verification.iter().flat_map(|verdict| &verdict.described);
-        let reads = result.reads.iter().flat_map(|read| &read.wrong_described);
-        let refused = result.reads.iter().flat_map(|read| read.errors.keys());
-        let wrong = verdict.chain(reads).chain(refused).cloned();
-        for fault in errors.chain(wrong).take(5) {
-            section.say(format!("{what}: {fault}"));
+    /// Describes what went wrong in the runs of a cell, for the report.
+    pub(crate) fn faults(section: &mut Section, what: &str, runs: &Runs<LoadResult>) {
+        let mut said = BTreeSet::new();
+        for result in runs.iter() {
+            let errors = &result.write.errors;
+            let errors = errors.iter().map(|(error, count)| format!("{count} x {error}"));
+            let verdict = result.verification.iter().flat_map(|verdict| &verdict.described);
+            let reads = result.reads.iter().flat_map(|read| &read.wrong_described);
+            let refused = result.reads.iter().flat_map(|read| read.errors.keys());
+            said.extend(errors.chain(verdict.chain(reads).chain(refused).cloned()));
         }
-        let (stale, judged) =
-            result.reads.iter().fold((0, 0), |sum, r| (sum.0 + r.stale, sum.1 + r.judged));
+        said.into_iter().take(5).for_each(|fault| section.say(format!("{what}: {fault}")));
+        let busy = runs.iter().filter_map(|run| run.client.machine_busy).fold(0.0, f64::max);
+        if busy > MACHINE_BUSY_MAX {
+            section.say(format!("{what}: the machine was {:.0} % busy.", busy * 100.0));
+        }
+        let reads = || runs.iter().flat_map(|run| &run.reads);
+        let stale: u64 = reads().map(|read| read.stale).sum();
         if stale > 0 {
+            let judged: u64 = reads().map(|read| read.judged).sum();
             section.say(format!(
                 "{what}: {stale} of {judged} answers lacked values that had been acknowledged; \
                  this server shows them a moment later."
             ));
         }
-        if let Some(why) = &result.client.limited {
-            section.say(format!("{what}: client-limited, no verdict on the server: {why}"));
-        }
     }
 
     fn gone_note(&mut self) {
         if !self.gone.is_empty() {
-            let section = self.report.section("Loads that could not begin");
-            self.gone.iter().for_each(|gone| section.say(gone.clone()));
+            let section = self.report.section("Servers that went away");
+            self.gone.values().for_each(|gone| section.say(gone.clone()));
         }
     }
 
-    /// Which real servers the adapters of this run have met.
-    fn adapters_table(&mut self) {
-        let mut table = Table::new("Adapters", &["server", "adapter proved against"]);
+    /// What the figures depend on besides the load: the servers as they tell it themselves.
+    fn disclose(&mut self) {
+        let found = ["version", "acknowledges what is safe as", "command line", "adapter has met"];
+        let mut table = Table::new("Servers", &["server"], &found);
         for site in &self.plan.sites {
-            let met = site.kind.has_met().unwrap_or("untested: it has never met its real server");
-            table.row(vec![site.name.clone(), met.to_owned()]);
+            table.row([site.name.clone()].into_iter().chain(site.disclosure()).collect());
         }
-        self.report.section("Adapters").tables.push(table);
+        let section = self.report.section("Disclosure");
+        section.say(
+            "Versions are those that the servers told when the run began, command lines those of \
+             their processes. Servers that acknowledge different things do different work: their \
+             rows bear it in their names, and are not to be divided by each other.",
+        );
+        section.tables.push(table);
     }
 }

@@ -33,6 +33,14 @@ pub(crate) fn connect(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Whether somebody listens at an address; the error names it, without its login.
+pub(crate) fn reach(address: &str) -> io::Result<()> {
+    let named = |error: io::Error| {
+        io::Error::new(error.kind(), format!("no server at {}: {error}", login(address).1))
+    };
+    connect(address).map(drop).map_err(named)
+}
+
 /// One connection to one server; reconnects when the server closed it.
 pub(crate) struct Client {
     address: String,
@@ -46,6 +54,8 @@ pub(crate) struct Client {
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+    /// What InfluxDB says of itself with every reply.
+    pub(crate) server_version: Option<String>,
 }
 
 impl Reply {
@@ -150,6 +160,7 @@ fn read_reply(stream: &mut BufReader<TcpStream>) -> io::Result<(Reply, bool)> {
         while read_line(stream, &mut line)? > 0 {}
     };
     let (mut length, mut chunked, mut keep) = (None, false, true);
+    let mut server_version = None;
     while read_line(stream, &mut line)? > 0 {
         let Some((name, value)) = line.split_once(':') else { continue };
         let value = value.trim();
@@ -159,11 +170,13 @@ fn read_reply(stream: &mut BufReader<TcpStream>) -> io::Result<(Reply, bool)> {
             chunked = value.to_ascii_lowercase().contains("chunked");
         } else if name.eq_ignore_ascii_case("connection") {
             keep = !value.eq_ignore_ascii_case("close");
+        } else if name.eq_ignore_ascii_case("x-influxdb-version") {
+            server_version = Some(value.to_owned());
         }
     }
     let mut body = Vec::new();
     if status == 204 || status == 304 {
-        return Ok((Reply { status, body }, keep));
+        return Ok((Reply { status, body, server_version }, keep));
     }
     if chunked {
         loop {
@@ -182,7 +195,7 @@ fn read_reply(stream: &mut BufReader<TcpStream>) -> io::Result<(Reply, bool)> {
         keep = false;
         stream.take(REPLY_BYTES_MAX).read_to_end(&mut body)?;
     }
-    Ok((Reply { status, body }, keep))
+    Ok((Reply { status, body, server_version }, keep))
 }
 
 /// Reads one line without its end; returns its length.

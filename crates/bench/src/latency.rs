@@ -17,19 +17,28 @@ const DIGITS: u8 = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Latency(Option<Histogram<u64>>);
 
-/// Percentiles in milliseconds.
+/// Samples that must lie beyond a percentile before it is told: of fewer, one more or less moves
+/// it.
+const SAMPLES_BEYOND_MIN: f64 = 10.0;
+
+/// Percentiles in milliseconds; none where there are too few samples to tell.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Percentiles {
     pub(crate) count: u64,
-    pub(crate) mean_ms: f64,
-    pub(crate) p50_ms: f64,
-    pub(crate) p75_ms: f64,
-    pub(crate) p90_ms: f64,
-    pub(crate) p95_ms: f64,
-    pub(crate) p99_ms: f64,
-    pub(crate) p999_ms: f64,
-    pub(crate) p9999_ms: f64,
-    pub(crate) max_ms: f64,
+    pub(crate) mean_ms: Option<f64>,
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p75_ms: Option<f64>,
+    pub(crate) p90_ms: Option<f64>,
+    pub(crate) p95_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+    pub(crate) p999_ms: Option<f64>,
+    pub(crate) p9999_ms: Option<f64>,
+    pub(crate) max_ms: Option<f64>,
+}
+
+/// A time for people; a stroke where it is withheld.
+pub(crate) fn shown(ms: Option<f64>) -> String {
+    ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2}"))
 }
 
 impl Latency {
@@ -63,10 +72,16 @@ impl Latency {
         let Some(histogram) = self.0.as_ref().filter(|histogram| !histogram.is_empty()) else {
             return Percentiles::default();
         };
-        let at = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / 1000.0;
+        let count = histogram.len();
+        let at = |quantile: f64| {
+            let beyond = count as f64 * (1.0 - quantile);
+            // A hair less than ten, because 1 - 0.999 is not a thousandth.
+            let told = beyond > SAMPLES_BEYOND_MIN - 1e-6;
+            told.then(|| histogram.value_at_quantile(quantile) as f64 / 1000.0)
+        };
         Percentiles {
-            count: histogram.len(),
-            mean_ms: histogram.mean() / 1000.0,
+            count,
+            mean_ms: Some(histogram.mean() / 1000.0),
             p50_ms: at(0.5),
             p75_ms: at(0.75),
             p90_ms: at(0.9),
@@ -74,8 +89,15 @@ impl Latency {
             p99_ms: at(0.99),
             p999_ms: at(0.999),
             p9999_ms: at(0.9999),
-            max_ms: histogram.max() as f64 / 1000.0,
+            max_ms: Some(histogram.max() as f64 / 1000.0),
         }
+    }
+
+    /// The time within which this share of the samples lies, whatever their number: of few it is
+    /// the longest, so a bound that it keeps is kept. 0 without samples.
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
+        let at = |histogram: &Histogram<u64>| histogram.value_at_quantile(quantile);
+        self.0.as_ref().map_or(0, at) as f64 / 1000.0
     }
 }
 
@@ -126,6 +148,7 @@ mod tests {
         exact.sort_unstable();
         let seen = latency.percentiles();
         for (quantile, seen) in [(0.5, seen.p50_ms), (0.99, seen.p99_ms), (0.999, seen.p999_ms)] {
+            let seen = seen.unwrap();
             let exact = exact[(exact.len() as f64 * quantile) as usize] as f64 / 1000.0;
             assert!((seen / exact - 1.0).abs() < 0.0025, "{quantile}: {seen} for {exact}");
         }
@@ -141,11 +164,31 @@ mod tests {
             sum.add(&Latency::new());
         }
         let seen = sum.percentiles();
-        assert_eq!((seen.count, seen.p50_ms), (3, 0.05));
-        assert!((seen.max_ms / 30_000.0 - 1.0).abs() < 0.001, "{seen:?}");
+        assert_eq!((seen.count, sum.quantile_ms(0.5)), (3, 0.05));
+        assert!((seen.max_ms.unwrap() / 30_000.0 - 1.0).abs() < 0.001, "{seen:?}");
         // An hour is the end.
         sum.record(Duration::from_secs(7200));
-        assert!((sum.percentiles().max_ms / 3_600_000.0 - 1.0).abs() < 0.001);
+        assert!((sum.percentiles().max_ms.unwrap() / 3_600_000.0 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn percentiles_of_too_few_samples_are_withheld() {
+        let told = |samples: u64| {
+            let mut latency = Latency::new();
+            (0..samples).for_each(|at| latency.record(Duration::from_micros(at)));
+            let p = latency.percentiles();
+            [p.p50_ms, p.p90_ms, p.p99_ms, p.p999_ms, p.p9999_ms].map(|p| p.is_some())
+        };
+        assert_eq!(told(0), [false; 5]);
+        assert_eq!(told(19), [false; 5]);
+        assert_eq!(told(20), [true, false, false, false, false]);
+        assert_eq!(told(999), [true, true, false, false, false]);
+        assert_eq!(told(1000), [true, true, true, false, false]);
+        assert_eq!(told(9_999), [true, true, true, false, false]);
+        assert_eq!(told(10_000), [true, true, true, true, false]);
+        assert_eq!(told(100_000), [true; 5]);
+        assert_eq!(shown(None), "-");
+        assert_eq!(Latency::new().percentiles().mean_ms, None);
     }
 
     #[test]

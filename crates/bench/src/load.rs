@@ -15,17 +15,16 @@ use crate::encode::{Encoder, Precision};
 use crate::feed::Feed;
 use crate::fleet::Fleet;
 use crate::latency::Latency;
-use crate::mix::{Reader, Reads};
+use crate::mix::Reads;
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
 use crate::query::Asked;
 use crate::sender::Sender;
-use crate::server::{Watched, thread_cpu_ns};
+use crate::server::Watched;
 use crate::target::Target;
 use crate::track::{Track, Tracker};
 
-/// Give a connection up after this many failures in a row.
-const FAILURES_IN_A_ROW_MAX: u64 = 20;
+mod connection;
 
 /// Stack of a connection's thread; a thousand of them must stay cheap.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
@@ -45,7 +44,9 @@ pub(crate) struct Load<'a> {
     /// Steps that one source sends in a row.
     pub(crate) block: u64,
     pub(crate) pace: Pace,
-    /// Stop at this time even when steps are left.
+    /// What is due before this time has passed is sent and acknowledged, and not measured.
+    pub(crate) warm_up: Duration,
+    /// Stop when so much has passed after the warm-up, even when steps are left.
     pub(crate) limit: Option<Duration>,
     /// Level for `X-Foliot-Ack`.
     pub(crate) ack: Option<String>,
@@ -66,13 +67,19 @@ pub(crate) struct Sent {
     pub(crate) points: u64,
     /// Values in requests that the server accepted.
     pub(crate) points_acked: u64,
+    /// Requests that were due after the warm-up, whether they were sent or not, and their values.
+    pub(crate) offered: u64,
+    pub(crate) points_offered: u64,
+    /// Requests among these that were due and never sent, because the run ended first.
+    pub(crate) unsent: u64,
     pub(crate) bytes: u64,
     /// Numbers of the requests that failed.
     pub(crate) failed: Vec<u64>,
     pub(crate) errors: BTreeMap<String, u64>,
-    /// From the planned start to the reply.
+    /// From the planned start to the reply that accepted; of what was never sent, to the end of the
+    /// run, which is the least that it would have taken.
     pub(crate) intended: Latency,
-    /// From the first byte sent to the reply.
+    /// From the first byte sent to the reply that accepted.
     pub(crate) service: Latency,
     /// From the moment a request could go to the moment it went.
     pub(crate) lateness: Latency,
@@ -86,8 +93,22 @@ pub(crate) struct Sent {
 /// What all connections did.
 pub(crate) struct Outcome {
     pub(crate) connections: Vec<Sent>,
+    pub(crate) warm_up: Duration,
+    pub(crate) limit: Option<Duration>,
     pub(crate) wall: Duration,
     pub(crate) tracks: Vec<Track>,
+}
+
+impl Outcome {
+    /// The moment from which the load is measured; none where it is measured from its beginning.
+    pub(crate) fn warm(&self) -> Option<&Track> {
+        if self.warm_up.is_zero() {
+            return None;
+        }
+        let over = |track: &&Track| track.at_s >= self.warm_up.as_secs_f64();
+        // A load that ended before has nothing that was measured.
+        self.tracks.iter().find(over).or(self.tracks.last())
+    }
 }
 
 /// What threads share while they run.
@@ -134,6 +155,16 @@ impl Load<'_> {
         Feed::new(self.fleet, self.disorder, self.share(at), format, self.batch)
     }
 
+    /// Requests of connection `at` from its first to its last; about, because rows that are left
+    /// out or sent twice are counted by their share.
+    pub(crate) fn requests_about(&self, at: u64) -> u64 {
+        let sources = self.share(at).sources;
+        let steps = self.steps.end - self.steps.start;
+        let rows = (sources.end - sources.start).saturating_mul(steps) as f64;
+        let rows = rows * (1.0 - self.disorder.gaps) * (1.0 + self.disorder.repeated);
+        (rows * self.lines_of_a_source() as f64 / self.batch.max(1) as f64).ceil() as u64
+    }
+
     /// Lines in which one source reports a step.
     pub(crate) fn lines_of_a_source(&self) -> u64 {
         match self.target.door().format.is_by_row() {
@@ -170,7 +201,7 @@ impl Load<'_> {
             for at in 0..self.connections {
                 let shared = &shared;
                 let run = move || {
-                    let sent = self.run_connection(at, shared);
+                    let sent = connection::run(self, at, shared);
                     shared.running.fetch_sub(1, Ordering::Relaxed);
                     sent
                 };
@@ -178,7 +209,7 @@ impl Load<'_> {
                 threads.push(builder.spawn_scoped(scope, run)?);
             }
             let start = shared.open();
-            let mut tracker = Tracker::new(watched, self.progress);
+            let mut tracker = Tracker::new(watched, self.warm_up, self.progress);
             while shared.running.load(Ordering::Relaxed) > 0 {
                 tracker.wait(start, || shared.running.load(Ordering::Relaxed) == 0);
                 let points = shared.points.load(Ordering::Relaxed);
@@ -188,7 +219,8 @@ impl Load<'_> {
             let gone = |_| io::Error::other("BUG: a connection's thread panicked");
             let joined = threads.into_iter().map(|thread| thread.join().map_err(gone));
             let connections = joined.collect::<io::Result<Vec<Sent>>>()?;
-            Ok(Outcome { connections, wall, tracks: tracker.finish() })
+            let (warm_up, limit) = (self.warm_up, self.limit);
+            Ok(Outcome { connections, warm_up, limit, wall, tracks: tracker.finish() })
         })
     }
 
@@ -199,91 +231,6 @@ impl Load<'_> {
         let together = (self.batch / self.lines_of_a_source().max(1)).max(1);
         let units = (sources.end - sources.start).div_ceil(together);
         Plan::new(self.pace, self.fleet.shape.seed, at, self.connections, units)
-    }
-
-    /// Opens a connection before the load begins, where its first request follows at once; where
-    /// that is due later, a server may well close what stays silent until then.
-    fn open_early(&self, sender: &mut Sender) {
-        if matches!(self.pace, Pace::Closed { .. }) {
-            // What cannot be opened fails again with its first request, and is counted there.
-            let _ = sender.open();
-        }
-    }
-
-    fn run_connection(&self, at: u64, shared: &Shared) -> Sent {
-        let mut sent = Sent::new();
-        let door = self.target.door();
-        let mut feed = self.feed(at);
-        let mut encoder = Encoder::new(self.fleet, door.format, self.precision);
-        let mut plan = self.plan(at);
-        let mut sender = Sender::new(self);
-        let mut body = Vec::new();
-        let mut reader = Reader::of(self, at);
-        self.open_early(&mut sender);
-        let start = shared.wait_for_start();
-        let cpu_ns = thread_cpu_ns();
-        let mut ready = start;
-        let mut failures = 0;
-        loop {
-            let points = fill(&mut feed, &mut encoder, &mut body);
-            let over = self.limit.is_some_and(|limit| start.elapsed() >= limit);
-            if points == 0 || over {
-                sent.finished = points == 0;
-                break;
-            }
-            let due = plan.due().map(|after| start + after);
-            sent.own += ready.elapsed();
-            sleep_until(due);
-            let woken = Instant::now();
-            if let Err(error) = sender.pack(&mut body) {
-                sent.fail(error.to_string());
-                break;
-            }
-            let begin = Instant::now();
-            sent.own += begin - woken;
-            let planned = due.unwrap_or(begin);
-            let answer = sender.send(&body);
-            let end = Instant::now();
-            sent.lateness.record(begin - planned.max(ready).min(begin));
-            sent.service.record(end - begin);
-            sent.intended.record(end - planned.min(begin));
-            sent.points += points;
-            sent.bytes += body.len() as u64;
-            match answer {
-                Ok(()) => {
-                    failures = 0;
-                    sent.points_acked += points;
-                    shared.points.fetch_add(points, Ordering::Relaxed);
-                    if let Some(reader) = &mut reader {
-                        reader.after_write(&feed);
-                    }
-                }
-                Err(error) => {
-                    failures += 1;
-                    shared.errors.fetch_add(1, Ordering::Relaxed);
-                    sent.fail(error);
-                    if failures >= FAILURES_IN_A_ROW_MAX {
-                        sent.requests += 1;
-                        break;
-                    }
-                    thread::sleep(Duration::from_millis(10 * failures));
-                }
-            }
-            sent.requests += 1;
-            thread::sleep(plan.think());
-            ready = Instant::now();
-        }
-        let complaints = sent.close(sender);
-        shared.errors.fetch_add(complaints, Ordering::Relaxed);
-        sent.cpu_ns = thread_cpu_ns() - cpu_ns;
-        sent.reads = reader.map(Reader::finish).unwrap_or_default();
-        sent
-    }
-}
-
-fn sleep_until(due: Option<Instant>) {
-    if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
-        thread::sleep(wait);
     }
 }
 
@@ -304,6 +251,9 @@ impl Sent {
             finished: false,
             points: 0,
             points_acked: 0,
+            offered: 0,
+            points_offered: 0,
+            unsent: 0,
             bytes: 0,
             failed: Vec::new(),
             errors: BTreeMap::new(),

@@ -128,11 +128,8 @@ pub(crate) fn results(load: &Load<'_>, outcome: &mut crate::load::Outcome) -> Ve
         result.supported = result.asked > 0 || reads.per_write == 0.0;
         let kept = asked.iter().flat_map(|asked| &asked.kept);
         let oracle = Oracle { first_step: reads.first_step, ..load.oracle() };
-        kept.for_each(|kept: &Kept| result.judge(&oracle, reads.dialect, kept));
-        if load.target.shows_late() {
-            result.stale = std::mem::take(&mut result.wrong);
-            result.wrong_described.clear();
-        }
+        let late = load.target.shows_late();
+        kept.for_each(|kept: &Kept| result.judge(&oracle, reads.dialect, kept, late));
         results.push(result);
     }
     results

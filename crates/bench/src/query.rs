@@ -13,12 +13,15 @@ use crate::catalogue::Kind;
 use crate::dialect::{Asker, Dialect, Request};
 use crate::disorder::Disorder;
 use crate::fleet::Fleet;
-use crate::latency::{Latency, Percentiles};
+use crate::latency::{Latency, Percentiles, shown};
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
 use crate::question::{Ask, Question, compare};
 use crate::random::{Draws, Purpose};
+use crate::runs::{Measured, too_short};
 use crate::server::Watched;
+
+mod stale;
 
 /// Wrong answers and errors that are described in full; further ones are counted.
 const DESCRIBED_MAX: usize = 5;
@@ -55,6 +58,8 @@ pub(crate) struct KindResult {
     /// False where the target's language has no such question: n/a.
     pub(crate) supported: bool,
     pub(crate) asked: u64,
+    /// Questions that were due and never asked because the time was over.
+    pub(crate) unasked: u64,
     pub(crate) values: u64,
     pub(crate) reply_bytes: u64,
     pub(crate) wall_s: f64,
@@ -65,7 +70,8 @@ pub(crate) struct KindResult {
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) judged: u64,
     pub(crate) wrong: u64,
-    /// Answers that lacked what had been acknowledged, of servers that show it a moment later.
+    /// Answers made of fewer rows than had been acknowledged, of servers that show them a moment
+    /// later.
     pub(crate) stale: u64,
     pub(crate) wrong_described: Vec<String>,
 }
@@ -75,6 +81,7 @@ pub(crate) struct Asked {
     pub(crate) intended: Latency,
     pub(crate) service: Latency,
     pub(crate) count: u64,
+    pub(crate) unasked: u64,
     pub(crate) reply_bytes: u64,
     pub(crate) errors: BTreeMap<String, u64>,
     /// Replies to judge.
@@ -121,7 +128,7 @@ impl Stream<'_> {
             if begin.elapsed() > JUDGING_MAX {
                 break;
             }
-            result.judge(&self.oracle, self.dialect, kept);
+            result.judge(&self.oracle, self.dialect, kept, false);
         }
         Ok(result)
     }
@@ -144,10 +151,12 @@ impl Stream<'_> {
                 _ => self.kind,
             };
             let question = kind.question(&self.oracle, &mut draws);
-            if start.elapsed() >= self.limit {
+            let due = plan.due().map(|after| start + after);
+            let (now, end) = (Instant::now(), start + self.limit);
+            if due.unwrap_or(now).max(now) >= end {
+                asked.leave(due, &mut plan, start, end, share - number);
                 break;
             }
-            let due = plan.due().map(|after| start + after);
             if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
                 thread::sleep(wait);
             }
@@ -172,6 +181,7 @@ impl Asked {
             intended: Latency::new(),
             service: Latency::new(),
             count: 0,
+            unasked: 0,
             reply_bytes: 0,
             errors: BTreeMap::new(),
             kept: Vec::new(),
@@ -206,12 +216,37 @@ impl Asked {
         }
         let end = Instant::now();
         self.count += 1;
+        // A refusal may come soon: its time says nothing about the questions that are answered.
+        if replies.len() < requests.len() {
+            return;
+        }
         self.service.record(end - begin);
         self.intended.record(end - due.unwrap_or(begin).min(begin));
-        if keep && replies.len() == requests.len() {
+        if keep {
             let sources = oracle.first_source..oracle.end_source;
             let end_step = oracle.end_step;
             self.kept.push(Kept { question, requests, replies, end_step, sources, moving });
+        }
+    }
+}
+
+impl Asked {
+    /// Counts questions that were due before the end and will not be asked, `most` at the most:
+    /// they waited to the end at least.
+    fn leave(
+        &mut self,
+        mut due: Option<Instant>,
+        plan: &mut Plan,
+        start: Instant,
+        end: Instant,
+        most: u64,
+    ) {
+        let seen = Instant::now().max(end);
+        for _ in 0..most {
+            let Some(planned) = due.filter(|due| *due < end) else { return };
+            self.unasked += 1;
+            self.intended.record(seen - planned);
+            due = plan.due().map(|after| start + after);
         }
     }
 }
@@ -252,6 +287,17 @@ impl Kept {
         }
         judged.map(|()| answer.len() as u64)
     }
+
+    /// Whether the answer is what a server would give that does not show all rows yet.
+    fn lacks_rows(&self, oracle: &Oracle<'_>, dialect: Dialect) -> bool {
+        let replies = self.requests.iter().zip(self.replies.iter().map(Vec::as_slice));
+        let Ok(answer) = dialect.answer(oracle.fleet, &self.question, replies) else {
+            return false;
+        };
+        let (first_source, end_source) = (self.sources.start, self.sources.end);
+        let oracle = Oracle { first_source, end_source, end_step: self.end_step, ..*oracle };
+        stale::is_of_fewer_rows(&oracle, &self.question, &answer)
+    }
 }
 
 impl KindResult {
@@ -281,6 +327,7 @@ impl KindResult {
             kind,
             supported: true,
             asked: count,
+            unasked: asked.iter().map(|asked| asked.unasked).sum(),
             values: 0,
             reply_bytes: asked.iter().map(|asked| asked.reply_bytes).sum(),
             wall_s: wall.as_secs_f64(),
@@ -296,11 +343,13 @@ impl KindResult {
         }
     }
 
-    /// Judges one answer and counts it.
-    pub(crate) fn judge(&mut self, oracle: &Oracle<'_>, dialect: Dialect, kept: &Kept) {
+    /// Judges one answer and counts it. Of a server that shows rows `late` an answer may lack rows,
+    /// as long as those that it was made of are right.
+    pub(crate) fn judge(&mut self, oracle: &Oracle<'_>, dialect: Dialect, kept: &Kept, late: bool) {
         self.judged += 1;
         match kept.judge(oracle.fleet, oracle.disorder, oracle.first_step, dialect) {
             Ok(values) => self.values += values,
+            Err(_) if late && kept.lacks_rows(oracle, dialect) => self.stale += 1,
             Err(what) => {
                 self.wrong += 1;
                 if self.wrong_described.len() < DESCRIBED_MAX {
@@ -321,6 +370,12 @@ impl KindResult {
         self.wrong == 0 && self.errors.is_empty()
     }
 
+    /// What went wrong, in few words; none when nothing did.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let errors: u64 = self.errors.values().sum();
+        (!self.is_right()).then(|| format!("{} wrong answers, {errors} errors", self.wrong))
+    }
+
     /// The kind's name in the catalogue.
     pub(crate) fn name(&self) -> String {
         let name = serde_json::to_value(self.kind).unwrap_or_default();
@@ -336,15 +391,14 @@ impl KindResult {
         let time = &self.service_time;
         let cpu = self.server_cpu_ms_per_question.map_or("-".into(), |cpu| format!("{cpu:.2}"));
         let mut line = format!(
-            "{name:<24} {:>6} asked {:>8.1}/s  mean {:>8.2} p50 {:>8.2} p99 {:>8.2} max {:>8.2} \
-             ms  \
+            "{name:<24} {:>6} asked {:>8.1}/s  mean {:>8} p50 {:>8} p99 {:>8} max {:>8} ms  \
              server {cpu:>8} ms  {} judged, {} wrong",
             self.asked,
             self.per_second,
-            time.mean_ms,
-            time.p50_ms,
-            time.p99_ms,
-            time.max_ms,
+            shown(time.mean_ms),
+            shown(time.p50_ms),
+            shown(time.p99_ms),
+            shown(time.max_ms),
             self.judged,
             self.wrong
         );
@@ -355,6 +409,13 @@ impl KindResult {
             line.push_str(&format!("\n    wrong: {what}"));
         }
         line
+    }
+}
+
+impl Measured for KindResult {
+    fn void(&self) -> Option<String> {
+        let cpu_ms = self.server_cpu_ms_per_question.map_or(0.0, |ms| ms * self.asked as f64);
+        self.fault().or_else(|| too_short(self.wall_s, cpu_ms as u64))
     }
 }
 

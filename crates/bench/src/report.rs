@@ -8,6 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::runs::Sound;
+
 mod compare;
 mod html;
 mod svg;
@@ -15,7 +17,10 @@ mod svg;
 pub(crate) use compare::compare;
 
 /// Version of report.json; grows with any change that is not an addition.
-pub(crate) const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 2;
+
+/// Heads the column that says why nothing may be concluded from a row.
+const NO_VERDICT: &str = "no verdict, because";
 
 /// Everything that an experiment found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,10 +45,12 @@ pub(crate) struct Section {
     pub(crate) plots: Vec<Plot>,
 }
 
-/// A table; the first column names the row.
+/// A table; its first columns name the row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Table {
     pub(crate) name: String,
+    /// How many columns tell the rows apart; the others hold what was found.
+    pub(crate) keys: usize,
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<TableRow>,
 }
@@ -54,6 +61,8 @@ pub(crate) struct TableRow {
     pub(crate) cells: Vec<String>,
     /// Where a reference figure comes from; such rows were not measured here.
     pub(crate) source: Option<String>,
+    /// Why nothing may be concluded from the row.
+    pub(crate) void: Option<String>,
 }
 
 /// A picture.
@@ -156,32 +165,46 @@ impl Section {
 }
 
 impl Table {
-    pub(crate) fn new(name: &str, columns: &[&str]) -> Table {
-        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-        Table { name: name.to_owned(), columns, rows: Vec::new() }
+    /// A table whose rows are named by the columns `keys` and hold the columns `found`.
+    pub(crate) fn new(name: &str, keys: &[&str], found: &[&str]) -> Table {
+        let columns = keys.iter().chain(found).map(|column| (*column).to_owned()).collect();
+        Table { name: name.to_owned(), keys: keys.len(), columns, rows: Vec::new() }
     }
 
-    /// Adds a measured row.
+    /// Adds a row of facts, from which no speed is concluded.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.judged(cells, None);
+    }
+
+    /// Adds a measured row, with the reason why nothing may be concluded from it, if any.
+    pub(crate) fn judged(&mut self, cells: Vec<String>, void: Option<String>) {
         debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.name);
-        self.rows.push(TableRow { cells, source: None });
+        self.rows.push(TableRow { cells, source: None, void });
     }
 
     /// Adds a row of reference figures, measured elsewhere by others.
     pub(crate) fn reference(&mut self, source: &str, cells: &[&str]) {
         debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.name);
         let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
-        self.rows.push(TableRow { cells, source: Some(source.to_owned()) });
+        self.rows.push(TableRow { cells, source: Some(source.to_owned()), void: None });
+    }
+
+    /// Whether some row is void, so that the reasons need a column of their own.
+    fn has_void(&self) -> bool {
+        self.rows.iter().any(|row| row.void.is_some())
     }
 
     fn markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", self.name);
         let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-        out += &line(self.columns.iter().map(String::as_str).collect());
-        out += &line(self.columns.iter().map(|_| "---").collect());
+        let reasons = self.has_void().then_some(NO_VERDICT);
+        let columns = || self.columns.iter().map(String::as_str).chain(reasons);
+        out += &line(columns().collect());
+        out += &line(columns().map(|_| "---").collect());
         for row in &self.rows {
             let source = row.source.as_ref().map(|source| format!(" *({source})*"));
-            let cells = row.cells.iter().map(|cell| cell.replace('|', "\\|"));
+            let why = reasons.map(|_| row.void.clone().unwrap_or_default());
+            let cells = row.cells.iter().cloned().chain(why).map(|cell| cell.replace('|', "\\|"));
             let mut cells: Vec<String> = cells.collect();
             if let (Some(first), Some(source)) = (cells.first_mut(), source) {
                 first.push_str(&source);
@@ -194,13 +217,14 @@ impl Table {
     /// RFC 4180.
     fn csv(&self) -> String {
         let quote = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
-        let line = |cells: &[String], source: &str| {
+        let line = |cells: &[String], source: &str, why: &str| {
             let cells: Vec<String> = cells.iter().map(quote).collect();
-            format!("{},{}\r\n", cells.join(","), source)
+            format!("{},{source},{}\r\n", cells.join(","), quote(&why.to_owned()))
         };
-        let mut out = line(&self.columns, "source");
+        let mut out = line(&self.columns, "source", NO_VERDICT);
         for row in &self.rows {
-            out += &line(&row.cells, row.source.as_deref().unwrap_or("measured"));
+            let source = row.source.as_deref().unwrap_or("measured");
+            out += &line(&row.cells, source, row.void.as_deref().unwrap_or_default());
         }
         out
     }
@@ -217,14 +241,30 @@ impl Plot {
         Plot { title, x: String::new(), y, shape: Shape::Bars, lines: Vec::new() }
     }
 
-    pub(crate) fn line(&mut self, name: &str, points: Vec<(f64, f64)>) {
+    /// Adds a line through the points of valid cells.
+    pub(crate) fn line(&mut self, name: &str, points: Vec<(f64, Option<Sound>)>) {
+        let points = points.into_iter().filter_map(|(x, y)| Some((x, y?.value()))).collect();
+        self.track(name, points);
+    }
+
+    /// Adds a line that shows the course of one run, from which nothing is concluded.
+    pub(crate) fn track(&mut self, name: &str, points: Vec<(f64, f64)>) {
         self.lines.push(Line { name: name.to_owned(), points, labels: Vec::new() });
     }
 
-    pub(crate) fn bar(&mut self, name: &str, bars: Vec<(String, f64)>) {
-        let (labels, values): (Vec<String>, Vec<f64>) = bars.into_iter().unzip();
-        let points = values.into_iter().enumerate().map(|(at, y)| (at as f64, y)).collect();
+    /// Adds a bar for each valid cell.
+    pub(crate) fn bar(&mut self, name: &str, bars: Vec<(String, Option<Sound>)>) {
+        let (mut labels, mut points) = (Vec::new(), Vec::new());
+        for (at, (label, height)) in bars.into_iter().enumerate() {
+            labels.push(label);
+            points.extend(height.map(|height| (at as f64, height.value())));
+        }
         self.lines.push(Line { name: name.to_owned(), points, labels });
+    }
+
+    /// Whether there is anything to see.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.points.is_empty())
     }
 }
 
@@ -237,7 +277,8 @@ fn machine() -> Vec<(String, String)> {
         Some(line.trim().to_owned())
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut machine = vec![("cores".to_owned(), cores.to_string())];
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string();
+    let mut machine = vec![("date".to_owned(), now), ("cores".to_owned(), cores.to_string())];
     machine.extend(after(&cpuinfo, "model name").map(|model| ("processor".to_owned(), model)));
     machine
         .extend(after(&read("/proc/meminfo"), "MemTotal").map(|size| ("memory".to_owned(), size)));
@@ -264,15 +305,17 @@ mod tests {
         let mut report = Report::new("Sample <report> & more");
         let section = report.section("Writes");
         section.say("Words with < and &.");
-        let mut table = Table::new("table a", &["clients", "values/s"]);
+        let mut table = Table::new("table a", &["clients"], &["values/s"]);
         table.row(vec!["1".into(), "100 \"fast\"".into()]);
+        table.judged(vec!["2".into(), "200".into()], Some("too <short>".into()));
         table.reference("seed 001", &["1", "90"]);
         section.tables.push(table);
         let mut plot = Plot::lines("rate", "s", "values/s");
-        plot.line("foliot", vec![(0.0, 0.0), (1.0, 1000.0), (2.0, 4000.0)]);
+        plot.track("foliot", vec![(0.0, 0.0), (1.0, 1000.0), (2.0, 4000.0)]);
         section.plots.push(plot);
         let mut plot = Plot::bars("bars", "ms");
-        plot.bar("foliot", vec![("p50".into(), 1.0), ("p99".into(), 12.5)]);
+        let sound = crate::runs::sound_for_tests;
+        plot.bar("foliot", vec![("p50".into(), Some(sound(1.0))), ("p99".into(), None)]);
         section.plots.push(plot);
         report
     }
@@ -290,12 +333,22 @@ mod tests {
     }
 
     #[test]
+    fn a_void_row_says_why_and_has_no_bar() {
+        let report = sample();
+        let page = html::page(&report);
+        assert!(page.contains("too &lt;short&gt;"));
+        assert_eq!(page.matches("<rect").count(), 1, "one of the two cells is valid");
+        assert!(report.markdown().contains("| 2 | 200 | too <short> |"));
+    }
+
+    #[test]
     fn csv_quotes_and_names_its_sources() {
         let report = sample();
         assert_eq!(
             report.sections[0].tables[0].csv(),
-            "\"clients\",\"values/s\",source\r\n\"1\",\"100 \"\"fast\"\"\",measured\r\n\
-             \"1\",\"90\",seed 001\r\n"
+            "\"clients\",\"values/s\",source,\"no verdict, because\"\r\n\
+             \"1\",\"100 \"\"fast\"\"\",measured,\"\"\r\n\
+             \"2\",\"200\",measured,\"too <short>\"\r\n\"1\",\"90\",seed 001,\"\"\r\n"
         );
     }
 

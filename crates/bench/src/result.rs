@@ -6,16 +6,17 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::entropy::Entropy;
-use crate::latency::{self, Latency, Percentiles};
+use crate::latency::{self, Latency, Percentiles, shown};
 use crate::load::{Load, Outcome};
 use crate::query::KindResult;
+use crate::runs::{Measured, too_short};
 use crate::server::{DiskUse, Reading};
 use crate::spread::Spread;
 use crate::track::Track;
 use crate::verify::Verdict;
 
 /// Version of the JSON; grows with any change that is not an addition.
-pub(crate) const SCHEMA_VERSION: u32 = 2;
+pub(crate) const SCHEMA_VERSION: u32 = 3;
 
 /// Above this 99th percentile of its own lateness the client is what was measured.
 const LATENESS_P99_MS_MAX: f64 = 1.0;
@@ -69,10 +70,20 @@ pub(crate) struct Write {
     pub(crate) points_sent: u64,
     pub(crate) points_acked: u64,
     pub(crate) bytes_sent: u64,
+    /// Of the whole load.
     pub(crate) wall_s: f64,
+    /// After the warm-up.
+    pub(crate) measured_s: f64,
+    /// Values acknowledged after the warm-up.
+    pub(crate) points_measured: u64,
     pub(crate) points_per_s: f64,
+    /// What was due after the warm-up, sent or not: equals what was sent in a closed loop.
+    pub(crate) offered_per_s: f64,
+    /// Requests that were due and never sent because the run ended first.
+    pub(crate) unsent: u64,
     pub(crate) errors: BTreeMap<String, u64>,
-    /// From the planned start; equals service time in a closed loop.
+    /// From the planned start, of requests that were accepted or never sent; equals service time in
+    /// a closed loop.
     pub(crate) intended_latency: Percentiles,
     pub(crate) service_time: Percentiles,
     /// The histograms behind them.
@@ -90,6 +101,8 @@ pub(crate) struct ClientCost {
     pub(crate) cpu_s: f64,
     pub(crate) ns_per_point: f64,
     pub(crate) lateness: Percentiles,
+    /// Share of the time of all cores in which they worked, for whomever.
+    pub(crate) machine_busy: Option<f64>,
     /// Why the figures may be the client's rather than the server's.
     pub(crate) limited: Option<String>,
 }
@@ -98,6 +111,8 @@ pub(crate) struct ClientCost {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerCost {
     pub(crate) before: Reading,
+    /// After the warm-up: processor time counts from here.
+    pub(crate) warm: Reading,
     pub(crate) loaded: Reading,
     /// After the server became quiet.
     pub(crate) settled: Reading,
@@ -121,6 +136,7 @@ pub(crate) struct Observed {
     pub(crate) settle_s: f64,
     pub(crate) disk_before: Option<DiskUse>,
     pub(crate) disk: Option<DiskUse>,
+    pub(crate) machine_busy: Option<f64>,
 }
 
 impl LoadResult {
@@ -130,8 +146,8 @@ impl LoadResult {
             schema_version: SCHEMA_VERSION,
             tool_version: env!("CARGO_PKG_VERSION"),
             workload: Workload::new(load),
-            client: ClientCost::new(outcome, write.points_sent),
-            server: ServerCost::new(observed, write.points_acked),
+            client: ClientCost::new(outcome, write.points_sent, observed.machine_busy),
+            server: ServerCost::new(observed, outcome.warm(), &write),
             write,
             reads: Vec::new(),
             verification: None,
@@ -180,6 +196,13 @@ impl LoadResult {
             ("values acknowledged", format!("{} of {}", write.points_acked, write.points_sent)),
             ("wall", format!("{:.2} s", write.wall_s)),
             ("values per second", format!("{:.0}", write.points_per_s)),
+            (
+                "offered",
+                format!(
+                    "{:.0} a second, {} requests never sent",
+                    write.offered_per_s, write.unsent
+                ),
+            ),
             ("latency, intended start", percentiles(&write.intended_latency)),
             ("latency, service", percentiles(&write.service_time)),
             ("by connection", write.spread.line()),
@@ -204,14 +227,31 @@ impl LoadResult {
         );
         rows.extend(self.reads.iter().map(|read| ("read", read.line())));
         rows.extend(self.verification.as_ref().map(|verdict| ("verified", verdict.line())));
-        if let Some(why) = &self.client.limited {
-            rows.push(("verdict", format!("client-limited: {why}")));
+        if let Some(why) = self.void() {
+            rows.push(("no verdict", why));
         }
         let mut out = String::new();
         for (name, value) in rows {
             let _ = writeln!(out, "{name:<28} {value}");
         }
         out
+    }
+}
+
+impl Measured for LoadResult {
+    fn void(&self) -> Option<String> {
+        if let Some(why) = &self.client.limited {
+            return Some(format!("client-limited: {why}"));
+        }
+        let refused: u64 = self.write.errors.values().sum();
+        if refused > 0 {
+            return Some(format!("{refused} requests were refused or failed"));
+        }
+        if !self.is_right() {
+            return Some("answers were wrong".to_owned());
+        }
+        let cpu_ms = self.server.as_ref().map_or(0, |server| server.measured_cpu_ms());
+        too_short(self.write.measured_s, cpu_ms)
     }
 }
 
@@ -255,13 +295,22 @@ impl Write {
         }
         let wall_s = outcome.wall.as_secs_f64();
         let points_acked = sum(|sent| sent.points_acked);
+        let (warm_s, points_warm) =
+            outcome.warm().map_or((0.0, 0), |warm| (warm.at_s, warm.points));
+        let (measured_s, points_measured) =
+            (wall_s - warm_s, points_acked.saturating_sub(points_warm));
+        let offered_s = outcome.limit.map_or(measured_s, |limit| limit.as_secs_f64());
         Write {
             requests: sum(|sent| sent.requests),
             points_sent: sum(|sent| sent.points),
             points_acked,
             bytes_sent: sum(|sent| sent.bytes),
             wall_s,
-            points_per_s: points_acked as f64 / wall_s.max(1e-9),
+            measured_s,
+            points_measured,
+            points_per_s: points_measured as f64 / measured_s.max(1e-9),
+            offered_per_s: sum(|sent| sent.points_offered) as f64 / offered_s.max(1e-9),
+            unsent: sum(|sent| sent.unsent),
             errors,
             intended_latency: intended.percentiles(),
             service_time: service.percentiles(),
@@ -273,9 +322,10 @@ impl Write {
 }
 
 impl ClientCost {
-    fn new(outcome: &Outcome, points: u64) -> ClientCost {
+    fn new(outcome: &Outcome, points: u64, machine_busy: Option<f64>) -> ClientCost {
         let mut lateness = Latency::new();
         outcome.connections.iter().for_each(|sent| lateness.add(&sent.lateness));
+        let lateness_p99_ms = lateness.quantile_ms(0.99);
         let lateness = lateness.percentiles();
         let cpu_ns: u64 = outcome.connections.iter().map(|sent| sent.cpu_ns).sum();
         // Not by CPU time: a client that waits for a core is as much the limit.
@@ -283,23 +333,24 @@ impl ClientCost {
         let busy = busiest.as_secs_f64() / outcome.wall.as_secs_f64().max(1e-9);
         let limited = if busy > CLIENT_BUSY_MAX {
             Some(format!("a client thread was busy {:.0} % of the time", busy * 100.0))
-        } else if lateness.p99_ms > LATENESS_P99_MS_MAX {
-            Some(format!("requests left {:.2} ms late (p99)", lateness.p99_ms))
+        } else if lateness_p99_ms > LATENESS_P99_MS_MAX {
+            Some(format!("requests left {lateness_p99_ms:.2} ms late (p99)"))
         } else {
             None
         };
         let ns_per_point = cpu_ns as f64 / (points as f64).max(1.0);
-        ClientCost { cpu_s: cpu_ns as f64 / 1e9, ns_per_point, lateness, limited }
+        ClientCost { cpu_s: cpu_ns as f64 / 1e9, ns_per_point, lateness, machine_busy, limited }
     }
 }
 
 impl ServerCost {
-    fn new(observed: &Observed, points: u64) -> Option<ServerCost> {
+    fn new(observed: &Observed, warm: Option<&Track>, write: &Write) -> Option<ServerCost> {
         let (before, loaded) = (observed.before?, observed.loaded?);
         let settled = observed.settled.unwrap_or(loaded);
+        let warm = warm.and_then(|warm| warm.server).unwrap_or(before);
         let since =
-            |reading: &Reading| reading.cpu_ms().saturating_sub(before.cpu_ms()) as f64 / 1000.0;
-        let points = points as f64;
+            |reading: &Reading| reading.cpu_ms().saturating_sub(warm.cpu_ms()) as f64 / 1000.0;
+        let points = write.points_acked as f64;
         let written = settled.written_bytes.saturating_sub(before.written_bytes);
         let grown = observed
             .disk
@@ -307,17 +358,23 @@ impl ServerCost {
             .map(|(after, before)| after.allocated_bytes as f64 - before.allocated_bytes as f64);
         Some(ServerCost {
             before,
+            warm,
             loaded,
             settled,
             settle_s: observed.settle_s,
             cpu_load_s: since(&loaded),
             cpu_settled_s: since(&settled),
-            points_per_cpu_s: points / since(&settled).max(0.01),
+            points_per_cpu_s: write.points_measured as f64 / since(&settled).max(0.01),
             disk_before: observed.disk_before,
             disk: observed.disk,
             disk_bytes_per_point: grown.map(|grown| grown / points.max(1.0)),
             written_bytes_per_point: written as f64 / points.max(1.0),
         })
+    }
+
+    /// Processor time of the measured part of the load.
+    fn measured_cpu_ms(&self) -> u64 {
+        self.loaded.cpu_ms().saturating_sub(self.warm.cpu_ms())
     }
 
     fn rows(&self, rows: &mut Vec<(&str, String)>) {
@@ -358,8 +415,7 @@ impl ServerCost {
 }
 
 fn percentiles(of: &Percentiles) -> String {
-    format!(
-        "mean {:.2}, p50 {:.2}, p95 {:.2}, p99 {:.2}, p99.9 {:.2}, max {:.2} ms",
-        of.mean_ms, of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms, of.max_ms
-    )
+    let [mean, p50, p95, p99, p999, max] =
+        [of.mean_ms, of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms, of.max_ms].map(shown);
+    format!("mean {mean}, p50 {p50}, p95 {p95}, p99 {p99}, p99.9 {p999}, max {max} ms")
 }

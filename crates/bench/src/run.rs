@@ -17,7 +17,7 @@ use crate::encode::{Encoder, Precision};
 use crate::exp;
 use crate::feed::Feed;
 use crate::fleet::{Fleet, Shape};
-use crate::http::Client;
+use crate::http::{self, Client};
 use crate::latency;
 use crate::load::{Load, Outcome, fill};
 use crate::mix::{self, Reads};
@@ -26,12 +26,13 @@ use crate::pace::Pace;
 use crate::query::{KindResult, Stream};
 use crate::report::{Report, SCHEMA_VERSION, compare};
 use crate::result::{LoadResult, Observed};
+use crate::runs::RUNS_MIN;
 use crate::search;
-use crate::server::{Watched, thread_cpu_ns};
+use crate::server::{MachineTime, Watched, thread_cpu_ns};
 use crate::sink;
 use crate::site::Site;
 use crate::target::Target;
-use crate::verify::verify;
+use crate::verify::{refuse_leftovers, verify};
 
 /// Carries out a command; false when something was wrong with the server's answers.
 pub(crate) fn run(args: Args) -> io::Result<bool> {
@@ -51,9 +52,13 @@ fn load(args: &LoadArgs) -> io::Result<bool> {
     let fleet = fleet(&args.data);
     let load = plan_load(args, &fleet)?;
     let watched = watched(&args.server);
-    let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
     let address = query_address(&args.server);
-    if let Some((samples, dialect)) = args.verify.zip(dialect(&args.server)) {
+    let asked_back = args.verify.zip(dialect(&args.server));
+    if let Some((_, dialect)) = asked_back {
+        refuse_leftovers(&load, &address, dialect)?;
+    }
+    let (mut result, outcome) = measure(&load, &watched, args.server.settle_max)?;
+    if let Some((samples, dialect)) = asked_back {
         result.verification =
             Some(verify(&load, &outcome, &address, dialect, samples, args.visible_within));
     }
@@ -75,8 +80,12 @@ pub(crate) fn measure(
     watched: &Watched,
     settle_max: Duration,
 ) -> io::Result<(LoadResult, Outcome)> {
+    http::reach(&load.address)?;
+    watched.begin_cell();
     let (before, disk_before) = (watched.reading(), watched.disk_use());
+    let machine = MachineTime::take();
     let mut outcome = load.run(watched)?;
+    let machine_busy = machine.zip(MachineTime::take()).and_then(|(from, to)| to.busy_since(from));
     let loaded = watched.reading();
     let begin = Instant::now();
     for (method, path) in load.target.conclusion() {
@@ -85,8 +94,11 @@ pub(crate) fn measure(
     }
     let settled = watched.settle(settle_max);
     let settle_s = begin.elapsed().as_secs_f64();
-    let disk = watched.disk_use();
-    let observed = Observed { before, loaded, settled, settle_s, disk_before, disk };
+    // What a server that is still at work holds on its disk says nothing about what it will hold.
+    let is_quiet = settled.is_some_and(|(_, is_quiet)| is_quiet);
+    let disk = if is_quiet { watched.disk_use() } else { None };
+    let settled = settled.map(|(reading, _)| reading);
+    let observed = Observed { before, loaded, settled, settle_s, disk_before, disk, machine_busy };
     let mut result = LoadResult::new(load, &outcome, &observed);
     result.reads = mix::results(load, &mut outcome);
     Ok((result, outcome))
@@ -156,7 +168,9 @@ fn experiment(args: &ExpArgs) -> io::Result<bool> {
         short: args.short,
         scale_down: args.scale_down.max(1.0),
         cell_seconds: args.cell_seconds,
+        runs: args.runs.unwrap_or(if args.short { 1 } else { RUNS_MIN as u64 }),
         seed: args.seed,
+        notes: args.note.clone(),
         out: args.out.clone(),
     })
 }
@@ -191,7 +205,7 @@ fn address(url: &str) -> String {
 
 /// Where the server's costs are read.
 pub(crate) fn watched(server: &ServerArgs) -> Watched {
-    Watched { pid: server.pid, data_dir: server.data_dir.clone() }
+    Watched::new(server.pid, server.data_dir.clone())
 }
 
 pub(crate) fn query_address(server: &ServerArgs) -> String {
@@ -243,6 +257,7 @@ pub(crate) fn plan_load<'a>(args: &LoadArgs, fleet: &'a Fleet) -> io::Result<Loa
         steps: steps(&args.data, fleet),
         block: args.data.rows_per_source,
         pace,
+        warm_up: args.warm_up,
         limit: args.seconds.map(Duration::from_secs_f64),
         ack: args.ack.clone(),
         gzip: args.gzip,
@@ -358,6 +373,7 @@ fn calibrate(args: &CalibrateArgs) -> io::Result<()> {
             steps: 0..u64::MAX,
             block: 1,
             pace: Pace::Closed { think_ms: 0 },
+            warm_up: Duration::ZERO,
             limit: Some(Duration::from_secs_f64(args.seconds)),
             ack: None,
             gzip: false,

@@ -72,7 +72,7 @@ impl Search<'_> {
         load.limit = Some(Duration::from_secs_f64(2.0 * seconds + 1.0));
         self.next_step = load.steps.end;
         let (result, _) = measure(&load, &watched(&args.server), Duration::ZERO)?;
-        let latency = result.write.intended_latency.p999_ms;
+        let latency = result.write.intended.quantile_ms(0.999);
         let kept = result.write.errors.is_empty()
             && result.write.points_sent >= args.data.points
             && latency < self.args.bound.as_secs_f64() * 1000.0;

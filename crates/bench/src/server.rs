@@ -1,16 +1,22 @@
-//! What the server costs: CPU, memory, disk traffic and disk use, read from /proc by process id
-//! once a second. Off Linux there are no readings and the report says so.
+//! What the server costs: CPU, memory, disk traffic and disk use, read from /proc once a second for
+//! the process and all its children. Off Linux there are no readings and the report says so.
+//!
+//! Children end while they are counted. Their processor time then goes to their parent, their disk
+//! traffic nowhere; so the traffic that was last seen of each is kept, and no counter falls.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::disk::DiskReading;
 
-/// Ticks of /proc/PID/stat per second; fixed by the Linux ABI.
-const TICKS_PER_SECOND: u64 = 100;
+mod process;
+
+use process::{Process, Traffic};
 
 /// A server counts as quiet when it used less than this share of a core over [`QUIET_SPAN`].
 const QUIET_SHARE: f64 = 0.02;
@@ -21,21 +27,38 @@ const QUIET_SPAN: Duration = Duration::from_secs(3);
 pub(crate) struct Watched {
     pub(crate) pid: Option<u32>,
     pub(crate) data_dir: Option<PathBuf>,
+    seen: Arc<Mutex<Seen>>,
 }
 
-/// The counters of a process at one moment.
+/// What earlier readings showed.
+#[derive(Debug, Default)]
+struct Seen {
+    cpu_user_ms: u64,
+    cpu_system_ms: u64,
+    /// The traffic of each process, by id, when it was last seen.
+    traffic: BTreeMap<u32, Traffic>,
+    /// The most memory of several processes together since the cell began.
+    memory_peak_bytes: u64,
+}
+
+/// The counters of a server at one moment, all its processes together.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Reading {
     pub(crate) cpu_user_ms: u64,
     pub(crate) cpu_system_ms: u64,
+    /// Memory of its own. Of several processes it is their proportional share (PSS), because
+    /// each would count what they share.
     pub(crate) rss_anon_bytes: u64,
+    /// Memory that holds files, and memory that processes share.
     pub(crate) rss_file_bytes: u64,
+    /// The most since the cell began: by the kernel for one process, of the readings for several.
     pub(crate) rss_peak_bytes: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
     pub(crate) read_calls: u64,
     pub(crate) write_calls: u64,
     pub(crate) threads: u64,
+    pub(crate) processes: u64,
     /// The disk under the data directory, which other processes may use as well.
     pub(crate) disk: Option<DiskReading>,
 }
@@ -51,64 +74,71 @@ pub(crate) struct DiskUse {
 }
 
 impl Reading {
-    /// The counters of `pid` and its children now; none when it is gone or /proc is missing.
-    pub(crate) fn take(pid: u32) -> Option<Reading> {
-        let mut sum = Reading::of_one(pid)?;
-        for child in children(pid) {
-            // A child may end between the listing and the question; its parent then counts it.
-            if let Some(reading) = Reading::take(child) {
-                sum.add(&reading);
-            }
-        }
-        Some(sum)
-    }
-
-    fn add(&mut self, other: &Reading) {
-        self.cpu_user_ms += other.cpu_user_ms;
-        self.cpu_system_ms += other.cpu_system_ms;
-        self.rss_anon_bytes += other.rss_anon_bytes;
-        self.rss_file_bytes += other.rss_file_bytes;
-        self.rss_peak_bytes += other.rss_peak_bytes;
-        self.read_bytes += other.read_bytes;
-        self.written_bytes += other.written_bytes;
-        self.read_calls += other.read_calls;
-        self.write_calls += other.write_calls;
-        self.threads += other.threads;
-    }
-
-    fn of_one(pid: u32) -> Option<Reading> {
-        let root = PathBuf::from(format!("/proc/{pid}"));
-        let (user, system) = cpu_ticks(&fs::read_to_string(root.join("stat")).ok()?)?;
-        let status = fs::read_to_string(root.join("status")).ok()?;
-        let kib = |name: &str| named(&status, name).unwrap_or(0) * 1024;
-        // Counters of another user's process cannot be read; they stay 0.
-        let io = fs::read_to_string(root.join("io")).unwrap_or_default();
-        let count = |name: &str| named(&io, name).unwrap_or(0);
-        Some(Reading {
-            cpu_user_ms: user * 1000 / TICKS_PER_SECOND,
-            cpu_system_ms: system * 1000 / TICKS_PER_SECOND,
-            rss_anon_bytes: kib("RssAnon"),
-            rss_file_bytes: kib("RssFile"),
-            rss_peak_bytes: kib("VmHWM"),
-            read_bytes: count("read_bytes"),
-            written_bytes: count("write_bytes"),
-            read_calls: count("syscr"),
-            write_calls: count("syscw"),
-            threads: named(&status, "Threads").unwrap_or(0),
-            disk: None,
-        })
-    }
-
     /// User and system CPU together.
     pub(crate) fn cpu_ms(&self) -> u64 {
         self.cpu_user_ms + self.cpu_system_ms
     }
+
+    /// Anonymous memory and files.
+    fn memory_bytes(&self) -> u64 {
+        self.rss_anon_bytes + self.rss_file_bytes
+    }
+}
+
+impl Seen {
+    /// Adds the processes up; none when there are none.
+    fn reading(&mut self, processes: &[Process]) -> Option<Reading> {
+        let sum = |of: fn(&Process) -> u64| processes.iter().map(of).sum::<u64>();
+        let first = processes.first()?;
+        self.cpu_user_ms = self.cpu_user_ms.max(sum(|process| process.cpu_user_ms));
+        self.cpu_system_ms = self.cpu_system_ms.max(sum(|process| process.cpu_system_ms));
+        self.traffic.extend(processes.iter().map(|process| (process.pid, process.traffic)));
+        let traffic = |of: fn(&Traffic) -> u64| self.traffic.values().map(of).sum::<u64>();
+        let mut reading = Reading {
+            cpu_user_ms: self.cpu_user_ms,
+            cpu_system_ms: self.cpu_system_ms,
+            rss_anon_bytes: sum(|process| process.anon_bytes),
+            rss_file_bytes: sum(|process| process.file_bytes),
+            rss_peak_bytes: first.peak_bytes,
+            read_bytes: traffic(|traffic| traffic.read_bytes),
+            written_bytes: traffic(|traffic| traffic.written_bytes),
+            read_calls: traffic(|traffic| traffic.read_calls),
+            write_calls: traffic(|traffic| traffic.write_calls),
+            threads: sum(|process| process.threads),
+            processes: processes.len() as u64,
+            disk: None,
+        };
+        self.memory_peak_bytes = self.memory_peak_bytes.max(reading.memory_bytes());
+        if processes.len() > 1 {
+            reading.rss_peak_bytes = self.memory_peak_bytes;
+        }
+        Some(reading)
+    }
 }
 
 impl Watched {
+    pub(crate) fn new(pid: Option<u32>, data_dir: Option<PathBuf>) -> Watched {
+        Watched { pid, data_dir, seen: Arc::default() }
+    }
+
+    /// The counters of the server and its children now; none when it is gone or /proc is missing.
     pub(crate) fn reading(&self) -> Option<Reading> {
+        let processes = Process::tree(self.pid?);
         let disk = self.data_dir.as_deref().and_then(DiskReading::take);
-        Some(Reading { disk, ..Reading::take(self.pid?)? })
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Reading { disk, ..seen.reading(&processes)? })
+    }
+
+    /// Starts a new cell: the highest memory counts from here, as far as this user may say so.
+    pub(crate) fn begin_cell(&self) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.memory_peak_bytes = 0;
+        self.pids().into_iter().for_each(process::reset_peak);
+    }
+
+    /// The server's process and its children, the server's own first.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.pid.map(process::pids).unwrap_or_default()
     }
 
     pub(crate) fn disk_use(&self) -> Option<DiskUse> {
@@ -117,10 +147,11 @@ impl Watched {
         Some(used)
     }
 
-    /// Waits until the server is quiet, `most` at the longest; returns the last reading.
-    pub(crate) fn settle(&self, most: Duration) -> Option<Reading> {
+    /// Waits until the server is quiet, `most` at the longest; returns the last reading, and
+    /// whether it was quiet by then.
+    pub(crate) fn settle(&self, most: Duration) -> Option<(Reading, bool)> {
         if most.is_zero() {
-            return self.reading();
+            return Some((self.reading()?, false));
         }
         let begin = Instant::now();
         let mut past: std::collections::VecDeque<(Instant, u64)> = Default::default();
@@ -136,8 +167,9 @@ impl Watched {
             {
                 let span_ms = (now - *then).as_millis() as f64;
                 let used_ms = reading.cpu_ms().saturating_sub(*cpu_ms) as f64;
-                if used_ms < span_ms * QUIET_SHARE || begin.elapsed() >= most {
-                    return Some(reading);
+                let is_quiet = used_ms < span_ms * QUIET_SHARE;
+                if is_quiet || begin.elapsed() >= most {
+                    return Some((reading, is_quiet));
                 }
             }
             std::thread::sleep(Duration::from_millis(250));
@@ -145,32 +177,39 @@ impl Watched {
     }
 }
 
+/// What the cores of the machine have done since it was started, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MachineTime {
+    total: u64,
+    idle: u64,
+}
+
+impl MachineTime {
+    /// Now; none off Linux.
+    pub(crate) fn take() -> Option<MachineTime> {
+        MachineTime::read(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn read(stat: &str) -> Option<MachineTime> {
+        let words = stat.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
+        // User, nice, system, idle, waiting for disks, interrupts twice, stolen; what follows is
+        // counted among these.
+        let ticks: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
+        let idle = ticks.get(3)? + ticks.get(4)?;
+        Some(MachineTime { total: ticks.iter().sum(), idle })
+    }
+
+    /// Share of the time since `before` in which cores worked; none when no time has passed.
+    pub(crate) fn busy_since(self, before: MachineTime) -> Option<f64> {
+        let total = self.total.checked_sub(before.total).filter(|total| *total > 0)?;
+        Some(1.0 - self.idle.saturating_sub(before.idle) as f64 / total as f64)
+    }
+}
+
 /// CPU time of the calling thread, nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
-}
-
-/// User and system ticks of a `stat` line, those of children that have ended included; the command
-/// name may contain anything but is last closed by a parenthesis (proc(5)).
-fn cpu_ticks(stat: &str) -> Option<(u64, u64)> {
-    let words = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
-    let ticks: Vec<u64> = words.skip(11).take(4).map_while(|word| word.parse().ok()).collect();
-    let [user, system, user_ended, system_ended] = ticks.as_slice() else { return None };
-    Some((user + user_ended, system + system_ended))
-}
-
-/// Processes whose parent is `pid`.
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
-    let lists: Vec<String> = lists.map_while(Result::ok).collect();
-    lists.iter().flat_map(|list| list.split_whitespace()).flat_map(str::parse).collect()
-}
-
-fn named(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn add_directory(path: &Path, used: &mut DiskUse) {
@@ -202,12 +241,6 @@ fn allocated(meta: &fs::Metadata) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stat_lines_with_odd_command_names_are_read() {
-        let line = "12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 111 222 3 4 20 0";
-        assert_eq!(cpu_ticks(line), Some((114, 226)));
-    }
 
     /// Set in the process that `readings_agree_with_a_process_of_known_cost` starts.
     const BURNER: &str = "FOLIOT_BENCH_BURNER";
@@ -253,7 +286,7 @@ mod tests {
             .unwrap();
         let out = std::io::BufReader::new(child.stdout.take().unwrap());
         let line = out.lines().map_while(Result::ok).find(|line| line.contains("burnt "));
-        let reading = Reading::take(child.id());
+        let reading = Watched::new(Some(child.id()), None).reading();
         drop(child.stdin.take());
         child.wait().unwrap();
         let _ = fs::remove_file(&file);
@@ -272,9 +305,75 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("foliot-bench-disk-{}", std::process::id()));
         fs::create_dir_all(dir.join("deep")).unwrap();
         fs::write(dir.join("deep/file"), vec![1u8; 10_000]).unwrap();
-        let watched = Watched { pid: None, data_dir: Some(dir.clone()) };
+        let watched = Watched::new(None, Some(dir.clone()));
         let used = watched.disk_use().unwrap();
         fs::remove_dir_all(dir).unwrap();
         assert_eq!((used.files, used.apparent_bytes), (1, 10_000));
+    }
+
+    #[test]
+    fn the_machine_is_busy_while_its_cores_are_not_idle() {
+        let read = |line: &str| MachineTime::read(line).unwrap();
+        let before = read("cpu  100 0 100 700 100 0 0 0 50 0\ncpu0 1 2 3");
+        let after = read("cpu  160 0 120 710 110 0 0 0 90 0\ncpu0 1 2 3");
+        assert_eq!(after.busy_since(before), Some(0.8));
+        assert_eq!(before.busy_since(before), None);
+    }
+
+    fn process(pid: u32, cpu_ms: u64, written_bytes: u64, anon_bytes: u64) -> Process {
+        let traffic = Traffic { written_bytes, ..Traffic::default() };
+        Process { pid, cpu_user_ms: cpu_ms, traffic, anon_bytes, ..Process::default() }
+    }
+
+    #[test]
+    fn counters_of_several_processes_never_fall() {
+        let mut seen = Seen::default();
+        let first = [process(1, 100, 10, 50), process(2, 300, 1000, 70)];
+        let first = seen.reading(&first).unwrap();
+        // The child is gone; its parent does not count it yet.
+        let second = seen.reading(&[process(1, 110, 20, 50)]).unwrap();
+        // Now it does, and another one begins.
+        let third = seen.reading(&[process(1, 420, 30, 50), process(3, 5, 7, 10)]).unwrap();
+        let cpu = [first, second, third].map(|reading| reading.cpu_ms());
+        assert_eq!(cpu, [400, 400, 425]);
+        let written = [first, second, third].map(|reading| reading.written_bytes);
+        assert_eq!(written, [1010, 1020, 1037]);
+        assert_eq!((first.rss_peak_bytes, third.rss_peak_bytes), (120, 120));
+        assert_eq!(seen.reading(&[]).map(|reading| reading.cpu_ms()), None);
+    }
+
+    #[test]
+    fn a_server_of_many_short_processes_is_counted_whole() {
+        use std::process::{Command, Stdio};
+        // Eight children, two at a time, each of which burns and ends.
+        let work = "n=0; while [ $n -lt 40000 ]; do n=$((n+1)); done";
+        let script = format!("for i in 1 2 3 4; do ({work}) & ({work}) & wait; done; read line");
+        let mut child =
+            Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+        let watched = Watched::new(Some(child.id()), None);
+        watched.begin_cell();
+        let (mut readings, mut processes, begin) = (Vec::new(), 0, Instant::now());
+        // The shell waits for a line once all children have ended.
+        while begin.elapsed() < Duration::from_secs(60) {
+            let reading = watched.reading().unwrap();
+            processes = processes.max(reading.processes);
+            readings.push(reading.cpu_ms());
+            let count = readings.len();
+            let is_still =
+                count > 50 && readings[count - 50..].iter().all(|ms| *ms == reading.cpu_ms());
+            if is_still && processes > 1 && reading.processes == 1 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(readings.is_sorted(), "{readings:?}");
+        assert!(processes >= 2, "{processes}");
+        // The kernel hands the time of children to whoever waits for them: the shell's own count.
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let words: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        let ticks: u64 = words[11..15].iter().map(|word| word.parse::<u64>().unwrap()).sum();
+        assert!(readings.last().unwrap().abs_diff(ticks * 10) <= 40, "{readings:?}, {ticks}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
     }
 }

@@ -1,10 +1,14 @@
 //! Sites: running servers that an experiment is pointed at, as `KIND://HOST:PORT?key=value`.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::caps::{bind_to_all_cores, bind_to_cores};
+use crate::http;
 use crate::server::Watched;
 use crate::target::Target;
+
+mod version;
 
 /// A server kind with all its doors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +63,47 @@ impl Style {
     ];
 }
 
+/// What an answered write is safe from. Servers of different kinds of it do different work, so it
+/// is part of every row's name and no ratio mixes two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ack {
+    /// Nothing: it is in the memory of the process.
+    Memory,
+    /// The end of the process: the operating system has it.
+    Os,
+    /// Power loss: it was synced.
+    Durable,
+    /// What this server gives is not known here.
+    Unknown,
+}
+
+impl Ack {
+    const ALL: [(&'static str, Ack); 4] = [
+        ("memory", Ack::Memory),
+        ("os", Ack::Os),
+        ("durable", Ack::Durable),
+        ("ack unknown", Ack::Unknown),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        Ack::ALL.iter().find(|(_, ack)| *ack == self).map_or("", |(name, _)| name)
+    }
+
+    fn parse(text: &str) -> Result<Ack, String> {
+        let known = Ack::ALL.iter().find(|(name, ack)| *name == text && *ack != Ack::Unknown);
+        known.map(|(_, ack)| *ack).ok_or_else(|| format!("ack={text}: write memory, os or durable"))
+    }
+}
+
 /// A running server.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) kind: SiteKind,
+    /// Names the rows of this server, its ack included.
     pub(crate) name: String,
+    pub(crate) ack: Ack,
+    /// Asked for with every request, where the server would give another one by itself.
+    pub(crate) ack_asked: Option<Ack>,
     address: String,
     stream_address: String,
     put_address: String,
@@ -124,6 +164,19 @@ impl SiteKind {
         [Style::Rows, Style::Sql].into_iter().find(replaces)
     }
 
+    /// What an answered write is safe from where nobody configured anything else.
+    fn ack(self) -> Ack {
+        match self {
+            SiteKind::Foliot | SiteKind::Postgres | SiteKind::Timescaledb => Ack::Durable,
+            SiteKind::Influx | SiteKind::InfluxV2 => Ack::Durable,
+            SiteKind::Victoriametrics => Ack::Memory,
+            SiteKind::Prometheus | SiteKind::Questdb => Ack::Os,
+            SiteKind::Opentsdb | SiteKind::Ticktock | SiteKind::Iotdb | SiteKind::Druid => {
+                Ack::Unknown
+            }
+        }
+    }
+
     /// The real server that the adapter has met; none when it never met any.
     pub(crate) fn has_met(self) -> Option<&'static str> {
         match self {
@@ -144,7 +197,10 @@ impl SiteKind {
 }
 
 impl Site {
-    /// Reads `KIND://HOST:PORT?pid=N&data=DIR&query=HOST:PORT&put=HOST:PORT&stream=HOST:PORT`.
+    /// Reads
+    /// `KIND://HOST:PORT?pid=N&data=DIR&query=HOST:PORT&put=HOST:PORT&stream=HOST:PORT&ack=os`.
+    /// `ack` says what the server was configured to give; `ack-asked` asks Foliot for another one
+    /// with each request, so only doors that can ask are used.
     pub(crate) fn parse(text: &str) -> Result<Site, String> {
         let (kind, rest) = text.split_once("://").ok_or_else(|| {
             format!("{text}: a server is written foliot://127.0.0.1:4242 or victoriametrics://…")
@@ -159,6 +215,8 @@ impl Site {
         let mut site = Site {
             kind: *known,
             name: kind.to_owned(),
+            ack: known.ack(),
+            ack_asked: None,
             stream_address: address.clone(),
             put_address: address.clone(),
             query_address: address.clone(),
@@ -177,10 +235,25 @@ impl Site {
                 "put" => site.put_address = value.to_owned(),
                 "stream" => site.stream_address = value.to_owned(),
                 "name" => site.name = value.to_owned(),
-                _ => return Err(format!("{key}: unknown; use pid, data, query, put or stream")),
+                "ack" => site.ack = Ack::parse(value)?,
+                "ack-asked" => {
+                    site.ack = Ack::parse(value)?;
+                    site.ack_asked = Some(site.ack);
+                }
+                _ => {
+                    let known = "pid, data, query, put, stream, name, ack or ack-asked";
+                    return Err(format!("{key}: unknown; use {known}"));
+                }
             }
         }
+        site.name = format!("{} ({})", site.name, site.ack.name());
         Ok(site)
+    }
+
+    /// Whether somebody listens where the site is asked; the error names it.
+    pub(crate) fn reach(&self) -> io::Result<()> {
+        let named = |error: io::Error| io::Error::other(format!("{}: {error}", self.name));
+        http::reach(&self.query_address).map_err(named)
     }
 
     /// HOST:PORT of the door of a style.
@@ -192,14 +265,32 @@ impl Site {
         }
     }
 
+    /// The door of a style; none where the server has none, or it cannot ask for the ack.
+    pub(crate) fn target(&self, style: Style) -> Option<Target> {
+        let target = self.kind.target(style)?;
+        (self.ack_asked.is_none() || target.takes_ack()).then_some(target)
+    }
+
+    /// What is to be disclosed of the server: its version as it tells it, what its answers are safe
+    /// from, its command line, and which server its adapter has met.
+    pub(crate) fn disclosure(&self) -> [String; 4] {
+        let unknown = || "not told".to_owned();
+        [
+            version::ask(self.kind, &self.query_address).unwrap_or_else(unknown),
+            self.ack.name().to_owned(),
+            self.watched.pid.and_then(version::command_line).unwrap_or_else(unknown),
+            self.kind.has_met().unwrap_or("untested: it has never met its real server").to_owned(),
+        ]
+    }
+
     /// Binds the server to the first `count` cores; the error says why not.
     pub(crate) fn bind_to_cores(&self, count: usize) -> Result<(), String> {
-        bind_to_cores(self.watched.pid, count)
+        bind_to_cores(&self.watched.pids(), count)
     }
 
     /// Gives the server its cores back.
     pub(crate) fn bind_to_all_cores(&self) -> Result<(), String> {
-        bind_to_all_cores(self.watched.pid)
+        bind_to_all_cores(&self.watched.pids())
     }
 }
 
@@ -215,6 +306,13 @@ mod tests {
         assert_eq!(site.address(Style::Put), "127.0.0.1:4242");
         assert_eq!(site.address(Style::Rows), "127.0.0.1:8428");
         assert_eq!(site.watched.pid, Some(7));
+        assert_eq!((site.name.as_str(), site.ack_asked), ("victoriametrics (memory)", None));
+        let asked = Site::parse("foliot://a:1?ack-asked=os&name=mine").unwrap();
+        assert_eq!((asked.name.as_str(), asked.ack_asked), ("mine (os)", Some(Ack::Os)));
+        assert_eq!(asked.target(Style::Rows), Some(Target::FoliotInflux));
+        assert_eq!(asked.target(Style::Stream), None, "a stream cannot ask");
+        assert_eq!(Site::parse("druid://a:1").unwrap().name, "druid (ack unknown)");
+        assert!(Site::parse("foliot://a:1?ack=always").is_err());
         assert!(Site::parse("mysql://127.0.0.1:1").unwrap_err().contains("known are foliot"));
         assert!(Site::parse("127.0.0.1:1").is_err());
         assert!(Site::parse("foliot://a:1?colour=red").is_err());

@@ -12,8 +12,8 @@ pub(crate) struct Spread {
     pub(crate) fairness: f64,
     /// Acknowledged values of a connection.
     pub(crate) points: Quantiles,
-    /// The 99th percentile of a connection's service times, ms, where it had any.
-    pub(crate) p99_ms: Quantiles,
+    /// The 99th percentile of a connection's service times, ms, of those that had enough of them.
+    pub(crate) p99_ms: Option<Quantiles>,
 }
 
 /// A quantity by connection, from the connection with the least of it to the one with the most.
@@ -29,12 +29,11 @@ pub(crate) struct Quantiles {
 impl Spread {
     pub(crate) fn new(connections: &[Sent]) -> Spread {
         let points = || connections.iter().map(|sent| sent.points_acked as f64);
-        let answered = connections.iter().map(|sent| sent.service.percentiles());
-        let answered = answered.filter(|service| service.count > 0);
+        let answered = connections.iter().filter_map(|sent| sent.service.percentiles().p99_ms);
         Spread {
             fairness: fairness(points()),
-            points: Quantiles::of(points().collect()),
-            p99_ms: Quantiles::of(answered.map(|service| service.p99_ms).collect()),
+            points: Quantiles::of(points().collect()).unwrap_or_default(),
+            p99_ms: Quantiles::of(answered.collect()),
         }
     }
 
@@ -50,21 +49,28 @@ impl Spread {
             "values {least:.0} to {most:.0} (p10 {p10:.0}, median {median:.0}, p90 {p90:.0}), \
              fairness {:.3}, p99 {} ms",
             self.fairness,
-            self.p99_ms.cell()
+            self.p99_cell()
         )
+    }
+
+    /// Least, median and most of the connections' 99th percentiles, for a table.
+    pub(crate) fn p99_cell(&self) -> String {
+        self.p99_ms.map_or_else(|| "-".to_owned(), Quantiles::cell)
     }
 }
 
 impl Quantiles {
-    fn of(mut each: Vec<f64>) -> Quantiles {
+    /// None of nothing.
+    fn of(mut each: Vec<f64>) -> Option<Quantiles> {
         each.sort_unstable_by(f64::total_cmp);
-        let last = each.len().saturating_sub(1) as f64;
+        let last = each.len().checked_sub(1)? as f64;
         let at = |share: f64| each.get((last * share).round() as usize).copied().unwrap_or(0.0);
-        Quantiles { least: at(0.0), p10: at(0.1), median: at(0.5), p90: at(0.9), most: at(1.0) }
+        let (least, p10, median) = (at(0.0), at(0.1), at(0.5));
+        Some(Quantiles { least, p10, median, p90: at(0.9), most: at(1.0) })
     }
 
     /// Least, median and most, for a table.
-    pub(crate) fn cell(&self) -> String {
+    fn cell(self) -> String {
         format!("{:.1} / {:.1} / {:.1}", self.least, self.median, self.most)
     }
 }
@@ -92,8 +98,8 @@ mod tests {
     fn quantiles_are_values_that_a_connection_had() {
         let each = (0..=100).rev().map(f64::from).collect();
         let expected = Quantiles { least: 0.0, p10: 10.0, median: 50.0, p90: 90.0, most: 100.0 };
-        assert_eq!(Quantiles::of(each), expected);
-        assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
+        assert_eq!(Quantiles::of(each), Some(expected));
+        assert_eq!(Quantiles::of(Vec::new()), None);
         assert_eq!(expected.cell(), "0.0 / 50.0 / 100.0");
     }
 }

@@ -218,7 +218,10 @@ impl Target {
         use Target::{Druid, Opentsdb, OpentsdbPut, Questdb};
         let text = matches!(self, Target::Victoriametrics | Target::VictoriametricsText);
         let others = matches!(self, Target::VictoriametricsRemote | Target::VictoriametricsPut);
-        text || others || matches!(self, Questdb | Opentsdb | OpentsdbPut | Druid)
+        // Nothing is acknowledged on a stream, so what was sent may still be on its way.
+        text || others
+            || self.door().way == Way::Stream
+            || matches!(self, Questdb | Opentsdb | OpentsdbPut | Druid)
     }
 
     /// Whether the server ends a stream once we have ended our side of it.

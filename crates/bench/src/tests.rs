@@ -16,6 +16,7 @@ use crate::profile::Profile;
 use crate::question::{Answer, Ask, Function, Question, Sources, compare};
 use crate::result::LoadResult;
 use crate::run::measure;
+use crate::runs::Measured;
 use crate::server::Watched;
 use crate::sink::{self, Stall};
 use crate::target::Target;
@@ -310,6 +311,7 @@ fn load<'a>(fleet: &'a Fleet, address: String, pace: Pace, seconds: f64) -> Load
         steps: 0..u64::MAX,
         block: 1,
         pace,
+        warm_up: Duration::ZERO,
         limit: Some(Duration::from_secs_f64(seconds)),
         ack: None,
         gzip: false,
@@ -331,10 +333,95 @@ fn a_stalling_server_shows_in_the_latency_from_the_intended_start() {
     let result = run(&load(&fleet, address, pace, 4.0));
     // One request in five is due within a pause, at any time of it with the same chance.
     let intended = result.write.intended_latency;
-    assert!(intended.p99_ms > 300.0, "{intended:?}");
+    assert!(intended.p99_ms.unwrap() > 300.0, "{intended:?}");
     // What a closed-loop tool would report: two requests per pause of hundreds.
     let service = result.write.service_time;
-    assert!(service.p95_ms < intended.p95_ms / 2.0, "{service:?}, {intended:?}");
+    assert!(service.p95_ms.unwrap() < intended.p95_ms.unwrap() / 2.0, "{service:?}, {intended:?}");
+}
+
+#[test]
+fn requests_that_a_stall_at_the_end_kept_from_being_sent_are_in_the_latency() {
+    let fleet = cpu_fleet(10);
+    // Calm for 0.6 s, then silent to the end of the run and a little longer.
+    let stall = Stall { every: Duration::from_millis(2300), pause: Duration::from_millis(1700) };
+    let address = sink::start(Some(stall)).unwrap().to_string();
+    let pace = Pace::Fixed { requests_per_second: 400.0 };
+    let result = run(&load(&fleet, address, pace, 2.0));
+    // Seven requests in ten are due within the stall, and wait 0.7 s for its end on average: so
+    // the median is 0.4 s at least, and two requests are all that was ever on its way.
+    assert_eq!(result.write.offered_per_s.round(), 4000.0, "ten values a request");
+    assert!(result.write.unsent > 300, "{}", result.write.unsent);
+    let intended = result.write.intended_latency;
+    assert!(intended.p50_ms.unwrap() > 350.0, "{intended:?}");
+    assert_eq!(intended.count, 800);
+}
+
+/// A server that answers every n-th request with 503 and the rest with 204.
+fn failing_server(nth: usize) -> String {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut stream = BufReader::new(stream);
+                for number in 1.. {
+                    let mut length = 0;
+                    loop {
+                        let mut line = String::new();
+                        if stream.read_line(&mut line).ok().filter(|got| *got > 0).is_none() {
+                            return;
+                        }
+                        if let Some(value) = line.strip_prefix("Content-Length: ") {
+                            length = value.trim().parse().unwrap();
+                        }
+                        if line == "\r\n" {
+                            break;
+                        }
+                    }
+                    stream.read_exact(&mut vec![0; length]).unwrap();
+                    let status = if number % nth == 0 { "503 No" } else { "204 Yes" };
+                    let reply = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+                    let _ = stream.get_mut().write_all(reply.as_bytes());
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn refused_requests_have_no_latency() {
+    let fleet = cpu_fleet(10);
+    for (nth, accepted) in [(1, 0), (2, 150)] {
+        let pace = Pace::Closed { think_ms: 0 };
+        let mut load = load(&fleet, failing_server(nth), pace, 60.0);
+        (load.target, load.steps, load.connections) = (Target::Victoriametrics, 0..300, 1);
+        load.batch = 10;
+        let result = run(&load);
+        assert_eq!(result.write.intended_latency.count, accepted, "every {nth}");
+        assert_eq!(result.write.service_time.count, accepted, "every {nth}");
+        assert!(result.void().unwrap().contains("refused"), "{:?}", result.void());
+        assert!(!result.is_right());
+    }
+}
+
+#[test]
+fn what_is_due_within_the_warm_up_is_written_and_not_measured() {
+    let fleet = cpu_fleet(10);
+    let address = sink::start(None).unwrap().to_string();
+    let pace = Pace::Fixed { requests_per_second: 200.0 };
+    let mut load = load(&fleet, address, pace, 1.0);
+    // Not a full second: the measured part begins where the warm-up ends.
+    load.warm_up = Duration::from_millis(500);
+    let result = run(&load);
+    let write = &result.write;
+    // A request carries ten values.
+    assert_eq!((write.points_acked, write.intended_latency.count), (3000, 200));
+    assert_eq!(write.offered_per_s, 2000.0);
+    assert!(result.tracks.iter().any(|track| (0.5..1.0).contains(&track.at_s)), "{result:?}");
+    assert!(write.points_measured < 2500, "{}", write.points_measured);
+    assert!(write.points_measured > 1000, "{}", write.points_measured);
 }
 
 #[test]
@@ -381,9 +468,9 @@ fn a_server_that_is_gone_is_an_error_not_a_hang() {
     let fleet = cpu_fleet(10);
     // A port that was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let result = run(&load(&fleet, free.to_string(), Pace::Closed { think_ms: 0 }, 0.2));
-    assert_eq!(result.write.points_acked, 0);
-    assert!(!result.is_right());
+    let load = load(&fleet, free.to_string(), Pace::Closed { think_ms: 0 }, 0.2);
+    let error = measure(&load, &Watched::default(), Duration::ZERO).err().unwrap().to_string();
+    assert!(error.starts_with(&format!("no server at {free}: ")), "{error}");
 }
 
 #[test]
@@ -399,12 +486,12 @@ fn the_exit_code_tells_right_from_wrong_from_impossible() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(result["schema_version"], 2);
+    assert_eq!(result["schema_version"], 3);
     assert_eq!(result["write"]["points_acked"], 300);
     let closed = "load --quiet --target influx --url 127.0.0.1:1 --hosts 1 --steps 1";
     assert_eq!(code(closed), expected(2));
     let refused = "load --quiet --target foliot-influx --url 127.0.0.1:1 --hosts 1 --steps 1";
-    assert_eq!(code(refused), expected(1));
+    assert_eq!(code(refused), expected(2));
     assert_eq!(code("load --target unheard-of"), expected(2));
     assert_eq!(code("report /nonexistent/report.json"), expected(2));
 }

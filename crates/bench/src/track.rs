@@ -29,18 +29,24 @@ pub(crate) struct Track {
 pub(crate) struct Tracker<'a> {
     watched: &'a Watched,
     tracks: Vec<Track>,
+    /// A moment between full seconds that needs a track of its own: the end of the warm-up.
+    warm_up: Duration,
     progress: bool,
 }
 
 impl<'a> Tracker<'a> {
-    pub(crate) fn new(watched: &'a Watched, progress: bool) -> Tracker<'a> {
+    pub(crate) fn new(watched: &'a Watched, warm_up: Duration, progress: bool) -> Tracker<'a> {
         let progress = progress && std::io::stderr().is_terminal();
-        Tracker { watched, tracks: Vec::new(), progress }
+        Tracker { watched, tracks: Vec::new(), warm_up, progress }
     }
 
-    /// Sleeps to the next full second after `start`, or until `over` says so.
+    /// Sleeps to the next full second after `start` or to the end of the warm-up, or until `over`
+    /// says so.
     pub(crate) fn wait(&self, start: Instant, over: impl Fn() -> bool) {
-        let next = TICK * (self.tracks.len() as u32 + 1);
+        let last_s = self.tracks.last().map_or(0.0, |track| track.at_s);
+        let second = TICK * (last_s as u32 + 1);
+        let is_cold = last_s < self.warm_up.as_secs_f64();
+        let next = if is_cold { second.min(self.warm_up) } else { second };
         while start.elapsed() < next && !over() {
             thread::sleep(Duration::from_millis(20).min(next.saturating_sub(start.elapsed())));
         }

@@ -1,4 +1,5 @@
-//! The only room that touches files, fsync, the clock and randomness.
+//! The only room that touches files, fsync, the clock and randomness; it also starts the store's
+//! threads.
 //!
 //! Everything the store does to the outside world goes through [`Disk`]. There are two halves: the
 //! real one ([`RealDisk`]) and a simulated one ([`SimDisk`]) that keeps what was written apart from
@@ -33,6 +34,8 @@ pub use sim::{FaultKind, SimDisk};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The outside world as the store sees it. Paths are absolute or relative to the process.
 ///
@@ -89,6 +92,31 @@ pub trait Disk: Send + Sync + 'static {
     fn monotonic_ns(&self) -> u64;
     /// Eight random bytes, unpredictable to clients on the real half.
     fn random(&self) -> u64;
+    /// Runs `body` on a thread of its own. Both halves start a thread of the system; a simulation
+    /// that wants to say who runs when puts its own in front of them.
+    fn spawn(&self, name: &str, body: Body) -> io::Result<Box<dyn Thread>> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
+        Ok(Box::new(thread))
+    }
+    /// Pauses the calling thread.
+    fn sleep(&self, pause: Duration) {
+        std::thread::sleep(pause);
+    }
+}
+
+/// What a thread does.
+pub type Body = Box<dyn FnOnce() + Send>;
+
+/// A thread that [`Disk::spawn`] started.
+pub trait Thread: Send {
+    /// Waits until the thread has ended; false if it panicked.
+    fn join(self: Box<Self>) -> bool;
+}
+
+impl Thread for JoinHandle<()> {
+    fn join(self: Box<Self>) -> bool {
+        JoinHandle::join(*self).is_ok()
+    }
 }
 
 /// A file open for reading at positions.

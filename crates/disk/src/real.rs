@@ -5,7 +5,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -69,7 +69,7 @@ impl Disk for RealDisk {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         Ok(Box::new(RealAppendFile { file, len: 0 }))
     }
 
@@ -121,7 +121,8 @@ impl Disk for RealDisk {
 
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
         let path = dir.join(LOCK_FILE);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(RealDirLock { dir: dir.to_owned(), _file: file })),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),

@@ -21,7 +21,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of the simulated file system.
+/// Bytes of the simulated file system, unless [`SimDisk::resize`] says otherwise.
 const CAPACITY_BYTES: u64 = 1 << 40;
 /// The wall clock of a new machine: 2023-11-14T22:13:20Z.
 const BIRTH_NS: i64 = 1_700_000_000_000_000_000;
@@ -34,6 +34,7 @@ pub struct SimDisk {
 
 struct Machine {
     names: Names,
+    capacity_bytes: u64,
     dirs: BTreeSet<PathBuf>,
     locked: BTreeSet<PathBuf>,
     faults: Faults,
@@ -52,6 +53,7 @@ impl SimDisk {
         let entropy = fate.fork();
         Self::boot(Machine {
             names: Names::default(),
+            capacity_bytes: CAPACITY_BYTES,
             dirs: BTreeSet::new(),
             locked: BTreeSet::new(),
             faults: Faults::default(),
@@ -77,6 +79,7 @@ impl SimDisk {
         let mood = Mood::draw(&mut fate);
         Self::boot(Machine {
             names: old.names.crash(mood, &mut fate),
+            capacity_bytes: old.capacity_bytes,
             dirs: old.dirs.clone(),
             locked: BTreeSet::new(),
             faults: Faults::default(),
@@ -96,6 +99,7 @@ impl SimDisk {
         let mut fate = old.fate.fork();
         Self::boot(Machine {
             names: std::mem::take(&mut old.names),
+            capacity_bytes: old.capacity_bytes,
             dirs: old.dirs.clone(),
             locked: BTreeSet::new(),
             faults: Faults::default(),
@@ -115,6 +119,11 @@ impl SimDisk {
     /// Forgets planned faults and gives space back.
     pub fn heal(&self) {
         self.machine.lock().faults.heal();
+    }
+
+    /// Gives the file system so many bytes from now on; what does not fit any more is refused.
+    pub fn resize(&self, bytes: u64) {
+        self.machine.lock().capacity_bytes = bytes;
     }
 
     /// Number of mutating operations since the machine came up.
@@ -138,6 +147,12 @@ impl SimDisk {
         let mut machine = self.machine.lock();
         machine.now_ns = machine.now_ns.saturating_add_unsigned(ns);
         machine.monotonic_ns = machine.monotonic_ns.saturating_add(ns);
+    }
+
+    /// Sets the wall clock forward or back; the other one goes on.
+    pub fn jump(&self, ns: i64) {
+        let mut machine = self.machine.lock();
+        machine.now_ns = machine.now_ns.saturating_add(ns);
     }
 
     /// Lets the medium rot: flips the bits of `mask` in one stored byte.
@@ -295,7 +310,7 @@ impl Disk for SimDisk {
         let mut machine = self.machine.lock();
         machine.faults.meet(Operation::Look)?;
         machine.need_dir(dir)?;
-        let free = CAPACITY_BYTES.saturating_sub(machine.names.bytes());
+        let free = machine.free_bytes();
         Ok(if machine.faults.is_full() { 0 } else { free })
     }
 
@@ -315,6 +330,10 @@ impl Disk for SimDisk {
 impl Machine {
     fn is_dir(&self, path: &Path) -> bool {
         is_root(path) || self.dirs.contains(path)
+    }
+
+    fn free_bytes(&self) -> u64 {
+        self.capacity_bytes.saturating_sub(self.names.bytes())
     }
 
     fn need_dir(&self, dir: &Path) -> io::Result<()> {
@@ -366,6 +385,16 @@ impl AppendFile for SimAppendFile {
         let (fitting, result) = match machine.faults.meet(Operation::Append)? {
             Verdict::Done => (bytes.len(), Ok(())),
             Verdict::Fault(kind) => (machine.fate.up_to(bytes.len()), Err(kind.error())),
+        };
+        let free = match machine.capacity_bytes {
+            CAPACITY_BYTES => u64::MAX,
+            _ => machine.free_bytes(),
+        };
+        let (fitting, result) = match result {
+            Ok(()) if free < bytes.len() as u64 => {
+                (free as usize, Err(FaultKind::NoSpace { operations: 1 }.error()))
+            }
+            result => (fitting, result),
         };
         let mut content = self.content.lock();
         content.append(bytes.get(..fitting).unwrap_or(bytes));

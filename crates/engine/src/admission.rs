@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use foliot_disk::Disk;
-use parking_lot::Mutex;
+use foliot_lock::{Mutex, Rank};
 
 /// The rate is averaged over so many seconds, so that a restart of many clients is not refused.
 const BURST_SECONDS: u64 = 10;
@@ -25,7 +25,7 @@ impl Admission {
         Self {
             series_max: config.series_max,
             per_second: config.new_series_per_second,
-            bucket: Mutex::new(Bucket { tokens, filled_ns: disk.monotonic_ns() }),
+            bucket: Mutex::new(Rank::Admission, Bucket { tokens, filled_ns: disk.monotonic_ns() }),
         }
     }
 

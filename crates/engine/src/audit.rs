@@ -47,6 +47,12 @@ pub(crate) enum Act<'a> {
     Rename(&'a Selector, &'a str),
     /// How long samples were kept, and will be; nothing is for ever.
     Keep(Option<Duration>, Option<Duration>),
+    /// The clock, so far ahead that most of a namespace may expire, is taken for right: the time
+    /// of day that was known to have come, and the one by the clock.
+    Clock {
+        from_ns: i64,
+        to_ns: i64,
+    },
 }
 
 impl Store {
@@ -61,12 +67,9 @@ impl Store {
         act: &Act<'_>,
         deleted: Option<&Deleted>,
     ) -> Result<(), Error> {
-        let names = self.namespaces().into_iter().find(|(id, ..)| *id == namespace);
-        let (_, database, policy) = names.unwrap_or_default();
-        let mut line = format!("{{\"time_ns\":{},\"door\":", self.disk.now_ns());
-        put_text(caller.door, &mut line);
-        for (name, value) in [("from", &caller.from), ("database", &database), ("policy", &policy)]
-        {
+        let (database, policy) = self.ingest.namespaces().name(namespace).unwrap_or_default();
+        let mut line = self.audit_line(caller);
+        for (name, value) in [("database", &database), ("policy", &policy)] {
             let _ = write!(line, ",\"{name}\":");
             put_text(value, &mut line);
         }
@@ -75,10 +78,41 @@ impl Store {
             let Deleted { series, samples, bytes } = deleted;
             let _ = write!(line, ",\"series\":{series},\"samples\":{samples},\"bytes\":{bytes}");
         }
+        self.audit_append(line)
+    }
+
+    /// Writes a line about who may do what, and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// When the disk fails; the act must not be done then.
+    pub(crate) fn audit_access(
+        &self,
+        act: &str,
+        subject: &str,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let mut line = self.audit_line(caller);
+        for (name, value) in [("act", act), ("subject", subject)] {
+            let _ = write!(line, ",\"{name}\":");
+            put_text(value, &mut line);
+        }
+        self.audit_append(line)
+    }
+
+    /// The beginning of a line: when, by which door, from where.
+    fn audit_line(&self, caller: &Caller) -> String {
+        let mut line = format!("{{\"time_ns\":{},\"door\":", self.files.disk().now_ns());
+        put_text(caller.door, &mut line);
+        line.push_str(",\"from\":");
+        put_text(&caller.from, &mut line);
+        line
+    }
+
+    fn audit_append(&self, mut line: String) -> Result<(), Error> {
         line.push_str("}\n");
-        let path = self.dir.join(filenames::AUDIT);
-        append(&mut self.audit.lock(), &*self.disk, &self.dir, &line)
-            .map_err(Error::io("write", &path))
+        let (disk, dir) = (self.files.disk(), self.files.dir());
+        let path = dir.join(filenames::AUDIT);
+        append(&mut self.audit.lock(), disk, dir, &line).map_err(Error::io("write", &path))
     }
 }
 
@@ -131,6 +165,7 @@ fn put_act(act: &Act<'_>, line: &mut String) {
         Act::DropNamespace => "drop namespace",
         Act::Rename(..) => "rename",
         Act::Keep(..) => "keep",
+        Act::Clock { .. } => "accept clock",
     };
     let _ = write!(line, ",\"act\":\"{name}\"");
     if let Act::Delete(selector, _) | Act::DropSeries(selector) | Act::Rename(selector, _) = act {
@@ -143,6 +178,9 @@ fn put_act(act: &Act<'_>, line: &mut String) {
     }
     if let Act::Delete(_, range) = act {
         let _ = write!(line, ",\"first_ns\":{},\"last_ns\":{}", range.start_ns, range.end_ns);
+    }
+    if let Act::Clock { from_ns, to_ns } = act {
+        let _ = write!(line, ",\"known_ns\":{from_ns},\"clock_ns\":{to_ns}");
     }
     if let Act::Keep(before, after) = act {
         let seconds = |keep: &Option<Duration>| {

@@ -33,11 +33,14 @@ pub struct BackedUp {
     pub files_shared: u64,
     /// Bytes of those.
     pub bytes_shared: u64,
+    /// Damaged places of the store that are mended in the copy.
+    pub damages_mended: u64,
 }
 
-/// Whether there is a store in `dir`: a manifest.
+/// Whether there is a store in `dir`: a manifest, or the second copy of one.
 pub fn is_store(disk: &dyn Disk, dir: &Path) -> bool {
-    disk.exists(&dir.join(filenames::MANIFEST))
+    let copies = [filenames::MANIFEST, filenames::MANIFEST_COPY];
+    copies.iter().any(|name| disk.exists(&dir.join(name)))
 }
 
 /// Copies the store in `from` to `to`, which must be missing or empty, whether or not a process has
@@ -63,8 +66,10 @@ pub fn backup(
     for _ in 0..BACKUP_TRIES {
         if copy.follow(&manifest)? {
             copy.remove_unnamed(&manifest)?;
-            // The manifest must not outlive the names of what it names.
+            // The manifest must not outlive the names of what it names. Its generations count
+            // what is written here.
             disk.sync_dir(to).map_err(Error::io("sync", to))?;
+            manifest.generation = 0;
             manifest.write(disk, to)?;
             return Ok(copy.done());
         }
@@ -78,7 +83,7 @@ pub fn backup(
 
 fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
     let none = || Error::Invalid(format!("there is no store in {}", dir.display()));
-    Manifest::read(disk, dir)?.ok_or_else(none)
+    Ok(Manifest::read(disk, dir)?.ok_or_else(none)?.manifest)
 }
 
 /// A copy under way.
@@ -96,6 +101,7 @@ struct Copy<'c> {
 struct Copied {
     bytes: u64,
     is_shared: bool,
+    damages: u64,
 }
 
 impl Copy<'_> {
@@ -131,11 +137,11 @@ impl Copy<'_> {
             Err(error) => return Err(Error::io("open", &path)(error)),
         };
         let is_shared = self.share(named, &*file);
-        let bytes = match is_shared {
-            true => file.len(),
+        let (bytes, damages) = match is_shared {
+            true => (file.len(), 0),
             false => self.copy(named, &path, &*file)?,
         };
-        self.there.insert(named, Copied { bytes, is_shared });
+        self.there.insert(named, Copied { bytes, is_shared, damages });
         Ok(true)
     }
 
@@ -149,13 +155,17 @@ impl Copy<'_> {
             && self.disk.link(&same, &filenames::path(self.to, named)).is_ok()
     }
 
-    /// Copies a file and syncs the copy; says how many bytes it has.
-    fn copy(&self, named: Named, path: &Path, file: &dyn ReadFile) -> Result<u64, Error> {
+    /// Copies a file and syncs the copy; says how many bytes it has, and how many damaged places
+    /// were mended.
+    fn copy(&self, named: Named, path: &Path, file: &dyn ReadFile) -> Result<(u64, u64), Error> {
+        let mut damages = 0;
         let target = filenames::path(self.to, named);
         let mut out = self.disk.create(&target).map_err(Error::io("create", &target))?;
         let mut append = |bytes: &[u8]| out.append(bytes).map_err(Error::io("write", &target));
         match named.number() {
-            Some(number) => paged::for_each_page(file, path, number, &mut append)?,
+            Some(number) => {
+                paged::restore(file, path, number, &mut |_| damages += 1, &mut append)?;
+            }
             // A stretch of the wal has its checksums frame by frame, and the newest may end within
             // one: whoever opens the copy reads up to there, as after a power cut.
             None => {
@@ -170,7 +180,7 @@ impl Copy<'_> {
             }
         }
         out.sync().map_err(Error::io("sync", &target))?;
-        Ok(out.len())
+        Ok((out.len(), damages))
     }
 
     /// Removes what earlier rounds copied and the last manifest does not need.
@@ -194,6 +204,7 @@ impl Copy<'_> {
             };
             *files += 1;
             *bytes += copied.bytes;
+            done.damages_mended += copied.damages;
         }
         done
     }

@@ -5,7 +5,8 @@
 //! (F. J. Corbató, "A Paging Experiment with the Multics System", 1968): a hit sets a mark, a full
 //! shard sweeps marks away until it finds an unmarked page.
 
-use parking_lot::Mutex;
+use crate::damages::Damages;
+use foliot_lock::{Mutex, Rank};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,12 +39,24 @@ pub(crate) struct Cache {
     shard_bytes_max: usize,
     hits: AtomicU64,
     misses: AtomicU64,
+    /// What was wrong with pages that were read.
+    pub(crate) damages: Arc<Damages>,
 }
 
 impl Cache {
     pub(crate) fn new(bytes_max: u64) -> Self {
+        Self::telling(bytes_max, Arc::default())
+    }
+
+    /// One that keeps no pages and tells of damage where this one does.
+    pub(crate) fn keeping_nothing(&self) -> Arc<Self> {
+        Arc::new(Self::telling(0, self.damages.clone()))
+    }
+
+    fn telling(bytes_max: u64, damages: Arc<Damages>) -> Self {
         Self {
-            shards: Default::default(),
+            damages,
+            shards: std::array::from_fn(|_| Mutex::new(Rank::Cache, Shard::default())),
             shard_bytes_max: (bytes_max as usize) / SHARDS,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),

@@ -13,15 +13,15 @@ use crate::error::Error;
 use crate::limits::FILE_PAGE_BYTES;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
-use crate::preamble::Preamble;
+use crate::preamble::{Preamble, VERSION};
 use foliot_codec::varint::{get_u64, put_u64};
 use foliot_disk::Disk;
-use parking_lot::RwLock;
+use foliot_lock::{Rank, RwLock};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-const PREAMBLE: Preamble = Preamble { magic: *b"Fcat", version: 1, what: "a catalog file" };
+const PREAMBLE: Preamble = Preamble { magic: *b"Fcat", version: VERSION, what: "a catalog file" };
 
 /// Preamble, store id, number of changes.
 const HEADER_LEN: usize = 24;
@@ -32,7 +32,6 @@ pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error>
 type Table = BTreeMap<(String, String), Vec<u8>>;
 
 /// The table in memory.
-#[derive(Default)]
 pub(crate) struct Catalog {
     table: RwLock<Table>,
 }
@@ -47,6 +46,12 @@ pub(crate) fn encode_change(kind: &str, key: &str, bytes: Option<&[u8]>) -> Vec<
     out
 }
 
+impl Default for Catalog {
+    fn default() -> Self {
+        Self { table: RwLock::new(Rank::Catalog, Table::default()) }
+    }
+}
+
 impl Catalog {
     pub(crate) fn get(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
         self.table.read().get(&(kind.to_owned(), key.to_owned())).cloned()
@@ -54,15 +59,21 @@ impl Catalog {
 
     /// All of a kind, by key.
     pub(crate) fn list(&self, kind: &str) -> Vec<(String, Vec<u8>)> {
+        self.list_from(kind, "")
+    }
+
+    /// Those of a kind whose keys begin with `prefix`, by key.
+    pub(crate) fn list_from(&self, kind: &str, prefix: &str) -> Vec<(String, Vec<u8>)> {
         let table = self.table.read();
-        let from = (kind.to_owned(), String::new());
-        let of_kind = table.range(from..).take_while(|((found, _), _)| found == kind);
+        let from = (kind.to_owned(), prefix.to_owned());
+        let is_wanted = |found: &str, key: &str| found == kind && key.starts_with(prefix);
+        let of_kind = table.range(from..).take_while(|((found, key), _)| is_wanted(found, key));
         of_kind.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect()
     }
 
     /// Calls `each` with every fact: kind, key, bytes; by kind, then by key.
     pub(crate) fn each(&self, each: &mut TakeFact<'_>) -> Result<(), Error> {
-        let table = self.table.read();
+        let table = self.table.read().clone();
         table.iter().try_for_each(|((kind, key), bytes)| each(kind, key, bytes))
     }
 
@@ -139,15 +150,16 @@ impl Catalog {
         facts
     }
 
-    /// Reads a file into the table.
+    /// Reads a file into the table. What is damaged and mended is told where `cache` tells.
     pub(crate) fn read(
         &self,
         disk: &dyn Disk,
         path: &Path,
         number: u64,
         store_id: u64,
+        cache: &Cache,
     ) -> Result<(), Error> {
-        let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+        let paged = PagedReader::open(disk, path, number, cache.keeping_nothing())?;
         let mut bytes = Vec::new();
         paged.read(0, paged.len() as usize, &mut bytes)?;
         let rest = &mut &*bytes;

@@ -12,12 +12,13 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::handles::Handles;
 use crate::manifest::{Manifest, PartEntry};
+use crate::namespaces::Namespaces;
 use crate::paged;
 use crate::part::{BlockPlace, Cursor, Part};
 use crate::recover;
 use crate::tombstones::Tombstone;
 use crate::wal::frame::FrameKind;
-use crate::wal::{rows, segment};
+use crate::wal::{reader, rows, segment};
 use foliot_codec::Summary;
 use foliot_disk::Disk;
 use foliot_index::Registry;
@@ -63,15 +64,16 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Checked, Error> {
     for named in manifest.files() {
         checker.pages(named)?;
     }
-    let deletes = recover::read_deletes(&**disk, dir, &manifest);
-    let deletes = checker.note(deletes)?.unwrap_or_default();
     let cache = Arc::new(Cache::new(CACHE_BYTES));
+    let deletes = recover::read_deletes(&**disk, dir, &manifest, &cache);
+    let deletes = checker.note(deletes)?.unwrap_or_default();
     let epochs = recover::read_epochs(&**disk, dir, &manifest, &deletes, &cache);
     let none = || Epochs::new(Arc::new(Registry::new(0)), manifest.store_id);
     let mut epochs = checker.note(epochs)?.unwrap_or_else(none);
-    let catalog = recover::read_catalog(&**disk, dir, &manifest);
-    checker.note(catalog)?;
-    checker.wal(&manifest, &mut epochs)?;
+    let catalog = recover::read_catalog(&**disk, dir, &manifest, &cache);
+    let catalog = checker.note(catalog)?.unwrap_or_default();
+    checker.wal(&manifest, &mut epochs, &catalog)?;
+    checker.namespaces(&manifest, &catalog);
     checker.done.series = epochs.series();
     let handles = Arc::new(Handles::new(disk.clone()));
     for entry in &manifest.parts {
@@ -104,12 +106,15 @@ impl Checker<'_> {
     }
 
     fn manifest(&mut self) -> Result<Option<Manifest>, Error> {
-        let path = self.dir.join(filenames::MANIFEST);
         match Manifest::read(&**self.disk, self.dir) {
-            Ok(Some(manifest)) => {
-                self.done.files += 1;
-                self.done.bytes += self.disk.open(&path).map_or(0, |file| file.len());
-                Ok(Some(manifest))
+            Ok(Some(found)) => {
+                for name in [filenames::MANIFEST, filenames::MANIFEST_COPY] {
+                    let file = self.disk.open(&self.dir.join(name));
+                    self.done.files += u64::from(file.is_ok());
+                    self.done.bytes += file.map_or(0, |file| file.len());
+                }
+                self.done.problems.extend(found.damages);
+                Ok(Some(found.manifest))
             }
             Ok(None) => Err(Error::Invalid(format!("there is no store in {}", self.dir.display()))),
             Err(error) => self.note(Err(error)),
@@ -123,14 +128,19 @@ impl Checker<'_> {
         names.sort();
         for name in names {
             let note = match filenames::parse(&name) {
-                None if name == filenames::MANIFEST => continue,
+                None if [filenames::MANIFEST, filenames::MANIFEST_COPY].contains(&&*name) => {
+                    continue;
+                }
+                None if [filenames::AUDIT, filenames::AUDIT_BEFORE].contains(&&*name) => continue,
                 None if name == filenames::QUARANTINE => {
-                    "holds files that were set aside as damaged"
+                    "holds files that were set aside; the store does not need them"
                 }
                 None => "is no file of the store",
                 Some(Named::Wal(_)) => continue,
                 Some(named) if files.contains(&named) => continue,
-                Some(_) => "is a leftover, which the next start removes",
+                Some(_) => {
+                    "is a leftover, which the next start removes if everything else is there"
+                }
             };
             self.done.notes.push(format!("{} {note}", self.dir.join(name).display()));
         }
@@ -144,23 +154,47 @@ impl Checker<'_> {
         let read = self.disk.open(&path).map_err(Error::io("open", &path)).and_then(|file| {
             done.files += 1;
             done.bytes += file.len();
-            paged::for_each_page(&*file, &path, number, &mut |_| Ok(()))
+            let tell = &mut |damage| done.problems.push(damage);
+            paged::restore(&*file, &path, number, tell, &mut |_| Ok(()))
         });
         self.note(read).map(|_| ())
     }
 
-    /// Reads the wal as recovery does, into `epochs`.
-    fn wal(&mut self, manifest: &Manifest, epochs: &mut Epochs) -> Result<(), Error> {
+    /// Looks for parts whose database has no name.
+    fn namespaces(&mut self, manifest: &Manifest, catalog: &Catalog) {
+        let namespaces = Namespaces::load(catalog);
+        for part in manifest.parts.iter().filter(|part| namespaces.name(part.namespace).is_none()) {
+            let path = filenames::part(self.dir, part.number);
+            self.done.problems.push(format!(
+                "{} belongs to the database numbered {}, which has no name: {} samples",
+                path.display(),
+                part.namespace,
+                part.samples
+            ));
+        }
+    }
+
+    /// Reads the wal as recovery does, into `epochs` and `catalog`.
+    fn wal(
+        &mut self,
+        manifest: &Manifest,
+        epochs: &mut Epochs,
+        catalog: &Catalog,
+    ) -> Result<(), Error> {
         let (mut unread, mut orphans) = (0u64, 0u64);
-        let catalog = Catalog::default();
         let each = &mut |_, kind, body: &[u8]| {
             match kind {
                 FrameKind::Register => {
                     unread += u64::from(!epochs.replay(body));
                 }
-                FrameKind::Delete => {
-                    unread += u64::from(Tombstone::decode(&mut &*body).is_none());
-                }
+                FrameKind::Delete => match Tombstone::decode(&mut &*body) {
+                    // The names of dropped series may be registered again.
+                    Some(tombstone) if tombstone.is_drop => {
+                        epochs.in_memory().for_each(|registry| registry.forget(&tombstone.sids));
+                    }
+                    Some(_) => {}
+                    None => unread += 1,
+                },
                 FrameKind::Catalog => unread += u64::from(catalog.apply(&mut &*body).is_none()),
                 FrameKind::Rows => {
                     let read = rows::read(body, &mut |sid, _, _, _| {
@@ -172,20 +206,15 @@ impl Checker<'_> {
             Ok(())
         };
         let start_lsn = manifest.wal_start_lsn;
-        let replayed = segment::replay(&**self.disk, self.dir, manifest.store_id, start_lsn, each)?;
+        let replayed = reader::replay(&**self.disk, self.dir, manifest.store_id, start_lsn, each)?;
         for base in segment::list(&**self.disk, self.dir)? {
             let path = filenames::wal(self.dir, base);
             self.done.files += 1;
             self.done.bytes += self.disk.open(&path).map_or(0, |file| file.len());
         }
         self.done.frames = replayed.frames;
-        self.done.problems.extend(replayed.damages);
-        if replayed.is_torn {
-            let end = replayed.end_lsn;
-            self.done.notes.push(format!(
-                "the newest wal segment ends within a frame at {end}, as after a power cut"
-            ));
-        }
+        self.done.problems.extend(replayed.damages.iter().cloned());
+        self.done.notes.extend(replayed.torn());
         if unread > 0 {
             self.done.problems.push(format!("{unread} frames of the wal cannot be applied"));
         }

@@ -12,6 +12,8 @@ pub struct Config {
     pub wal_sync_interval: Duration,
     /// The wal is kept short enough to be replayed in about this long.
     pub wal_replay_target: Duration,
+    /// Bytes that the wal leaves free on the disk beside what the next flush needs.
+    pub wal_reserve_bytes: u64,
     /// Samples in memory are flushed to a part when they take more than this many bytes.
     pub head_bytes_max: u64,
     /// Memory for pages of files.
@@ -49,6 +51,7 @@ impl Default for Config {
         Self {
             wal_sync_interval: Duration::from_secs(1),
             wal_replay_target: Duration::from_secs(20),
+            wal_reserve_bytes: 16 << 20,
             head_bytes_max: 256 << 20,
             cache_bytes_max: 32 << 20,
             series_max: 100_000_000,

@@ -4,9 +4,9 @@
 //!    here.
 //! 2. *audit*: a line on the disk says who deletes what.
 //! 3. *append*: with every write held off for an instant, one frame says what is deleted.
-//! 4. *apply*: the head forgets the samples; a tombstone masks them in parts. When series are
-//!    dropped the registry forgets them, and later rows of their names make new ones.
-//! 5. *publish*: the view with the tombstone.
+//! 4. *publish*: a tombstone masks the samples in parts, also for readers who are under way.
+//! 5. *apply*: the head forgets the samples. When series are dropped the registry forgets them, and
+//!    later rows of their names make new ones.
 //!
 //! What parts hold goes when they are merged next, at the latest after `delete.deadline`.
 
@@ -14,18 +14,16 @@ use crate::audit::{Act, Caller};
 use crate::config::{Ack, Commit};
 use crate::error::Error;
 use crate::limits::CUT_LIVE_SERIES_MAX;
-use crate::manifest::Manifest;
-use crate::part::Part;
 use crate::retention::all_of;
 use crate::snapshot::Snapshot;
-use crate::store::{Engine, Files, Store};
+use crate::store::{Engine, Store};
 use crate::tombstones::Tombstone;
-use crate::view::View;
 use crate::wal::frame::FrameKind;
 use foliot_index::SidSet;
 use foliot_model::{NamespaceId, Selector, Test, TimeRange};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// What a delete takes away, or would.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +44,29 @@ impl Engine {
     pub fn preview_delete(&self, selector: &Selector, range: TimeRange) -> Result<Deleted, Error> {
         check(selector)?;
         count(&self.snapshot(), selector, range).map(|(deleted, _)| deleted)
+    }
+
+    /// What of a namespace would expire if it kept its samples for `keep` from now on. Series that
+    /// a rule keeps for another time are left out.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub fn preview_retention(
+        &self,
+        namespace: NamespaceId,
+        keep: Duration,
+    ) -> Result<Deleted, Error> {
+        let snapshot = self.snapshot();
+        let keep_ns = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
+        let floor_ns = self.store().ingest.clock().shown_ns().saturating_sub(keep_ns);
+        let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
+        let mut only = Vec::new();
+        for sid in snapshot.select(&all_of(namespace), range)? {
+            let class = self.store().ingest.epochs().describe(sid)?.map(|series| series.class);
+            only.extend((class == Some(0)).then_some(sid));
+        }
+        let selector = Selector { only: Some(only), ..all_of(namespace) };
+        count(&snapshot, &selector, range).map(|(deleted, _)| deleted)
     }
 
     /// Deletes the samples of the selected series in `range`: no reader finds them any more when
@@ -174,8 +195,8 @@ fn count(
 
 impl Store {
     fn count_deleted(&self, deleted: &Deleted) {
-        self.counters.deletes.fetch_add(1, Ordering::Relaxed);
-        self.counters.samples_deleted.fetch_add(deleted.samples, Ordering::Relaxed);
+        self.ingest.counters().deletes.fetch_add(1, Ordering::Relaxed);
+        self.ingest.counters().samples_deleted.fetch_add(deleted.samples, Ordering::Relaxed);
     }
 
     /// Deletes what series hold in `range`.
@@ -203,73 +224,56 @@ impl Store {
         if sids.is_empty() || range.is_empty() {
             return Ok(None);
         }
+        let Self { files, ingest, .. } = self;
         // No file is begun meanwhile: those to come have higher numbers, and are written without
         // what is deleted.
-        let _files = self.files.lock();
-        let before = self.next_file.load(Ordering::Relaxed);
-        let deleted_at_ns = self.disk.now_ns();
-        let tombstone = Tombstone { namespace, before, range, is_drop, deleted_at_ns, sids };
+        let mut held = files.hold();
+        let before = held.divide();
+        let deleted_at_ns = files.disk().now_ns();
+        let tombstone =
+            Arc::new(Tombstone { namespace, before, range, is_drop, deleted_at_ns, sids });
+        let sids = &tombstone.sids;
         let mut frame = Vec::new();
         tombstone.encode(&mut frame);
-        let view = self.view.read().clone();
+        let frozen = files.view().frozen.clone();
         let commit = {
-            let _gate = self.gate.write();
+            let _gate = ingest.hold();
             if !first()? {
                 return Ok(None);
             }
-            let commit = self.wal.append(FrameKind::Delete, &frame)?;
-            if tombstone.sids.len() <= CUT_LIVE_SERIES_MAX {
-                self.head.cut(&tombstone.sids, range)?;
+            let commit = ingest.wal().append(FrameKind::Delete, &frame)?;
+            // Before memory lets go of anything: else what it overwrote would show in a part.
+            held.mask(tombstone.clone(), commit.lsn);
+            if sids.len() <= CUT_LIVE_SERIES_MAX {
+                frozen.cut(sids, range)?;
+                ingest.head().cut(sids, range)?;
             } else {
                 // Moving pages is quick; they are cut when writes go on.
-                for number in crate::head::pages_of(&tombstone.sids) {
-                    self.head.freeze(number, &view.frozen);
+                for number in crate::head::pages_of(sids) {
+                    ingest.head().freeze(number, &frozen);
                 }
+                ingest.head().doubt_last(sids, range);
             }
             if is_drop {
-                self.registry().forget(&tombstone.sids);
+                ingest.registry().forget(sids);
             }
             commit
         };
-        // Nobody writes to the epoch before, and being archived it keeps us waiting for seconds.
-        if let Some(closing) = self.epochs().closing().filter(|_| is_drop) {
-            closing.forget(&tombstone.sids);
+        if sids.len() > CUT_LIVE_SERIES_MAX {
+            frozen.cut(sids, range)?;
         }
-        view.frozen.cut(&tombstone.sids, range)?;
-        let tombstones = Arc::new(view.tombstones.with(Arc::new(tombstone), commit.lsn));
-        *self.view.write() = Arc::new(View { tombstones, ..View::clone(&view) });
+        // Nobody writes to the epoch before, and being archived it keeps us waiting for seconds.
+        if let Some(closing) = ingest.epochs().closing().filter(|_| is_drop) {
+            closing.forget(sids);
+        }
         Ok(Some(commit))
     }
 
     /// Removes all parts of a namespace.
     fn drop_parts_of(&self, namespace: NamespaceId) -> Result<(), Error> {
-        let mut files = self.files.lock();
-        let parts = files.manifest.parts.iter();
-        let gone: Vec<u64> =
-            parts.filter(|part| part.namespace == namespace).map(|part| part.number).collect();
-        self.drop_parts(&mut files, &gone)
-    }
-
-    /// Takes parts off the manifest and the view, and removes their files. What they hold must be
-    /// invisible already.
-    pub(crate) fn drop_parts(&self, files: &mut Files, gone: &[u64]) -> Result<(), Error> {
-        if gone.is_empty() {
-            return Ok(());
-        }
-        // What goes from the disk must not come back from parts when a power cut takes the delete.
-        let lsn = self.view.read().tombstones.lsn();
-        self.wal.wait(Commit { lsn }, Ack::Durable)?;
-        let mut manifest = Manifest::clone(&files.manifest);
-        manifest.parts.retain(|part| !gone.contains(&part.number));
-        manifest.next_file = self.next_file.load(Ordering::Relaxed);
-        manifest.write(&*self.disk, &self.dir)?;
-        files.manifest = manifest;
-        let mut view = View::clone(&self.view.read().clone());
-        let is_gone = |part: &Arc<Part>| gone.contains(&part.entry.number);
-        view.parts.iter().filter(|part| is_gone(part)).for_each(|part| part.doom());
-        view.parts.retain(|part| !is_gone(part));
-        view.tombstones = view.tombstones.still_masking(&view.parts);
-        *self.view.write() = Arc::new(view);
-        Ok(())
+        let parts = self.files.hold().manifest().parts.clone();
+        let gone = parts.iter().filter(|part| part.namespace == namespace);
+        let gone: Vec<u64> = gone.map(|part| part.number).collect();
+        self.upkeep.drop_parts(&gone)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! switch    in a flush: an empty registry takes the place of the open one, which closes; its
-//!           series move over by being written again, under new ids               flush.rs
+//!           series move over by being written again, under new ids        upkeep/flush.rs
 //! archive   a closed registry is written to a segment on disk and leaves memory  maintain
 //! retire    a segment whose epoch has no part left is removed                    maintain
 //! ```
@@ -19,6 +19,7 @@ use foliot_index::{
     Description, Identity, Limits, Listed, Origin, Registry, Segment, SidSet, SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
+use std::ops::Range;
 use std::sync::Arc;
 
 mod select;
@@ -193,9 +194,29 @@ impl Epochs {
     pub(crate) fn epoch_of(&self, sid: u32) -> Option<u32> {
         let origin = self.current.origin();
         if sid >= origin.base {
-            return (sid < self.current.series_end()).then_some(origin.epoch);
+            return self.current.has_series(sid).then_some(origin.epoch);
         }
-        self.closed_of(sid).map(|closed| closed.origin().epoch)
+        let closed = self.closed_of(sid)?;
+        let is_there = match closed {
+            Closed::Memory(registry) => registry.has_series(sid),
+            Closed::Disk(_) => true,
+        };
+        is_there.then_some(closed.origin().epoch)
+    }
+
+    /// The ids of all series that are registered now, epoch by epoch, the newest first.
+    pub(crate) fn known(&self) -> Vec<Range<u32>> {
+        let current = self.current.origin().base..self.current.series_end();
+        let closed = self.closed.iter().rev();
+        let closed = closed.map(|closed| closed.origin().base..closed.series_end());
+        std::iter::once(current).chain(closed).collect()
+    }
+
+    /// Series of epochs in memory whose registration was lost.
+    pub(crate) fn lost(&self) -> SidSet {
+        let mut lost = SidSet::default();
+        self.in_memory().for_each(|registry| lost.add(&registry.lost()));
+        lost
     }
 
     fn closed_of(&self, sid: u32) -> Option<&Closed> {
@@ -287,12 +308,8 @@ impl Epochs {
         self.closed.iter().rev().filter(move |closed| match closed {
             Closed::Memory(_) => true,
             Closed::Disk(segment) => {
-                let epoch = segment.origin().epoch;
-                view.parts.iter().any(|part| {
-                    part.entry.epoch == epoch
-                        && part.entry.namespace == namespace
-                        && part.footer.range.overlaps(&range)
-                })
+                let parts = view.parts_of(namespace, segment.origin().epoch);
+                parts.iter().any(|part| part.footer.range.overlaps(&range))
             }
         })
     }

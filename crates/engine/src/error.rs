@@ -31,7 +31,16 @@ pub enum Error {
         path: PathBuf,
         /// Its format version.
         version: u16,
-        /// The newest version this build reads.
+        /// The version that this build reads.
+        known: u16,
+    },
+    /// A file was written by a build before the first release.
+    TooOld {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        version: u16,
+        /// The version that this build reads.
         known: u16,
     },
     /// A file uses features that this build does not know.
@@ -47,6 +56,8 @@ pub enum Error {
     Poisoned(String),
     /// The disk is full: nothing is accepted until space is free again.
     NoSpace(PathBuf),
+    /// The wal cannot go on just now: nothing is accepted until it can.
+    Stalled(String),
     /// Samples arrive faster than the disk takes parts.
     Overloaded,
     /// The store was closed.
@@ -83,8 +94,14 @@ impl fmt::Display for Error {
             }
             Self::TooNew { path, version, known } => write!(
                 f,
-                "{} has format version {version}, this build reads up to {known}; \
+                "{} has format version {version}, this build reads {known}; \
                  start the version of Foliot that wrote it, or a later one",
+                path.display()
+            ),
+            Self::TooOld { path, version, known } => write!(
+                f,
+                "{} has format version {version}, which was never released; \
+                 this build reads version {known}",
                 path.display()
             ),
             Self::UnknownFeatures { path, unknown } => write!(
@@ -104,11 +121,13 @@ impl fmt::Display for Error {
                 "writes are refused since the wal failed ({reason}); \
                  check the disk and restart Foliot"
             ),
-            Self::NoSpace(path) => write!(
-                f,
-                "no space left for {}; writes resume by themselves when space is free",
-                path.display()
+            // Clients see this: where the store lies is none of their business.
+            Self::NoSpace(_) => f.write_str(
+                "no space left on the disk; writes resume by themselves when space is free",
             ),
+            Self::Stalled(reason) => {
+                write!(f, "writes are refused: {reason}; they resume by themselves when it passes")
+            }
             Self::Overloaded => f.write_str(
                 "the head is full: samples arrive faster than the disk takes them; try again later",
             ),

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! MANIFEST            the one small mutable truth, replaced whole
-//! MANIFEST.new        a manifest being written
+//! MANIFEST.copy       the same once more
+//! MANIFEST.new        a manifest being written; MANIFEST.copy.new
 //! wal-<lsn>.log       a stretch of the wal that begins at this lsn, 16 hex digits
 //! part-<number>.part  blocks of samples
 //! index-<number>.idx  registrations
@@ -16,7 +17,9 @@
 use std::path::{Path, PathBuf};
 
 pub(crate) const MANIFEST: &str = "MANIFEST";
+pub(crate) const MANIFEST_COPY: &str = "MANIFEST.copy";
 pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
+pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
 pub(crate) const AUDIT: &str = "audit.log";
 pub(crate) const AUDIT_BEFORE: &str = "audit.log.1";
 pub(crate) const QUARANTINE: &str = "quarantine";
@@ -51,6 +54,7 @@ pub(crate) fn path(dir: &Path, named: Named) -> PathBuf {
         Named::Catalog(number) => catalog(dir, number),
         Named::Deletes(number) => deletes(dir, number),
         Named::ManifestNew => dir.join(MANIFEST_NEW),
+        Named::ManifestCopyNew => dir.join(MANIFEST_COPY_NEW),
     }
 }
 
@@ -68,6 +72,7 @@ pub(crate) enum Named {
     Catalog(u64),
     Deletes(u64),
     ManifestNew,
+    ManifestCopyNew,
 }
 
 impl Named {
@@ -79,7 +84,7 @@ impl Named {
             | Self::Segment(number)
             | Self::Catalog(number)
             | Self::Deletes(number) => Some(number),
-            Self::Wal(_) | Self::ManifestNew => None,
+            Self::Wal(_) | Self::ManifestNew | Self::ManifestCopyNew => None,
         }
     }
 }
@@ -90,6 +95,9 @@ pub(crate) fn parse(name: &str) -> Option<Named> {
     let number = |text: Option<&str>| text?.parse::<u64>().ok();
     if name == MANIFEST_NEW {
         return Some(Named::ManifestNew);
+    }
+    if name == MANIFEST_COPY_NEW {
+        return Some(Named::ManifestCopyNew);
     }
     if let Some(lsn) = middle("wal-", ".log") {
         return u64::from_str_radix(lsn, 16).ok().map(Named::Wal);

@@ -4,7 +4,7 @@
 
 use crate::limits::OPEN_FILES_MAX;
 use foliot_disk::{Disk, ReadFile};
-use parking_lot::Mutex;
+use foliot_lock::{Mutex, Rank};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -25,7 +25,7 @@ struct Table {
 
 impl Handles {
     pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
-        Self { disk, table: Mutex::default() }
+        Self { disk, table: Mutex::new(Rank::Handles, Table::default()) }
     }
 
     /// The file numbered `number`, opened if it is not open.

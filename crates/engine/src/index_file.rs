@@ -9,13 +9,13 @@ use crate::cache::Cache;
 use crate::error::Error;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
-use crate::preamble::Preamble;
+use crate::preamble::{Preamble, VERSION};
 use foliot_disk::Disk;
 use foliot_index::{Mark, Origin, Registry};
 use std::path::Path;
 use std::sync::Arc;
 
-const PREAMBLE: Preamble = Preamble { magic: *b"Fidx", version: 1, what: "an index file" };
+const PREAMBLE: Preamble = Preamble { magic: *b"Fidx", version: VERSION, what: "an index file" };
 const HEADER_LEN: usize = 24;
 /// What records say of their epoch takes no more.
 const ORIGIN_BYTES_MAX: u64 = 64;
@@ -69,15 +69,16 @@ fn header_of(paged: &PagedReader, path: &Path, mut bytes: &[u8]) -> Result<(u64,
     }
 }
 
-/// Reads a file into the registry.
+/// Reads a file into the registry. What is damaged and mended is told where `cache` tells.
 pub(crate) fn read(
     disk: &dyn Disk,
     path: &Path,
     number: u64,
     store_id: u64,
     registry: &Registry,
+    cache: &Cache,
 ) -> Result<(), Error> {
-    let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+    let paged = PagedReader::open(disk, path, number, cache.keeping_nothing())?;
     let mut bytes = Vec::new();
     let mut at = 0;
     let fetch = |at: u64, len: usize, bytes: &mut Vec<u8>| {

@@ -19,7 +19,7 @@ use crate::recover;
 use crate::segment_file;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::wal::frame::FrameKind;
-use crate::wal::{rows, segment};
+use crate::wal::{reader, rows, segment};
 use foliot_disk::Disk;
 use foliot_index::{Identity, Limits, Registry};
 use foliot_model::{Samples, TimeRange};
@@ -56,7 +56,8 @@ pub fn inspect(
     show: &mut Show<'_>,
 ) -> Result<(), Error> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_file = name == filenames::MANIFEST || filenames::parse(name).is_some();
+    let is_manifest = [filenames::MANIFEST, filenames::MANIFEST_COPY].contains(&name);
+    let is_file = is_manifest || filenames::parse(name).is_some();
     let dir = if is_file { path.parent().unwrap_or(Path::new("")) } else { path };
     let mut inspector = Inspector { disk, dir, wants_samples, show };
     match filenames::parse(name) {
@@ -66,7 +67,7 @@ pub fn inspect(
         Some(Named::Catalog(number)) => inspector.catalog(path, number),
         Some(Named::Deletes(number)) => inspector.deletes(path, number),
         Some(Named::Wal(base)) => inspector.wal(base),
-        Some(Named::ManifestNew) => Err(Error::Invalid(format!(
+        Some(Named::ManifestNew | Named::ManifestCopyNew) => Err(Error::Invalid(format!(
             "{} is a manifest that was not finished; its store ignores it",
             path.display()
         ))),
@@ -91,14 +92,14 @@ impl Inspector<'_, '_> {
 
     fn manifest(&self) -> Result<Manifest, Error> {
         let none = || Error::Invalid(format!("there is no store in {}", self.dir.display()));
-        Manifest::read(&**self.disk, self.dir)?.ok_or_else(none)
+        Ok(Manifest::read(&**self.disk, self.dir)?.ok_or_else(none)?.manifest)
     }
 
     /// The epochs as index files and segments tell them; none if they cannot be read.
     fn epochs(&self) -> Epochs {
         let read = self.manifest().and_then(|manifest| {
-            let deletes = recover::read_deletes(&**self.disk, self.dir, &manifest)?;
             let cache = Arc::new(Cache::new(CACHE_BYTES));
+            let deletes = recover::read_deletes(&**self.disk, self.dir, &manifest, &cache)?;
             recover::read_epochs(&**self.disk, self.dir, &manifest, &deletes, &cache)
         });
         read.unwrap_or_else(|_| Epochs::new(Arc::new(Registry::new(0)), 0))
@@ -141,7 +142,7 @@ impl Inspector<'_, '_> {
                 Named::Segment(number) => self.segment(number)?,
                 Named::Catalog(number) => self.catalog(&path, number)?,
                 Named::Deletes(number) => self.deletes(&path, number)?,
-                Named::Wal(_) | Named::ManifestNew => {}
+                Named::Wal(_) | Named::ManifestNew | Named::ManifestCopyNew => {}
             }
         }
         for base in segment::list(&**self.disk, self.dir)? {
@@ -214,15 +215,16 @@ impl Inspector<'_, '_> {
         let (store_id, origin) = index_file::owner(&**self.disk, &path, number)?;
         self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
         let registry = Registry::begin(origin, Limits::default());
+        let cache = Cache::new(0);
         let entries = self.manifest().map(|manifest| manifest.epochs).unwrap_or_default();
         let of_epoch = entries.into_iter().filter(|entry| entry.origin == origin);
         let before = of_epoch.flat_map(|entry| entry.index_files);
         for before in before.take_while(|before| *before < number) {
             let path = filenames::index(self.dir, before);
-            index_file::read(&**self.disk, &path, before, store_id, &registry)?;
+            index_file::read(&**self.disk, &path, before, store_id, &registry, &cache)?;
         }
         let first = registry.series_end();
-        index_file::read(&**self.disk, &path, number, store_id, &registry)?;
+        index_file::read(&**self.disk, &path, number, store_id, &registry, &cache)?;
         let after = registry.series_end();
         self.line(&format!("  epoch {}, {} series", origin.epoch, after - first))?;
         for sid in first..after {
@@ -238,7 +240,11 @@ impl Inspector<'_, '_> {
         let cache = Arc::new(Cache::new(CACHE_BYTES));
         let segment = segment_file::open(&**self.disk, &path, number, store_id, cache)?;
         let (origin, end) = (segment.origin(), segment.series_end());
-        self.line(&format!("  epoch {}, {} series", origin.epoch, end - origin.base))?;
+        self.line(&format!(
+            "  epoch {}, {} series",
+            origin.epoch,
+            end.saturating_sub(origin.base)
+        ))?;
         for sid in origin.base..end {
             let mut identity = None;
             segment.identities(&[sid], &mut |_, found| identity = Some(found))?;
@@ -250,7 +256,7 @@ impl Inspector<'_, '_> {
     fn catalog(&mut self, path: &Path, number: u64) -> Result<(), Error> {
         let catalog = Catalog::default();
         let store_id = self.manifest()?.store_id;
-        catalog.read(&**self.disk, path, number, store_id)?;
+        catalog.read(&**self.disk, path, number, store_id, &Cache::new(0))?;
         self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
         catalog.each(&mut |kind, key, bytes| {
             let fact = format!("  {kind} {}: {}", key.escape_debug(), bytes.escape_ascii());
@@ -260,7 +266,7 @@ impl Inspector<'_, '_> {
 
     fn deletes(&mut self, path: &Path, number: u64) -> Result<(), Error> {
         let store_id = self.manifest()?.store_id;
-        let deletes = Tombstones::read(&**self.disk, path, number, store_id)?;
+        let deletes = Tombstones::read(&**self.disk, path, number, store_id, &Cache::new(0))?;
         self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
         self.line(&format!("  {} series were ever dropped", deletes.dropped().len()))?;
         for tombstone in deletes.list() {
@@ -318,12 +324,12 @@ impl Inspector<'_, '_> {
             }
             Ok(())
         };
-        let replayed = segment::replay(&**self.disk, self.dir, store_id, base, &mut each)?;
+        let replayed = reader::replay(&**self.disk, self.dir, store_id, base, &mut each)?;
         for damage in &replayed.damages {
             self.line(&format!("  {damage}"))?;
         }
-        if replayed.is_torn {
-            self.line("  the newest segment ends within a frame, as after a power cut")?;
+        if let Some(torn) = replayed.torn() {
+            self.line(&format!("  {torn}"))?;
         }
         Ok(())
     }

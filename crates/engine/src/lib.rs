@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! write    batch -> resolve (index) -> append (wal) -> apply (head) -> commit      write.rs
-//! later    head -> freeze -> part -> manifest -> the wal is forgotten              flush.rs
-//!          parts -> merge -> fewer parts                                    maintain.rs, merge.rs
+//! later    head -> freeze -> part -> manifest -> the wal is forgotten       upkeep/flush.rs
+//!          parts -> merge -> fewer parts                            upkeep/merge.rs, merge.rs
 //! read     snapshot: parts + frozen + head -> scan, one series at a time  snapshot.rs, scan.rs
 //! rename   selector -> audit log -> rows under the new name, then delete             rename.rs
 //! delete   selector -> audit log -> delete frame (wal) -> head cut, tombstone           delete.rs
@@ -14,31 +14,32 @@
 //! batch comes with its times). It is synchronous; a write never waits for the disk, whoever wants
 //! an acknowledgement waits for the [`Commit`].
 
-mod activity;
 mod admission;
-mod archive;
 mod audit;
 mod backup;
 mod block;
 mod cache;
 mod catalog;
 mod check;
+mod clock;
 mod columns;
 mod config;
+mod damages;
 mod delete;
 mod epochs;
 mod error;
-mod expire;
 mod filenames;
-mod flush;
+mod files;
 mod handles;
 mod head;
 mod index_file;
+mod ingest;
 mod inspect;
+mod leftovers;
 mod limits;
-mod maintain;
 mod manifest;
 mod merge;
+mod namespaces;
 mod order;
 mod paged;
 mod part;
@@ -49,11 +50,13 @@ mod repair;
 mod retention;
 mod scan;
 mod segment_file;
-mod shed;
+mod sight;
 mod snapshot;
 mod stats;
 mod store;
 mod tombstones;
+mod troubles;
+mod upkeep;
 mod view;
 mod waiting;
 mod wal;
@@ -66,14 +69,16 @@ pub use config::{Ack, Commit, Config, Progress};
 pub use delete::Deleted;
 pub use error::Error;
 pub use foliot_codec::Summary;
-pub use foliot_index::{Description, Identity, Listed, SymbolKind};
+pub use foliot_index::{Description, FIELDS_MAX, Identity, Listed, SymbolKind};
 pub use inspect::{Show, Shown, inspect};
 pub use rename::{Renamed, Renaming};
 pub use repair::repair;
 pub use retention::RetentionRule;
 pub use scan::{Peek, Scan};
+pub use sight::Sight;
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use store::Engine;
+pub use troubles::{Trouble, Work};
 pub use waiting::without_files;
 pub use write::FIELD_RETENTION;

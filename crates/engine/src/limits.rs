@@ -1,5 +1,7 @@
 //! Every named limit of the store, with its reason.
 
+use std::time::Duration;
+
 /// Samples in one block. At 1024 the header costs 0.02 byte a sample, and 8 KiB of decoded numbers
 /// fit a first-level cache.
 pub(crate) const BLOCK_SAMPLES_MAX: usize = 1024;
@@ -39,6 +41,13 @@ pub(crate) const WINDOW_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 /// that are small against the wal's bound.
 pub(crate) const WAL_SEGMENT_BYTES: u64 = 64 << 20;
 
+/// Bytes of the wal after which it looks how much space is free, a question of a microsecond: small
+/// against what is kept free for a flush.
+pub(crate) const SPACE_LOOK_BYTES: u64 = 1 << 20;
+
+/// How old such a look may be: others fill disks too.
+pub(crate) const SPACE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Largest body of a wal frame. A request's rows fit many times over; a length above this in a file
 /// can only be damage.
 pub(crate) const WAL_FRAME_BYTES_MAX: u32 = 1 << 30;
@@ -47,8 +56,26 @@ pub(crate) const WAL_FRAME_BYTES_MAX: u32 = 1 << 30;
 /// into a bound on the wal.
 pub(crate) const REPLAY_SAMPLES_PER_SECOND: u64 = 4_000_000;
 
-/// Logical bytes of one page of a part file, its checksum excluded.
-pub(crate) const FILE_PAGE_BYTES: usize = 32 * 1024;
+/// Logical bytes of one page of a paged file: with its checksum it has 32 KiB, the width of a
+/// parity.
+pub(crate) const FILE_PAGE_BYTES: usize = 32 * 1024 - 4;
+
+/// Stored bytes of a paged file after which its pages get a parity: one damaged page of every 128
+/// is mended, and a writer holds one row.
+pub(crate) const STRETCH_BYTES: u64 = 4 << 20;
+
+/// Bytes of a parity, at most: a page.
+pub(crate) const PARITY_WIDTH_MAX: usize = 32 * 1024;
+
+/// Bytes of a parity, at least, of files that have as many: a sector of a disk.
+pub(crate) const PARITY_WIDTH_MIN: usize = 4096;
+
+/// The same of parts: a store may have thousands of a few KiB, and these bytes count for the space
+/// that a sample takes. A part of 128 KiB or more has the parity of a sector all the same.
+pub(crate) const PARITY_WIDTH_SAMPLES_MIN: usize = 64;
+
+/// Sentences about damage that are kept until somebody asks: more would say no more.
+pub(crate) const DAMAGES_KEPT_MAX: usize = 100;
 
 /// Logical bytes after which a page of a part's index is closed: about a hundred full blocks.
 pub(crate) const INDEX_PAGE_BYTES: usize = 4096;
@@ -71,6 +98,10 @@ pub(crate) const TIMES_REMEMBERED_BYTES: usize = 64 << 10;
 
 /// Files of parts kept open. Below the usual limit of 1024 descriptors with room for connections.
 pub(crate) const OPEN_FILES_MAX: usize = 256;
+
+/// Parts that a flush writes at once: each takes a descriptor and some hundred kilobytes. When
+/// there are more, samples of years of weeks, the head is read again for the next ones.
+pub(crate) const FLUSH_WRITERS_MAX: usize = 64;
 
 /// How often a backup begins again when the manifest was replaced under it. Flushes and merges are
 /// seconds apart, opening the files takes milliseconds.

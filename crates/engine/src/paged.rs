@@ -1,26 +1,21 @@
-//! Paged files: every byte under a checksum.
+//! Paged files: every byte under a checksum, and one damaged place in each stretch mended.
 //!
 //! A file is a sequence of pages of [`FILE_PAGE_BYTES`] logical bytes, the last one shorter, each
 //! followed by a CRC-32. The checksum also covers the file's number and the page's, so a page of
 //! another file or another place never passes. What is written and read is the logical bytes, laid
-//! end to end.
+//! end to end. A page may be *packed*: stored as a Zstandard frame that is shorter than its bytes.
+//! Pages of about 4 MiB, a *stretch*, are followed by their parity, see `paged/parity.rs`. A table
+//! of the lengths of all pages stands before the last parity and once more at the end.
 //!
 //! ```text
-//! +----------------+-----------+----------------+-----------+-- ... --+------------+-----------+
-//! | 32768 bytes    | crc32 u32 | 32768 bytes    | crc32 u32 |         | 1..32768   | crc32 u32 |
-//! +----------------+-----------+----------------+-----------+-- ... --+------------+-----------+
-//! crc32 over: file number u64 LE | page number u64 LE | bytes of the page
-//! ```
+//! file     stretch | parity | stretch | parity | ... stretch | table | parity | table
+//! stretch  page | crc32 u32 | page | crc32 u32 | ...
+//! parity   bytes | crc32 u32
+//! table    length of each stored page without its checksum u32... | pages u32
+//!          | bytes of the last parity u32 | logical bytes u64 | crc32 u32 | magic u32 "Ftab"
 //!
-//! Files that are read seldom are *packed*: each page but the first is a Zstandard frame where that
-//! is shorter, its checksum is over the bytes as they are stored, and a table says how long each
-//! page is. The preamble, in the first page, has the flag.
-//!
-//! ```text
-//! page | crc32 u32 | page | crc32 u32 | ...
-//! | length of each page without its checksum u32... | pages u32 | 0 u32 | logical bytes u64
-//! | crc32 u32 | magic u32 "Fpck"
-//! crc32 over: file number u64 | 2^64 - 1 u64 | the table from the lengths to the logical bytes
+//! crc32 over: file number u64 LE | n u64 LE | the bytes before it; n is
+//!             the number of the page | 2^63 + number of the stretch's first page | 2^64 - 1
 //! ```
 
 use crate::cache::{Cache, PageBytes};
@@ -29,43 +24,64 @@ use crate::handles::Handles;
 use crate::limits::FILE_PAGE_BYTES;
 use crate::waiting::refuses_files;
 use foliot_codec::{checksum, checksum_append};
-use foliot_disk::{AppendFile, Disk, ReadFile};
+use foliot_disk::{Disk, ReadFile};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod layout;
+mod parity;
+#[cfg(test)]
+mod tests;
+mod writer;
 
 use layout::Layout;
+pub(crate) use writer::PagedWriter;
 
 const CRC_LEN: usize = 4;
-const STORED_PAGE_BYTES: u64 = (FILE_PAGE_BYTES + CRC_LEN) as u64;
 
-/// Calls `each` with the stored bytes of every page of a file, checksum included, after checking
-/// it.
+/// Calls `each` with the bytes of a file piece by piece, as they were when it was written, and
+/// `tell` with a sentence for each damage that was mended for that.
 ///
 /// # Errors
-/// When a page cannot be read or does not fit its checksum, or `each` fails.
-pub(crate) fn for_each_page(
+/// When a page cannot be mended, or `each` fails.
+pub(crate) fn restore(
     file: &dyn ReadFile,
     path: &Path,
     number: u64,
+    tell: &mut dyn FnMut(String),
     each: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let layout = Layout::read(file, path, number)?;
-    let mut stored = Vec::new();
-    for page in 0..layout.pages() {
-        let (offset, len) = layout.stored(page);
-        stored.resize(len, 0);
-        file.read_at(&mut stored, offset).map_err(Error::io("read", path))?;
-        if checked(&stored, number, page).is_none() {
-            return Err(Error::corrupt(path, offset, misfit(page)));
-        }
-        each(&stored)?;
+    let mut tell = |offset: u64, reason: &str| {
+        tell(Error::corrupt(path, offset, format!("{reason}, and is mended")).to_string());
+    };
+    if let Some((offset, reason)) = &layout.damage {
+        tell(*offset, reason);
     }
-    let (offset, len) = layout.table();
-    stored.resize(len, 0);
-    file.read_at(&mut stored, offset).map_err(Error::io("read", path))?;
-    each(&stored)
+    let table = layout.table(number);
+    let mut page = 0;
+    while page < layout.pages() {
+        let stretch = layout.stretch(page);
+        let mut read = parity::Read::new(file, stretch);
+        let bad = |page| Error::corrupt(path, layout.stored(page).0, misfit(page));
+        let mended = read.mend(&layout, number).map_err(bad)?;
+        for page in mended.pages {
+            tell(layout.stored(page).0, &misfit(page));
+        }
+        if mended.is_parity {
+            tell(stretch.parity_at, "a parity does not fit its pages");
+        }
+        each(&read.bytes)?;
+        if stretch.end == layout.pages() {
+            each(&table)?;
+        }
+        each(&read.parity)?;
+        page = stretch.end;
+    }
+    if layout.pages() == 0 {
+        each(&table)?;
+    }
+    each(&table)
 }
 
 /// Whether two files numbered `number` have the same pages, judged by length and the checksum of
@@ -83,12 +99,12 @@ pub(crate) fn are_same_pages(
         return Ok(false);
     }
     let layout = Layout::read(one, path, number)?;
-    let (table_at, table_len) = layout.table();
+    let table_at = layout.first_table();
     let checksums = (0..layout.pages()).map(|page| {
         let (offset, len) = layout.stored(page);
         (offset + len.saturating_sub(CRC_LEN) as u64, len.min(CRC_LEN))
     });
-    for (offset, len) in checksums.chain([(table_at, table_len)]) {
+    for (offset, len) in checksums.chain([table_at]) {
         let (mut a, mut b) = (vec![0; len], vec![0; len]);
         one.read_at(&mut a, offset).map_err(Error::io("read", path))?;
         other.read_at(&mut b, offset).map_err(Error::io("read", path))?;
@@ -117,94 +133,6 @@ fn page_checksum(file_number: u64, page: u64, bytes: &[u8]) -> u32 {
     checksum_append(checksum(&place), bytes)
 }
 
-/// Writes a paged file from front to back.
-pub(crate) struct PagedWriter {
-    file: Box<dyn AppendFile>,
-    path: PathBuf,
-    number: u64,
-    page: u64,
-    buffer: Vec<u8>,
-    out: Vec<u8>,
-    /// Lengths of the stored pages, if the file is packed.
-    lens: Option<Vec<u32>>,
-}
-
-impl PagedWriter {
-    pub(crate) fn create(disk: &dyn Disk, path: &Path, number: u64) -> Result<Self, Error> {
-        let file = disk.create(path).map_err(Error::io("create", path))?;
-        let buffer = Vec::with_capacity(FILE_PAGE_BYTES);
-        let path = path.to_owned();
-        Ok(Self { file, path, number, page: 0, buffer, out: Vec::new(), lens: None })
-    }
-
-    /// The same writer, packing pages. The first page must say so in its preamble.
-    pub(crate) fn packed(self) -> Self {
-        Self { lens: Some(Vec::new()), ..self }
-    }
-
-    /// The logical position of the next byte.
-    pub(crate) fn position(&self) -> u64 {
-        self.page * FILE_PAGE_BYTES as u64 + self.buffer.len() as u64
-    }
-
-    /// Appends logical bytes.
-    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
-        while !bytes.is_empty() {
-            let room = FILE_PAGE_BYTES - self.buffer.len();
-            let (now, later) = bytes.split_at(room.min(bytes.len()));
-            self.buffer.extend_from_slice(now);
-            bytes = later;
-            if self.buffer.len() == FILE_PAGE_BYTES {
-                self.end_page()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn end_page(&mut self) -> Result<(), Error> {
-        let at = self.out.len();
-        let is_first = self.page == 0;
-        let is_packed =
-            self.lens.is_some() && !is_first && foliot_codec::pack(&self.buffer, &mut self.out);
-        if !is_packed {
-            self.out.extend_from_slice(&self.buffer);
-        }
-        let stored = self.out.get(at..).unwrap_or_default();
-        let crc = page_checksum(self.number, self.page, stored);
-        if let Some(lens) = &mut self.lens {
-            lens.push(stored.len() as u32);
-        }
-        self.out.extend_from_slice(&crc.to_le_bytes());
-        self.buffer.clear();
-        self.page += 1;
-        // Few calls, and little memory: a flush may write hundreds of files at once.
-        if self.out.len() >= 2 * FILE_PAGE_BYTES {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.file.append(&self.out).map_err(Error::io("write", &self.path))?;
-        self.out.clear();
-        Ok(())
-    }
-
-    /// Ends the file and syncs it. Returns its length. Its name is durable after `sync_dir`.
-    pub(crate) fn finish(mut self) -> Result<u64, Error> {
-        let len = self.position();
-        if !self.buffer.is_empty() {
-            self.end_page()?;
-        }
-        if let Some(lens) = &self.lens {
-            self.out.extend_from_slice(&layout::table(lens, len, self.number));
-        }
-        self.flush()?;
-        self.file.sync().map_err(Error::io("sync", &self.path))?;
-        Ok(self.file.len())
-    }
-}
-
 /// Where the stored bytes are read from.
 enum File {
     /// A file that stays open.
@@ -231,8 +159,7 @@ impl PagedReader {
         cache: Arc<Cache>,
     ) -> Result<Self, Error> {
         let file = disk.open(path).map_err(Error::io("open", path))?;
-        let layout = Layout::read(&*file, path, number)?;
-        Ok(Self { file: File::Open(file), path: path.to_owned(), number, layout, cache })
+        Self::of(File::Open(file.clone()), &*file, path, number, cache)
     }
 
     /// Opens a file that is closed and opened again as it is used.
@@ -243,8 +170,22 @@ impl PagedReader {
         cache: Arc<Cache>,
     ) -> Result<Self, Error> {
         let file = handles.get(number, path).map_err(Error::io("open", path))?;
-        let layout = Layout::read(&*file, path, number)?;
-        Ok(Self { file: File::Kept(handles), path: path.to_owned(), number, layout, cache })
+        Self::of(File::Kept(handles), &*file, path, number, cache)
+    }
+
+    fn of(
+        file: File,
+        opened: &dyn ReadFile,
+        path: &Path,
+        number: u64,
+        cache: Arc<Cache>,
+    ) -> Result<Self, Error> {
+        let layout = Layout::read(opened, path, number)?;
+        if let Some((offset, reason)) = &layout.damage {
+            let reason = format!("{reason}; there are two");
+            cache.damages.note(Error::corrupt(path, *offset, reason).to_string());
+        }
+        Ok(Self { file, path: path.to_owned(), number, layout, cache })
     }
 
     /// Removes the file, if it is one that nobody keeps open.
@@ -264,14 +205,10 @@ impl PagedReader {
         self.layout.stored_len()
     }
 
-    /// An error about the bytes at logical `position`.
+    /// An error about the bytes at logical `position`, which names the place of their page.
     pub(crate) fn corrupt(&self, position: u64, reason: impl Into<String>) -> Error {
         let (offset, _) = self.layout.stored(position / FILE_PAGE_BYTES as u64);
-        let within = match self.layout.is_packed() {
-            true => 0,
-            false => position % FILE_PAGE_BYTES as u64,
-        };
-        Error::corrupt(&self.path, offset + within, reason)
+        Error::corrupt(&self.path, offset, reason)
     }
 
     /// Appends `len` logical bytes from `position` to `out`.
@@ -354,25 +291,47 @@ impl PagedReader {
             return Err(Error::NotInMemory);
         }
         let (offset, stored_len) = self.layout.stored(page);
+        let file = match &self.file {
+            File::Open(file) => file.clone(),
+            File::Kept(handles) => {
+                handles.get(self.number, &self.path).map_err(Error::io("open", &self.path))?
+            }
+        };
         let mut stored = vec![0; stored_len];
-        match &self.file {
-            File::Open(file) => file.read_at(&mut stored, offset),
-            File::Kept(handles) => handles
-                .get(self.number, &self.path)
-                .and_then(|file| file.read_at(&mut stored, offset)),
-        }
-        .map_err(Error::io("read", &self.path))?;
-        if checked(&stored, self.number, page).is_none() {
-            return Err(Error::corrupt(&self.path, offset, misfit(page)));
+        let read = file.read_at(&mut stored, offset).map_err(Error::io("read", &self.path));
+        if read.is_err() || checked(&stored, self.number, page).is_none() {
+            stored = self.mend(&*file, page, read)?;
         }
         stored.truncate(stored_len - CRC_LEN);
-        let len = (self.len() - page * FILE_PAGE_BYTES as u64).min(FILE_PAGE_BYTES as u64) as usize;
+        let len = self.layout.page_len(page);
         if stored.len() < len {
             stored = foliot_codec::unpack(&stored, len)
                 .map_err(|error| Error::corrupt(&self.path, offset, error.to_string()))?;
         }
         // Copied: what was read is longer than a page by its checksum.
         Ok(Arc::new(Box::from(&*stored)))
+    }
+}
+
+impl PagedReader {
+    /// The stored bytes of a page that is damaged or could not be read, by the parity.
+    fn mend(
+        &self,
+        file: &dyn ReadFile,
+        page: u64,
+        read: Result<(), Error>,
+    ) -> Result<Vec<u8>, Error> {
+        let (offset, _) = self.layout.stored(page);
+        let mut stretch = parity::Read::new(file, self.layout.stretch(page));
+        // A disk that cannot be read just now is not a damaged file.
+        let error = || Error::corrupt(&self.path, offset, misfit(page));
+        let error = read.err().unwrap_or_else(error);
+        if stretch.mend(&self.layout, self.number).is_err() {
+            return Err(error);
+        }
+        self.cache.damages.note(format!("{error}; its parity gives page {page} back"));
+        let place = stretch.place(&self.layout, page);
+        Ok(stretch.bytes.get(place).unwrap_or_default().to_vec())
     }
 }
 

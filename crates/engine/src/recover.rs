@@ -1,7 +1,7 @@
 //! Recovery: from a directory to a store.
 //!
 //! 1. lock the directory; read the manifest, or create one in an empty directory;
-//! 2. remove what the manifest does not name: leftovers of an interrupted flush;
+//! 2. remove what the manifest does not name: leftovers of an interrupted flush (`leftovers.rs`);
 //! 3. read the index files and the catalog; open the parts, setting damaged ones aside;
 //! 4. replay the wal into registry, catalog and head;
 //! 5. write what was replayed once more, so that later writes never build on bytes a power cut can
@@ -9,138 +9,144 @@
 //!
 //! Each step can be interrupted and begun again.
 
-use crate::activity::Activity;
-use crate::admission::Admission;
 use crate::block::Builder;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::filenames::{self, Named};
+use crate::files::{self, Files};
 use crate::handles::Handles;
 use crate::head::Head;
+use crate::ingest::{self, Ingest};
+use crate::leftovers;
 use crate::limits::PAGE_SERIES;
-use crate::manifest::Manifest;
+use crate::manifest::{Found, Manifest, PartEntry};
 use crate::part::Part;
-use crate::retention::Retention;
+use crate::retention;
 use crate::segment_file;
 use crate::stats::Counters;
-use crate::store::{Files, Order, Store};
+use crate::store::Store;
 use crate::tombstones::{Tombstone, Tombstones};
+use crate::upkeep::Upkeep;
 use crate::view::View;
 use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
+use crate::wal::reader::{self, Replayed};
 use crate::wal::rows;
-use crate::wal::segment::{self, Replayed};
+use crate::wal::segment;
 use foliot_disk::{DirLock, Disk};
 use foliot_index::{Limits, Registry, Segment};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::KeySecret;
-use parking_lot::{Condvar, Mutex, RwLock};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-/// Opens the store in `dir`; the second half says what was damaged, a sentence each.
-pub(crate) fn open(
-    disk: Arc<dyn Disk>,
-    dir: &Path,
-    config: Config,
-) -> Result<(Store, Vec<String>), Error> {
-    let (lock, mut manifest) = enter(&*disk, dir)?;
+/// A store, and what there was to say of its files, a sentence each.
+pub(crate) struct Recovered {
+    pub(crate) store: Store,
+    /// What was damaged.
+    pub(crate) damages: Vec<String>,
+    /// What was not, but is worth knowing.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Opens the store in `dir`.
+pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Recovered, Error> {
     let mut damages = Vec::new();
-    let deletes = read_deletes(&*disk, dir, &manifest)?;
-    let catalog = read_catalog(&*disk, dir, &manifest)?;
+    let (lock, manifest) = enter(&*disk, dir, &mut damages)?;
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
+    let deletes = read_deletes(&*disk, dir, &manifest, &cache)?;
+    let catalog = read_catalog(&*disk, dir, &manifest, &cache)?;
     let epochs = read_epochs(&*disk, dir, &manifest, &deletes, &cache)?;
     let index_marks = epochs.in_memory().map(|each| (each.epoch(), each.mark())).collect();
     let epochs = RefCell::new(epochs);
     let handles = Arc::new(Handles::new(disk.clone()));
-    let parts = open_parts(&handles, dir, &mut manifest, &cache, &mut damages)?;
+    let (parts, absent) = open_parts(&handles, dir, &manifest, &cache, &mut damages)?;
+    damages.extend(cache.damages.take());
 
-    let head = Arc::new(Head::new());
-    let counters = Counters::default();
+    let head = Head::new();
+    let counters = Arc::new(Counters::default());
     let mut tombstones = deletes.clone();
     let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
-    rewrite_wal(&*disk, dir, &replayed)?;
+    rewrite_wal(&*disk, dir, manifest.wal_start_lsn, &replayed)?;
+    let notes = Vec::from_iter(replayed.torn());
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
     let wal =
         Wal::open(disk.clone(), dir.to_owned(), manifest.store_id, replayed.end_lsn, &config)?;
-    let base = epochs.borrow().current().origin().base;
-    let activity = Activity::new(base, config.index_active_window, disk.monotonic_ns());
-    // Files to come must not be taken for older than a delete that the wal told of.
-    let next_file = manifest.next_file.max(tombstones.before_max());
-    let retention = Retention::load(&config, Vec::new(), &catalog);
+    let config = Arc::new(config);
+    let written = manifest.parts.iter().map(|part| part.written_ns).max();
+    let clock = Clock::new(disk.clone(), retention::known_ns(&catalog).max(written));
+    let key_secret = KeySecret(manifest.key_secret);
+    let replayed =
+        ingest::Replayed { key_secret, wal, head, epochs: epochs.into_inner(), catalog, clock };
+    let ingest = Arc::new(Ingest::new(disk.clone(), config.clone(), counters.clone(), replayed));
+    // A catalog that lost facts must not give out the numbers of what files still hold.
+    let of_parts = manifest.parts.iter().map(|part| part.namespace);
+    let given = of_parts.chain([manifest.next_namespace.saturating_sub(1)]).max();
+    ingest.namespaces().reserve(given.unwrap_or_default());
+    // Files to come must not be taken for older than a delete, or a change of classes, that the
+    // wal told of.
+    let reclassified = retention::reclassified(ingest.catalog()).into_iter().max();
+    let next_number = tombstones.before_max().max(reclassified.unwrap_or(0));
+    let view = View::new(parts, absent, tombstones);
+    let found = files::Found { handles, cache, manifest, view, next_number };
+    let files = Arc::new(Files::new(disk, dir, found));
+    let upkeep = Upkeep::new(files.clone(), ingest.clone(), config, counters, index_marks, deletes);
     let store = Store {
-        admission: Admission::new(&config, &*disk),
-        disk,
-        dir: dir.to_owned(),
-        config,
-        epochs: RwLock::new(Arc::new(epochs.into_inner())),
-        head,
-        wal,
-        catalog,
-        retention: RwLock::new(Arc::new(retention)),
-        cache,
-        handles,
-        view: RwLock::new(Arc::new(View { parts, tombstones, frozen: Arc::default() })),
-        next_file: AtomicU64::new(next_file),
-        store_id: manifest.store_id,
-        key_secret: KeySecret(manifest.key_secret),
-        files: Mutex::new(Files {
-            manifest,
-            index_marks,
-            activity,
-            flushes_since_switch: 0,
-            catalog_changes: 0,
-            deletes,
-        }),
-        gate: RwLock::new(()),
-        creating_namespace: Mutex::new(()),
-        taking: Mutex::default(),
-        audit: Mutex::default(),
-        counters,
-        flusher: Mutex::new(Order::default()),
-        flusher_wake: Condvar::new(),
-        maintainer: Mutex::new(Order::default()),
-        maintainer_wake: Condvar::new(),
-        maintenance: Mutex::default(),
+        files,
+        ingest,
+        upkeep: Arc::new(upkeep),
+        audit: Mutex::new(Rank::Audit, Default::default()),
+        settings: Mutex::new(Rank::Settings, ()),
+        taking: Mutex::new(Rank::Taking, ()),
         _lock: lock,
     };
-    Ok((store, damages))
+    Ok(Recovered { store, damages, notes })
 }
 
-/// Locks the directory, and sees to it that it holds a manifest and nothing left over.
-fn enter(disk: &dyn Disk, dir: &Path) -> Result<(Box<dyn DirLock>, Manifest), Error> {
+/// Locks the directory, and sees to it that it holds a manifest, twice, and nothing left over.
+fn enter(
+    disk: &dyn Disk,
+    dir: &Path,
+    damages: &mut Vec<String>,
+) -> Result<(Box<dyn DirLock>, Manifest), Error> {
     disk.create_dir_all(dir).map_err(Error::io("create", dir))?;
     let lock = lock(disk, dir)?;
-    let manifest = match Manifest::read(disk, dir)? {
-        Some(manifest) => manifest,
-        None => create(disk, dir)?,
+    let mut found = match Manifest::read(disk, dir)? {
+        Some(found) => found,
+        None => Found { manifest: create(disk, dir)?, damages: Vec::new(), is_whole: true },
     };
     // The process that put it in place may have died before that was durable.
     disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
-    remove_leftovers(disk, dir, &manifest)?;
-    Ok((lock, manifest))
+    leftovers::clear(disk, dir, &mut found, damages)?;
+    if !found.is_whole {
+        found.manifest.write(disk, dir)?;
+    }
+    damages.append(&mut found.damages);
+    Ok((lock, found.manifest))
 }
 
 pub(crate) fn read_deletes(
     disk: &dyn Disk,
     dir: &Path,
     manifest: &Manifest,
+    cache: &Cache,
 ) -> Result<Arc<Tombstones>, Error> {
     let number = manifest.deletes_file;
     if number == 0 {
         return Ok(Arc::default());
     }
     let path = filenames::deletes(dir, number);
-    Tombstones::read(disk, &path, number, manifest.store_id).map(Arc::new)
+    Tombstones::read(disk, &path, number, manifest.store_id, cache).map(Arc::new)
 }
 
 /// The epochs that the manifest names: registries are read, segments only opened.
@@ -174,7 +180,7 @@ pub(crate) fn read_epochs(
         registry.forget(deletes.dropped());
         for &number in &entry.index_files {
             let path = filenames::index(dir, number);
-            crate::index_file::read(disk, &path, number, store_id, &registry)?;
+            crate::index_file::read(disk, &path, number, store_id, &registry, cache)?;
         }
         epochs = Some(next);
     }
@@ -190,11 +196,12 @@ pub(crate) fn read_catalog(
     disk: &dyn Disk,
     dir: &Path,
     manifest: &Manifest,
+    cache: &Cache,
 ) -> Result<Catalog, Error> {
     let catalog = Catalog::default();
     if manifest.catalog_file != 0 {
         let path = filenames::catalog(dir, manifest.catalog_file);
-        catalog.read(disk, &path, manifest.catalog_file, manifest.store_id)?;
+        catalog.read(disk, &path, manifest.catalog_file, manifest.store_id, cache)?;
     }
     Ok(catalog)
 }
@@ -209,8 +216,10 @@ pub(crate) fn lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn DirLock>, Erro
 /// Creates the manifest of a new store.
 fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
     let names = disk.list(dir).map_err(Error::io("list", dir))?;
-    let is_ours =
-        |name: &&String| filenames::parse(name).is_some_and(|named| named != Named::ManifestNew);
+    let is_ours = |name: &&String| {
+        let named = filenames::parse(name);
+        named.is_some_and(|named| !matches!(named, Named::ManifestNew | Named::ManifestCopyNew))
+    };
     if let Some(name) = names.iter().find(is_ours) {
         return Err(Error::Corrupt {
             path: dir.join(filenames::MANIFEST),
@@ -218,7 +227,7 @@ fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
             reason: format!("missing, while there is a file {name} that it should name"),
         });
     }
-    let manifest = Manifest {
+    let mut manifest = Manifest {
         store_id: disk.random(),
         key_secret: disk.random(),
         next_namespace: 1,
@@ -230,62 +239,56 @@ fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
     Ok(manifest)
 }
 
-fn remove_leftovers(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), Error> {
-    let files: BTreeSet<Named> = manifest.files().into_iter().collect();
-    for name in disk.list(dir).map_err(Error::io("list", dir))? {
-        let named = filenames::parse(&name).filter(|named| !matches!(named, Named::Wal(_)));
-        if let Some(leftover) = named.filter(|named| !files.contains(named)) {
-            let path = filenames::path(dir, leftover);
-            disk.remove(&path).map_err(Error::io("remove", &path))?;
-        }
-    }
-    Ok(())
-}
-
-/// Opens the parts that the manifest names. A damaged one costs what is in it, not the start: it is
-/// moved to the quarantine and taken off the manifest.
+/// Opens the parts that the manifest names. One that is missing or damaged costs what is in it, not
+/// the start: it stays where it is, and the manifest goes on naming it, so that nothing is lost if
+/// it can be read another time. Such are the second half.
 fn open_parts(
     handles: &Arc<Handles>,
     dir: &Path,
-    manifest: &mut Manifest,
+    manifest: &Manifest,
     cache: &Arc<Cache>,
     damages: &mut Vec<String>,
-) -> Result<Vec<Arc<Part>>, Error> {
-    let disk = &*handles.disk;
-    let mut parts = Vec::new();
-    let mut damaged = Vec::new();
+) -> Result<(Vec<Arc<Part>>, Vec<PartEntry>), Error> {
+    let (mut parts, mut absent) = (Vec::new(), Vec::new());
     for entry in &manifest.parts {
         match Part::open(handles, dir, *entry, manifest.store_id, cache) {
             Ok(part) => parts.push(Arc::new(part)),
             Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
-                let lost = format!("{error}; its {} samples are set aside", entry.samples);
-                damages.push(lost);
-                damaged.push(entry.number);
+                damages.push(format!(
+                    "{error}; its {} samples are not there until it is back, or \
+                     `foliot check --repair` has saved what can be read",
+                    entry.samples
+                ));
+                absent.push(*entry);
             }
         }
     }
-    if !damaged.is_empty() {
-        manifest.parts.retain(|entry| !damaged.contains(&entry.number));
-        manifest.write(disk, dir)?;
-        for number in damaged {
-            set_aside(disk, dir, &filenames::part(dir, number))?;
-        }
-    }
     parts.sort_by_key(|part| part.entry.rank);
-    Ok(parts)
+    Ok((parts, absent))
 }
 
-/// Moves a damaged file, if it is there, to the quarantine.
-pub(crate) fn set_aside(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<(), Error> {
+/// Moves a file, if it is there, to the quarantine, under its own name or one with a number behind
+/// it. Returns where it lies now.
+pub(crate) fn set_aside(
+    disk: &dyn Disk,
+    dir: &Path,
+    path: &Path,
+) -> Result<Option<PathBuf>, Error> {
     let quarantine = dir.join(filenames::QUARANTINE);
     disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
-    match path.file_name() {
-        Some(name) if disk.exists(path) => {
-            disk.rename(path, &quarantine.join(name)).map_err(Error::io("set aside", path))
+    let Some(name) = path.file_name().filter(|_| disk.exists(path)) else { return Ok(None) };
+    let mut place = quarantine.join(name);
+    for number in 1u32.. {
+        if !disk.exists(&place) {
+            break;
         }
-        _ => Ok(()),
+        place = quarantine.join(format!("{}.{number}", name.display()));
     }
+    disk.rename(path, &place).map_err(Error::io("set aside", path))?;
+    disk.sync_dir(&quarantine).map_err(Error::io("sync", &quarantine))?;
+    disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    Ok(Some(place))
 }
 
 /// Whether an error says that a file is not what it should be. A disk that cannot be read just now
@@ -319,6 +322,8 @@ fn replay(
     let mut builder = Builder::default();
     let mut unread = 0u64;
     let (mut samples, mut orphans) = (0, 0);
+    // The highest id that is mentioned, whether its registration is there or not.
+    let mut mentioned = None;
     let each = &mut |_, kind, body: &[u8]| {
         match kind {
             FrameKind::Register => {
@@ -331,6 +336,7 @@ fn replay(
             FrameKind::Delete => match Tombstone::decode(&mut &*body) {
                 Some(tombstone) => {
                     head.cut(&tombstone.sids, tombstone.range)?;
+                    mentioned = mentioned.max(tombstone.sids.last());
                     if tombstone.is_drop {
                         let epochs = epochs.borrow();
                         epochs.in_memory().for_each(|registry| registry.forget(&tombstone.sids));
@@ -341,13 +347,18 @@ fn replay(
                 None => unread += 1,
             },
             FrameKind::Rows => {
-                let mut appender = head.appender(&mut builder);
-                let epochs = epochs.borrow();
+                // Nothing is registered within a frame; and the names' lock is not asked for under
+                // that of a page.
+                let (known, lost) = (epochs.borrow().known(), epochs.borrow().lost());
+                let mut appender = head.appender(&[], &mut builder);
                 let read = rows::read(body, &mut |sid, first, sample, bytes| {
                     // Damage may have taken the registration: such rows belong to nobody.
-                    match epochs.epoch_of(sid) {
-                        Some(_) => appender.append(sid, first, sample, bytes),
-                        None => orphans += 1,
+                    match known.iter().any(|sids| sids.contains(&sid)) && !lost.contains(sid) {
+                        true => appender.append(sid, first, sample, bytes),
+                        false => {
+                            orphans += 1;
+                            mentioned = mentioned.max(Some(sid));
+                        }
                     }
                 });
                 samples += read.map_or(0, |(_, samples)| samples);
@@ -356,14 +367,18 @@ fn replay(
         }
         Ok(())
     };
-    let mut replayed = segment::replay(disk, dir, manifest.store_id, manifest.wal_start_lsn, each)?;
+    let mut replayed = reader::replay(disk, dir, manifest.store_id, manifest.wal_start_lsn, each)?;
     counters.samples_since_flush.store(samples, Ordering::Relaxed);
     counters.samples_orphaned.store(orphans, Ordering::Relaxed);
+    counters.wal_damaged_bytes.store(replayed.damaged_bytes, Ordering::Relaxed);
+    counters.wal_torn_bytes.store(replayed.torn_bytes, Ordering::Relaxed);
     if unread > 0 || orphans > 0 {
         replayed.damages.push(format!(
             "the wal's damage left {unread} frames unread and {orphans} samples without a series"
         ));
     }
+    // Nobody else may get the id of a series whose registration is lost.
+    epochs.borrow().current().reserve(mentioned.map_or(0, |sid| sid.saturating_add(1)));
     Ok(replayed)
 }
 
@@ -371,9 +386,14 @@ fn replay(
 /// ids), so it must not be less durable than they are. A sync would not do: one that failed in the
 /// process before may have made the system forget that the bytes are not on the medium. Only the
 /// newest segment can hold such bytes, the others were synced before the next one was made.
-fn rewrite_wal(disk: &dyn Disk, dir: &Path, replayed: &Replayed) -> Result<(), Error> {
+fn rewrite_wal(
+    disk: &dyn Disk,
+    dir: &Path,
+    start_lsn: u64,
+    replayed: &Replayed,
+) -> Result<(), Error> {
     // Frames that parts hold already are read by nobody again.
-    if replayed.frames > 0
+    if replayed.end_lsn > start_lsn
         && let Some(&newest) = segment::list(disk, dir)?.last()
     {
         let path = filenames::wal(dir, newest);

@@ -29,7 +29,6 @@ use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Kind, Samples, Selector, Span,
     TimeRange, Value,
 };
-use std::thread;
 use std::time::Duration;
 
 /// How long to wait for a flush when the head is full.
@@ -117,7 +116,7 @@ impl Mover<'_> {
         let _alone = self.store.taking.lock();
         let mut out = Out::new(self.store, self.selector, std::mem::take(&mut self.buffers));
         let mut scan = Scan::new(TimeRange::ALL);
-        let mut before = self.snapshot.renewed(self.store);
+        let mut before = self.snapshot.renewed(&self.store.files, &self.store.ingest);
         let mut copied = Vec::new();
         for &sid in sids.iter().take(CUT_LIVE_SERIES_MAX as usize) {
             let is_enough = || out.samples >= RENAME_STEP_SAMPLES || !(self.renaming.goes_on)();
@@ -125,7 +124,7 @@ impl Mover<'_> {
             if !copied.is_empty() && is_enough() {
                 break;
             }
-            copied.push(before.in_memory(sid));
+            copied.push(before.in_memory(sid)?);
             before.scan_into(sid, &mut scan)?;
             out.copy(&before, sid, &mut scan, self.renaming)?;
         }
@@ -139,9 +138,9 @@ impl Mover<'_> {
                 break commit;
             }
             // A flush has moved things: what is new is in parts that were not there.
-            let now = self.snapshot.renewed(self.store);
+            let now = self.snapshot.renewed(&self.store.files, &self.store.ingest);
             for (&sid, copied) in sids.iter().zip(&mut copied) {
-                *copied = now.in_memory(sid);
+                *copied = now.in_memory(sid)?;
                 now.scan_newer(sid, &before, &mut scan)?;
                 out.copy(&now, sid, &mut scan, self.renaming)?;
             }
@@ -165,13 +164,13 @@ impl Mover<'_> {
         out: &mut Out<'_>,
     ) -> Result<Option<Commit>, Error> {
         let mut first = || {
-            let now = self.snapshot.renewed(self.store);
+            let now = self.snapshot.renewed(&self.store.files, &self.store.ingest);
             if !now.is_of_same_flush(before) {
                 return Ok(false);
             }
             out.is_held = true;
             for (&sid, copied) in sids.iter().zip(copied) {
-                let copies = now.in_memory(sid);
+                let copies = now.in_memory(sid)?;
                 if !is_same(&copies, copied) {
                     let mut scan = now.scan_copies(sid, copies)?;
                     out.copy(&now, sid, &mut scan, self.renaming)?;
@@ -204,7 +203,8 @@ struct Out<'a> {
 
 impl<'a> Out<'a> {
     fn new(store: &'a Store, selector: &'a Selector, buffers: BatchBuffers) -> Self {
-        let batch = Batch::new(&[], selector.namespace, &SYNTAX, store.key_secret, buffers);
+        let batch =
+            Batch::new(&[], selector.namespace, &SYNTAX, store.ingest.key_secret(), buffers);
         Self { store, selector, batch, bytes: 0, samples: 0, is_held: false }
     }
 
@@ -271,21 +271,25 @@ impl<'a> Out<'a> {
         let mut rejects = Vec::new();
         loop {
             let written = match self.is_held {
-                true => self.store.write_held(&self.batch, &mut rejects),
-                false => self.store.write(&self.batch, &mut rejects),
+                true => self.store.ingest.write_held(&self.batch, &mut rejects),
+                false => self.store.ingest.write(&self.batch, &mut rejects),
             };
             match written {
                 // Ends when the flush that is due has made room, or has failed for good.
-                Err(Error::Overloaded) => thread::sleep(OVERLOADED_PAUSE),
+                Err(Error::Overloaded) => {
+                    self.store.upkeep.ask_for_flush();
+                    self.store.files.disk().sleep(OVERLOADED_PAUSE);
+                }
                 written => break written.map(drop)?,
             };
         }
+        self.store.upkeep.ask_for_flush();
         self.samples += self.batch.rows().len() as u64;
         // What has expired since it was read is gone either way.
         if let Some(reject) = rejects.iter().find(|reject| reject.field != FIELD_RETENTION) {
             return Err(Error::Invalid(format!("{}: {}", reject.field, reject.reason)));
         }
-        let (namespace, secret) = (self.selector.namespace, self.store.key_secret);
+        let (namespace, secret) = (self.selector.namespace, self.store.ingest.key_secret());
         let begin = |buffers| Batch::new(&[], namespace, &SYNTAX, secret, buffers);
         let done = std::mem::replace(&mut self.batch, begin(BatchBuffers::default()));
         self.batch = begin(done.into_buffers());

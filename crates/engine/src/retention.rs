@@ -7,9 +7,9 @@
 //!
 //! Each of these comes to a *floor*, an instant before which samples of a series are not there:
 //! readers are shown none of them and writers are refused, at once, whatever the files still hold.
-//! Files follow in `expire.rs`. What they lose stays lost: the floors that were made physical are
-//! facts of the catalog, and when a longer retention would lower one, what is left below it is
-//! deleted first.
+//! Files follow in `upkeep/expire.rs`. What they lose stays lost: the floors that were made
+//! physical are facts of the catalog, and when a longer retention would lower one, what is left
+//! below it is deleted first.
 //!
 //! [`Config::retention`]: crate::Config::retention
 
@@ -17,17 +17,26 @@ use crate::audit::{Act, Caller};
 use crate::catalog::Catalog;
 use crate::config::{Commit, Config};
 use crate::error::Error;
+use crate::ingest::Ingest;
+use crate::manifest::PartEntry;
 use crate::store::{Engine, Store};
 use foliot_index::{Identity, SidSet};
-use foliot_model::{NamespaceId, Selector, Test, TimeRange};
+use foliot_model::{DEFAULT_NAMESPACE, NamespaceId, Selector, Test, TimeRange};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Facts: how long a namespace keeps its samples, in nanoseconds (u64), 0 for ever; by its number.
 const KEEP_KIND: &str = "retention";
+/// The key of the time that samples are kept where a namespace was told nothing, as it was when the
+/// store was last opened.
+const DEFAULT_KEY: &str = "default";
 /// Facts: floors that were made physical, in nanoseconds (i64); by namespace and class, `3/0`.
 const EXPIRED_KIND: &str = "expired";
+/// A fact: numbers that divide files written before series changed their class from those after
+/// (u64 each), ascending.
+const RECLASSIFIED_KIND: &str = "reclassified";
+/// A fact: a time of day that is known to have come, in nanoseconds (i64).
+const KNOWN_KIND: &str = "clock";
 /// The key of the floor that the cap on bytes made, followed by that cap (u64).
 const EXPIRED_BY_SIZE: &str = "size";
 
@@ -83,6 +92,8 @@ pub(crate) struct Retention {
     /// The floor that the cap on bytes made.
     size_floor_ns: i64,
     size_floor_cap: u64,
+    /// Where series changed their class, see [`Retention::was_reclassified`].
+    reclassified: Vec<u64>,
 }
 
 impl Retention {
@@ -109,7 +120,8 @@ impl Retention {
             }
         }
         let default = config.retention;
-        Self { default, namespaces, rules, expired, size_floor_ns, size_floor_cap }
+        let reclassified = reclassified(catalog);
+        Self { default, namespaces, rules, expired, size_floor_ns, size_floor_cap, reclassified }
     }
 
     /// Whether nothing is ever too old.
@@ -149,6 +161,17 @@ impl Retention {
     fn class(&self, identity: &Identity) -> u32 {
         let rule = self.rules.iter().find(|rule| rule.fits(identity));
         rule.map_or(0, RetentionRule::class)
+    }
+
+    /// Whether series changed their class between a part of rank `older` and one of rank `newer`.
+    /// Then a part of another class between the two may hold newer samples of the same series, and
+    /// must stay between them.
+    pub(crate) fn was_reclassified(&self, older: u64, newer: u64) -> bool {
+        self.reclassified.iter().any(|&number| older < number && number <= newer)
+    }
+
+    pub(crate) fn rules(&self) -> &[RetentionRule] {
+        &self.rules
     }
 
     pub(crate) fn has_rules(&self) -> bool {
@@ -194,10 +217,21 @@ fn expired_key((namespace, class): (NamespaceId, u32)) -> String {
     format!("{namespace}/{class}")
 }
 
+/// The latest time of day that the catalog says has come.
+pub(crate) fn known_ns(catalog: &Catalog) -> Option<i64> {
+    catalog.get(KNOWN_KIND, "")?.first_chunk().map(|bytes| i64::from_le_bytes(*bytes))
+}
+
+/// Numbers that divide files written before series changed their class from those after.
+pub(crate) fn reclassified(catalog: &Catalog) -> Vec<u64> {
+    let bytes = catalog.get(RECLASSIFIED_KIND, "").unwrap_or_default();
+    bytes.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect()
+}
+
 impl Engine {
     /// How long a namespace keeps its samples; nothing is for ever.
     pub fn retention(&self, namespace: NamespaceId) -> Option<Duration> {
-        self.store().retention.read().keep(namespace, 0)
+        self.store().ingest.retention().keep(namespace, 0)
     }
 
     /// Tells how long a namespace keeps its samples; nothing is for ever. Older samples are gone
@@ -213,14 +247,14 @@ impl Engine {
         caller: &Caller,
     ) -> Result<Commit, Error> {
         let store = self.store();
-        let _one_at_a_time = store.creating_namespace.lock();
+        let _one_at_a_time = store.settings.lock();
         let kept = self.retention(namespace);
         if kept != keep {
             store.audit(caller, namespace, &Act::Keep(kept, keep), None)?;
         }
         let nanos = keep.map_or(0, |keep| keep_ns(keep).max(1) as u64);
         let commit = self.catalog_put(KEEP_KIND, &namespace.to_string(), &nanos.to_le_bytes())?;
-        store.reload_retention();
+        store.ingest.reload_retention();
         Ok(self.lower_floors()?.max(commit))
     }
 
@@ -234,9 +268,8 @@ impl Engine {
     /// When the wal refuses.
     pub fn set_retention_rules(&self, rules: Vec<RetentionRule>) -> Result<u64, Error> {
         let store = self.store();
-        let _one_at_a_time = store.creating_namespace.lock();
-        let retention = Retention::load(&store.config, rules, &store.catalog);
-        *store.retention.write() = Arc::new(retention);
+        let _one_at_a_time = store.settings.lock();
+        store.ingest.set_rules(rules);
         let mut changed = 0;
         for (namespace, ..) in self.namespaces() {
             changed += store.classify_all(namespace)?;
@@ -245,20 +278,72 @@ impl Engine {
         Ok(changed)
     }
 
-    /// What opening does: classes by the rules given, floors by the retention given.
-    pub(crate) fn begin_retention(&self) -> Result<(), Error> {
-        let rules = self.store().config.retention_rules.clone();
-        self.set_retention_rules(rules).map(|_| ())
+    /// Takes the clock for right, though most of a namespace may expire by it. Told to the audit
+    /// log first.
+    ///
+    /// # Errors
+    /// When the audit log cannot be written, or the wal refuses.
+    pub fn accept_clock(&self, caller: &Caller) -> Result<(), Error> {
+        let store = self.store();
+        let clock = store.ingest.clock();
+        let act = Act::Clock { from_ns: clock.known_ns(), to_ns: store.ingest.disk().now_ns() };
+        store.audit(caller, DEFAULT_NAMESPACE, &act, None)?;
+        clock.accept();
+        store.ingest.keep_known(0)
+    }
+
+    /// What opening does: classes by the rules given, floors by the retention given. A retention
+    /// that is not what it was is told to the audit log first; one that is shorter is a sentence.
+    pub(crate) fn begin_retention(&self) -> Result<Option<String>, Error> {
+        let store = self.store();
+        let ingest = &store.ingest;
+        let keep = ingest.config().retention;
+        let kept = ingest.catalog().get(KEEP_KIND, DEFAULT_KEY);
+        let kept = kept.and_then(|bytes| bytes.first_chunk().copied()).map(u64::from_le_bytes);
+        let kept = kept.filter(|nanos| *nanos > 0).map(Duration::from_nanos);
+        let mut note = None;
+        if kept != keep {
+            let caller = Caller { door: "settings", from: String::new() };
+            store.audit(&caller, DEFAULT_NAMESPACE, &Act::Keep(kept, keep), None)?;
+            let nanos = keep.map_or(0, |keep| keep_ns(keep).max(1) as u64);
+            ingest.change_catalog(KEEP_KIND, DEFAULT_KEY, Some(&nanos.to_le_bytes()))?;
+            let is_shorter = keep.is_some_and(|keep| kept.is_none_or(|kept| keep < kept));
+            note = is_shorter.then(|| self.tell_shorter(kept, keep)).flatten();
+        }
+        let rules = ingest.config().retention_rules.clone();
+        self.set_retention_rules(rules)?;
+        Ok(note)
+    }
+
+    /// What expires since samples are kept for less time than they were; nothing if nothing does.
+    fn tell_shorter(&self, kept: Option<Duration>, keep: Option<Duration>) -> Option<String> {
+        let ingest = &self.store().ingest;
+        let (retention, now_ns) = (ingest.retention(), ingest.clock().shown_ns());
+        let is_old = |entry: &PartEntry| {
+            entry.range.end_ns < retention.floor(now_ns, entry.namespace, entry.class)
+        };
+        let view = self.store().files.view();
+        let gone = view.parts.iter().map(|part| part.entry).filter(is_old);
+        let samples: u64 = gone.map(|entry| entry.samples).sum();
+        let spell = |keep: Option<Duration>| match keep {
+            None => "for ever".to_owned(),
+            Some(keep) => format!("for {} s", keep.as_secs()),
+        };
+        (samples > 0).then(|| {
+            let (kept, keep) = (spell(kept), spell(keep));
+            format!("samples are kept {keep}, no longer {kept}: {samples} and more expire now")
+        })
     }
 
     /// Floors that were made physical and would sink: deletes what is left below them, so that
     /// nothing half lost comes back, and lets them sink.
     fn lower_floors(&self) -> Result<Commit, Error> {
         let store = self.store();
-        let retention = store.retention.read().clone();
-        let cap = store.config.retention_bytes_max;
+        let retention = store.ingest.retention();
+        let cap = store.ingest.config().retention_bytes_max;
         let mut commit = Commit { lsn: 0 };
-        for Floor { key, of, floor_ns } in retention.too_high(store.disk.now_ns(), cap) {
+        for Floor { key, of, floor_ns } in retention.too_high(store.ingest.clock().known_ns(), cap)
+        {
             let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
             let namespaces: Vec<NamespaceId> = match of {
                 Some((namespace, _)) => vec![namespace],
@@ -269,7 +354,7 @@ impl Engine {
                 let found = snapshot.select(&all_of(namespace), range)?;
                 let mut sids = Vec::new();
                 for sid in found.into_iter().flat_map(|sid| snapshot.ids(sid)) {
-                    let class = store.epochs().describe(sid)?.map(|series| series.class);
+                    let class = store.ingest.epochs().describe(sid)?.map(|series| series.class);
                     if of.is_none_or(|(_, wanted)| class == Some(wanted)) {
                         sids.push(sid);
                     }
@@ -280,7 +365,7 @@ impl Engine {
             }
             commit = self.catalog_delete(EXPIRED_KIND, &key)?.max(commit);
         }
-        store.reload_retention();
+        store.ingest.reload_retention();
         Ok(commit)
     }
 }
@@ -291,12 +376,16 @@ pub(crate) fn all_of(namespace: NamespaceId) -> Selector {
     Selector { namespace, names, matchers, exact_labels: None, only: None }
 }
 
-impl Store {
-    /// Takes up what the catalog says.
-    pub(crate) fn reload_retention(&self) {
-        let mut retention = self.retention.write();
-        let rules = retention.rules.clone();
-        *retention = Arc::new(Retention::load(&self.config, rules, &self.catalog));
+impl Ingest {
+    /// Keeps the time of day that is known to have come as a fact, unless what is kept is younger
+    /// than `age_ns`: by it samples stay hidden after a restart, whatever the clock says then.
+    pub(crate) fn keep_known(&self, age_ns: i64) -> Result<(), Error> {
+        let now_ns = self.clock().gone_ns();
+        let kept_ns = known_ns(self.catalog()).unwrap_or(i64::MIN);
+        if now_ns.saturating_sub(kept_ns) > age_ns {
+            self.change_catalog(KNOWN_KIND, "", Some(&now_ns.to_le_bytes()))?;
+        }
+        Ok(())
     }
 
     /// Keeps a floor of a namespace and class as a fact, before files lose what is below it.
@@ -310,7 +399,7 @@ impl Store {
 
     /// Likewise the floor that the cap on bytes makes.
     pub(crate) fn keep_size_floor(&self, floor_ns: i64) -> Result<Commit, Error> {
-        let cap = self.config.retention_bytes_max;
+        let cap = self.config().retention_bytes_max;
         let bytes = [floor_ns.to_le_bytes(), cap.to_le_bytes()].concat();
         self.change_catalog(EXPIRED_KIND, EXPIRED_BY_SIZE, Some(&bytes))
     }
@@ -319,7 +408,7 @@ impl Store {
     pub(crate) fn forget_retention(&self, namespace: NamespaceId) -> Result<Commit, Error> {
         let mut commit = self.change_catalog(KEEP_KIND, &namespace.to_string(), None)?;
         let prefix = format!("{namespace}/");
-        for (key, _) in self.catalog.list(EXPIRED_KIND) {
+        for (key, _) in self.catalog().list(EXPIRED_KIND) {
             if key.starts_with(&prefix) {
                 commit = self.change_catalog(EXPIRED_KIND, &key, None)?;
             }
@@ -330,7 +419,7 @@ impl Store {
 
     /// Gives series that were just created, from `first` to before `end`, their classes.
     pub(crate) fn classify(&self, first: u32, end: u32) -> Result<(), Error> {
-        let retention = self.retention.read().clone();
+        let retention = self.retention();
         if !retention.has_rules() {
             return Ok(());
         }
@@ -343,21 +432,39 @@ impl Store {
         self.assign(&classes)
     }
 
+    /// Assigns classes to series that ascend.
+    pub(crate) fn assign(&self, classes: &[(u32, u32)]) -> Result<(), Error> {
+        use crate::wal::frame::FrameKind;
+        let mut publish =
+            |records: &[u8]| self.wal().append(FrameKind::Register, records).map(|_| ());
+        let is_run = |a: &(u32, u32), b: &(u32, u32)| a.0.checked_add(1) == Some(b.0) && a.1 == b.1;
+        for run in classes.chunk_by(is_run) {
+            if let Some(&(first, class)) = run.first() {
+                self.registry().assign_class(first, run.len() as u32, class, &mut publish)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store {
     /// Gives the series of a namespace the classes that the rules say; tells how many changed. Of
     /// those whose old class lost files, what is left below its floor is deleted.
     fn classify_all(&self, namespace: NamespaceId) -> Result<u64, Error> {
-        let retention = self.retention.read().clone();
-        if !retention.has_rules() && !self.registry().has_classes() {
+        let ingest = &*self.ingest;
+        let registry = ingest.registry();
+        let retention = ingest.retention();
+        if !retention.has_rules() && !registry.has_classes() {
             return Ok(0);
         }
-        let sids = self.registry().select(&all_of(namespace));
+        let sids = registry.select(&all_of(namespace));
         let mut classes = Vec::new();
-        self.registry().identities(&sids, &mut |sid, identity| {
+        registry.identities(&sids, &mut |sid, identity| {
             classes.push((sid, retention.class(&identity)));
         });
         let mut below = BTreeMap::<i64, Vec<u32>>::new();
         classes.retain(|(sid, class)| {
-            let old = self.registry().describe(*sid).map_or(*class, |series| series.class);
+            let old = registry.describe(*sid).map_or(*class, |series| series.class);
             if let Some(&floor_ns) = retention.expired.get(&(namespace, old))
                 && old != *class
             {
@@ -369,22 +476,25 @@ impl Store {
             let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
             self.delete(namespace, sids.into_iter().collect(), range, false)?;
         }
-        let _gate = self.gate.read();
-        self.assign(&classes)?;
+        if !classes.is_empty() {
+            self.reclassify(&classes)?;
+        }
         Ok(classes.len() as u64)
     }
 
-    /// Assigns classes to series that ascend.
-    fn assign(&self, classes: &[(u32, u32)]) -> Result<(), Error> {
-        use crate::wal::frame::FrameKind;
-        let mut publish =
-            |records: &[u8]| self.wal.append(FrameKind::Register, records).map(|_| ());
-        let is_run = |a: &(u32, u32), b: &(u32, u32)| a.0.checked_add(1) == Some(b.0) && a.1 == b.1;
-        for run in classes.chunk_by(is_run) {
-            if let Some(&(first, class)) = run.first() {
-                self.registry().assign_class(first, run.len() as u32, class, &mut publish)?;
-            }
-        }
-        Ok(())
+    /// Gives series other classes than they had. No flush is under way meanwhile, so that every
+    /// part was written wholly before or after.
+    fn reclassify(&self, classes: &[(u32, u32)]) -> Result<(), Error> {
+        let Self { files, ingest, .. } = self;
+        let held = files.hold();
+        let number = held.divide();
+        let has_older = |divide: &u64| held.manifest().parts.iter().any(|p| p.rank < *divide);
+        let known = reclassified(ingest.catalog());
+        let divides = known.into_iter().filter(has_older).chain([number]);
+        let bytes: Vec<u8> = divides.flat_map(u64::to_le_bytes).collect();
+        ingest.change_catalog(RECLASSIFIED_KIND, "", Some(&bytes))?;
+        ingest.reload_retention();
+        let _gate = ingest.join();
+        ingest.assign(classes)
     }
 }

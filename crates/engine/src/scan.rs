@@ -17,6 +17,10 @@ use foliot_codec::Summary;
 use foliot_model::{Samples, TimeRange};
 use std::sync::Arc;
 
+/// Memory of a sample while it is merged: time, value, kind, its place in the order, and the same
+/// again while they are put in order.
+const MERGED_SAMPLE_BYTES: usize = 48;
+
 enum Source {
     Part(Arc<Part>, BlockPlace),
     /// A block some of whose samples were deleted: those in these ranges.
@@ -190,6 +194,30 @@ impl Scan {
     /// Passes over the block that [`Scan::peek`] showed.
     pub fn skip(&mut self) {
         self.pieces.pop();
+    }
+
+    /// Bytes that [`Scan::next`] takes, or has taken, to merge blocks that overlap, by estimate;
+    /// 0 where none do.
+    pub fn merge_bytes(&self) -> usize {
+        if self.merged_at < self.merged.len() {
+            return self.merged.len() * MERGED_SAMPLE_BYTES + self.merged.bytes.len();
+        }
+        let mut pieces = self.pieces.iter().rev();
+        let Some(first) = pieces.next() else { return 0 };
+        let mut end_ns = first.range.end_ns;
+        let together = pieces.take_while(|piece| {
+            let overlaps = piece.range.start_ns <= end_ns;
+            end_ns = end_ns.max(piece.range.end_ns);
+            overlaps
+        });
+        let decoded = |piece: &Piece| {
+            let (samples, bytes) = piece.source.size();
+            samples as usize * MERGED_SAMPLE_BYTES + bytes as usize
+        };
+        match together.map(decoded).sum::<usize>() {
+            0 => 0,
+            others => others + decoded(first),
+        }
     }
 
     /// Appends the next samples, at most 1024, to `out`; false, and nothing appended, at the end.

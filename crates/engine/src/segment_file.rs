@@ -8,13 +8,13 @@ use crate::cache::Cache;
 use crate::error::Error;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
-use crate::preamble::Preamble;
+use crate::preamble::{Preamble, VERSION};
 use foliot_disk::Disk;
 use foliot_index::{Registry, Segment};
 use std::path::Path;
 use std::sync::Arc;
 
-const PREAMBLE: Preamble = Preamble { magic: *b"Fseg", version: 1, what: "an index segment" };
+const PREAMBLE: Preamble = Preamble { magic: *b"Fseg", version: VERSION, what: "an index segment" };
 const HEADER_LEN: usize = Preamble::LEN + 8;
 
 /// Writes what a closed registry knows, and syncs it.

@@ -7,12 +7,14 @@
 
 use crate::epochs::{Earlier, Epochs};
 use crate::error::Error;
+use crate::files::Files;
 use crate::head::page::SeriesCopy;
-use crate::head::{self, Head};
+use crate::head::{self, Frozen, Head};
+use crate::ingest::Ingest;
 use crate::part::Part;
 use crate::retention::Retention;
 use crate::scan::Scan;
-use crate::store::Store;
+use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
 use foliot_index::{Identity, Listed, SymbolKind};
@@ -29,24 +31,41 @@ pub struct Snapshot {
     view: Arc<View>,
     retention: Arc<Retention>,
     now_ns: i64,
+    /// What may be seen; nothing means everything.
+    sight: Option<Arc<Sight>>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(store: &Store) -> Self {
+    pub(crate) fn new(files: &Files, ingest: &Ingest) -> Self {
         Self {
             // Epochs first: what a segment says is in parts is in every later view.
-            epochs: store.epochs(),
+            epochs: ingest.epochs(),
             earlier: Arc::default(),
-            head: store.head.clone(),
-            view: store.view.read().clone(),
-            retention: store.retention.read().clone(),
-            now_ns: store.disk.now_ns(),
+            head: ingest.head().clone(),
+            view: files.view(),
+            retention: ingest.retention(),
+            now_ns: ingest.clock().shown_ns(),
+            sight: None,
         }
     }
 
     /// What there is now, with what selections of this one found out.
-    pub(crate) fn renewed(&self, store: &Store) -> Self {
-        Self { earlier: self.earlier.clone(), ..Self::new(store) }
+    pub(crate) fn renewed(&self, files: &Files, ingest: &Ingest) -> Self {
+        let (earlier, sight) = (self.earlier.clone(), self.sight.clone());
+        Self { earlier, sight, ..Self::new(files, ingest) }
+    }
+
+    /// The same, showing only what `sight` shows.
+    pub fn seen_by(self, sight: Arc<Sight>) -> Self {
+        Self { sight: Some(sight), ..self }
+    }
+
+    /// What of a selector may be seen.
+    fn narrow(&self, selector: &Selector) -> Result<Narrowed, Error> {
+        let Some(sight) = &self.sight else { return Ok(Narrowed::Whole) };
+        sight.narrow(selector, |all| {
+            self.epochs.list(&Listed::Measurements, all, "", (0, usize::MAX), &self.view)
+        })
     }
 
     /// Whether nothing was flushed between this snapshot and another.
@@ -77,7 +96,14 @@ impl Snapshot {
         range: TimeRange,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>, Error> {
-        self.epochs.select(&self.view, selector, range, &self.earlier, goes_on)
+        let select = |selector: &Selector| {
+            self.epochs.select(&self.view, selector, range, &self.earlier, goes_on)
+        };
+        match self.narrow(selector)? {
+            Narrowed::Whole => select(selector),
+            Narrowed::Part(part) => select(&part),
+            Narrowed::Nothing => Ok(Vec::new()),
+        }
     }
 
     /// All ids of a series that was selected, oldest first: it has one in each epoch in which it
@@ -119,7 +145,14 @@ impl Snapshot {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<String>, Error> {
-        self.epochs.list(what, selector, prefix, (offset, limit), &self.view)
+        let list = |selector: &Selector| {
+            self.epochs.list(what, selector, prefix, (offset, limit), &self.view)
+        };
+        match self.narrow(selector)? {
+            Narrowed::Whole => list(selector),
+            Narrowed::Part(part) => list(&part),
+            Narrowed::Nothing => Ok(Vec::new()),
+        }
     }
 
     /// The number of a symbol.
@@ -172,24 +205,15 @@ impl Snapshot {
         }
         let ids = self.ids(sid);
         let mut copies = Vec::new();
+        let mut masks = Vec::new();
         for &sid in &ids {
-            self.copies(sid, scan.range(), &mut copies);
+            masks.push(self.copies(sid, scan.range(), &mut copies)?);
         }
-        let masks: Vec<Vec<Mask>> = ids
-            .iter()
-            .map(|&sid| {
-                let mut masks = Vec::new();
-                self.view.tombstones.masks(sid, scan.range(), &mut masks);
-                masks
-            })
-            .collect();
-        let epochs: Vec<_> = ids.iter().map(|&sid| self.epochs.epoch_of(sid)).collect();
+        // Oldest epoch first, as parts are by their ranks.
         let is_new = |part: &&Arc<Part>| !known.iter().any(|other| Arc::ptr_eq(part, other));
-        for part in self.view.parts.iter().filter(is_new) {
-            for ((&sid, epoch), masks) in ids.iter().zip(&epochs).zip(&masks) {
-                if *epoch == Some(part.entry.epoch) {
-                    scan.add_part(sid, part, masks)?;
-                }
+        for (&sid, masks) in ids.iter().zip(&masks) {
+            for part in self.parts_of(sid)?.iter().filter(is_new) {
+                scan.add_part(sid, part, masks)?;
             }
         }
         for copy in copies {
@@ -199,13 +223,26 @@ impl Snapshot {
         Ok(())
     }
 
+    /// The parts that may hold samples under an id.
+    fn parts_of(&self, sid: u32) -> Result<&[Arc<Part>], Error> {
+        let Some(epoch) = self.epochs.epoch_of(sid) else { return Ok(&[]) };
+        let series = match self.view.parts.len() {
+            0 => None,
+            _ => self.epochs.describe(sid)?,
+        };
+        Ok(series.map_or(&[], |series| self.view.parts_of(series.namespace, epoch)))
+    }
+
     /// What the head holds of a series, by all its ids.
-    pub(crate) fn in_memory(&self, sid: u32) -> Vec<SeriesCopy> {
+    ///
+    /// # Errors
+    /// When what was deleted cannot be taken out of it.
+    pub(crate) fn in_memory(&self, sid: u32) -> Result<Vec<SeriesCopy>, Error> {
         let mut copies = Vec::new();
         for sid in self.ids(sid) {
-            self.copies(sid, TimeRange::ALL, &mut copies);
+            self.copies(sid, TimeRange::ALL, &mut copies)?;
         }
-        copies
+        Ok(copies)
     }
 
     /// Reads what copies of the head hold of a series.
@@ -233,21 +270,62 @@ impl Snapshot {
         }))
     }
 
-    /// What the head holds under an id in `range`, older samples first.
-    fn copies(&self, sid: u32, range: TimeRange, copies: &mut Vec<SeriesCopy>) {
+    /// What the head holds under an id in `range`, older samples first. Returns what is hidden of
+    /// it in parts.
+    fn copies(
+        &self,
+        sid: u32,
+        range: TimeRange,
+        copies: &mut Vec<SeriesCopy>,
+    ) -> Result<Vec<Mask>, Error> {
         let mut live = SeriesCopy::default();
         self.head.copy(sid, range, &mut live);
         let (page, local) = (head::page_of(sid), head::local_of(sid));
+        let first = copies.len();
+        let mut sets = Vec::new();
         let mut frozen = Some(&self.view.frozen);
         while let Some(set) = frozen {
             for data in set.page(page) {
                 let mut copy = SeriesCopy::default();
                 data.copy(local, range, &mut copy);
                 copies.push(copy);
+                sets.push(set);
             }
             frozen = set.next();
         }
+        // After the head: what it lost meanwhile is in the chain.
+        let mut masks = Vec::new();
+        self.view.tombstones.masks(sid, range, &mut masks);
+        let later = self.view.later.masks(sid, range);
+        if !later.is_empty() {
+            let mut set_aside = copies.iter_mut().skip(first).zip(sets);
+            set_aside.try_for_each(|(copy, set)| self.hide(&later, set, copy))?;
+            masks.extend(later.iter().map(|(mask, _)| *mask));
+        }
         copies.push(live);
+        Ok(masks)
+    }
+
+    /// Takes out of a copy of a set what was deleted when that set had been flushed.
+    fn hide(
+        &self,
+        later: &[(Mask, &Arc<Frozen>)],
+        set: &Arc<Frozen>,
+        copy: &mut SeriesCopy,
+    ) -> Result<(), Error> {
+        let is_before = |cut: &Arc<Frozen>| {
+            let mut at = set.next();
+            while let Some(next) = at.filter(|next| !Arc::ptr_eq(next, cut)) {
+                at = next.next();
+            }
+            at.is_some()
+        };
+        let hidden = later.iter().filter(|(_, cut)| is_before(cut)).map(|((_, range), _)| *range);
+        let hidden: Vec<TimeRange> = hidden.collect();
+        match hidden.is_empty() || copy.is_empty() {
+            true => Ok(()),
+            false => copy.cut(&hidden),
+        }
     }
 
     /// The latest sample of a series, if it has any; of all that go by its id, as far as
@@ -265,7 +343,7 @@ impl Snapshot {
             last.push(sample.time_ns, crate::columns::value(sample, &[]));
             // Parts of an earlier process may know a later one.
             range.start_ns = sample.time_ns.saturating_add(1);
-            if self.view.parts.iter().all(|part| part.footer.range.end_ns < range.start_ns) {
+            if self.parts_of(sid)?.iter().all(|part| part.footer.range.end_ns < range.start_ns) {
                 return Ok(Some(last));
             }
         }

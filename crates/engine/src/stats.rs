@@ -21,10 +21,16 @@ pub(crate) struct Counters {
     pub(crate) merges: AtomicU64,
     pub(crate) merges_failed: AtomicU64,
     pub(crate) bytes_merged: AtomicU64,
+    /// Bytes of samples on their way from the head into parts. Those of a flush that failed stay.
+    pub(crate) frozen_bytes: AtomicU64,
     /// Samples since the last flush, to keep the wal short.
     pub(crate) samples_since_flush: AtomicU64,
     /// Rows in the wal whose series nobody registered: damage took the registration.
     pub(crate) samples_orphaned: AtomicU64,
+    /// Bytes of the wal that recovery skipped as damaged.
+    pub(crate) wal_damaged_bytes: AtomicU64,
+    /// Bytes behind a torn end of the wal that recovery did not read.
+    pub(crate) wal_torn_bytes: AtomicU64,
     /// The lsn up to which parts hold everything.
     pub(crate) flushed_lsn: AtomicU64,
 }
@@ -50,10 +56,22 @@ pub struct Stats {
     pub head_fixed_bytes: u64,
     /// Bytes of the wal that a restart would replay.
     pub wal_bytes: u64,
+    /// Bytes that must stay free on the disk for the next flush: with fewer nothing is accepted.
+    pub wal_reserve_bytes: u64,
+    /// Bytes free on the disk when the wal last looked; nothing before it has.
+    pub disk_free_bytes: Option<u64>,
+    /// Whether writes are refused because the disk is full or all but full.
+    pub lacks_space: bool,
     /// Bytes of the wal not yet on stable storage.
     pub wal_unsynced_bytes: u64,
+    /// Bytes of the wal that recovery skipped as damaged.
+    pub wal_damaged_bytes: u64,
+    /// Bytes behind a torn end of the wal that recovery did not read, as after a power cut.
+    pub wal_torn_bytes: u64,
     /// Number of parts.
     pub parts: u64,
+    /// Parts that were missing or damaged at the start, and of which nothing is seen.
+    pub parts_absent: u64,
     /// Bytes of all parts.
     pub part_bytes: u64,
     /// Samples in all parts.
@@ -95,6 +113,8 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Pages read from files since the start.
     pub cache_misses: u64,
+    /// Damaged places of files found and mended since the start.
+    pub damages_mended: u64,
     /// Whether the wal failed and nothing is acknowledged any more.
     pub is_poisoned: bool,
 }
@@ -109,14 +129,15 @@ impl Stats {
     }
 
     pub(crate) fn of(store: &Store) -> Self {
-        let epochs = store.epochs();
+        let Store { files, ingest, upkeep, .. } = store;
+        let epochs = ingest.epochs();
         let counts = epochs.current().counts();
-        let view = store.view.read().clone();
-        let progress = store.wal.progress();
+        let view = files.view();
+        let progress = ingest.wal().progress();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let counters = &store.counters;
-        let debt = store.merge_debt(&view);
-        let (cache_hits, cache_misses) = store.cache.counts();
+        let counters = ingest.counters();
+        let debt = upkeep.merge_debt(&view);
+        let (cache_hits, cache_misses) = files.cache().counts();
         Self {
             series: counts.series - counts.forgotten,
             sources: counts.sources,
@@ -124,11 +145,17 @@ impl Stats {
             series_closed: epochs.series_closed(),
             epochs: epochs.closed().len() as u64 + 1,
             registry_bytes: epochs.in_memory().map(|r| r.counts().memory_bytes).sum(),
-            head_bytes: store.head.bytes() + view.frozen.bytes(),
-            head_fixed_bytes: store.head.fixed_bytes(),
+            head_bytes: ingest.head().bytes() + view.frozen.bytes(),
+            head_fixed_bytes: ingest.head().fixed_bytes(),
             wal_bytes: progress.written_lsn.saturating_sub(load(&counters.flushed_lsn)),
             wal_unsynced_bytes: progress.written_lsn.saturating_sub(progress.durable_lsn),
+            wal_reserve_bytes: ingest.reserve_bytes(),
+            disk_free_bytes: ingest.wal().free_bytes(),
+            lacks_space: ingest.wal().lacks_space(),
+            wal_damaged_bytes: load(&counters.wal_damaged_bytes),
+            wal_torn_bytes: load(&counters.wal_torn_bytes),
             parts: view.parts.len() as u64,
+            parts_absent: view.absent.len() as u64,
             part_bytes: view.parts.iter().map(|part| part.len()).sum(),
             part_samples: view.parts.iter().map(|part| part.footer.samples).sum(),
             samples_written: load(&counters.samples_written),
@@ -149,6 +176,7 @@ impl Stats {
             merge_debt_bytes: debt.bytes,
             cache_hits,
             cache_misses,
+            damages_mended: store.files.cache().damages.count(),
             is_poisoned: progress.poisoned,
         }
     }

@@ -1,144 +1,44 @@
 //! The store's state, and its life from open to close.
 
-use crate::activity::Activity;
-use crate::admission::Admission;
-use crate::audit::Audit;
-use crate::cache::Cache;
-use crate::catalog::Catalog;
+use crate::audit::{Audit, Caller};
 use crate::config::{Ack, Commit, Config, Progress};
-use crate::epochs::Epochs;
 use crate::error::Error;
-use crate::handles::Handles;
-use crate::head::Head;
-use crate::maintain::Maintenance;
-use crate::manifest::Manifest;
-use crate::retention::Retention;
+use crate::files::Files;
+use crate::ingest::Ingest;
+use crate::recover::Recovered;
 use crate::snapshot::Snapshot;
-use crate::stats::{Counters, Stats};
-use crate::tombstones::Tombstones;
-use crate::view::View;
-use crate::wal::Wal;
-use crate::wal::frame::FrameKind;
-use foliot_disk::{DirLock, Disk};
-use foliot_index::{Mark, SymbolKind};
-use foliot_model::{DEFAULT_NAMESPACE, KeySecret, NamespaceId};
-use parking_lot::{Condvar, Mutex, RwLock};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use crate::stats::Stats;
+use crate::troubles::Trouble;
+use crate::upkeep::Upkeep;
+use foliot_disk::{DirLock, Disk, Thread};
+use foliot_index::SymbolKind;
+use foliot_lock::{Mutex, Rank};
+use foliot_model::KeySecret;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
-const NAMESPACE_KIND: &str = "namespace";
-/// The highest number of a dropped namespace, so that none is given out twice.
-const NAMESPACE_DROPPED_KIND: &str = "namespace dropped";
-/// Database and policy of the namespace that exists from the start.
-const DEFAULT_NAMES: (&str, &str) = ("default", "autogen");
-
-/// Everything the store is made of, shared by its handle, its snapshots and its flusher.
+/// What the store is made of: who owns its files, what is not in files yet, and who moves it there.
 pub(crate) struct Store {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) dir: PathBuf,
-    pub(crate) config: Config,
-    pub(crate) epochs: RwLock<Arc<Epochs>>,
-    pub(crate) head: Arc<Head>,
-    pub(crate) wal: Wal,
-    pub(crate) catalog: Catalog,
-    pub(crate) retention: RwLock<Arc<Retention>>,
-    pub(crate) cache: Arc<Cache>,
-    pub(crate) handles: Arc<Handles>,
-    pub(crate) view: RwLock<Arc<View>>,
-    /// The manifest and what it is behind of; held for as long as a flush takes.
-    pub(crate) files: Mutex<Files>,
-    /// Held shared by a write from before its first frame until its rows are in the head; held
-    /// alone for an instant by a flush, which thus knows an lsn before which everything is in the
-    /// head.
-    pub(crate) gate: RwLock<()>,
-    pub(crate) creating_namespace: Mutex<()>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) upkeep: Arc<Upkeep>,
+    /// What took samples away.
+    pub(crate) audit: Mutex<Audit>,
+    /// Held while namespaces come and go or are kept for other times.
+    pub(crate) settings: Mutex<()>,
     /// Held while samples are taken away from series, so that two who do see what each other did.
     pub(crate) taking: Mutex<()>,
-    pub(crate) audit: Mutex<Audit>,
-    pub(crate) admission: Admission,
-    pub(crate) counters: Counters,
-    /// The next file's number. Never given out twice by one process, so that a page of a file that
-    /// a failed flush left is never taken for a page of its successor.
-    pub(crate) next_file: AtomicU64,
-    pub(crate) store_id: u64,
-    pub(crate) key_secret: KeySecret,
-    /// Told to the flusher: look at the head, or stop.
-    pub(crate) flusher: Mutex<Order>,
-    pub(crate) flusher_wake: Condvar,
-    /// Told to the maintainer: look at the parts, or stop.
-    pub(crate) maintainer: Mutex<Order>,
-    pub(crate) maintainer_wake: Condvar,
-    /// Held by whoever maintains, for as long as one piece of work takes.
-    pub(crate) maintenance: Mutex<Maintenance>,
     /// Released last.
     pub(crate) _lock: Box<dyn DirLock>,
-}
-
-impl Store {
-    /// All namespaces: id, database, policy.
-    pub(crate) fn namespaces(&self) -> Vec<(NamespaceId, String, String)> {
-        let (database, policy) = DEFAULT_NAMES;
-        let mut all = vec![(DEFAULT_NAMESPACE, database.to_owned(), policy.to_owned())];
-        for (key, bytes) in self.catalog.list(NAMESPACE_KIND) {
-            if let (Some((database, policy)), Some(id)) =
-                (key.split_once('\0'), bytes.first_chunk())
-            {
-                all.push((u32::from_le_bytes(*id), database.to_owned(), policy.to_owned()));
-            }
-        }
-        all
-    }
-
-    /// A number for a new file.
-    pub(crate) fn take_number(&self) -> u64 {
-        self.next_file.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Sets or removes a fact of the catalog.
-    pub(crate) fn change_catalog(
-        &self,
-        kind: &str,
-        key: &str,
-        bytes: Option<&[u8]>,
-    ) -> Result<Commit, Error> {
-        let _gate = self.gate.read();
-        let log = |change: &[u8]| self.wal.append(FrameKind::Catalog, change);
-        let commit = self.catalog.change(kind, key, bytes, log)?;
-        self.counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
-        Ok(commit)
-    }
-}
-
-/// The manifest, and up to where its index files go.
-pub(crate) struct Files {
-    pub(crate) manifest: Manifest,
-    /// By epoch, for registries in memory.
-    pub(crate) index_marks: BTreeMap<u32, Mark>,
-    pub(crate) activity: Activity,
-    /// Flushes since the open epoch began, or since the store was opened.
-    pub(crate) flushes_since_switch: u32,
-    /// Changes of the catalog that its file holds, as counted.
-    pub(crate) catalog_changes: u64,
-    /// The deletes that their file holds.
-    pub(crate) deletes: Arc<Tombstones>,
-}
-
-/// What a thread of the store is to do.
-#[derive(Default)]
-pub(crate) struct Order {
-    pub(crate) is_asked: bool,
-    pub(crate) is_closing: bool,
 }
 
 /// A time-series store in one directory. Share it in an `Arc`.
 pub struct Engine {
     store: Arc<Store>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<Box<dyn Thread>>>,
     /// What recovery had to say, for the log.
     damages: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Engine {
@@ -149,21 +49,26 @@ impl Engine {
     /// When the directory is in use, a file is damaged beyond use or too new, or the disk fails.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Self, Error> {
         let has_threads = config.background;
-        let (store, damages) = crate::recover::open(disk, dir, config)?;
-        let engine = Self { store: Arc::new(store), threads: Mutex::default(), damages };
-        engine.begin_retention()?;
+        let Recovered { store, damages, notes } = crate::recover::open(disk, dir, config)?;
+        let mut engine = Self {
+            store: Arc::new(store),
+            threads: Mutex::new(Rank::Threads, Vec::new()),
+            damages,
+            notes,
+        };
+        let changed = engine.begin_retention()?;
+        engine.notes.extend(changed);
         if has_threads {
-            engine.spawn("flusher", crate::flush::run)?;
-            engine.spawn("maintainer", crate::maintain::run)?;
+            engine.spawn("flusher", Upkeep::run_flushes)?;
+            engine.spawn("maintainer", Upkeep::run_jobs)?;
         }
         Ok(engine)
     }
 
-    fn spawn(&self, name: &str, run: fn(&Store)) -> Result<(), Error> {
-        let store = self.store.clone();
-        let thread = std::thread::Builder::new().name(name.to_owned());
-        let spawned = thread.spawn(move || run(&store));
-        let thread = spawned.map_err(Error::io("start the threads of", &self.store.dir))?;
+    fn spawn(&self, name: &str, run: fn(&Upkeep)) -> Result<(), Error> {
+        let upkeep = self.store.upkeep.clone();
+        let spawned = self.store.files.disk().spawn(name, Box::new(move || run(&upkeep)));
+        let thread = spawned.map_err(Error::io("start the threads of", self.store.files.dir()))?;
         self.threads.lock().push(thread);
         Ok(())
     }
@@ -178,9 +83,15 @@ impl Engine {
         &self.damages
     }
 
+    /// What else opening the store met that is worth a line in the log, a sentence each: what a
+    /// power cut had torn.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// The secret that keys the hashes of [`foliot_model::Batch`].
     pub fn key_secret(&self) -> KeySecret {
-        self.store.key_secret
+        self.store.ingest.key_secret()
     }
 
     /// Writes a batch; see `write.rs`.
@@ -196,7 +107,10 @@ impl Engine {
         batch: &foliot_model::Batch<'_>,
         rejects: &mut Vec<foliot_model::Reject>,
     ) -> Result<Commit, Error> {
-        self.store.write(batch, rejects)
+        let commit = self.store.ingest.write(batch, rejects);
+        // Also when it was refused: a flush makes room.
+        self.store.upkeep.ask_for_flush();
+        commit
     }
 
     /// Asks for `commit` to reach `ack`, and tells whether it already has. Does not wait; whoever
@@ -205,7 +119,7 @@ impl Engine {
     /// # Errors
     /// When it never will: the wal failed.
     pub fn request(&self, commit: Commit, ack: Ack) -> Result<bool, Error> {
-        self.store.wal.request(commit, ack)
+        self.store.ingest.wal().request(commit, ack)
     }
 
     /// Waits until `commit` has reached `ack`.
@@ -213,28 +127,39 @@ impl Engine {
     /// # Errors
     /// When it never will: the wal failed.
     pub fn wait(&self, commit: Commit, ack: Ack) -> Result<(), Error> {
-        self.store.wal.wait(commit, ack)
+        self.store.ingest.wal().wait(commit, ack)
     }
 
     /// The commit of everything that was written so far.
     pub fn written(&self) -> Commit {
-        Commit { lsn: self.store.wal.end_lsn() }
+        self.store.ingest.wal().written()
     }
 
     /// How far the wal has come.
     pub fn progress(&self) -> Progress {
-        self.store.wal.progress()
+        self.store.ingest.wal().progress()
     }
 
     /// Has `notify` called after each step of the wal, from the thread that made it: it must be
     /// quick.
-    pub fn on_progress(&self, notify: Box<dyn Fn() + Send + Sync>) {
-        self.store.wal.on_progress(notify);
+    pub fn on_progress(&self, notify: Arc<dyn Fn() + Send + Sync>) {
+        self.store.ingest.wal().on_progress(notify);
+    }
+
+    /// Has `tell` called when work in the background fails, at most once a minute for each kind,
+    /// from the thread whose work it was.
+    pub fn on_trouble(&self, tell: Box<dyn Fn(&Trouble) + Send + Sync>) {
+        self.store.upkeep.troubles().on_trouble(tell);
+    }
+
+    /// The work in the background that failed when it was tried last.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        self.store.upkeep.troubles().list()
     }
 
     /// What a reader sees from now on.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(&self.store)
+        Snapshot::new(&self.store.files, &self.store.ingest)
     }
 
     /// Moves the head into parts now.
@@ -242,7 +167,7 @@ impl Engine {
     /// # Errors
     /// When the disk fails; nothing is lost then, and the next flush tries again.
     pub fn flush(&self) -> Result<(), Error> {
-        self.store.flush()
+        self.store.upkeep.flush()
     }
 
     /// Does one piece of work on the parts, if one is due, and says so. The store's own thread does
@@ -251,7 +176,7 @@ impl Engine {
     /// # Errors
     /// When the disk fails or a part is damaged; nothing is lost then.
     pub fn maintain(&self) -> Result<bool, Error> {
-        self.store.maintain()
+        self.store.upkeep.maintain()
     }
 
     /// Merges as far as it goes, whether that is due or not: one part for each window.
@@ -259,7 +184,15 @@ impl Engine {
     /// # Errors
     /// As [`Engine::maintain`].
     pub fn merge_all(&self) -> Result<(), Error> {
-        self.store.merge_all()
+        self.store.upkeep.merge_all()
+    }
+
+    /// Begins a new epoch now, as the store does by itself when most series have gone quiet.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn begin_epoch(&self) -> Result<(), Error> {
+        self.store.upkeep.begin_epoch()
     }
 
     /// Counts and sizes.
@@ -277,75 +210,30 @@ impl Engine {
         kind: SymbolKind,
         name: &str,
     ) -> Result<(Option<u32>, Option<Commit>), Error> {
-        let _gate = self.store.gate.read();
-        let mut commit = None;
-        let id = self.store.registry().symbol_assign(kind, name, &mut |records| {
-            commit = Some(self.store.wal.append(FrameKind::Register, records)?);
-            Ok::<_, Error>(())
-        })?;
-        Ok((id, commit))
-    }
-
-    /// The id of a namespace.
-    pub fn namespace(&self, database: &str, policy: &str) -> Option<NamespaceId> {
-        if (database, policy) == DEFAULT_NAMES {
-            return Some(DEFAULT_NAMESPACE);
-        }
-        let bytes = self.store.catalog.get(NAMESPACE_KIND, &namespace_key(database, policy))?;
-        bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
-    }
-
-    /// The id of a namespace, which is created if there is none.
-    ///
-    /// # Errors
-    /// When the wal refuses, or a name has a NUL.
-    pub fn create_namespace(&self, database: &str, policy: &str) -> Result<NamespaceId, Error> {
-        if database.contains('\0') || policy.contains('\0') {
-            return Err(Error::Invalid("a database name cannot hold a NUL".to_owned()));
-        }
-        let _one_at_a_time = self.store.creating_namespace.lock();
-        if let Some(id) = self.namespace(database, policy) {
-            return Ok(id);
-        }
-        let ids = self.namespaces().into_iter().map(|(id, ..)| id);
-        let id = ids.chain([self.highest_dropped()]).max().unwrap_or_default() + 1;
-        self.catalog_put(NAMESPACE_KIND, &namespace_key(database, policy), &id.to_le_bytes())?;
-        Ok(id)
-    }
-
-    /// The highest number of a namespace that was dropped.
-    fn highest_dropped(&self) -> NamespaceId {
-        let bytes = self.store.catalog.get(NAMESPACE_DROPPED_KIND, "");
-        bytes.and_then(|bytes| bytes.first_chunk().copied()).map_or(0, u32::from_le_bytes)
-    }
-
-    /// Takes a namespace off the catalog.
-    pub(crate) fn forget_namespace(&self, id: NamespaceId) -> Result<Commit, Error> {
-        let _one_at_a_time = self.store.creating_namespace.lock();
-        let highest = self.highest_dropped().max(id);
-        self.store.forget_retention(id)?;
-        let mut commit = self.catalog_put(NAMESPACE_DROPPED_KIND, "", &highest.to_le_bytes())?;
-        for (key, bytes) in self.store.catalog.list(NAMESPACE_KIND) {
-            if bytes == id.to_le_bytes() {
-                commit = self.catalog_delete(NAMESPACE_KIND, &key)?;
-            }
-        }
-        Ok(commit)
-    }
-
-    /// All namespaces: id, database, policy.
-    pub fn namespaces(&self) -> Vec<(NamespaceId, String, String)> {
-        self.store.namespaces()
+        self.store.ingest.assign_symbol(kind, name)
     }
 
     /// A fact of the catalog.
     pub fn catalog_get(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
-        self.store.catalog.get(kind, key)
+        self.store.ingest.catalog().get(kind, key)
     }
 
     /// All facts of a kind, by key.
     pub fn catalog_list(&self, kind: &str) -> Vec<(String, Vec<u8>)> {
-        self.store.catalog.list(kind)
+        self.store.ingest.catalog().list(kind)
+    }
+
+    /// The facts of a kind whose keys begin with `prefix`, by key.
+    pub fn catalog_list_from(&self, kind: &str, prefix: &str) -> Vec<(String, Vec<u8>)> {
+        self.store.ingest.catalog().list_from(kind, prefix)
+    }
+
+    /// Writes a line to the audit log about who may do what: what is done, and to whom.
+    ///
+    /// # Errors
+    /// When the disk fails; the act must not be done then.
+    pub fn audit_access(&self, act: &str, subject: &str, caller: &Caller) -> Result<(), Error> {
+        self.store.audit_access(act, subject, caller)
     }
 
     /// Sets a fact of the catalog.
@@ -353,7 +241,7 @@ impl Engine {
     /// # Errors
     /// When the wal refuses.
     pub fn catalog_put(&self, kind: &str, key: &str, bytes: &[u8]) -> Result<Commit, Error> {
-        self.store.change_catalog(kind, key, Some(bytes))
+        self.store.ingest.change_catalog(kind, key, Some(bytes))
     }
 
     /// Removes a fact of the catalog.
@@ -361,7 +249,7 @@ impl Engine {
     /// # Errors
     /// When the wal refuses.
     pub fn catalog_delete(&self, kind: &str, key: &str) -> Result<Commit, Error> {
-        self.store.change_catalog(kind, key, None)
+        self.store.ingest.change_catalog(kind, key, None)
     }
 
     /// Stops: writes and syncs the wal, ends the threads. What the head holds is replayed from the
@@ -370,15 +258,12 @@ impl Engine {
     /// # Errors
     /// When the last write or sync failed.
     pub fn close(&self) -> Result<(), Error> {
-        self.store.flusher.lock().is_closing = true;
-        self.store.flusher_wake.notify_all();
-        self.store.maintainer.lock().is_closing = true;
-        self.store.maintainer_wake.notify_all();
+        self.store.upkeep.close();
         for thread in self.threads.lock().drain(..) {
             // A thread that panicked has said so; the wal still has everything.
             let _ = thread.join();
         }
-        self.store.wal.close()
+        self.store.ingest.wal().close()
     }
 }
 
@@ -387,8 +272,4 @@ impl Drop for Engine {
         // Whoever wants to know how it ended calls close.
         let _ = self.close();
     }
-}
-
-fn namespace_key(database: &str, policy: &str) -> String {
-    format!("{database}\0{policy}")
 }

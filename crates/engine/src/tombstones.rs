@@ -4,7 +4,8 @@
 //! series lost which range of time. It masks the parts whose files were begun before the delete,
 //! which their numbers tell; parts that are begun later, merged ones too, are written without the
 //! deleted samples. So a sample that is written again after the delete is never masked, and a
-//! tombstone goes when no part is left that it could mask.
+//! tombstone goes when no part is left that it could mask. Each delete takes a number of its own:
+//! two that shared one could not be let go of one by one.
 //!
 //! ```text
 //! delete   namespace varint | before varint | first time zigzag | last time zigzag
@@ -16,18 +17,21 @@
 
 use crate::cache::Cache;
 use crate::error::Error;
+use crate::head::Frozen;
+use crate::manifest::PartEntry;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::Part;
 use crate::part::format::take;
-use crate::preamble::Preamble;
+use crate::preamble::{Preamble, VERSION};
 use foliot_codec::varint::{get_i64, get_u32, get_u64, put_i64, put_u32, put_u64};
 use foliot_disk::Disk;
 use foliot_index::SidSet;
 use foliot_model::{NamespaceId, TimeRange};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-const PREAMBLE: Preamble = Preamble { magic: *b"Ftmb", version: 1, what: "a file of deletes" };
+const PREAMBLE: Preamble =
+    Preamble { magic: *b"Ftmb", version: VERSION, what: "a file of deletes" };
 
 /// One delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,13 +113,20 @@ impl Tombstones {
         Self { list, dropped, lsn: self.lsn.max(lsn) }
     }
 
-    /// These without those that none of `parts` can need.
-    pub(crate) fn still_masking(self: &Arc<Self>, parts: &[Arc<Part>]) -> Arc<Self> {
+    /// These without those that none of `parts`, and none of those `absent`, can need.
+    pub(crate) fn still_masking(
+        self: &Arc<Self>,
+        parts: &[Arc<Part>],
+        absent: &[PartEntry],
+    ) -> Arc<Self> {
         let is_needed = |tombstone: &&Arc<Tombstone>| {
-            parts.iter().any(|part| {
-                part.clear_of() < tombstone.before
-                    && part.entry.namespace == tombstone.namespace
-                    && part.footer.range.overlaps(&tombstone.range)
+            let of_absent = absent.iter().map(|entry| (entry.number, entry, entry.range));
+            let of_parts =
+                parts.iter().map(|part| (part.clear_of(), &part.entry, part.footer.range));
+            of_parts.chain(of_absent).any(|(clear_of, entry, range)| {
+                clear_of < tombstone.before
+                    && entry.namespace == tombstone.namespace
+                    && range.overlaps(&tombstone.range)
             })
         };
         let list: Vec<_> = self.list.iter().filter(is_needed).cloned().collect();
@@ -158,14 +169,15 @@ impl Tombstones {
         paged.finish().map(|_| ())
     }
 
-    /// Reads a file.
+    /// Reads a file. What is damaged and mended is told where `cache` tells.
     pub(crate) fn read(
         disk: &dyn Disk,
         path: &Path,
         number: u64,
         store_id: u64,
+        cache: &Cache,
     ) -> Result<Self, Error> {
-        let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;
+        let paged = PagedReader::open(disk, path, number, cache.keeping_nothing())?;
         let mut bytes = Vec::new();
         paged.read(0, paged.len() as usize, &mut bytes)?;
         let rest = &mut &*bytes;
@@ -180,6 +192,51 @@ impl Tombstones {
         }
         let dropped = Arc::new(SidSet::decode(rest).ok_or_else(cut)?);
         Ok(Self { list, dropped, lsn: 0 })
+    }
+}
+
+/// A place in the chain of deletes: what was deleted since a view was made.
+///
+/// A reader copies what the head holds before it looks at parts. What was deleted in between is
+/// missing from the one and in the other, where it may hide that it was overwritten: so after the
+/// head a reader follows the chain from its view's place, and masks what it finds there too.
+#[derive(Default)]
+pub(crate) struct Later(OnceLock<Delete>);
+
+struct Delete {
+    tombstone: Arc<Tombstone>,
+    /// The set that it was cut out of; those before it in their chain still hold it.
+    frozen: Arc<Frozen>,
+    later: Arc<Later>,
+}
+
+impl Later {
+    /// Adds a delete, and returns the place behind it. This must be the end of the chain.
+    pub(crate) fn add(&self, tombstone: Arc<Tombstone>, frozen: Arc<Frozen>) -> Arc<Self> {
+        self.0.get_or_init(|| Delete { tombstone, frozen, later: Arc::default() }).later.clone()
+    }
+
+    /// What was deleted of a series in `range` since, each with the set that it was cut out of.
+    pub(crate) fn masks(&self, sid: u32, range: TimeRange) -> Vec<(Mask, &Arc<Frozen>)> {
+        let mut masks = Vec::new();
+        let mut at = self;
+        while let Some(Delete { tombstone, frozen, later }) = at.0.get() {
+            if tombstone.range.overlaps(&range) && tombstone.sids.contains(sid) {
+                masks.push(((tombstone.before, tombstone.range), frozen));
+            }
+            at = later;
+        }
+        masks
+    }
+}
+
+impl Drop for Later {
+    /// One by one, since a chain may be longer than the stack is deep.
+    fn drop(&mut self) {
+        let mut next = self.0.take().map(|delete| delete.later);
+        while let Some(mut later) = next.and_then(Arc::into_inner) {
+            next = later.0.take().map(|delete| delete.later);
+        }
     }
 }
 
@@ -207,11 +264,11 @@ mod tests {
             .with(tombstone(&[1, 2, 3, 900], false), 10)
             .with(tombstone(&[7, u32::MAX], true), 20);
         all.write(&disk, path, 5, 6).unwrap();
-        let back = Tombstones::read(&disk, path, 5, 6).unwrap();
+        let back = Tombstones::read(&disk, path, 5, 6, &Cache::new(0)).unwrap();
         assert_eq!((back.list(), back.dropped()), (all.list(), all.dropped()));
         assert!(all.dropped().iter().eq([7, u32::MAX]));
-        assert!(Tombstones::read(&disk, path, 5, 7).is_err(), "another store's");
-        assert!(Tombstones::read(&disk, path, 6, 6).is_err(), "another file's");
+        assert!(Tombstones::read(&disk, path, 5, 7, &Cache::new(0)).is_err(), "another store's");
+        assert!(Tombstones::read(&disk, path, 6, 6, &Cache::new(0)).is_err(), "another file's");
     }
 
     #[test]
@@ -224,6 +281,6 @@ mod tests {
         assert_eq!(masks, []);
         all.masks(3, TimeRange::ALL, &mut masks);
         assert_eq!(masks, []);
-        assert!(Arc::new(all).still_masking(&[]).list().is_empty());
+        assert!(Arc::new(all).still_masking(&[], &[]).list().is_empty());
     }
 }

@@ -1,9 +1,15 @@
 //! Views: which parts there are, and where samples on their way into the next parts wait.
 
 use crate::head::Frozen;
+use crate::manifest::PartEntry;
 use crate::part::Part;
-use crate::tombstones::Tombstones;
+use crate::tombstones::{Later, Tombstones};
+use foliot_model::NamespaceId;
+use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Parts by namespace and epoch, each by rank.
+type Places = HashMap<(NamespaceId, u32), Vec<Arc<Part>>>;
 
 /// An immutable state of the store's files, swapped whole when a flush ends or
 /// something is deleted.
@@ -11,8 +17,44 @@ use std::sync::Arc;
 pub(crate) struct View {
     /// Parts by rank: what was written later comes later.
     pub(crate) parts: Vec<Arc<Part>>,
+    /// The same, by namespace and epoch.
+    places: Arc<Places>,
+    /// Parts that the manifest names and that could not be opened, by rank. They may come back:
+    /// what masks them stays, and their neighbours are not merged over them.
+    pub(crate) absent: Vec<PartEntry>,
     /// What was deleted from these parts.
     pub(crate) tombstones: Arc<Tombstones>,
+    /// What is deleted after this view.
+    pub(crate) later: Arc<Later>,
     /// What the flush after this view takes out of the head.
     pub(crate) frozen: Arc<Frozen>,
+}
+
+impl View {
+    /// What a store shows when it is opened.
+    pub(crate) fn new(
+        parts: Vec<Arc<Part>>,
+        absent: Vec<PartEntry>,
+        tombstones: Arc<Tombstones>,
+    ) -> Self {
+        let mut view = Self { parts, absent, tombstones, ..Self::default() };
+        view.arrange();
+        view
+    }
+
+    /// Parts of a namespace and epoch, by rank.
+    pub(crate) fn parts_of(&self, namespace: NamespaceId, epoch: u32) -> &[Arc<Part>] {
+        self.places.get(&(namespace, epoch)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts the parts in order, so that readers find theirs.
+    pub(crate) fn arrange(&mut self) {
+        self.parts.sort_by_key(|part| part.entry.rank);
+        let mut places = Places::new();
+        for part in &self.parts {
+            let place = (part.entry.namespace, part.entry.epoch);
+            places.entry(place).or_default().push(part.clone());
+        }
+        self.places = Arc::new(places);
+    }
 }

@@ -2,7 +2,9 @@
 //!
 //! 1. *resolve*: find the series of each row by the hash of its raw key; what is unknown is parsed
 //!    and registered, and the registration goes into the wal before anyone can see its ids.
-//! 2. *append*: encode all rows as one frame of the wal.
+//! 2. *append*: encode all rows as one frame of the wal, and give it its place there. The pages of
+//!    the head that the rows are of are locked from before that on, so that whoever writes the same
+//!    instant of a series comes before or after in wal and head alike.
 //! 3. *apply*: put the samples into the head.
 //! 4. *publish*: nothing to do. The head is read live, so the rows are visible; the commit that is
 //!    returned says what to wait for before acknowledging them.
@@ -10,15 +12,16 @@
 use crate::block::Builder;
 use crate::config::Commit;
 use crate::error::Error;
+use crate::head::page_of;
 use crate::head::stream::{Decoded, KindScale};
+use crate::ingest::Ingest;
 use crate::retention::Retention;
-use crate::store::Store;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
 use foliot_index::{Registry, Resolver, Run, Sids};
 use foliot_model::{Batch, NamespaceId, Reject, Row};
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,8 +32,9 @@ pub const FIELD_RETENTION: &str = "retention";
 /// A frame buffer larger than this is given back after the request that needed it.
 const FRAME_BYTES_KEPT: usize = 4 << 20;
 
+// Taken while it is in use, not borrowed: a simulation runs several writers in turns on one thread.
 thread_local! {
-    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+    static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };
 }
 
 /// Memory of the write path, one for each thread that writes.
@@ -45,6 +49,8 @@ struct Workspace {
     /// number in the batch in the lower.
     order: Vec<u64>,
     frame: Vec<u8>,
+    /// The pages of the head that the rows are of.
+    pages: Vec<u32>,
     builder: Builder,
 }
 
@@ -59,23 +65,23 @@ enum Place {
     Ids(u32),
 }
 
-impl Store {
+impl Ingest {
     /// Writes a batch. See `Engine::write`.
     pub(crate) fn write(
         &self,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
     ) -> Result<Commit, Error> {
-        self.wal.check()?;
-        if self.head.bytes() > self.config.head_bytes_max.saturating_mul(4) {
+        self.wal().check()?;
+        if self.memory_bytes() > self.config().head_bytes_max.saturating_mul(4) {
             return Err(Error::Overloaded);
         }
         let commit = {
-            let _gate = self.gate.read();
-            self.write_held(batch, rejects)?
+            let _gate = self.join();
+            self.write_held(batch, rejects)
         };
-        self.ask_for_flush();
-        Ok(commit)
+        self.keep_reserve();
+        commit
     }
 
     /// Writes a batch for a caller that holds the gate.
@@ -85,13 +91,14 @@ impl Store {
         rejects: &mut Vec<Reject>,
     ) -> Result<Commit, Error> {
         let rejects_before = rejects.len();
-        let commit = WORKSPACE.with_borrow_mut(|workspace| {
-            let registry = self.registry();
-            workspace.resolve(self, &registry, batch, rejects)?;
-            workspace.append_and_apply(self, &registry, batch)
-        })?;
+        let mut workspace = WORKSPACE.take().unwrap_or_default();
+        let registry = self.registry();
+        let resolved = workspace.resolve(self, &registry, batch, rejects);
+        let result = resolved.and_then(|()| workspace.append_and_apply(self, &registry, batch));
+        WORKSPACE.set(Some(workspace));
+        let commit = result?;
         let rejected = (rejects.len() - rejects_before) as u64;
-        self.counters.rows_rejected.fetch_add(rejected, Ordering::Relaxed);
+        self.counters().rows_rejected.fetch_add(rejected, Ordering::Relaxed);
         Ok(commit)
     }
 }
@@ -99,7 +106,7 @@ impl Store {
 impl Workspace {
     fn resolve(
         &mut self,
-        store: &Store,
+        ingest: &Ingest,
         registry: &Registry,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
@@ -107,11 +114,11 @@ impl Workspace {
         self.places.clear();
         self.missing.clear();
         self.ids.clear();
-        let too_old = TooOld::new(store, batch.namespace());
+        let too_old = TooOld::new(ingest, batch.namespace());
         let resolver = registry.resolver();
         for (index, row) in batch.rows().iter().enumerate() {
             if row.time_ns < too_old.surely_before_ns {
-                too_old.reject(store, row, rejects);
+                too_old.reject(ingest, row, rejects);
                 self.places.push(Place::Nowhere);
                 continue;
             }
@@ -124,10 +131,10 @@ impl Workspace {
         }
         drop(resolver);
         if !self.missing.is_empty() {
-            self.register(store, registry, batch, rejects)?;
+            self.register(ingest, registry, batch, rejects)?;
         }
         if too_old.possibly_before_ns > too_old.surely_before_ns {
-            self.reject_by_class(store, registry, batch, &too_old, rejects);
+            self.reject_by_class(ingest, registry, batch, &too_old, rejects);
         }
         Ok(())
     }
@@ -135,7 +142,7 @@ impl Workspace {
     /// Rejects rows that are too old for the class of their series.
     fn reject_by_class(
         &mut self,
-        store: &Store,
+        ingest: &Ingest,
         registry: &Registry,
         batch: &Batch<'_>,
         too_old: &TooOld,
@@ -157,7 +164,7 @@ impl Workspace {
             let class = registry.describe(sid).map_or(0, |series| series.class);
             let floor_ns = too_old.retention.floor(too_old.now_ns, batch.namespace(), class);
             if let Some(place) = self.places.get_mut(index).filter(|_| row.time_ns < floor_ns) {
-                too_old.reject(store, row, rejects);
+                too_old.reject(ingest, row, rejects);
                 *place = Place::Nowhere;
             }
         }
@@ -166,14 +173,14 @@ impl Workspace {
     #[cold]
     fn register(
         &mut self,
-        store: &Store,
+        ingest: &Ingest,
         registry: &Registry,
         batch: &Batch<'_>,
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
         let Self { places, missing, ids, .. } = self;
         let mut publish =
-            |records: &[u8]| store.wal.append(FrameKind::Register, records).map(|_| ());
+            |records: &[u8]| ingest.wal().append(FrameKind::Register, records).map(|_| ());
         let mut found = |index: u32, sids: Sids<'_>| {
             if let Some(place) = places.get_mut(index as usize) {
                 *place = Place::Ids(ids.len() as u32);
@@ -181,15 +188,15 @@ impl Workspace {
             }
         };
         let counts = registry.counts();
-        let admit = store.admission.room(&*store.disk, counts.series - counts.forgotten);
+        let admit = ingest.admission().room(ingest.disk(), counts.series - counts.forgotten);
         let first_new = registry.series_end();
         let registered =
             registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
         if registered.new_series > 0 {
-            store.classify(first_new, registry.series_end())?;
+            ingest.classify(first_new, registry.series_end())?;
         }
-        store.admission.take(registered.new_series);
-        store.counters.series_created.fetch_add(registered.new_series, Ordering::Relaxed);
+        ingest.admission().take(registered.new_series);
+        ingest.counters().series_created.fetch_add(registered.new_series, Ordering::Relaxed);
         Ok(())
     }
 
@@ -212,13 +219,13 @@ impl Workspace {
 
     fn append_and_apply(
         &mut self,
-        store: &Store,
+        ingest: &Ingest,
         registry: &Registry,
         batch: &Batch<'_>,
     ) -> Result<Commit, Error> {
         let resolver = registry.resolver();
         self.arrange(&resolver, batch);
-        let Self { places, ids, order, frame, builder, .. } = self;
+        let Self { places, ids, order, frame, pages, builder, .. } = self;
         if order.is_empty() {
             return Ok(Commit { lsn: 0 });
         }
@@ -231,16 +238,22 @@ impl Workspace {
             })
         };
         frame.clear();
+        pages.clear();
         let mut writer = rows::Writer::new(frame, registry.epoch(), order.len());
         for (row, sids, count) in stored() {
             writer.push(batch, &sids, row.time_ns, batch.cells(row, count));
+            note_pages(&sids, count, pages);
         }
-        let commit = store.wal.append(FrameKind::Rows, frame)?;
+        if !pages.is_sorted_by(|a, b| a < b) {
+            pages.sort_unstable();
+            pages.dedup();
+        }
+        let mut appender = ingest.head().appender(pages, builder);
+        let commit = ingest.wal().append(FrameKind::Rows, frame)?;
         if frame.capacity() > FRAME_BYTES_KEPT {
             *frame = Vec::new();
         }
         let mut samples = 0;
-        let mut appender = store.head.appender(builder);
         for (row, sids, count) in stored() {
             let first = sids.first();
             for (index, cell) in batch.cells(row, count).iter().enumerate() {
@@ -256,8 +269,8 @@ impl Workspace {
             samples += u64::from(count);
         }
         drop(appender);
-        store.counters.samples_written.fetch_add(samples, Ordering::Relaxed);
-        store.counters.samples_since_flush.fetch_add(samples, Ordering::Relaxed);
+        ingest.counters().samples_written.fetch_add(samples, Ordering::Relaxed);
+        ingest.counters().samples_since_flush.fetch_add(samples, Ordering::Relaxed);
         Ok(commit)
     }
 }
@@ -272,9 +285,9 @@ struct TooOld {
 }
 
 impl TooOld {
-    fn new(store: &Store, namespace: NamespaceId) -> Self {
-        let retention = store.retention.read().clone();
-        let now_ns = store.disk.now_ns();
+    fn new(ingest: &Ingest, namespace: NamespaceId) -> Self {
+        let retention = ingest.retention();
+        let now_ns = ingest.clock().shown_ns();
         let (surely_before_ns, possibly_before_ns) = match retention.is_forever() {
             true => (i64::MIN, i64::MIN),
             false => retention.floors(now_ns, namespace),
@@ -283,13 +296,30 @@ impl TooOld {
     }
 
     #[cold]
-    fn reject(&self, store: &Store, row: &Row, rejects: &mut Vec<Reject>) {
-        store.counters.rows_expired.fetch_add(1, Ordering::Relaxed);
+    fn reject(&self, ingest: &Ingest, row: &Row, rejects: &mut Vec<Reject>) {
+        ingest.counters().rows_expired.fetch_add(1, Ordering::Relaxed);
         rejects.push(Reject {
             line: row.line,
             field: Cow::Borrowed(FIELD_RETENTION),
             reason: format!("time {} is older than what is kept (retention)", row.time_ns),
         });
+    }
+}
+
+/// Adds the pages of a row's series, unless they are the last ones there.
+#[inline]
+fn note_pages(sids: &Sids<'_>, count: u32, pages: &mut Vec<u32>) {
+    let mut note = |page| {
+        if pages.last() != Some(&page) {
+            pages.push(page);
+        }
+    };
+    match sids.list() {
+        Some(list) => list.iter().for_each(|&sid| note(page_of(sid))),
+        None => {
+            let last = sids.first().saturating_add(count.saturating_sub(1));
+            (page_of(sids.first())..=page_of(last)).for_each(note);
+        }
     }
 }
 

@@ -134,7 +134,18 @@ fn errors_name_what_is_wrong() {
     let file = disk.open(&path).unwrap();
     let mut bytes = vec![0; file.len() as usize];
     file.read_at(&mut bytes, 0).unwrap();
+    // One place is mended in the copy, and told.
     bytes[50] ^= 1;
+    disk.create(&path).unwrap().append(&bytes).unwrap();
+    let done = backup(&disk, Path::new(DIR), Path::new("mended"), None).unwrap();
+    assert_eq!(done.damages_mended, 1);
+    assert_eq!(steps(&disk, "mended"), 10);
+    bytes[50] ^= 1;
+    // In its only page, and in what could mend that.
+    let parity = bytes.len() - 40;
+    for at in [50, parity] {
+        bytes[at] ^= 1;
+    }
     disk.create(&path).unwrap().append(&bytes).unwrap();
     let message = message(DIR, "c");
     assert!(message.contains(part) && message.contains("checksum of page 0"), "{message}");

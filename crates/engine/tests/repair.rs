@@ -4,12 +4,13 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "test code says what must hold by unwrapping"
 )]
 
 mod support;
 
-use foliot_disk::{Disk, SimDisk};
+use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Checked, Config, Engine, check, repair};
 use foliot_model::TimeRange;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use support::{Line, Owned, read, selector, write};
 
 const DIR: &str = "store";
+const MANIFESTS: [&str; 2] = ["MANIFEST", "MANIFEST.copy"];
 const HOSTS: i64 = 300;
 const STEPS: i64 = 120;
 const ALL: u64 = (HOSTS * STEPS) as u64;
@@ -109,38 +111,89 @@ fn a_sound_store_has_no_problems_and_nothing_to_mend() {
     assert_eq!(checked.problems, [""; 0]);
     assert_eq!(checked.series, HOSTS as u64);
     assert_eq!(checked.samples, (HOSTS * 110) as u64, "what is in parts");
-    assert!(checked.frames > 0 && checked.blocks >= 600 && checked.files >= 7, "{checked:?}");
+    assert!(checked.frames > 0 && checked.blocks >= 600 && checked.files >= 6, "{checked:?}");
     assert_eq!(repaired(&disk).unwrap(), [""; 0]);
     assert_eq!(found(&disk), ALL);
 }
 
+/// Flips a bit of a file at each of `places`, and returns its path and what it held.
+fn flip(disk: &SimDisk, prefix: &str, places: &[usize]) -> (PathBuf, Vec<u8>) {
+    let path = PathBuf::from(DIR).join(&names(disk, prefix)[0]);
+    let good = bytes(disk, &path);
+    let mut bad = good.clone();
+    for at in places {
+        bad[*at] ^= 1 << (at % 8);
+    }
+    replace(disk, &path, &bad);
+    (path, good)
+}
+
+fn is_paged(name: &str) -> bool {
+    ["part-", "index-", "catalog-"].iter().any(|kind| name.starts_with(kind))
+}
+
 #[test]
-fn a_flipped_bit_in_a_part_costs_little() {
-    for part in 0..2 {
-        let name = &names(&store(), "part-")[part];
-        let path = PathBuf::from(DIR).join(name);
-        let len = bytes(&store(), &path).len();
-        let mut costs = Vec::new();
-        for at in (0..len).step_by(len / 20) {
+fn a_flipped_bit_of_any_paged_file_costs_nothing() {
+    for name in names(&store(), "").iter().filter(|name| is_paged(name)) {
+        let len = bytes(&store(), &PathBuf::from(DIR).join(name)).len();
+        for at in (0..len).step_by((len / 20).max(1)) {
             let disk = store();
-            let mut bad = bytes(&disk, &path);
-            bad[at] ^= 1 << (at % 8);
-            replace(&disk, &path, &bad);
+            let (path, good) = flip(&disk, name, &[at]);
+            let bad = bytes(&disk, &path);
             let problems = checked(&disk).problems;
             assert!(problems.iter().any(|problem| problem.contains(name)), "{at}: {problems:?}");
             let said = repaired(&disk).unwrap();
-            assert!(said[0].contains(name) && said[0].contains(": saved "), "{said:?}");
+            assert!(said[0].contains(name) && said[0].ends_with("is mended"), "{said:?}");
             let aside = PathBuf::from(DIR).join("quarantine").join(name);
             assert_eq!(bytes(&disk, &aside), bad, "the damaged file is kept");
+            assert_eq!(bytes(&disk, &path), good, "the file is what it was");
             assert_eq!(checked(&disk).problems, [""; 0]);
-            costs.push(ALL - found(&disk));
+            assert_eq!(found(&disk), ALL);
+            assert_eq!(repaired(&disk).unwrap(), [""; 0]);
         }
-        // Header, footer and directory lie in the first and last page: without them nothing of the
-        // part can be read. A page in between costs what lies in it and what it indexes.
-        let whole = [50, 60][part] * HOSTS as u64;
-        assert!(costs.iter().all(|cost| (1..=whole).contains(cost)), "{costs:?}");
-        let partial = costs.iter().filter(|cost| **cost < whole).count();
-        assert!(partial * 2 > costs.len(), "{costs:?}");
+    }
+}
+
+#[test]
+fn damage_in_two_places_of_a_part_costs_little() {
+    let len = bytes(&store(), &PathBuf::from(DIR).join(&names(&store(), "part-")[0])).len();
+    let mut costs = Vec::new();
+    for at in (0..len / 2).step_by(len / 20) {
+        let disk = store();
+        let (path, _) = flip(&disk, "part-", &[at, at + len / 3]);
+        let bad = bytes(&disk, &path);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let problems = checked(&disk).problems;
+        assert!(problems.iter().any(|problem| problem.contains(name)), "{at}: {problems:?}");
+        let said = repaired(&disk).unwrap();
+        assert!(said[0].contains(name) && said[0].contains(": saved "), "{said:?}");
+        let aside = PathBuf::from(DIR).join("quarantine").join(name);
+        assert_eq!(bytes(&disk, &aside), bad, "the damaged file is kept");
+        assert_eq!(checked(&disk).problems, [""; 0]);
+        costs.push(ALL - found(&disk));
+    }
+    // Header, footer and directory lie in the first and last page: without them nothing of the
+    // part can be read. A page in between costs what lies in it and what it indexes.
+    let whole = 50 * HOSTS as u64;
+    assert!(costs.iter().all(|cost| (1..=whole).contains(cost)), "{costs:?}");
+    let partial = costs.iter().filter(|cost| **cost < whole).count();
+    assert!(partial * 2 > costs.len(), "{costs:?}");
+}
+
+#[test]
+fn a_missing_file_comes_back_from_the_quarantine() {
+    for prefix in ["part-", "index-", "catalog-"] {
+        let disk = store();
+        let name = names(&disk, prefix)[0].clone();
+        let (path, quarantine) =
+            (PathBuf::from(DIR).join(&name), PathBuf::from(DIR).join("quarantine"));
+        disk.create_dir_all(&quarantine).unwrap();
+        disk.rename(&path, &quarantine.join(&name)).unwrap();
+        assert!(checked(&disk).problems[0].contains(&name));
+        let said = repaired(&disk).unwrap();
+        assert!(said[0].contains("brought back from the quarantine"), "{said:?}");
+        assert_eq!(checked(&disk).problems, [""; 0]);
+        assert_eq!(found(&disk), ALL);
     }
 }
 
@@ -153,13 +206,11 @@ fn what_was_deleted_stays_deleted() {
     assert_eq!(deleted.samples, (HOSTS * 20) as u64);
     engine.wait(commit, Ack::Durable).unwrap();
     drop(engine);
-    let name = &names(&disk, "part-")[0];
-    let path = PathBuf::from(DIR).join(name);
-    let mut bad = bytes(&disk, &path);
-    let middle = bad.len() / 2;
-    bad[middle] ^= 1;
-    replace(&disk, &path, &bad);
-    disk.remove(&PathBuf::from(DIR).join("MANIFEST")).unwrap();
+    let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "part-")[0])).len();
+    flip(&disk, "part-", &[len / 3, len / 2]);
+    for copy in MANIFESTS {
+        disk.remove(&PathBuf::from(DIR).join(copy)).unwrap();
+    }
     let said = repaired(&disk).unwrap();
     assert_eq!(said.len(), 2, "{said:?}");
     assert_eq!(checked(&disk).problems, [""; 0]);
@@ -173,14 +224,18 @@ fn what_was_deleted_stays_deleted() {
 
 #[test]
 fn a_lost_or_damaged_manifest_is_made_anew() {
-    let manifest = PathBuf::from(DIR).join("MANIFEST");
     for at in [None, Some(0), Some(9), Some(30)] {
         let disk = store();
-        let mut bad = bytes(&disk, &manifest);
-        disk.remove(&manifest).unwrap();
-        if let Some(at) = at {
-            bad[at] ^= 4;
-            replace(&disk, &manifest, &bad);
+        for copy in MANIFESTS {
+            let path = PathBuf::from(DIR).join(copy);
+            let mut bad = bytes(&disk, &path);
+            disk.remove(&path).unwrap();
+            if let Some(at) = at {
+                bad[at] ^= 4;
+                replace(&disk, &path, &bad);
+            }
+        }
+        if at.is_some() {
             assert!(checked(&disk).problems[0].contains("MANIFEST"));
         }
         let said = repaired(&disk).unwrap();
@@ -205,7 +260,10 @@ fn a_damaged_catalog_keeps_its_whole_facts() {
     replace(&disk, &path, &good[..good.len() - 3]);
     assert!(checked(&disk).problems[0].contains(name));
     let said = repaired(&disk).unwrap();
-    assert!(said[1].starts_with("saved 0 facts of it to "), "its only page is damaged: {said:?}");
+    assert!(
+        said[1].starts_with("saved 0 facts; wrote the catalog anew"),
+        "its only page is damaged: {said:?}"
+    );
     assert_eq!(checked(&disk).problems, [""; 0]);
     assert_eq!(found(&disk), ALL);
     assert_eq!(open(&disk).catalog_list("note").len(), 1, "what the wal still holds");
@@ -214,12 +272,10 @@ fn a_damaged_catalog_keeps_its_whole_facts() {
 #[test]
 fn a_damaged_index_file_is_left_for_a_backup() {
     let disk = store();
-    let name = &names(&disk, "index-")[0];
-    let path = PathBuf::from(DIR).join(name);
-    let good = bytes(&disk, &path);
-    let mut bad = good.clone();
-    bad[40] ^= 1;
-    replace(&disk, &path, &bad);
+    let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "index-")[0])).len();
+    // A page and its parity.
+    let (path, good) = flip(&disk, "index-", &[40, len - 100]);
+    let name = path.file_name().unwrap().to_str().unwrap();
     assert!(checked(&disk).problems[0].contains(name));
     let error = repaired(&disk).unwrap_err().to_string();
     assert!(error.contains(name) && error.contains("copy it from a backup"), "{error}");
@@ -237,4 +293,124 @@ fn what_is_no_store_is_not_made_one() {
     let error = repaired(&disk).unwrap_err().to_string();
     assert!(error.contains("in use by another Foliot process"), "{error}");
     drop(engine);
+}
+
+/// A store whose only facts are the names of two databases, of which one was dropped; the catalog
+/// is lost, the wal holds none of it.
+fn without_catalog(is_final: bool) -> SimDisk {
+    let disk = SimDisk::new(9);
+    let engine = open(&disk);
+    assert_eq!(engine.create_namespace("kept", "raw").unwrap(), 1);
+    assert_eq!(engine.create_namespace("dropped", "raw").unwrap(), 2);
+    let line = |time_ns| Line {
+        key: "m host=a".to_owned(),
+        time_ns,
+        fields: vec![("a".to_owned(), Owned::Integer(time_ns))],
+    };
+    let (commit, _) = write(&engine, 1, &(1..50).map(line).collect::<Vec<_>>());
+    engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+    engine.drop_namespace(2, &Caller::default()).unwrap();
+    engine.flush().unwrap();
+    if is_final {
+        engine.merge_all().unwrap();
+    }
+    drop(engine);
+    let path = PathBuf::from(DIR).join(&names(&disk, "catalog-")[0]);
+    let good = bytes(&disk, &path);
+    replace(&disk, &path, &good[..10]);
+    disk
+}
+
+#[test]
+fn a_lost_catalog_mixes_no_databases_and_final_parts_give_the_names_back() {
+    for (is_final, database, policy) in [(true, "kept", "raw"), (false, "recovered-1", "autogen")] {
+        let disk = without_catalog(is_final);
+        assert!(checked(&disk).problems[0].contains("catalog-"));
+        let said = repaired(&disk).unwrap();
+        let told = format!("the database numbered 1 had no name: it is {database}");
+        assert!(said.iter().any(|sentence| sentence.starts_with(&told)), "{said:?}");
+        assert_eq!(checked(&disk).problems, [""; 0]);
+        let engine = open(&disk);
+        assert_eq!(engine.namespace(database, policy), Some(1));
+        // No number is given out again, that of a dropped one neither.
+        assert_eq!(engine.create_namespace("new", "raw").unwrap(), 3);
+        let snapshot = engine.snapshot();
+        assert_eq!(snapshot.select(&selector(3, "m"), TimeRange::ALL).unwrap(), []);
+        let sids = snapshot.select(&selector(1, "m"), TimeRange::ALL).unwrap();
+        assert_eq!(read(&snapshot, sids[0], TimeRange::ALL).len(), 49);
+    }
+}
+
+#[test]
+fn a_dropped_series_that_is_written_again_is_no_damage_nor_is_the_audit_log() {
+    let disk = SimDisk::new(11);
+    let engine = open(&disk);
+    for round in 0..3 {
+        let line = Line {
+            key: "m host=a".to_owned(),
+            time_ns: round,
+            fields: vec![("a".to_owned(), Owned::Integer(round))],
+        };
+        let (commit, _) = write(&engine, 0, &[line]);
+        engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+        if round < 2 {
+            let (_, commit) = engine.drop_series(&selector(0, "m"), &Caller::default()).unwrap();
+            engine.wait(commit, Ack::Durable).unwrap();
+        }
+    }
+    engine.close().unwrap();
+    drop(engine);
+    assert!(disk.exists(&PathBuf::from(DIR).join("audit.log")));
+    let checked = checked(&disk);
+    assert_eq!((checked.problems, checked.notes), (Vec::new(), Vec::new()));
+}
+
+/// A store where a database was dropped but for its final part, and made again by its name.
+fn half_dropped_and_made_again() -> SimDisk {
+    for operation in 1..100 {
+        let disk = SimDisk::new(12);
+        let engine = open(&disk);
+        let fill = |namespace| {
+            let line = |at: i64| Line {
+                key: "m host=a".to_owned(),
+                time_ns: at,
+                fields: vec![("a".to_owned(), Owned::Integer(at))],
+            };
+            let lines: Vec<_> = (0..50).map(line).collect();
+            let (commit, _) = write(&engine, namespace, &lines);
+            engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+        };
+        let before = engine.create_namespace("kept", "raw").unwrap();
+        fill(before);
+        engine.flush().unwrap();
+        engine.merge_all().unwrap();
+        disk.fail_after(operation, FaultKind::NoSpace { operations: 1 });
+        let dropped = engine.drop_namespace(before, &Caller::default());
+        let is_half = dropped.is_err() && engine.namespace("kept", "raw").is_none();
+        if is_half && let Ok(after) = engine.create_namespace("kept", "raw") {
+            assert_eq!((before, after), (1, 2));
+            fill(after);
+            engine.flush().unwrap();
+            engine.close().unwrap();
+            return disk;
+        }
+    }
+    panic!("no operation leaves the parts behind");
+}
+
+#[test]
+fn a_repair_never_gives_a_name_to_another_number() {
+    let disk = half_dropped_and_made_again();
+    assert!(checked(&disk).problems[0].contains("numbered 1"), "{:?}", checked(&disk).problems);
+    for _ in 0..2 {
+        repaired(&disk).unwrap();
+        assert_eq!(checked(&disk).problems, [""; 0]);
+        let engine = open(&disk);
+        assert_eq!(engine.namespace("kept", "raw"), Some(2));
+        assert_eq!(engine.namespace("recovered-1", "autogen"), Some(1));
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(2, "m"), TimeRange::ALL).unwrap();
+        assert_eq!(read(&snapshot, sids[0], TimeRange::ALL).len(), 50);
+        engine.close().unwrap();
+    }
 }

@@ -99,6 +99,42 @@ fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_lost_back()
 }
 
 #[test]
+fn a_retention_that_became_shorter_is_told_and_audited() {
+    let disk = SimDisk::new(9);
+    let open = |keep| open(&disk, |config| config.retention = keep);
+    let engine = open(None);
+    write_days(&engine, HOST, disk.now_ns(), 20..30);
+    engine.flush().unwrap();
+    assert_eq!((engine.notes().len(), disk.exists(Path::new("store/audit.log"))), (0, false));
+    drop(engine);
+    let engine = open(days(10));
+    assert!(engine.notes()[0].contains("10 and more"), "{:?}", engine.notes());
+    let audit = disk.open(Path::new("store/audit.log")).unwrap();
+    let mut line = vec![0; audit.len() as usize];
+    audit.read_at(&mut line, 0).unwrap();
+    let line = String::from_utf8(line).unwrap();
+    assert!(line.contains("\"kept_s\":null,\"keep_s\":864000"), "{line}");
+    drop(engine);
+    assert_eq!(open(days(10)).notes().len(), 0, "once");
+    assert_eq!(open(None).notes().len(), 0, "a longer one takes nothing");
+}
+
+#[test]
+fn a_shorter_retention_is_previewed() {
+    let disk = SimDisk::new(8);
+    let engine = open(&disk, |_| {});
+    write_days(&engine, HOST, disk.now_ns(), 0..30);
+    engine.flush().unwrap();
+    write_days(&engine, "m host=b", disk.now_ns(), 0..5);
+    let preview =
+        |count| engine.preview_retention(DEFAULT_NAMESPACE, days(count).unwrap()).unwrap();
+    let found = [50, 10, 2].map(|days| (preview(days).series, preview(days).samples));
+    assert_eq!(found, [(0, 0), (1, 19), (2, 27 + 2)]);
+    assert!(preview(2).bytes > 0);
+    assert_eq!(engine.preview_retention(7, Duration::ZERO).unwrap().series, 0, "no such namespace");
+}
+
+#[test]
 fn retention_moves_with_the_clock() {
     let disk = SimDisk::new(2);
     let engine = open(&disk, |config| config.retention = days(10));
@@ -218,4 +254,42 @@ fn nothing_expires_by_a_retention_that_may_be_lost() {
         }
     }
     assert!(lost > 0);
+}
+
+#[test]
+fn a_merge_brings_no_value_back_that_was_overwritten_in_another_class() {
+    let disk = SimDisk::new(7);
+    let engine = open(&disk, |_| {});
+    let now_ns = disk.now_ns();
+    let keep = |count| {
+        let rule =
+            RetentionRule { measurement: "m".to_owned(), labels: Vec::new(), keep: days(count) };
+        engine.set_retention_rules(vec![rule]).unwrap()
+    };
+    let put = |key: &str, value| {
+        write(&engine, DEFAULT_NAMESPACE, &[line(key, now_ns, value)]).0.unwrap();
+        engine.flush().unwrap();
+    };
+    keep(100);
+    put(HOST, 1);
+    put("m host=b", 1);
+    assert_eq!(keep(200), 2);
+    put(HOST, 2);
+    assert_eq!(keep(100), 2);
+    put("m host=b", 3);
+    put("m host=b", 4);
+    let values = |engine: &Engine| {
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(DEFAULT_NAMESPACE, "m"), TimeRange::ALL).unwrap();
+        let values = sids.into_iter().flat_map(|sid| read(&snapshot, sid, TimeRange::ALL));
+        values.map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    let expected = [Owned::Integer(2), Owned::Integer(4)];
+    assert_eq!((values(&engine), engine.stats().parts), (expected.to_vec(), 5));
+    engine.merge_all().unwrap();
+    assert_eq!((values(&engine), engine.stats().parts), (expected.to_vec(), 3));
+    drop(engine);
+    let engine = open(&disk, |config| config.retention_rules = Vec::new());
+    engine.merge_all().unwrap();
+    assert_eq!(values(&engine), expected);
 }

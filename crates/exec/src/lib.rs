@@ -137,7 +137,7 @@ pub fn shapes(
     snapshot: &Snapshot,
     namespace: NamespaceId,
     measurements: &Test,
-    kind_of: &dyn Fn(&str, &str) -> Option<Kind>,
+    kind_of: &dyn Fn(&str, &str) -> Kind,
 ) -> Result<Vec<TableShape>, Error> {
     rows::shapes::shapes(snapshot, namespace, measurements, kind_of)
 }

@@ -32,6 +32,9 @@ pub struct Limits {
     pub series: usize,
     /// How long the query may take (`limits.query_seconds`). Default 60 s.
     pub seconds: Duration,
+    /// When that time began: of several queries for one request, with the request. Default: when
+    /// the query itself begins.
+    pub began: Option<Instant>,
     /// Threads that work on it, the caller's included. Default: one per processor.
     pub threads: usize,
 }
@@ -43,6 +46,7 @@ impl Default for Limits {
             samples: 1_000_000_000,
             series: usize::MAX,
             seconds: Duration::from_secs(60),
+            began: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
@@ -83,7 +87,7 @@ impl Meter {
             cancel,
             // The deadline is a matter between this process and a person waiting, not of the store:
             // it never decides what is read, so it does not go through the disk's clock.
-            began: Instant::now(),
+            began: limits.began.unwrap_or_else(Instant::now),
             stopped: AtomicBool::new(false),
             memory_bytes: AtomicU64::new(0),
             memory_peak_bytes: AtomicU64::new(0),
@@ -188,7 +192,7 @@ mod tests {
     use super::*;
 
     fn meter(memory_bytes: u64, samples: u64, seconds: Duration) -> Meter {
-        let limits = Limits { memory_bytes, samples, seconds, threads: 1, series: 7 };
+        let limits = Limits { memory_bytes, samples, seconds, began: None, threads: 1, series: 7 };
         Meter::new(limits, Cancel::default())
     }
 

@@ -22,11 +22,11 @@ use crate::limits::{Charge, Meter};
 use crate::number::Number;
 use crate::stream::{Ready, Stream};
 use crate::window::Grid;
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{Samples, TimeRange, Value};
 use foliot_plan::{Aggregate, Arithmetic, Fold, Gap};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use whole::Whole;
 
 /// Most slots: two years of minutes, some 80 MB of folds.
@@ -105,14 +105,14 @@ pub(crate) fn fold<'q>(
     charge.resize(members.len().saturating_mul(series_bytes))?;
     let runs: Vec<&[u32]> = members.chunks(RUN_SERIES).collect();
     let joined = Joined { done: BTreeMap::new(), total: None, next: 0, error: None };
-    let joined = Mutex::new(joined);
+    let joined = Mutex::new(Rank::Query, joined);
     let taken = AtomicUsize::new(0);
     let work = || {
         loop {
             let position = taken.fetch_add(1, Ordering::Relaxed);
             let Some(run) = runs.get(position) else { return };
             let slots = Slots::over(aggregate, over, run, open, meter);
-            let mut joined = joined.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut joined = joined.lock();
             if !joined.add(position, slots) {
                 meter.stop();
                 return;
@@ -125,7 +125,7 @@ pub(crate) fn fold<'q>(
         }
         work();
     });
-    let joined = joined.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let joined = joined.into_inner();
     match joined.error {
         Some(error) => Err(error),
         None => {

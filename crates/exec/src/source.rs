@@ -4,10 +4,11 @@ use crate::Error;
 use crate::limits::{Charge, Meter};
 use crate::stream::Stream;
 use foliot_engine::{Identity, Peek, Scan, Snapshot, Summary, SymbolKind};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{Kind, Samples, Selector, TimeRange, Value};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What a scan holds beside the chunk it hands out, by estimate: the places of its blocks, a copy
 /// of what the head has of the series, one encoded block.
@@ -67,7 +68,7 @@ impl<'q> Source<'q> {
                     scan: Some(scan),
                     spares: Arc::clone(spares),
                     is_found: false,
-                    _charge: charge,
+                    charge,
                 })))
             }
             #[cfg(test)]
@@ -146,7 +147,6 @@ pub(crate) fn select(
 }
 
 /// Scans that have ended, all over one range: the next series uses their memory.
-#[derive(Default)]
 pub(crate) struct Spares(Mutex<Vec<Scan>>);
 
 impl fmt::Debug for Spares {
@@ -155,16 +155,22 @@ impl fmt::Debug for Spares {
     }
 }
 
+impl Default for Spares {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Spares, Vec::new()))
+    }
+}
+
 impl Spares {
     /// Enough for the threads of a query; a merge that ends gives back thousands.
     const MAX: usize = 64;
 
     fn take(&self) -> Option<Scan> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.0.lock().pop()
     }
 
     fn give(&self, scan: Scan) {
-        let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spares = self.0.lock();
         if spares.len() < Self::MAX {
             spares.push(scan);
         }
@@ -179,7 +185,7 @@ pub(crate) struct Stored<'q> {
     scan: Option<Scan>,
     spares: Arc<Spares>,
     is_found: bool,
-    _charge: Charge<'q>,
+    charge: Charge<'q>,
 }
 
 impl fmt::Debug for Stored<'_> {
@@ -191,6 +197,7 @@ impl fmt::Debug for Stored<'_> {
 impl Stored<'_> {
     pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
         let Some(scan) = &mut self.scan else { return Ok(false) };
+        self.charge.resize(SCAN_BYTES + scan.merge_bytes())?;
         let goes_on = scan.next(out)?;
         meter.check(out.len())?;
         self.is_found |= goes_on;
@@ -226,6 +233,7 @@ impl Stored<'_> {
                 scan.skip();
             }
             chunk.clear();
+            self.charge.resize(SCAN_BYTES + scan.merge_bytes())?;
             if scan.next(&mut chunk)? {
                 meter.check(chunk.len())?;
                 passed = None;

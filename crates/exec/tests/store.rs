@@ -366,3 +366,27 @@ fn many_series_on_several_threads() {
     let expected = (0..6).map(|k| (k * 600, V::F((0..300).map(|host| bucket(host, k)).sum())));
     assert_eq!(total, expected.collect::<Vec<_>>());
 }
+
+#[test]
+fn blocks_that_overlap_are_merged_within_the_memory_of_the_query() {
+    let engine = open();
+    for part in 0..40 {
+        let cells: Vec<(i64, i64)> = (0..200).map(|n| (n * 40 + part, n)).collect();
+        write(&engine, "m,h=a", "value", &integers(&cells));
+        engine.flush().unwrap();
+    }
+    let ask = |memory_bytes: u64| {
+        let snapshot = engine.snapshot();
+        let limits = Limits { threads: 1, memory_bytes, ..Limits::default() };
+        let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+        let mut samples = 0;
+        let mut on_frame = |frame: Frame| {
+            samples += frame.samples.len();
+            ControlFlow::Continue(())
+        };
+        let plan = select("m", range(0, 100_000));
+        run(&query, std::slice::from_ref(&plan), &mut on_frame).map(|_| samples)
+    };
+    assert_eq!(ask(4 << 20).unwrap(), 8000);
+    assert!(matches!(ask(200 << 10), Err(Error::Memory { .. })));
+}

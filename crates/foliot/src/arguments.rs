@@ -2,6 +2,7 @@
 //! differ.
 
 use crate::offline::Spelling;
+use crate::users::{self, Act};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_server::config::{KEYS, Layers};
@@ -36,8 +37,14 @@ pub(crate) enum Command {
     Restore { from: PathBuf, data_dir: PathBuf },
     /// Read everything in a store and say what is wrong, after mending it if so wished.
     Check { data_dir: PathBuf, mends: bool },
+    /// Say what is kept for how long, and what would expire if it were `keep`.
+    Retention { layers: Layers, keep: Option<String>, accepts_clock: bool },
     /// Show a file or a store in words.
     Inspect { path: PathBuf, spelling: Spelling },
+    /// Make a certificate that signs itself.
+    Certificate { names: Vec<String>, into: PathBuf },
+    /// Make, list and remove users and tokens.
+    User(Act, Layers),
     /// Bring a foreign dump in.
     Import(Box<Move>),
     /// Write samples out.
@@ -93,6 +100,15 @@ pub(crate) fn read() -> Result<Command, String> {
             let format = text(matches, "format").unwrap_or_default();
             Ok(Command::Export(Box::new(moving(&format, matches)?)))
         }
+        Some(("cert", matches)) => {
+            let names = matches.get_many::<String>("names").unwrap_or_default();
+            Ok(Command::Certificate { names: names.cloned().collect(), into: path(matches) })
+        }
+        Some(("user", matches)) => {
+            let act = users::read(matches)?;
+            let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
+            Ok(Command::User(act, layers(matches)?))
+        }
         Some(("serve", matches)) => layers(matches).map(Command::Serve),
         Some(("backup", matches)) => {
             Ok(Command::Backup { data_dir: data_dir(matches)?, into: path(matches) })
@@ -104,6 +120,11 @@ pub(crate) fn read() -> Result<Command, String> {
             let mends = matches.get_flag("repair");
             Ok(Command::Check { data_dir: data_dir(matches)?, mends })
         }
+        Some(("retention", matches)) => Ok(Command::Retention {
+            layers: layers(matches)?,
+            keep: text(matches, "keep"),
+            accepts_clock: matches.get_flag("accept-clock"),
+        }),
         Some(("inspect", matches)) => {
             Ok(Command::Inspect { path: path(matches), spelling: spelling(matches) })
         }
@@ -153,7 +174,10 @@ fn command_line() -> Clap {
             on_data_dir("restore", "Copies a backup to a data directory that is missing or empty")
                 .arg(path_argument("BACKUP")),
         )
+        .subcommand(users::command(on_data_dir))
+        .subcommand(certificate())
         .subcommand(check())
+        .subcommand(retention())
         .subcommand(inspect())
         .subcommand(import())
         .subcommand(export())
@@ -264,12 +288,39 @@ fn bench() -> Clap {
         .arg(arguments)
 }
 
+fn certificate() -> Clap {
+    let names = Arg::new("names")
+        .long("name")
+        .value_name("NAME")
+        .action(ArgAction::Append)
+        .default_values(["localhost", "127.0.0.1", "::1"])
+        .help("A name or address of the server; may be given several times");
+    Clap::new("cert")
+        .about("Writes a certificate that signs itself, and its key, into DIR")
+        .arg(names)
+        .arg(path_argument("DIR"))
+}
+
 fn check() -> Clap {
     let repair = Arg::new("repair")
         .long("repair")
         .action(ArgAction::SetTrue)
         .help("Saves what can be read of damaged files, and sets them aside; deletes nothing");
     on_data_dir("check", "Reads every byte of a store and says what is wrong with it").arg(repair)
+}
+
+fn retention() -> Clap {
+    let keep = Arg::new("keep")
+        .long("keep")
+        .value_name("TIME")
+        .help("Says what would expire if samples were kept so long, such as 30d, 6mo or 1y");
+    let accept = Arg::new("accept-clock")
+        .long("accept-clock")
+        .action(ArgAction::SetTrue)
+        .help("Takes this machine's clock for right, though most of a database may expire by it");
+    let about =
+        "Says how long each database of a store keeps its samples; no server may have it open";
+    with_settings(Clap::new("retention").about(about)).arg(keep).arg(accept)
 }
 
 fn inspect() -> Clap {
@@ -381,7 +432,8 @@ fn read_file(path: &Path) -> Result<String, String> {
 fn sentence(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(list)) => list.first().cloned(),
+        // The best guess is the last one.
+        Some(ContextValue::Strings(list)) => list.last().cloned(),
         _ => None,
     };
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();

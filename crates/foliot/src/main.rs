@@ -1,8 +1,10 @@
 //! The foliot binary: parse, compose, run, stop in reverse.
 
 mod arguments;
+mod certificate;
 mod moving;
 mod offline;
+mod users;
 mod welcome;
 
 use arguments::Command;
@@ -55,6 +57,9 @@ fn run() -> Result<ExitCode, String> {
             print(&said)?;
             return Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Command::Retention { layers, keep, accepts_clock } => {
+            print(&offline::retention(layers.config(), keep.as_deref(), accepts_clock)?)
+        }
         Command::Inspect { path, spelling } => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             match offline::inspect_path(&path, spelling, &mut out)? {
@@ -64,6 +69,8 @@ fn run() -> Result<ExitCode, String> {
                 )),
             }
         }
+        Command::Certificate { names, into } => print(&certificate::write(&names, &into)?),
+        Command::User(act, layers) => users::perform(layers.config(), act),
         Command::Serve(layers) => serve(layers.config()),
     }
     .map(|()| ExitCode::SUCCESS)
@@ -86,8 +93,13 @@ fn serve(config: &Config) -> Result<(), String> {
     for damage in engine.damages() {
         log::error!("{damage}");
     }
-    server.open(engine.clone());
-    welcome::print(config, &server, disk.free_bytes(&config.data_dir).ok());
+    for note in engine.notes() {
+        log::warn!("{note}");
+    }
+    engine.on_trouble(Box::new(|trouble| log::error!("{trouble}")));
+    let first_token = server.open(engine.clone()).map_err(|error| error.to_string())?;
+    let free_bytes = disk.free_bytes(&config.data_dir).ok();
+    welcome::print(config, &server, free_bytes, first_token.as_deref());
     server.wait();
     log::info!("stopping");
     server.stop();
@@ -114,6 +126,7 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
     foliot_engine::Config {
         wal_sync_interval: config.wal_sync_interval,
         wal_replay_target: config.wal_replay_target,
+        wal_reserve_bytes: config.wal_reserve.0,
         head_bytes_max: config.head_bytes.0,
         cache_bytes_max: config.cache_bytes.0,
         merge_parts: config.merge_parts as usize,

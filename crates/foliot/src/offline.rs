@@ -1,23 +1,32 @@
-//! Commands on a data directory: backup, restore, check, inspect. They need no server.
+//! Commands on a data directory: backup, restore, check, retention, inspect. They need no server.
 
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::{BackedUp, Checked, Identity, Shown, backup, check, inspect, is_store, repair};
+use foliot_engine::{
+    BackedUp, Caller, Checked, Deleted, Engine, Identity, Shown, backup, check, inspect, is_store,
+    repair,
+};
 use foliot_migrate::{Unspelled, influx, opentsdb};
 use foliot_model::Samples;
-use std::io::Write;
+use foliot_server::Config;
+use foliot_server::config::{Keep, Setting};
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a backup's directory is named: the time it was begun, in UTC; names sort by age.
-const BACKUP_NAME: &str = "%Y-%m-%dT%H%M%SZ";
+/// How a backup's directory is named: the time it was begun, in UTC and to the microsecond; names
+/// sort by age.
+const BACKUP_NAME: &str = "%Y-%m-%dT%H%M%S.%6fZ";
+/// Backups that may begin in one microsecond.
+const NAME_TRIES: usize = 1000;
 
 /// Copies the store in `data_dir` into a new directory under `into`.
 pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<String, String> {
     let disk = RealDisk::new();
     need_store(&disk, data_dir)?;
     let earlier = newest(&disk, into);
-    let name = jiff::Timestamp::now().strftime(BACKUP_NAME).to_string();
-    let to = into.join(name);
+    let to = new_directory(&disk, into)?;
     let done = backup(&disk, data_dir, &to, earlier.as_deref()).map_err(|error| {
         format!("{error}; {} holds what was copied until then, and is no backup", to.display())
     })?;
@@ -34,12 +43,65 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
                 "{place} holds backups and is none itself; the newest is {}",
                 newest.display()
             ),
-            None => format!("{place} is no backup: there is no MANIFEST in it"),
+            None => format!("{place} is no backup: there is no manifest in it"),
         });
     }
     let done = backup(&disk, from, data_dir, None).map_err(|error| error.to_string())?;
     let (from, to) = (from.display(), data_dir.display());
     Ok(format!("restored {from} to {to}: {}\n", figures(&done)))
+}
+
+/// A directory under `into` that nobody else makes a backup in, named by the time.
+fn new_directory(disk: &RealDisk, into: &Path) -> Result<PathBuf, String> {
+    let refused = |error, dir: &Path| format!("cannot create {}: {error}", dir.display());
+    disk.create_dir_all(into).map_err(|error| refused(error, into))?;
+    let mut taken = into.to_owned();
+    for _ in 0..NAME_TRIES {
+        let dir = into.join(jiff::Timestamp::now().strftime(BACKUP_NAME).to_string());
+        match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = dir,
+            Err(error) => return Err(refused(error, &dir)),
+        }
+    }
+    Err(refused(ErrorKind::AlreadyExists.into(), &taken))
+}
+
+/// Says how long each database keeps its samples, and what would expire if it were `keep`.
+pub(crate) fn retention(
+    config: &Config,
+    keep: Option<&str>,
+    accepts_clock: bool,
+) -> Result<String, String> {
+    let disk = RealDisk::new();
+    need_store(&disk, &config.data_dir)?;
+    let keep = keep.map(Keep::read).transpose()?.and_then(|keep| keep.0);
+    // Without threads nothing expires while we look.
+    let settings = foliot_engine::Config { background: false, ..crate::store(config) };
+    let engine = Engine::open(Arc::new(disk), &config.data_dir, settings);
+    let engine = engine.map_err(|error| error.to_string())?;
+    let mut out = String::new();
+    if accepts_clock {
+        let caller = Caller { door: "command line", from: String::new() };
+        engine.accept_clock(&caller).map_err(|error| error.to_string())?;
+        out.push_str("the clock of this machine is taken for right\n");
+    }
+    for (id, database, policy) in engine.namespaces() {
+        let kept = Keep(engine.retention(id)).show();
+        let _ = write!(out, "{database}.{policy} keeps {kept}");
+        if let Some(keep) = keep {
+            let would = engine.preview_retention(id, keep).map_err(|error| error.to_string())?;
+            let Deleted { series, samples, bytes } = would;
+            let shown = Keep(Some(keep)).show();
+            let _ = write!(
+                out,
+                "; by {shown} {samples} samples of {series} series would expire, {bytes} bytes"
+            );
+        }
+        out.push('\n');
+    }
+    engine.close().map_err(|error| error.to_string())?;
+    Ok(out)
 }
 
 fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
@@ -59,8 +121,12 @@ fn newest(disk: &RealDisk, dir: &Path) -> Option<PathBuf> {
 }
 
 fn figures(done: &BackedUp) -> String {
+    let mended = match done.damages_mended {
+        0 => String::new(),
+        count => format!("; {count} damaged places are mended in it, see `foliot check`"),
+    };
     format!(
-        "{} files with {} bytes copied, {} files with {} bytes shared with the backup before",
+        "{} files with {} bytes copied, {} files with {} bytes shared with the backup before{mended}",
         done.files_copied, done.bytes_copied, done.files_shared, done.bytes_shared
     )
 }

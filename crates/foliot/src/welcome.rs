@@ -1,36 +1,71 @@
 //! What a person sees when the server has started.
 
+use foliot_server::config::Setting;
 use foliot_server::{Config, Server};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 
 /// Prints it to standard output; the log goes to standard error.
-pub(crate) fn print(config: &Config, server: &Server, free_bytes: Option<u64>) {
+pub(crate) fn print(
+    config: &Config,
+    server: &Server,
+    free_bytes: Option<u64>,
+    first: Option<&str>,
+) {
     let listeners: Vec<_> =
         server.listeners().iter().map(|listener| (listener.address, listener.speaks)).collect();
-    let text = text(config, &listeners, free_bytes);
+    let text = text(config, &listeners, free_bytes, first);
     let mut out = std::io::stdout();
     // A server whose standard output is closed serves all the same.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn text(config: &Config, listeners: &[(SocketAddr, &str)], free_bytes: Option<u64>) -> String {
+fn text(
+    config: &Config,
+    listeners: &[(SocketAddr, &str)],
+    free_bytes: Option<u64>,
+    first: Option<&str>,
+) -> String {
     let mut out = format!("Foliot {} is ready.\n\n", env!("CARGO_PKG_VERSION"));
     let free = free_bytes.map_or_else(String::new, |bytes| format!(" ({} free)", size(bytes)));
     // Writing to memory cannot fail.
     let _ = writeln!(out, "  data       {}{free}", config.data_dir.display());
+    let _ = writeln!(out, "  keeps      {}", keeps(config));
     for (address, speaks) in listeners {
         let _ = writeln!(out, "  listening  {address:21} {speaks}");
     }
     let Some((main, _)) = listeners.first() else { return out };
     let host = reachable(*main);
     let _ = writeln!(out, "  open       http://{host}/");
-    let access = match config.listen_insecure {
-        true => "anyone who reaches a listener reads and writes everything",
-        false => "this machine only, without a password",
+    let is_exposed = listeners.iter().any(|(address, _)| !address.ip().is_loopback());
+    let access = match (config.access_enabled, is_exposed) {
+        (true, _) => "by user and password, or by token",
+        (false, true) => "anyone who reaches a listener reads and writes everything",
+        (false, false) => "this machine only, without a password",
     };
     let _ = writeln!(out, "  access     {access}");
+    let is_secret = !config.tls_certificate.0.is_empty();
+    if config.access_enabled && is_exposed && !is_secret {
+        let _ = writeln!(
+            out,
+            "             passwords cross the network in the clear: see tls.certificate"
+        );
+    }
+    if config.access_enabled && !config.access_write_from.0.0.is_empty() {
+        let from = config.access_write_from.show();
+        let _ =
+            writeln!(out, "             {from} write without one to {}", config.listen_database);
+    }
+    if let Some(first) = first {
+        let _ = writeln!(
+            out,
+            "\n  There is no administrator yet. Until there is one, this token may do everything:\n    \
+             {first}\n  Make one with it:\n    curl -H 'Authorization: Token {first}' \
+             http://{host}/query \\\n      --data-urlencode \"q=CREATE USER root WITH PASSWORD \
+             '…' WITH ALL PRIVILEGES\""
+        );
+    }
     let metric = if config.agent_host { "proc.loadavg.1min" } else { "demo.temperature" };
     let _ = write!(
         out,
@@ -38,6 +73,25 @@ fn text(config: &Config, listeners: &[(SocketAddr, &str)], free_bytes: Option<u6
          Query:  curl -g 'http://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n"
     );
     out
+}
+
+/// How long samples are kept.
+fn keeps(config: &Config) -> String {
+    let mut text = match config.retention_time.0 {
+        None => "samples for ever".to_owned(),
+        Some(_) => format!("samples for {}, older ones expire", config.retention_time.show()),
+    };
+    match config.retention_rules.0.len() {
+        0 => {}
+        1 => text.push_str("; one rule says otherwise"),
+        rules => {
+            let _ = write!(text, "; {rules} rules say otherwise");
+        }
+    }
+    if let Some(bytes) = config.retention_size.0 {
+        let _ = write!(text, "; at most {}", size(bytes));
+    }
+    text
 }
 
 /// An address that a client on this machine can use.
@@ -68,9 +122,10 @@ mod tests {
     fn the_first_message_holds_what_a_newcomer_needs() {
         let address: SocketAddr = "0.0.0.0:4242".parse().unwrap();
         let listeners = [(address, "HTTP, telnet, Influx lines")];
-        let text = text(&Config::default(), &listeners, Some(3 << 30));
+        let text = text(&Config::default(), &listeners, Some(3 << 30), None);
         for needed in [
             "./foliot-data (3.0 GiB free)",
+            "keeps      samples for ever\n",
             "0.0.0.0:4242",
             "http://127.0.0.1:4242/\n",
             "curl -d 'demo,room=kitchen temperature=21.5' 'http://127.0.0.1:4242/write?db=default'",

@@ -7,15 +7,15 @@
 use crate::bitmap::Bitmap;
 use crate::names::Names;
 use crate::select::{GoesOn, VALUES_PER_ASK};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::Test;
-use parking_lot::Mutex;
 
 /// Tests that are remembered: those of a few dashboards. An answer takes an eighth of a byte for
 /// each pair there is.
 const ANSWERS_MAX: usize = 16;
 
 /// The latest answers, the last one used last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Answers(Mutex<Vec<Answer>>);
 
 #[derive(Clone, Debug)]
@@ -27,6 +27,12 @@ struct Answer {
     passing: Bitmap,
     /// Pairs of all labels that were looked at.
     seen: u32,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Found, Vec::new()))
+    }
 }
 
 impl Answers {

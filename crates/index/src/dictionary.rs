@@ -59,6 +59,12 @@ impl Dictionary {
         Some(id)
     }
 
+    /// Gives the next number out to a key that was lost and is never found. Nothing when there is
+    /// no room.
+    pub(crate) fn push_lost(&mut self) -> Option<u32> {
+        self.entries.push(b"")
+    }
+
     /// The entry numbered `id`.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<&[u8]> {

@@ -33,54 +33,52 @@ pub struct Description {
 }
 
 /// Spells out series after series, sharing the strings they have in common.
-pub(crate) struct Speller<'a> {
-    names: &'a Names,
+///
+/// Names only grow and keep their numbers, so what was learned under one hold of them stays right.
+#[derive(Default)]
+pub(crate) struct Speller {
     pairs: HashMap<u32, Label, Spread>,
     columns: HashMap<u32, (Arc<str>, Arc<str>), Spread>,
     last_source: Option<(u32, Labels)>,
 }
 
-impl<'a> Speller<'a> {
-    pub(crate) fn new(names: &'a Names) -> Self {
-        let (pairs, columns) = (HashMap::default(), HashMap::default());
-        Self { names, pairs, columns, last_source: None }
-    }
-
-    pub(crate) fn spell(&mut self, sid: u32) -> Option<Identity> {
-        let (source, column) = self.names.series(sid)?;
+impl Speller {
+    /// The name of a series of `names`, which are the same ones at every call.
+    pub(crate) fn spell(&mut self, names: &Names, sid: u32) -> Option<Identity> {
+        let (source, column) = names.series(sid)?;
         let (measurement, field) = match self.columns.get(&column) {
             Some(known) => known.clone(),
             None => {
-                let [_, measurement, field] = self.names.column(column)?;
+                let [_, measurement, field] = names.column(column)?;
                 let measurement: Arc<str> =
-                    self.names.symbol(SymbolKind::Measurement, measurement).into();
-                let field: Arc<str> = self.names.symbol(SymbolKind::Field, field).into();
+                    names.symbol(SymbolKind::Measurement, measurement).into();
+                let field: Arc<str> = names.symbol(SymbolKind::Field, field).into();
                 self.columns.insert(column, (measurement.clone(), field.clone()));
                 (measurement, field)
             }
         };
         let labels = match &self.last_source {
             Some((last, labels)) if *last == source => labels.clone(),
-            _ => self.labels(source)?,
+            _ => self.labels(names, source)?,
         };
         self.last_source = Some((source, labels.clone()));
-        let source = self.names.origin.base + source;
+        let source = names.origin.base + source;
         Some(Identity { measurement, field, labels, source })
     }
 
-    fn labels(&mut self, source: u32) -> Option<Labels> {
-        let (_, pairs) = self.names.source(source)?;
-        let labels: Option<Vec<Label>> = pairs.map(|pair| self.label(pair)).collect();
+    fn labels(&mut self, names: &Names, source: u32) -> Option<Labels> {
+        let (_, pairs) = names.source(source)?;
+        let labels: Option<Vec<Label>> = pairs.map(|pair| self.label(names, pair)).collect();
         Some(Labels::new(labels?))
     }
 
-    fn label(&mut self, pair: u32) -> Option<Label> {
+    fn label(&mut self, names: &Names, pair: u32) -> Option<Label> {
         if let Some(known) = self.pairs.get(&pair) {
             return Some(known.clone());
         }
-        let [_, name, value] = self.names.pair(pair)?;
-        let name = self.names.symbol(SymbolKind::LabelName, name).into();
-        let value = self.names.symbol(SymbolKind::LabelValue, value).into();
+        let [_, name, value] = names.pair(pair)?;
+        let name = names.symbol(SymbolKind::LabelName, name).into();
+        let value = names.symbol(SymbolKind::LabelValue, value).into();
         let label = Label { name, value };
         self.pairs.insert(pair, label.clone());
         Some(label)

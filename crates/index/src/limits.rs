@@ -20,6 +20,10 @@ pub(crate) const ENTRY_BYTES_MAX: usize = 8_000;
 /// Ids stay below this: one bit of a stored id says whether it is one.
 pub(crate) const IDS_MAX: u32 = (1 << 31) - 1;
 
+/// Numbers that are given up in one epoch because their registration was lost: many times what a
+/// damaged stretch of the wal registers, few enough that no bytes whatsoever can fill memory.
+pub(crate) const LOST_MAX: u64 = 1 << 20;
+
 /// Rows registered per lock hold, so that a query waits for about a millisecond when a million
 /// series arrive at once.
 pub(crate) const CHUNK_ROWS_MAX: usize = 256;

@@ -13,12 +13,13 @@ use crate::dictionary::Dictionary;
 use crate::epoch::Origin;
 use crate::forgotten::Forgotten;
 use crate::groups::Groups;
-use crate::limits::IDS_MAX;
+use crate::limits::{IDS_MAX, LOST_MAX};
 use crate::orders::Orders;
 use crate::pages::Pages;
 use crate::pairs::Pairs;
 use crate::postings::Postings;
-use crate::series::{Series, Walk};
+use crate::series::{LOST, Series, Walk};
+use crate::sid_set::SidSet;
 use crate::slots::Slots;
 use crate::sources::{self, PairIds, Sources};
 use foliot_codec::varint::get_u32;
@@ -78,9 +79,22 @@ pub(crate) struct Names {
     /// What listings and selections found out about big labels.
     pub(crate) orders: Orders,
     pub(crate) answers: Answers,
+    /// Numbers whose registration was lost, and those of series among them.
+    lost: u64,
+    lost_series: SidSet,
     /// Memory for the key of a source under construction.
     key: Vec<u8>,
     seed: u64,
+}
+
+/// What has numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbered {
+    Symbol(SymbolKind),
+    Pair,
+    Column,
+    Source,
+    Series,
 }
 
 /// Why something cannot be added.
@@ -122,6 +136,8 @@ impl Names {
             forgotten: Forgotten::default(),
             orders: Orders::default(),
             answers: Answers::default(),
+            lost: 0,
+            lost_series: SidSet::default(),
             key: Vec::new(),
             seed,
         }
@@ -178,7 +194,44 @@ impl Names {
     /// Source and column of a series.
     #[inline]
     pub(crate) fn series(&self, sid: u32) -> Option<(u32, u32)> {
-        self.series.get(sid)
+        self.series.get(sid).filter(|found| *found != LOST)
+    }
+
+    /// Whether a series is registered; not if its registration was lost.
+    pub(crate) fn has_series(&self, sid: u32) -> bool {
+        sid >= self.origin.base && sid < self.series.end() && !self.lost_series.contains(sid)
+    }
+
+    pub(crate) fn lost_series(&self) -> &SidSet {
+        &self.lost_series
+    }
+
+    /// Whether any registration was lost.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// The number that the next thing of a kind gets.
+    pub(crate) fn next(&self, what: Numbered) -> u32 {
+        match what {
+            Numbered::Symbol(kind) => self.symbols(kind).len(),
+            Numbered::Pair => self.pairs.entries().len(),
+            Numbered::Column => self.columns.len(),
+            Numbered::Source => self.sources.entries().len(),
+            Numbered::Series => self.series.end(),
+        }
+    }
+
+    /// Whether the thing of that number was lost.
+    pub(crate) fn is_lost(&self, what: Numbered, id: u32) -> bool {
+        self.has_lost()
+            && match what {
+                Numbered::Symbol(kind) => id > 0 && self.symbols(kind).get(id) == Some(b""),
+                Numbered::Pair => self.pair(id).is_none(),
+                Numbered::Column => self.column(id).is_none(),
+                Numbered::Source => self.source(id).is_none(),
+                Numbered::Series => self.series(id).is_none(),
+            }
     }
 
     /// Namespace, label name and label value of a pair.
@@ -316,10 +369,49 @@ impl Names {
         Ok(column)
     }
 
+    /// Gives all numbers below `end` out: those that nobody has belong to things whose registration
+    /// was lost. They are never found, and nothing else ever gets their numbers.
+    pub(crate) fn lose(&mut self, what: Numbered, end: u32) -> Result<(), Refusal> {
+        let missing = end.saturating_sub(self.next(what));
+        if self.lost + u64::from(missing) > LOST_MAX || end > IDS_MAX {
+            return Err(Refusal::Full);
+        }
+        if what == Numbered::Series && missing > 0 {
+            self.lost_series.add(&(self.series.end()..end).collect());
+        }
+        for _ in 0..missing {
+            match what {
+                Numbered::Symbol(kind) => {
+                    self.symbols_mut(kind).push_lost().ok_or(Refusal::Full)?;
+                }
+                Numbered::Pair => {
+                    self.pairs.push_lost().ok_or(Refusal::Full)?;
+                    self.sources.open_pair();
+                }
+                Numbered::Column => {
+                    self.columns.push_lost().ok_or(Refusal::Full)?;
+                    self.series_of_column.open();
+                }
+                Numbered::Source => {
+                    self.sources.push_lost().ok_or(Refusal::Full)?;
+                    self.first_series.push(NONE);
+                    self.series_counts.push(0);
+                }
+                Numbered::Series => {
+                    let (source, column) = LOST;
+                    self.series.push(source, column);
+                }
+            }
+            self.lost += 1;
+        }
+        Ok(())
+    }
+
     /// Adds a source of `pairs`, which ascend.
     pub(crate) fn add_source(&mut self, namespace: u32, pairs: &[u32]) -> Result<u32, Refusal> {
         let last = pairs.last().copied().unwrap_or(0);
-        let is_dangling = !pairs.is_empty() && last >= self.pairs.entries().len();
+        let is_dangling = (!pairs.is_empty() && last >= self.pairs.entries().len())
+            || pairs.iter().any(|&pair| self.is_lost(Numbered::Pair, pair));
         if is_dangling || !pairs.is_sorted_by(|a, b| a < b) {
             return Err(Refusal::Dangling);
         }
@@ -342,6 +434,9 @@ impl Names {
         let sid = self.series.end();
         if sid >= IDS_MAX {
             return Err(Refusal::Full);
+        }
+        if self.is_lost(Numbered::Source, source) || self.is_lost(Numbered::Column, column) {
+            return Err(Refusal::Dangling);
         }
         let is_forgotten = self.is_forgotten(sid);
         if !is_forgotten && self.find_series(source, column).is_some() {
@@ -431,7 +526,8 @@ impl Names {
     }
 
     fn check_symbol(&self, kind: SymbolKind, id: u32) -> Result<(), Refusal> {
-        match id > 0 && id < self.symbols(kind).len() {
+        let is_there = id > 0 && id < self.symbols(kind).len();
+        match is_there && !self.is_lost(Numbered::Symbol(kind), id) {
             true => Ok(()),
             false => Err(Refusal::Dangling),
         }

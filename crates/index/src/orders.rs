@@ -6,12 +6,12 @@
 //! four bytes for each value of a label that was listed.
 
 use crate::names::Names;
-use parking_lot::Mutex;
+use foliot_lock::{Mutex, Rank};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The orders of labels that have many values, by namespace and label name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Orders(Mutex<HashMap<(u32, u32), Order>>);
 
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,12 @@ struct Order {
     pairs: Arc<Vec<u32>>,
     /// Pairs of all labels that were looked at.
     seen: u32,
+}
+
+impl Default for Orders {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Found, HashMap::new()))
+    }
 }
 
 impl Orders {

@@ -69,6 +69,11 @@ impl Pairs {
         Some(pair)
     }
 
+    /// Gives the next number out to a pair that was lost; nothing when there is no room.
+    pub(crate) fn push_lost(&mut self) -> Option<u32> {
+        self.entries.push(b"")
+    }
+
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let Self { entries, first_of_value, others, .. } = self;

@@ -13,12 +13,14 @@
 //! 8. `08 kind count (difference number)*count` symbols that have numbers of an earlier epoch
 //!
 //! Every record says the number of the first thing it registers. Reading skips what is registered
-//! already and refuses a gap, so records may be read again in the same order.
+//! already, so records may be read again in the same order. A gap says that records were lost:
+//! their numbers are given up (see [`Names::lose`]), and so is what mentions something lost.
 
 use crate::dictionary::Dictionary;
 use crate::entries::Entries;
 use crate::epoch::Origin;
-use crate::names::{Names, Refusal, SymbolKind, triple_of};
+use crate::names::{Names, Numbered, Refusal, SymbolKind, triple_of};
+use crate::series::LOST;
 use crate::{Error, limits};
 use foliot_codec::varint::{get_i64, get_u32, put_i64, put_u32};
 use std::ops::Range;
@@ -78,7 +80,8 @@ pub(crate) fn put_carried(out: &mut Vec<u8>, kind: SymbolKind, carried: &[[u32; 
     }
 }
 
-/// Writes the entries `range` of a dictionary of symbols; entry 0 has the number `base`.
+/// Writes the entries `range` of a dictionary of symbols, without lost ones; entry 0 has the number
+/// `base`.
 pub(crate) fn put_symbols(
     out: &mut Vec<u8>,
     kind: SymbolKind,
@@ -86,20 +89,23 @@ pub(crate) fn put_symbols(
     range: Range<u32>,
     base: u32,
 ) {
-    if range.is_empty() {
-        return;
-    }
-    out.extend([SYMBOLS, kind as u8]);
-    put_u32(out, base + range.start);
-    put_u32(out, range.len() as u32);
-    for id in range {
-        let name = dictionary.get(id).unwrap_or_default();
-        put_u32(out, name.len() as u32);
-        out.extend_from_slice(name);
+    let is_lost = |id: &u32| dictionary.get(*id).is_none_or(<[u8]>::is_empty);
+    let mut rest = range;
+    while let Some(start) = rest.find(|id| !is_lost(id)) {
+        let end = rest.clone().find(is_lost).unwrap_or(rest.end);
+        out.extend([SYMBOLS, kind as u8]);
+        put_u32(out, base + start);
+        put_u32(out, end - start);
+        for id in start..end {
+            let name = dictionary.get(id).unwrap_or_default();
+            put_u32(out, name.len() as u32);
+            out.extend_from_slice(name);
+        }
+        rest.start = end;
     }
 }
 
-/// Writes the entries `range` of pairs or columns.
+/// Writes the entries `range` of pairs or columns, without lost ones.
 pub(crate) fn put_triples(
     out: &mut Vec<u8>,
     what: Triples,
@@ -107,10 +113,14 @@ pub(crate) fn put_triples(
     mut range: Range<u32>,
     base: u32,
 ) {
-    let get = |id| entries.get(id).and_then(triple_of).unwrap_or_default();
-    while !range.is_empty() {
-        let [namespace, ..] = get(range.start);
-        let end = range.clone().find(|&id| get(id)[0] != namespace).unwrap_or(range.end);
+    let find = |id| entries.get(id).and_then(triple_of);
+    let get = |id| find(id).unwrap_or_default();
+    while let Some(start) = range.find(|&id| find(id).is_some()) {
+        let namespace_of = |id| find(id).map(|[namespace, ..]| namespace);
+        let namespace = namespace_of(start).unwrap_or_default();
+        let is_other = |id: &u32| namespace_of(*id) != Some(namespace);
+        let end = range.clone().find(is_other).unwrap_or(range.end);
+        range.start = start;
         out.push(if what == Triples::Pairs { PAIRS } else { COLUMNS });
         put_u32(out, namespace);
         put_u32(out, base + range.start);
@@ -126,15 +136,18 @@ pub(crate) fn put_triples(
     }
 }
 
-/// Writes the entries `range` of sources.
+/// Writes the entries `range` of sources, without lost ones.
 pub(crate) fn put_sources(out: &mut Vec<u8>, entries: &Entries, mut range: Range<u32>, base: u32) {
-    let get = |id| {
-        let mut key = entries.get(id).unwrap_or_default();
-        (get_u32(&mut key).unwrap_or_default(), key)
+    let find = |id| {
+        let mut key = entries.get(id)?;
+        Some((get_u32(&mut key).ok()?, key))
     };
-    while !range.is_empty() {
-        let (namespace, _) = get(range.start);
-        let end = range.clone().find(|&id| get(id).0 != namespace).unwrap_or(range.end);
+    let get = |id| find(id).unwrap_or_default();
+    while let Some(start) = range.find(|&id| find(id).is_some()) {
+        let (namespace, _) = get(start);
+        let is_other = |id: &u32| find(*id).is_none_or(|(of, _)| of != namespace);
+        let end = range.clone().find(is_other).unwrap_or(range.end);
+        range.start = start;
         out.push(SOURCES);
         put_u32(out, namespace);
         put_u32(out, base + range.start);
@@ -149,8 +162,34 @@ pub(crate) fn put_sources(out: &mut Vec<u8>, entries: &Entries, mut range: Range
     }
 }
 
-/// Writes series as runs: sources that follow each other and have the same columns share a record.
-pub(crate) fn put_series(out: &mut Vec<u8>, first: u32, series: impl Iterator<Item = (u32, u32)>) {
+/// Writes series as runs, without lost ones: sources that follow each other and have the same
+/// columns share a record.
+pub(crate) fn put_series(
+    out: &mut Vec<u8>,
+    mut first: u32,
+    series: impl Iterator<Item = (u32, u32)>,
+) {
+    let mut series = series.peekable();
+    while series.peek().is_some() {
+        while series.next_if(|series| *series == LOST).is_some() {
+            first += 1;
+        }
+        let mut stretch = 0;
+        put_stretch(
+            out,
+            first,
+            std::iter::from_fn(|| {
+                let next = series.next_if(|series| *series != LOST)?;
+                stretch += 1;
+                Some(next)
+            }),
+        );
+        first += stretch;
+    }
+}
+
+/// Writes series none of which was lost.
+fn put_stretch(out: &mut Vec<u8>, first: u32, series: impl Iterator<Item = (u32, u32)>) {
     let mut run = Run { first, source: 0, sources: 0, columns: Vec::new() };
     let mut group: (u32, Vec<u32>) = (0, Vec::new());
     let mut end = |group: &mut (u32, Vec<u32>), out: &mut Vec<u8>| {
@@ -250,6 +289,8 @@ fn apply_one(
         SERIES => apply_series(names, rest, numbers),
         CLASS => {
             let (first, count, class) = (take(rest)?, take(rest)?, take(rest)?);
+            let end = first.checked_add(count).ok_or("number leaves its range")?;
+            refused("series", first, names.lose(Numbered::Series, end))?;
             refused("class", first, names.set_class(first, count, class))
         }
         CARRIED => apply_carried(names, rest),
@@ -281,23 +322,33 @@ fn refused<T>(what: &str, id: u32, result: Result<T, Refusal>) -> Result<(), Rea
     }
 }
 
-/// Whether the thing numbered `id` is there already. A gap, or another thing there, is an error.
-fn is_known(
-    what: &str,
+/// Adds the thing numbered `id` if it is not there already, or was lost. What it mentions may be
+/// lost: then it is too. Another thing there is an error.
+fn register<T>(
+    names: &mut Names,
+    what: Numbered,
     id: Option<u32>,
-    len: u32,
-    is_same: impl FnOnce(u32) -> bool,
-) -> Result<bool, Reason> {
+    is_same: impl FnOnce(&Names, u32) -> bool,
+    add: impl FnOnce(&mut Names) -> Result<T, Refusal>,
+) -> Result<(), Reason> {
     let id = id.ok_or("number leaves its range")?;
-    if id > len {
-        return Err(format!("{what} {id} follows a gap: the next one is {len}").into());
+    let called = || match what {
+        Numbered::Symbol(_) => "symbol",
+        Numbered::Pair => "pair",
+        Numbered::Column => "column",
+        Numbered::Source => "source",
+        Numbered::Series => "series",
+    };
+    if id < names.next(what) {
+        return match is_same(names, id) || names.is_lost(what, id) {
+            true => Ok(()),
+            false => Err(format!("{} {id} is registered as something else", called()).into()),
+        };
     }
-    if id == len {
-        return Ok(false);
-    }
-    match is_same(id) {
-        true => Ok(true),
-        false => Err(format!("{what} {id} is registered as something else").into()),
+    refused(called(), id, names.lose(what, id))?;
+    match add(names) {
+        Err(Refusal::Dangling) => refused(called(), id, names.lose(what, id + 1)),
+        added => refused(called(), id, added),
     }
 }
 
@@ -311,10 +362,13 @@ fn apply_symbols(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
         if std::str::from_utf8(name).is_err() || name.is_empty() {
             return Err("a symbol is empty or not UTF-8".into());
         }
-        let (id, len) = (first.checked_add(index), names.symbols(kind).len());
-        if !is_known("symbol", id, len, |id| names.symbols(kind).get(id) == Some(name))? {
-            refused("symbol", len, names.add_symbol(kind, name))?;
-        }
+        register(
+            names,
+            Numbered::Symbol(kind),
+            first.checked_add(index),
+            |names, id| names.symbols(kind).get(id) == Some(name),
+            |names| names.add_symbol(kind, name),
+        )?;
     }
     Ok(())
 }
@@ -331,7 +385,10 @@ fn apply_carried(names: &mut Names, rest: &mut &[u8]) -> Result<(), Reason> {
     for _ in 0..take(rest)? {
         local = local.checked_add(take(rest)?).ok_or("symbol leaves its range")?;
         let number = take(rest)?;
-        refused("number of symbol", local, names.carry(kind, local, number))?;
+        match names.carry(kind, local, number) {
+            Err(Refusal::Dangling) if names.has_lost() => {}
+            carried => refused("number of symbol", local, carried)?,
+        }
     }
     Ok(())
 }
@@ -344,18 +401,20 @@ fn apply_triples(names: &mut Names, what: Triples, rest: &mut &[u8]) -> Result<(
         let [a, b] = &mut previous;
         let triple = [namespace, take_difference(rest, a)?, take_difference(rest, b)?];
         match what {
-            Triples::Pairs => {
-                let len = names.pairs().entries().len();
-                if !is_known("pair", id, len, |id| names.pair(id) == Some(triple))? {
-                    refused("pair", len, names.add_pair(triple))?;
-                }
-            }
-            Triples::Columns => {
-                let len = names.columns().len();
-                if !is_known("column", id, len, |id| names.column(id) == Some(triple))? {
-                    refused("column", len, names.add_column(triple))?;
-                }
-            }
+            Triples::Pairs => register(
+                names,
+                Numbered::Pair,
+                id,
+                |names, id| names.pair(id) == Some(triple),
+                |names| names.add_pair(triple),
+            )?,
+            Triples::Columns => register(
+                names,
+                Numbered::Column,
+                id,
+                |names, id| names.column(id) == Some(triple),
+                |names| names.add_column(triple),
+            )?,
         }
     }
     Ok(())
@@ -374,14 +433,13 @@ fn apply_sources(names: &mut Names, rest: &mut &[u8], pairs: &mut Vec<u32>) -> R
             pair = pair.checked_add(take(rest)?).ok_or("pair leaves its range")?;
             pairs.push(pair);
         }
-        let (id, len) = (first.checked_add(index), names.sources().entries().len());
-        let is_same = |id| {
+        let is_same = |names: &Names, id| {
             let found = names.source(id);
             found.is_some_and(|(n, ids)| n == namespace && ids.eq(pairs.iter().copied()))
         };
-        if !is_known("source", id, len, is_same)? {
-            refused("source", len, names.add_source(namespace, pairs))?;
-        }
+        let (id, add) =
+            (first.checked_add(index), |names: &mut Names| names.add_source(namespace, pairs));
+        register(names, Numbered::Source, id, is_same, add)?;
     }
     Ok(())
 }
@@ -397,22 +455,27 @@ fn apply_series(names: &mut Names, rest: &mut &[u8], columns: &mut Vec<u32>) -> 
     for _ in 0..count {
         columns.push(take_difference(rest, &mut previous)?);
     }
+    // Columns that were lost have no namespace, nor have lost sources.
     let namespace_of = |&column: &u32| names.column(column).map(|[namespace, ..]| namespace);
-    let namespace = columns.first().and_then(namespace_of).ok_or("no such column")?;
-    if !columns.iter().all(|column| namespace_of(column) == Some(namespace)) {
+    let mut namespaces = columns.iter().filter_map(namespace_of);
+    let namespace = namespaces.next();
+    if !namespaces.all(|of_column| Some(of_column) == namespace) {
         return Err("a source has columns of several namespaces".into());
     }
     let mut id = Some(first);
     for index in 0..sources {
         let source = first_source.checked_add(index).ok_or("source leaves its range")?;
-        if names.source(source).is_none_or(|(of_source, _)| of_source != namespace) {
-            return Err("no such source in the columns' namespace".into());
+        let of_source = names.source(source).map(|(of_source, _)| of_source);
+        if namespace.is_some() && of_source.is_some() && of_source != namespace {
+            return Err("a source is not of its columns' namespace".into());
         }
         for &column in columns.iter() {
-            let len = names.series_end();
-            if !is_known("series", id, len, |id| names.series(id) == Some((source, column)))? {
-                refused("series", len, names.add_series(source, column))?;
-            }
+            let is_same = |names: &Names, id| names.series(id) == Some((source, column));
+            let add = |names: &mut Names| match names.column(column) {
+                Some(_) => names.add_series(source, column),
+                None => Err(Refusal::Dangling),
+            };
+            register(names, Numbered::Series, id, is_same, add)?;
             id = id.and_then(|id| id.checked_add(1));
         }
     }

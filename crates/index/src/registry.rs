@@ -1,8 +1,12 @@
 //! The registry: the face of this room over its locks.
 //!
 //! Three locks, taken in this order: `registrar` (one registration at a time), `names` (everything
-//! registered), `lookup` (raw spellings to series). Ingest of known series takes only `lookup`,
-//! shared; queries take only `names`, shared.
+//! registered), `lookup` (raw spellings to series); see [`Rank`]. Ingest of known series takes only
+//! `lookup`, shared; queries take only `names`, shared.
+//!
+//! No caller's function is called while `names` is held, except for the question whether to go on:
+//! what it calls may ask for `names` again, and a registration that waits in between would stop it
+//! for ever. `registrar` is held while records are published.
 
 use crate::epoch::Origin;
 use crate::error::Error;
@@ -10,17 +14,20 @@ use crate::identity::{Description, Identity, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::list::{self, Listed};
 use crate::lookup::{Lookup, Run, Sids};
-use crate::names::{Names, SymbolKind};
+use crate::names::{Names, Numbered, SymbolKind};
 use crate::record::{self, Triples};
 use crate::register::{self, Chunk};
 use crate::select;
 use crate::sid_set::SidSet;
 use crate::stage::{Overlay, Stage};
+use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
 use foliot_model::{Batch, Reject, Selector};
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+
+/// Series that are spelled out under one hold of the names: some tens of microseconds.
+const SPELLED_AT_ONCE: usize = 256;
 
 /// All series of one epoch: from names to numbers and back.
 #[derive(Debug)]
@@ -83,13 +90,15 @@ impl Registry {
         // Clients choose the names: a seed of their own for each process keeps them from aiming for
         // collisions. No number that is given out depends on it.
         let seed = RandomState::new().hash_one(0u8);
+        // A registration carries numbers over from the epoch before, which comes after this one.
+        let age = !origin.epoch;
         Self {
             origin,
             limits,
-            registrar: Mutex::new(Overlay::new(seed)),
-            names: RwLock::new(Names::new(seed, origin)),
-            lookup: RwLock::new(Lookup::new()),
-            chunks: Mutex::new(Vec::new()),
+            registrar: Mutex::numbered(Rank::Registrar, age, Overlay::new(seed)),
+            names: RwLock::numbered(Rank::Names, age, Names::new(seed, origin)),
+            lookup: RwLock::new(Rank::Lookup, Lookup::new()),
+            chunks: Mutex::new(Rank::Chunks, Vec::new()),
         }
     }
 
@@ -129,6 +138,24 @@ impl Registry {
     /// The id that the next series gets.
     pub fn series_end(&self) -> u32 {
         self.names.read().series_end()
+    }
+
+    /// Whether a series is registered: not if its registration was lost.
+    pub fn has_series(&self, sid: u32) -> bool {
+        self.names.read().has_series(sid)
+    }
+
+    /// Series whose registration was lost.
+    pub fn lost(&self) -> SidSet {
+        self.names.read().lost_series().clone()
+    }
+
+    /// Gives the ids below `end` out, so that no new series gets one that something else still
+    /// mentions although its registration was lost. Not more than a reader of damage would.
+    pub fn reserve(&self, end: u32) {
+        let _one_at_a_time = self.registrar.lock();
+        // What is too far away to be reserved is too far away to be given out by chance.
+        let _ = self.names.write().lose(Numbered::Series, end);
     }
 
     /// The limits that registration holds rows to.
@@ -266,11 +293,12 @@ impl Registry {
     }
 
     /// Reads records of this epoch, in the order in which they were published or checkpointed. What
-    /// is registered already is skipped, so overlapping stretches may be read.
+    /// is registered already is skipped, so overlapping stretches may be read. Where records are
+    /// missing, what they registered is lost and so is what needs it, but nothing else is.
     ///
     /// # Errors
-    /// When the records are damaged, of another epoch, or leave a gap. Records before the bad one
-    /// are kept.
+    /// When the records are damaged, of another epoch, or contradict what is registered. Records
+    /// before the bad one are kept. A gap is none: the numbers in it are given up.
     pub fn replay(&self, records: &[u8]) -> Result<(), Error> {
         let _one_at_a_time = self.registrar.lock();
         record::apply(&mut self.names.write(), records)
@@ -349,18 +377,21 @@ impl Registry {
 
     /// What a series is called.
     pub fn identity(&self, sid: u32) -> Option<Identity> {
-        Speller::new(&self.names.read()).spell(sid)
+        Speller::default().spell(&self.names.read(), sid)
     }
 
-    /// What many series are called: calls `each` in the order of `sids`, without unknown ones. The
-    /// names' lock is held shared meanwhile; strings that series have in common are shared.
+    /// What many series are called: calls `each` in the order of `sids`, without unknown ones, and
+    /// without any lock. Strings that series have in common are shared.
     pub fn identities(&self, sids: &[u32], each: &mut dyn FnMut(u32, Identity)) {
-        let names = self.names.read();
-        let mut speller = Speller::new(&names);
-        for &sid in sids {
-            if let Some(identity) = speller.spell(sid) {
-                each(sid, identity);
+        let mut speller = Speller::default();
+        let mut spelled = Vec::with_capacity(sids.len().min(SPELLED_AT_ONCE));
+        for sids in sids.chunks(SPELLED_AT_ONCE) {
+            {
+                let names = self.names.read();
+                let known = sids.iter().filter_map(|&sid| Some((sid, speller.spell(&names, sid)?)));
+                spelled.extend(known);
             }
+            spelled.drain(..).for_each(|(sid, identity)| each(sid, identity));
         }
     }
 

@@ -7,6 +7,9 @@
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// Source and column of a series whose registration was lost.
+pub(crate) const LOST: (u32, u32) = (u32::MAX, u32::MAX);
+
 const CHUNK_BITS: u32 = 10;
 const CHUNK_ITEMS: usize = 1 << CHUNK_BITS;
 /// More runs than this, and a chunk stays as it is: at 12 bytes each they are then no smaller than
@@ -222,7 +225,8 @@ impl Iterator for Walk<'_> {
         self.inside += 1;
         if self.inside == self.list.len() {
             self.inside = 0;
-            self.source += 1;
+            // Behind a lost series there is no next source.
+            self.source = self.source.wrapping_add(1);
         }
         Some(item)
     }

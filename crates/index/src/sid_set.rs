@@ -40,6 +40,11 @@ impl SidSet {
         self.runs.is_empty()
     }
 
+    /// The highest id.
+    pub fn last(&self) -> Option<u32> {
+        self.runs.last().map(|(_, last)| *last)
+    }
+
     /// Number of ids.
     pub fn len(&self) -> u64 {
         self.runs.iter().map(|(first, last)| u64::from(last - first) + 1).sum()

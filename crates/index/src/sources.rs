@@ -73,6 +73,11 @@ impl Sources {
         Some(source)
     }
 
+    /// Gives the next number out to a source that was lost; nothing when there is no room.
+    pub(crate) fn push_lost(&mut self) -> Option<u32> {
+        self.entries.push(b"")
+    }
+
     /// Whether there is room for a chunk of registrations.
     pub(crate) fn has_room(&self) -> bool {
         self.entries.has_room() && self.of_pair.has_room()

@@ -103,7 +103,10 @@ impl World {
         };
         let replica = Registry::new(9);
         replica.replay(&self.registry.checkpoint(&Mark::default()).0).unwrap();
-        let mut publish = |records: &[u8]| replica.replay(records);
+        // A replica is another store: its locks are not held beside this one's.
+        let mut publish = |records: &[u8]| {
+            std::thread::scope(|scope| scope.spawn(|| replica.replay(records)).join()).unwrap()
+        };
         let written =
             write(&self.registry, syntax, namespace, &spelled, u64::MAX, &mut publish).unwrap();
         assert!(written.rejects.is_empty(), "{:?}", written.rejects);

@@ -7,6 +7,7 @@ use foliot_engine::{Ack, Commit, Engine};
 use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
+use foliot_schema::Kinds;
 use std::fmt;
 use std::thread::sleep;
 use std::time::Duration;
@@ -97,6 +98,7 @@ pub struct Import<'a> {
     piece: Piece,
     buffers: BatchBuffers,
     decoder: Decoder,
+    kinds: Kinds,
     last: Option<Commit>,
 }
 
@@ -142,6 +144,7 @@ impl<'a> Import<'a> {
             piece: Piece::default(),
             buffers: BatchBuffers::default(),
             decoder: Decoder::default(),
+            kinds: Kinds::default(),
             last: None,
         }
     }
@@ -271,6 +274,7 @@ impl<'a> Import<'a> {
                 let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
                 let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
                 unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
+                self.kinds.check(engine, &mut batch, &mut rejects)?;
                 batch
             }
             Spelling::Puts => {

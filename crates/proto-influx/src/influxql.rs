@@ -14,6 +14,7 @@
 //! ```
 
 mod ast;
+mod continuous;
 mod deletion;
 mod duration;
 mod error;

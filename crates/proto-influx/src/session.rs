@@ -28,14 +28,12 @@ pub struct Session {
     line: u32,
     line_bytes_max: usize,
     is_skipping: bool,
-    is_finished: bool,
 }
 
 impl Session {
     /// A session that refuses lines longer than `line_bytes_max`.
     pub fn new(line_bytes_max: usize) -> Self {
-        let bytes = Vec::new();
-        Self { bytes, line: 1, line_bytes_max, is_skipping: false, is_finished: false }
+        Self { bytes: Vec::new(), line: 1, line_bytes_max, is_skipping: false }
     }
 
     /// Adds what was received.
@@ -49,9 +47,16 @@ impl Session {
         self.bytes.extend_from_slice(received);
     }
 
-    /// Says that nothing more will come: the last line needs no newline.
-    pub fn finish(&mut self) {
-        self.is_finished = true;
+    /// Says that nothing more will come. A line counts when its newline has come: what is left may
+    /// be the half of a number, and is refused.
+    pub fn finish(&mut self) -> Option<Reject> {
+        let is_rest = !self.bytes.trim_ascii().is_empty();
+        self.bytes.clear();
+        is_rest.then(|| Reject {
+            line: self.line,
+            field: "line".into(),
+            reason: "the stream ended before the line did: it is not stored".to_owned(),
+        })
     }
 
     /// What has not been read yet, to make a batch of.
@@ -61,7 +66,7 @@ impl Session {
 
     /// How to decode [`Session::bytes`].
     pub fn settings(&self, precision: Precision, now_ns: i64) -> Settings {
-        Settings { precision, now_ns, first_line: self.line, is_partial: !self.is_finished }
+        Settings { precision, now_ns, first_line: self.line, is_partial: true }
     }
 
     /// Drops everything that was not read.
@@ -108,12 +113,8 @@ mod tests {
     fn feed(text: &[u8], size: usize, limit: usize) -> Fed {
         let (mut session, mut decoder) = (Session::new(limit), Decoder::default());
         let (mut rows, mut rejects) = (Vec::new(), Vec::new());
-        let mut pieces = text.chunks(size).peekable();
-        while let Some(piece) = pieces.next() {
+        for piece in text.chunks(size) {
             session.push(piece);
-            if pieces.peek().is_none() {
-                session.finish();
-            }
             let settings = session.settings(Precision::Nanosecond, 7);
             let mut batch =
                 Batch::new(session.bytes(), 0, &LINE_SYNTAX, KeySecret(1), Default::default());
@@ -121,15 +122,18 @@ mod tests {
             rows.extend(batch.rows().iter().map(|row| (row.line, row.time_ns)));
             session.advance(decoded, &mut rejects);
         }
+        rejects.extend(session.finish());
         (rows, rejects.into_iter().map(|reject| (reject.line, reject.reason)).collect())
     }
 
     #[test]
     fn pieces_of_any_size_give_the_same_rows() {
         let text = b"m v=1 1\n\n# x\nm,t=a s=\"two\nlines, \\\"quoted\\\"\" 2\r\nm bad 3\n\
-            m v=4 4\nm v=5 5";
+            m v=4 4\nm v=5 5\nm v=6";
         let rows = vec![(1, 1), (4, 2), (7, 4), (8, 5)];
-        let rejects = vec![(6, "invalid field format".to_owned())];
+        // The last line may go on: with `.5 6`, or another field.
+        let unended = "the stream ended before the line did: it is not stored".to_owned();
+        let rejects = vec![(6, "invalid field format".to_owned()), (9, unended)];
         for size in 1..=text.len() {
             assert_eq!(feed(text, size, 1000), (rows.clone(), rejects.clone()), "{size}");
         }

@@ -17,6 +17,7 @@ use foliot_proto_influx::influxql::{
     plan_select, plan_show, series_condition,
 };
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Settings};
+use foliot_schema::Kinds;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -49,6 +50,7 @@ impl Store {
         let mut rejects = Vec::new();
         Decoder::default().decode(&mut batch, Settings::default(), &mut rejects);
         assert!(rejects.is_empty(), "{rejects:?}");
+        Kinds::default().check(&engine, &mut batch, &mut rejects).unwrap();
         let commit = engine.write(&batch, &mut rejects).unwrap();
         engine.wait(commit, Ack::Os).unwrap();
         if is_flushed {
@@ -72,7 +74,10 @@ impl Store {
                 ));
             }
             let test = measurement_test(&measurement.name).map_err(|error| error.to_string())?;
-            shapes(&snapshot, self.namespace, &test, &|_, _| None).map_err(|e| e.to_string())
+            let kind = |measurement: &str, field: &str| {
+                Kinds::of(&self.engine, self.namespace, measurement, field)
+            };
+            shapes(&snapshot, self.namespace, &test, &kind).map_err(|e| e.to_string())
         };
         let labels = |shape: &TableShape| labels(&snapshot, shape).unwrap();
         let context = Context {

@@ -247,11 +247,8 @@ proptest! {
             let mut session = Session::new(1 << 20);
             let (mut decoder, mut rejects) = (Decoder::default(), Vec::new());
             let mut rows = Vec::new();
-            for piece in noise.as_bytes().chunks(size).map(Some).chain([None]) {
-                match piece {
-                    Some(piece) => session.push(piece),
-                    None => session.finish(),
-                }
+            for piece in noise.as_bytes().chunks(size).chain([&b"\n"[..]]) {
+                session.push(piece);
                 let settings = session.settings(Default::default(), NOW_NS);
                 let mut batch = Batch::new(
                     session.bytes(), 0, &LINE_SYNTAX, KeySecret(1), Default::default(),
@@ -262,6 +259,7 @@ proptest! {
                 }));
                 session.advance(decoded, &mut rejects);
             }
+            rejects.extend(session.finish());
             (rows, rejects)
         };
         prop_assert_eq!(decode_pieces(size), decode_pieces(noise.len()));

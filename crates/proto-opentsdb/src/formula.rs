@@ -5,6 +5,7 @@
 //! side by side, and the formula is worked out over what was collected.
 
 mod arithmetic;
+mod budget;
 mod expressions;
 mod functions;
 mod shown;
@@ -12,10 +13,24 @@ mod shown;
 use crate::UidKind;
 use crate::http::{Endpoint, HttpError, HttpRequest};
 use crate::lang::Request;
+pub use budget::Budget;
 use expressions::ExpressionQuery;
 use foliot_model::{Frame, NANOS_PER_MILLI, Value};
 use functions::FunctionQuery;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Formulas of one request: each is worked out over all answers.
+const FORMULAS_MAX: usize = 100;
+
+/// Refuses more formulas than a request may have.
+fn check_count(count: usize) -> Result<(), HttpError> {
+    match count > FORMULAS_MAX {
+        true => Err(HttpError::bad_request(format!(
+            "The request has {count} expressions, up to {FORMULAS_MAX} may be"
+        ))),
+        false => Ok(()),
+    }
+}
 
 /// A query with a formula.
 #[derive(Debug)]
@@ -57,19 +72,21 @@ impl Formula {
         Collected::new(names.collect(), bytes_max)
     }
 
-    /// Works the formula out and writes the answer.
+    /// Works the formula out and writes the answer. Both take from `budget`.
     ///
     /// # Errors
-    /// 400 when a value becomes infinite.
+    /// 400 when a value becomes infinite, and what the budget refuses.
     pub fn finish(
         &self,
-        collected: &Collected,
+        collected: Collected,
         uid_of: &UidOf<'_>,
+        budget: &Budget<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), HttpError> {
+        budget.take(collected.bytes)?;
         match &self.0 {
-            Kind::Functions(query) => query.finish(collected, uid_of, out),
-            Kind::Expressions(query) => query.finish(collected, uid_of, out),
+            Kind::Functions(query) => query.finish(collected, uid_of, budget, out),
+            Kind::Expressions(query) => query.finish(collected, uid_of, budget, out),
         }
     }
 }
@@ -141,9 +158,7 @@ impl Collected {
         let point_bytes = size_of::<(i64, Number)>() as u64;
         self.bytes += frame.samples.len() as u64 * point_bytes + 256;
         if self.bytes > self.bytes_max {
-            let message = "The answers that a formula works on need more memory than a query may \
-                           take (limits.query_memory_bytes): ask for less, or downsample";
-            return Err(HttpError::new(413, message));
+            return Err(budget::too_much());
         }
         let Some(open) = answers.last_mut() else { return Ok(()) };
         for (time_ns, value) in frame.samples.iter() {

@@ -49,7 +49,7 @@ pub use decode::{
 };
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
-pub use formula::{Collected, Formula, UidOf};
+pub use formula::{Budget, Collected, Formula, UidOf};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{

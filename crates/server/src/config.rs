@@ -14,11 +14,12 @@ pub use layers::{Layers, Origin};
 pub use reference::reference;
 pub use retention::{Cap, Keep, KeepRules};
 pub use setting::{
-    ByteSize, HostPort, Listen, Listens, Memory, Plain, RollupTables, Secret, Setting, Words,
+    Addresses, ByteSize, HostPort, Listen, Listens, Memory, Plain, RollupTables, Secret, Setting,
+    Words,
 };
 
 use crate::Ack;
-use crate::databases::DatabaseName;
+use foliot_schema::DatabaseName;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,9 +103,28 @@ settings! {
     /// Addresses of listeners that speak TickTock's dialect of HTTP, put lines and Influx lines,
     /// all of them on each, separated by commas (TickTock's own are 6180, 6181 and 6182), or `off`.
     listen_ticktock: Listens = Listens(Vec::new()), "listen.ticktock", "listen-ticktock";
-    /// Allows listeners on addresses that other machines can reach. There are no users and no
-    /// passwords yet: whoever reaches the port can read and write everything.
+    /// Allows listeners on addresses that other machines can reach although nobody is asked for a
+    /// password (`access.enabled`): whoever reaches the port can read and write everything.
     listen_insecure: bool = false, "listen.insecure", "insecure";
+    /// Whether requests and connections must show who they are, by user and password or by a token,
+    /// and rights are enforced. As long as there is no administrator, a token that is printed at
+    /// the start may do everything; `foliot user` makes users and tokens too.
+    access_enabled: bool = false, "access.enabled", "access";
+    /// Addresses that may write to `listen.database` without credentials when `access.enabled` is
+    /// set, by any protocol: addresses or CIDR blocks, separated by commas. Datagrams and plain
+    /// line connections, which cannot show credentials, are taken from nowhere else.
+    access_write_from: Addresses = Addresses::default(), "access.write_from", "access-write-from";
+    /// File of the server's certificate and those that vouch for it, as PEM; empty means that TLS
+    /// is not spoken. Every TCP listener takes TLS beside plain connections. The file is read again
+    /// when it changes, and on SIGHUP. `foliot cert` makes one to begin with.
+    tls_certificate: Plain = Plain(String::new()), "tls.certificate", "tls-certificate";
+    /// File of the certificate's key, as PEM.
+    tls_key: Plain = Plain(String::new()), "tls.key", "tls-key";
+    /// File of certificates, as PEM, one of which must have signed the certificate that a TLS
+    /// client shows; empty means that clients show none.
+    tls_client_ca: Plain = Plain(String::new()), "tls.client_ca", "tls-client-ca";
+    /// Whether connections from other machines must use TLS.
+    tls_only: bool = false, "tls.only", "tls-only";
     /// What an answered write has survived: `durable` (on stable storage), `os` (handed to the
     /// operating system, on stable storage within `wal.sync_interval`) or `memory`. A request
     /// chooses for itself with the header `X-Foliot-Ack`.
@@ -113,6 +133,9 @@ settings! {
     wal_sync_interval: Duration = Duration::from_secs(1), "wal.sync_interval", "wal-sync-interval";
     /// How long a restart may take to read the log again; the log is kept short enough for that.
     wal_replay_target: Duration = Duration::from_secs(20), "wal.replay_target", "wal-replay-target";
+    /// Room that is left free on the disk beside what writing memory out needs; with less writes
+    /// are refused, so that memory can be written out and the log given back.
+    wal_reserve: ByteSize = ByteSize(16 << 20), "wal.reserve", "wal-reserve";
     /// How long samples are kept, where a database or policy says nothing else. Older samples are
     /// not shown and not accepted; files follow.
     retention_time: Keep = Keep(None), "retention.time", "retention";
@@ -164,6 +187,14 @@ settings! {
         "limits.pending_body_bytes", "limits-pending-body-bytes";
     /// Connections open at once; further ones are closed at once.
     limits_connections: u64 = 8192, "limits.connections", "limits-connections";
+    /// Connections open at once from one address (of IPv6, from one /64); further ones are closed.
+    limits_connections_per_address: u64 = 4096,
+        "limits.connections_per_address", "limits-connections-per-address";
+    /// How long a telnet or line connection may send nothing.
+    limits_connection_idle: Duration = Duration::from_secs(600),
+        "limits.connection_idle", "limits-connection-idle";
+    /// How long a line of such a connection may take from its first byte to its end.
+    limits_line_time: Duration = Duration::from_secs(60), "limits.line_time", "limits-line-time";
     /// Queries that run at once; others wait for their turn.
     limits_queries: u64 = 8, "limits.queries", "limits-queries";
     /// Queries that may wait for their turn; further ones are refused.
@@ -173,7 +204,10 @@ settings! {
     /// Memory that one query may take.
     limits_query_memory_bytes: ByteSize = ByteSize(256 << 20),
         "limits.query_memory_bytes", "limits-query-memory-bytes";
-    /// Time that one query may take, the client's reading included.
+    /// Bytes that one answer may have, before it is compressed.
+    limits_answer_bytes: ByteSize = ByteSize(4 << 30), "limits.answer_bytes", "limits-answer-bytes";
+    /// Time that one query may take, the client's reading included; of a request with several
+    /// statements, all of them together.
     limits_query_seconds: Duration = Duration::from_secs(60),
         "limits.query_seconds", "limits-query-seconds";
     /// Samples that one query may read.
@@ -181,10 +215,6 @@ settings! {
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
-    /// Whether InfluxDB's paths ask for a user and password, and grants are enforced. As long as no
-    /// administrator exists, all that is allowed is to create one. Other protocols' paths do not
-    /// ask.
-    influx_auth: bool = false, "influx.auth", "influx-auth";
     /// Windows of `GROUP BY time` that one InfluxQL statement may ask for; 0 means any number.
     influx_buckets_max: u64 = 0, "influx.buckets_max", "influx-buckets-max";
     /// Series that one InfluxQL statement may read of a measurement; 0 means any number.
@@ -197,6 +227,13 @@ settings! {
     /// that an interval fits are then answered from its table. Empty means none.
     opentsdb_rollups: RollupTables = RollupTables::default(),
         "opentsdb.rollups", "opentsdb-rollups";
+    /// Names of this server that requests may use in `Host`, beside addresses, `localhost` and the
+    /// machine's own name, separated by commas; `*` means any. A web page whose name is turned to
+    /// this server's address is kept out by this.
+    http_hosts: Words = Words(Vec::new()), "http.hosts", "http-hosts";
+    /// Whether GET may change something where the protocol allows it: InfluxQL statements,
+    /// OpenTSDB's `method_override`, UIDs, the log's level.
+    http_changes_by_get: bool = false, "http.changes_by_get", "http-changes-by-get";
     /// Origins whose web pages may use the HTTP APIs from a browser, such as
     /// `https://dashboards.example`, separated by commas; `*` means all. Other pages may not write,
     /// and none may read across origins when this is empty.
@@ -204,8 +241,13 @@ settings! {
     /// Request headers that such pages may send, separated by commas.
     http_cors_headers: Plain = Plain(CORS_HEADERS.to_owned()),
         "http.cors_headers", "http-cors-headers";
-    /// MQTT broker to subscribe at, or `off`. TLS is not spoken.
+    /// MQTT broker to subscribe at, or `off`.
     mqtt_broker: HostPort = HostPort(None), "mqtt.broker", "mqtt-broker";
+    /// Whether the broker is spoken to under TLS.
+    mqtt_tls: bool = false, "mqtt.tls", "mqtt-tls";
+    /// File of certificates, as PEM, one of which must vouch for the broker's; empty means those
+    /// that the system trusts.
+    mqtt_ca: Plain = Plain(String::new()), "mqtt.ca", "mqtt-ca";
     /// Topics to subscribe to, separated by commas; their messages hold put lines, Influx lines or
     /// JSON points.
     mqtt_topics: Words = Words(Vec::new()), "mqtt.topics", "mqtt-topics";
@@ -238,12 +280,19 @@ impl Config {
         let ticktock = ticktock.map(|&address| ("listen.ticktock", Some(address)));
         for (key, address) in listeners.into_iter().chain(ticktock) {
             let exposed = address.filter(|address| !address.ip().is_loopback());
-            if let (Some(address), false) = (exposed, self.listen_insecure) {
+            if let (Some(address), false) = (exposed, self.listen_insecure || self.access_enabled) {
                 return Err(format!(
                     "{key} is {address}, which other machines can reach without a password: \
-                     listen on 127.0.0.1 or add --insecure"
+                     listen on 127.0.0.1, ask for passwords with --access, or add --insecure"
                 ));
             }
+        }
+        if self.tls_certificate.0.is_empty() != self.tls_key.0.is_empty() {
+            return Err("tls.certificate and tls.key are needed together".to_owned());
+        }
+        let tls_needed = self.tls_only || !self.tls_client_ca.0.is_empty();
+        if tls_needed && self.tls_certificate.0.is_empty() {
+            return Err("tls.only and tls.client_ca need tls.certificate".to_owned());
         }
         let domains = &self.http_cors_domains.0;
         if domains.len() > 1 && domains.iter().any(|domain| domain == "*") {
@@ -261,6 +310,7 @@ impl Config {
         }
         let positive = [
             ("limits.connections", self.limits_connections),
+            ("limits.connections_per_address", self.limits_connections_per_address),
             ("limits.queries", self.limits_queries),
             ("limits.labels", self.limits_labels),
             ("limits.body_bytes", self.limits_body_bytes.0),

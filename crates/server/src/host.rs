@@ -5,6 +5,7 @@ use crate::metrics::{Way, now_s};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
+use foliot_access::Measurements;
 use foliot_agent::{Host, Number, Sample, put_line};
 use foliot_model::Batch;
 use foliot_proto_opentsdb::{KEY_SYNTAX, decode_lines};
@@ -51,7 +52,8 @@ fn collect(shared: &Shared, store: &Store, host: &mut Host) {
     let mut batch = Batch::new(&lines, namespace, &KEY_SYNTAX, secret, decoding.buffers);
     decode_lines(&mut batch, &options(shared), &mut rejects);
     // Errors are counted and logged where they happen; the next round tries again.
-    let _ = ingest::append(shared, store, Way::Host, &batch, &mut rejects, Duration::ZERO);
+    let (way, scope) = (Way::Host, &Measurements::All);
+    let _ = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, Duration::ZERO);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, lines.len());
     shared.bytes.give(lines);

@@ -2,6 +2,7 @@
 
 mod body;
 mod cors;
+mod guard;
 mod influx;
 mod opentsdb;
 mod plain;
@@ -10,16 +11,18 @@ mod routes;
 mod ticktock;
 
 pub(crate) use body::Budget;
-pub(crate) use influx::run_into;
+pub(crate) use influx::{may_ask, run_into};
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
-use crate::databases::{DatabaseName, Missing};
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
+use crate::wire::Wire;
+use foliot_access::{Access, Measurements, Principal};
 use foliot_engine::{Ack, Caller, Error};
 use foliot_model::NamespaceId;
-use foliot_proto_opentsdb::{HttpRequest, Params};
+use foliot_proto_opentsdb::{Endpoint, HttpRequest, Params};
+use foliot_schema::{DatabaseName, Missing};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::server::conn::http1;
@@ -31,7 +34,6 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::net::TcpStream;
 
 /// Most bytes of a request's head, and most that one read of a body takes.
 const READ_BYTES_MAX: usize = 256 << 10;
@@ -49,12 +51,7 @@ pub(crate) enum Dialect {
 }
 
 /// Serves a connection whose first bytes were read while sniffing.
-pub(crate) async fn serve(
-    shared: Arc<Shared>,
-    socket: TcpStream,
-    first: Vec<u8>,
-    dialect: Dialect,
-) {
+pub(crate) async fn serve(shared: Arc<Shared>, socket: Wire, first: Vec<u8>, dialect: Dialect) {
     let peer = socket.peer_addr().ok();
     let phase = Arc::new(Phase::default());
     let io = TokioIo::new(Stream::new(socket, first, phase.clone()));
@@ -99,6 +96,8 @@ struct Call {
     body: Incoming,
     /// The client's address.
     peer: Option<SocketAddr>,
+    /// Who sends it.
+    who: Arc<Principal>,
     /// Whether it comes from no web page, from this server's own, or from one that was allowed to.
     is_trusted: bool,
 }
@@ -107,6 +106,17 @@ impl Call {
     /// Whether the client is on this machine.
     fn is_local(&self) -> bool {
         self.peer.is_some_and(|peer| peer.ip().is_loopback())
+    }
+
+    /// The database that the request means: the one it names, or the default one.
+    fn database(&self, shared: &Shared) -> String {
+        let named = named_database(&self.query, &self.headers);
+        named.map_or_else(|| shared.config.listen_database.database.clone(), |name| name.database)
+    }
+
+    /// The measurements of that database that the sender may write.
+    fn write_scope(&self, shared: &Shared) -> Measurements {
+        self.who.measurements(&self.database(shared), Access::Write)
     }
 
     /// Who wants samples taken away, by the door named.
@@ -138,6 +148,7 @@ async fn answer(
         headers: head.headers,
         body,
         peer,
+        who: shared.gate.anyone(),
     };
     let reply = answer_call(shared, call, dialect, began).await;
     match origin {
@@ -189,10 +200,9 @@ fn refuse(none: NoRoute, path: &str) -> Reply {
     }
 }
 
-async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
-    if changes(route, &call) && !call.is_trusted {
-        let text = "scripts of other web pages may not write here";
-        return Reply::text(StatusCode::FORBIDDEN, text).close();
+async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply {
+    if let Err(refusal) = guard::admit(shared, route, &mut call) {
+        return refusal;
     }
     let headers = call.headers.clone();
     let reply = match route.target {
@@ -210,6 +220,8 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
         | Target::InfluxQuery
         | Target::InfluxBuckets
         | Target::InfluxBucket
+        | Target::InfluxTokens
+        | Target::InfluxToken
         | Target::InfluxOrgs
         | Target::InfluxDelete
         | Target::InfluxFlux => influx::answer(shared, route, call).await,
@@ -220,8 +232,11 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
 /// Whether a request changes what is stored.
 fn changes(route: &Route, call: &Call) -> bool {
     match (route.right, route.target) {
-        (Right::Write, _) => true,
-        (Right::Edit, Target::OpenTsdb(endpoint)) => {
+        (Right::Administer, _) => !matches!(&*call.method, "GET" | "HEAD"),
+        (Right::Write, _)
+        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3) => true,
+        (_, Target::OpenTsdb(Endpoint::Logs)) => Params::parse(&call.query).has("level"),
+        (_, Target::OpenTsdb(endpoint)) => {
             let (path, query) = (call.path.as_str(), call.query.as_str());
             let request = HttpRequest { method: &call.method, path, query, body: b"" };
             endpoint.changes(&request)
@@ -230,8 +245,9 @@ fn changes(route: &Route, call: &Call) -> bool {
     }
 }
 
-/// Whether a request comes from this server's own page, or from no web page at all. There is no
-/// password that a foreign page would lack, so its requests must be told by their origin.
+/// Whether a request comes from this server's own page, or from no web page at all. A foreign page
+/// may lack no password, because there is none or the browser knows it, so that its requests must
+/// be told by their origin.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     // Browsers say so themselves, also where they send no origin (pictures, forms of links).
@@ -267,13 +283,13 @@ fn namespace(
     let Some(DatabaseName { database, policy }) = named_database(query, headers) else {
         return store.default_namespace();
     };
-    let (databases, policy) = (store.databases(), policy.as_deref());
+    let policy = policy.as_deref();
     match right {
         Right::Write => {
             let creates = shared.config.influx_auto_create_database;
-            databases.find_or_create(store.engine(), &database, policy, creates)
+            store.find_or_create(&database, policy, creates)
         }
-        _ => databases.find(&database, policy),
+        _ => store.databases().find(&database, policy),
     }
 }
 
@@ -314,7 +330,7 @@ fn ack(shared: &Shared, headers: &HeaderMap) -> Result<Ack, String> {
 fn status_of(error: &Error) -> StatusCode {
     match error {
         Error::NoSpace(_) => StatusCode::INSUFFICIENT_STORAGE,
-        Error::Overloaded | Error::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Overloaded | Error::Stalled(_) | Error::Closed => StatusCode::SERVICE_UNAVAILABLE,
         Error::Invalid(_) => StatusCode::BAD_REQUEST,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

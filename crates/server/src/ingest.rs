@@ -3,8 +3,9 @@
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
-use foliot_model::{Batch, Reject};
+use foliot_model::{Batch, KeyParts, Reject};
 use std::time::{Duration, Instant};
 
 /// Requests larger than this are worked on where other tasks need not wait for it: decoding them
@@ -26,17 +27,19 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How often an overloaded store is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Gives a batch to the store; nothing is returned for a batch without rows. `rejects` holds what
-/// the decoder refused and gets what the store refuses. An overloaded store is asked again for as
-/// long as `patience` lasts.
+/// Gives a batch to the store, as far as its measurements are in `scope`; nothing is returned for a
+/// batch without rows. `rejects` holds what the decoder refused and gets what the store refuses. An
+/// overloaded store is asked again for as long as `patience` lasts.
 pub(crate) fn append(
     shared: &Shared,
     store: &Store,
     way: Way,
-    batch: &Batch<'_>,
+    batch: &mut Batch<'_>,
+    scope: &Measurements,
     rejects: &mut Vec<Reject>,
     patience: Duration,
 ) -> Result<Option<Commit>, Error> {
+    keep_to(scope, batch, rejects);
     let ingest = shared.metrics.way(way);
     ingest.bytes.add(batch.bytes().len() as u64);
     let rows = batch.rows().len() as u64;
@@ -63,6 +66,28 @@ pub(crate) fn append(
     }
     log_rejects(shared, way, rejects);
     outcome
+}
+
+/// Takes rows out whose measurements may not be written.
+fn keep_to(scope: &Measurements, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) {
+    if matches!(scope, Measurements::All) {
+        return;
+    }
+    let mut parts = KeyParts::default();
+    let mut forbidden = Vec::new();
+    for (index, row) in batch.rows().iter().enumerate() {
+        parts.clear();
+        let (head, tail) = (batch.slice(row.key_head), batch.slice(row.key_tail));
+        // A key that cannot be read is refused by the store, in better words.
+        let is_read = (batch.syntax().parse)(head, tail, &mut parts).is_ok();
+        let measurement = String::from_utf8_lossy(parts.measurement());
+        if is_read && !scope.include(&measurement) {
+            forbidden.push(index);
+            let reason = format!("no right to write to measurement {measurement:?}");
+            rejects.push(Reject { line: row.line, field: "measurement".into(), reason });
+        }
+    }
+    batch.retain_rows(|index| forbidden.binary_search(&index).is_err());
 }
 
 fn write(

@@ -10,17 +10,17 @@
 
 pub mod config;
 mod continuous;
-mod databases;
 mod host;
 mod http;
 mod ingest;
-mod kinds;
 mod lines;
 mod listen;
 pub mod logging;
+mod login;
 pub mod machine;
 mod metrics;
 mod mqtt;
+mod pace;
 mod queries;
 mod query;
 mod replies;
@@ -32,11 +32,12 @@ mod store;
 mod stream;
 mod telnet;
 mod ticktock;
+mod tls;
 mod udp;
-mod users;
+mod wire;
 
 pub use config::Config;
-pub use databases::DatabaseName;
 pub use foliot_engine::Ack;
 pub use foliot_proto_opentsdb::BuildInfo;
+pub use foliot_schema::DatabaseName;
 pub use server::{Listener, Server, Stop};

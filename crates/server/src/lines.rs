@@ -2,33 +2,45 @@
 //! milliseconds or seconds as their size tells. Bad lines are answered with a line of words.
 
 use crate::ingest::{self, PATIENCE};
+use crate::login;
 use crate::metrics::{Way, now_ns};
+use crate::pace::Pace;
 use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::{DRAIN_READS_MAX, READ_BYTES};
+use crate::wire::Wire;
+use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Reject};
 use foliot_proto_influx::{LINE_SYNTAX, Precision, Session};
 use std::io;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 
 /// Serves a connection whose first bytes were read while sniffing.
-pub(crate) async fn serve(shared: &Shared, mut socket: TcpStream, first: Vec<u8>) {
+pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>) {
     let Some(store) = shared.wait_for_store().await else { return };
+    // These connections have no words for credentials.
+    if login::by_address(shared, socket.peer_addr().ok()).is_err() {
+        shared.metrics.connections_refused.add(1);
+        let _ = socket.try_write(b"plain lines are not taken from this address\n");
+        return;
+    }
     let line_bytes_max = usize::try_from(shared.config.limits_line_bytes.0).unwrap_or(usize::MAX);
     let session = Session::new(line_bytes_max);
-    let mut connection =
-        Connection { shared, store, session, replies: Replies::default(), last: None };
+    let (replies, pace) = (Replies::default(), Pace::new(shared));
+    let mut connection = Connection { shared, store, session, replies, last: None, pace };
     connection.take(&first);
     drop(first);
     if let Err(error) = connection.run(&mut socket).await {
         log::debug!("line connection ended: {error}");
     }
-    connection.session.finish();
-    connection.take(b"");
-    connection.replies.flush(&socket);
+    if let Some(reject) = connection.session.finish() {
+        let text = format!("line {}: {}\n", reject.line, reject.reason);
+        shared.metrics.way(Way::InfluxLines).count_rejects(&[reject]);
+        connection.reply(&text);
+    }
+    connection.replies.flush(&mut socket);
 }
 
 struct Connection<'a> {
@@ -38,21 +50,23 @@ struct Connection<'a> {
     replies: Replies,
     /// See the telnet connection: the next piece waits until the operating system has this one.
     last: Option<Commit>,
+    pace: Pace,
 }
 
 impl Connection<'_> {
-    async fn run(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+    async fn run(&mut self, socket: &mut Wire) -> io::Result<()> {
         loop {
             self.replies.flush(socket);
             let interest = match self.replies.is_empty() {
                 true => Interest::READABLE,
                 false => Interest::READABLE | Interest::WRITABLE,
             };
+            let unfinished = self.session.bytes().len();
             let ready = tokio::select! {
-                ready = socket.ready(interest) => ready?,
+                ready = self.pace.within(unfinished, socket.ready(interest)) => ready??,
                 () = self.shared.stopping() => return self.drain(socket),
             };
-            if !ready.is_readable() {
+            if !ready.is_readable {
                 continue;
             }
             if let Some(commit) = self.last.take() {
@@ -66,7 +80,7 @@ impl Connection<'_> {
     }
 
     /// Reads and stores one piece; false when the client has ended.
-    fn read(&mut self, socket: &TcpStream) -> io::Result<bool> {
+    fn read(&mut self, socket: &mut Wire) -> io::Result<bool> {
         let mut buffer = self.shared.bytes.take();
         buffer.reserve(READ_BYTES);
         let outcome = match socket.try_read_buf(&mut buffer) {
@@ -79,11 +93,11 @@ impl Connection<'_> {
             Err(error) => Err(error),
         };
         self.shared.bytes.give(buffer);
-        outcome
+        self.pace.hold(&self.shared.body_budget, self.session.bytes().len()).and(outcome)
     }
 
     /// The server stops: what already came is still stored.
-    fn drain(&mut self, socket: &TcpStream) -> io::Result<()> {
+    fn drain(&mut self, socket: &mut Wire) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(READ_BYTES);
         for _ in 0..DRAIN_READS_MAX {
             buffer.clear();
@@ -125,12 +139,16 @@ impl Connection<'_> {
         let (shared, store) = (self.shared, self.store);
         let checked = store.kinds().check(store.engine(), &mut batch, &mut rejects);
         let outcome = checked.and_then(|()| {
-            ingest::append(shared, store, Way::InfluxLines, &batch, &mut rejects, PATIENCE)
+            let (way, scope) = (Way::InfluxLines, &Measurements::All);
+            ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE)
         });
         let request_bytes = bytes.len();
         decoding.buffers = batch.into_buffers();
         self.shared.batches.give(decoding, request_bytes);
         let counted = rejects.len();
+        if decoded.bytes > 0 {
+            self.pace.progress();
+        }
         self.session.advance(decoded, &mut rejects);
         let too_long = rejects.get(counted..).unwrap_or_default();
         self.shared.metrics.way(Way::InfluxLines).count_rejects(too_long);

@@ -3,12 +3,14 @@
 use crate::http::Dialect;
 use crate::shared::Shared;
 use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
+use crate::wire::Wire;
 use crate::{http, lines, telnet};
 use rustix::net::sockopt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -26,6 +28,9 @@ const PEER_SECONDS_MAX: u32 = 60;
 /// (`net.core.somaxconn`). A client that finds no room tries again after a second at the earliest,
 /// so a fleet that comes back at once must fit.
 const WAITING_MAX: u32 = 4096;
+
+/// Connections that only this machine may open.
+const CONNECTIONS_RESERVED: usize = 16;
 
 /// What a listener accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +72,13 @@ pub(crate) async fn accept(
             () = shared.stopping() => return,
         };
         match accepted {
-            Ok((socket, _)) => {
-                let Ok(slot) = slots.clone().try_acquire_owned() else {
+            Ok((socket, peer)) => {
+                let Some(place) = Place::take(&shared, &slots, peer.ip()) else {
                     shared.metrics.connections_refused.add(1);
                     continue;
                 };
                 shared.metrics.connections_accepted.add(1);
-                tokio::spawn(serve(shared.clone(), socket, accepts, slot, alive.clone()));
+                tokio::spawn(serve(shared.clone(), socket, accepts, place, alive.clone()));
             }
             Err(error) => {
                 shared.metrics.connections_refused.add(1);
@@ -91,7 +96,7 @@ async fn serve(
     shared: Arc<Shared>,
     socket: TcpStream,
     accepts: Accepts,
-    slot: OwnedSemaphorePermit,
+    place: Place,
     alive: Alive,
 ) {
     shared.metrics.connections.add(1);
@@ -99,12 +104,63 @@ async fn serve(
     if let Err(error) = prepare(&socket) {
         log::debug!("socket options: {error}");
     }
+    let wire = Wire::plain(socket);
     match accepts {
-        Accepts::Http => http::serve(shared, socket, Vec::new(), Dialect::Everyone).await,
-        Accepts::Everything => serve_sniffed(shared, socket, Dialect::Everyone).await,
-        Accepts::TickTock => serve_sniffed(shared, socket, Dialect::TickTock).await,
+        // Nothing else is spoken there.
+        Accepts::Http if shared.tls.is_none() => {
+            http::serve(shared, wire, Vec::new(), Dialect::Everyone).await;
+        }
+        accepts => serve_sniffed(shared, wire, accepts).await,
     }
-    drop((open, slot, alive));
+    drop((open, place, alive));
+}
+
+/// A connection's place among all and among those of its address; given back when dropped.
+struct Place {
+    shared: Arc<Shared>,
+    address: IpAddr,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Place {
+    /// Nothing when there is none left. The last ones are for this machine, so that its operator
+    /// and whoever asks `/-/ready` find one when strangers hold all others.
+    fn take(shared: &Arc<Shared>, slots: &Arc<Semaphore>, address: IpAddr) -> Option<Self> {
+        let is_local = address.to_canonical().is_loopback();
+        if !is_local && slots.available_permits() <= CONNECTIONS_RESERVED {
+            return None;
+        }
+        let slot = slots.clone().try_acquire_owned().ok()?;
+        let address = network(address);
+        let mut connected = shared.connected.lock();
+        let count = connected.entry(address).or_insert(0);
+        if *count >= shared.config.limits_connections_per_address {
+            return None;
+        }
+        *count += 1;
+        drop(connected);
+        Some(Self { shared: shared.clone(), address, _slot: slot })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut connected = self.shared.connected.lock();
+        if let Some(count) = connected.get_mut(&self.address) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                connected.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// What one host has: an address, or of IPv6 the first 64 bits of it.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
 }
 
 /// Counts a connection as open while it lives, however it ends.
@@ -129,33 +185,65 @@ fn prepare(socket: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn serve_sniffed(shared: Arc<Shared>, socket: TcpStream, dialect: Dialect) {
-    let mut first = Vec::new();
-    match read_first(&shared, &socket, &mut first).await {
-        Some(Protocol::Http) => http::serve(shared, socket, first, dialect).await,
-        Some(Protocol::Telnet | Protocol::Lines) if dialect == Dialect::TickTock => {
-            telnet::serve_ticktock(&shared, socket, first).await;
+async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts) {
+    let dialect = match accepts {
+        Accepts::TickTock => Dialect::TickTock,
+        Accepts::Everything | Accepts::Http => Dialect::Everyone,
+    };
+    let Some((wire, protocol, first)) = unwrapped(&shared, wire).await else { return };
+    match protocol {
+        Protocol::Http => http::serve(shared, wire, first, dialect).await,
+        _ if accepts == Accepts::Http => http::serve(shared, wire, first, dialect).await,
+        Protocol::Telnet | Protocol::Lines if dialect == Dialect::TickTock => {
+            telnet::serve_ticktock(&shared, wire, first).await;
         }
-        Some(Protocol::Telnet) => telnet::serve(&shared, socket, first).await,
-        Some(Protocol::Lines) => lines::serve(&shared, socket, first).await,
-        Some(Protocol::Tls) => {
-            shared.metrics.connections_tls.add(1);
-            refuse_tls(&shared, &socket);
-        }
-        None => {}
+        Protocol::Telnet => telnet::serve(&shared, wire, first).await,
+        Protocol::Lines => lines::serve(&shared, wire, first).await,
+        // One session within another is none.
+        Protocol::Tls => {}
     }
 }
 
+/// Finds out what a connection speaks, under TLS if it begins with that; with the first bytes of
+/// it.
+async fn unwrapped(shared: &Shared, mut wire: Wire) -> Option<(Wire, Protocol, Vec<u8>)> {
+    let mut first = Vec::new();
+    let protocol = read_first(shared, &mut wire, &mut first).await?;
+    if protocol != Protocol::Tls {
+        if shared.config.tls_only && !is_local(&wire) {
+            shared.metrics.connections_refused.add(1);
+            return None;
+        }
+        return Some((wire, protocol, first));
+    }
+    shared.metrics.connections_tls.add(1);
+    let Some(tls) = &shared.tls else {
+        refuse_tls(shared, &mut wire);
+        return None;
+    };
+    if let Err(error) = wire.secure(tls.config(), &first) {
+        log::debug!("no TLS session: {error}");
+        return None;
+    }
+    first.clear();
+    let protocol = read_first(shared, &mut wire, &mut first).await?;
+    Some((wire, protocol, first))
+}
+
+fn is_local(wire: &Wire) -> bool {
+    wire.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
+}
+
 /// Reads until it is clear what the connection speaks; nothing when it ended or stalled before.
-async fn read_first(shared: &Shared, socket: &TcpStream, first: &mut Vec<u8>) -> Option<Protocol> {
+async fn read_first(shared: &Shared, wire: &mut Wire, first: &mut Vec<u8>) -> Option<Protocol> {
     let mut deadline = Instant::now() + SILENT_SECONDS_MAX;
     loop {
         let ready = tokio::select! {
-            ready = timeout_at(deadline, socket.readable()) => ready,
+            ready = timeout_at(deadline, wire.ready(Interest::READABLE)) => ready,
             () = shared.stopping() => return None,
         };
         match ready {
-            Ok(Ok(())) => {}
+            Ok(Ok(_)) => {}
             Ok(Err(_)) => return None,
             Err(_) => {
                 shared.metrics.connections_timed_out.add(1);
@@ -166,7 +254,7 @@ async fn read_first(shared: &Shared, socket: &TcpStream, first: &mut Vec<u8>) ->
             deadline = Instant::now() + SNIFF_SECONDS_MAX;
             first.reserve(SNIFF_BYTES_MAX);
         }
-        let ended = match socket.try_read_buf(first) {
+        let ended = match wire.try_read_buf(first) {
             Ok(0) => true,
             Ok(_) => false,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
@@ -182,11 +270,12 @@ async fn read_first(shared: &Shared, socket: &TcpStream, first: &mut Vec<u8>) ->
 
 /// Tells a TLS client what is wrong, in the log; on the wire, a fatal alert "handshake failure"
 /// (RFC 8446, 6) makes it say so instead of hanging.
-fn refuse_tls(shared: &Shared, socket: &TcpStream) {
-    let _ = socket.try_write(&[0x15, 3, 1, 0, 2, 2, 40]);
+fn refuse_tls(shared: &Shared, wire: &mut Wire) {
+    let _ = wire.try_write(&[0x15, 3, 1, 0, 2, 2, 40]);
     if let Some(silent) = shared.rejects_log.admit() {
         log::warn!(
-            "a client tried TLS, which Foliot does not speak: use http:// ({silent} more kept silent)"
+            "a client tried TLS, for which there is no certificate (tls.certificate): use http:// \
+             ({silent} more kept silent)"
         );
     }
 }

@@ -157,6 +157,8 @@ pub(crate) struct Metrics {
     /// Replies on line streams that were dropped because the client does not read them.
     pub(crate) replies_dropped: Counter,
     pub(crate) udp_datagrams: Counter,
+    /// Datagrams from addresses that may not write without credentials.
+    pub(crate) udp_refused: Counter,
     pub(crate) mqtt_messages: Counter,
     pub(crate) queries_running: Counter,
     pub(crate) queries: Counter,
@@ -286,6 +288,12 @@ impl Metrics {
                 &self.replies_dropped,
             ),
             ("udp_datagrams_total", C, "Datagrams received", &self.udp_datagrams),
+            (
+                "udp_refused_total",
+                C,
+                "Datagrams from addresses that may not write without credentials",
+                &self.udp_refused,
+            ),
             ("mqtt_messages_total", C, "MQTT messages received", &self.mqtt_messages),
             ("queries_running", G, "Queries running", &self.queries_running),
             ("queries_total", C, "Queries begun", &self.queries),

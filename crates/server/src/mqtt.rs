@@ -9,11 +9,17 @@ use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Text};
+use crate::tls;
+use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::Reject;
 use foliot_proto_opentsdb::ticktock::puts_of_json;
-use rumqttc::{AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS};
+use rumqttc::{
+    AsyncClient, ClientError, Event, EventLoop, MqttOptions, Packet, Publish, QoS,
+    TlsConfiguration, Transport,
+};
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +51,15 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         .set_max_packet_size(message_bytes, message_bytes);
     if !config.mqtt_user.0.is_empty() {
         options.set_credentials(config.mqtt_user.0.clone(), config.mqtt_password.0.clone());
+    }
+    if config.mqtt_tls {
+        let ca = Some(Path::new(&config.mqtt_ca.0)).filter(|path| !path.as_os_str().is_empty());
+        match tls::client(ca) {
+            Ok(tls) => {
+                options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(tls)));
+            }
+            Err(error) => return log::error!("no messages are taken from the broker: {error}"),
+        }
     }
     let (client, mut events) = AsyncClient::new(options, REQUESTS_MAX);
     let mut pause = RETRY_PAUSE_MIN;
@@ -131,7 +146,13 @@ fn take(shared: &Shared, store: &Store, payload: &[u8]) -> Result<Option<Commit>
 
 fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Result<Option<Commit>, String> {
     let namespace = store.default_namespace().map_err(|missing| missing.to_string())?;
-    let how = Text { way: Way::Mqtt, is_whole: true, is_bare: false, patience: PATIENCE };
+    let how = Text {
+        way: Way::Mqtt,
+        is_whole: true,
+        is_bare: false,
+        patience: PATIENCE,
+        scope: &Measurements::All,
+    };
     let (mut done, mut commit) = (0, None);
     while let Some(rest) = text.get(done..).filter(|rest| !rest.is_empty()) {
         let taken = ticktock::take(shared, store, namespace, rest, how);

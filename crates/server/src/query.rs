@@ -9,10 +9,12 @@
 
 mod brief;
 
+use crate::config::Config;
 use crate::http::{Message, Pieces, Reply};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
+use foliot_access::Principal;
 use foliot_engine::Snapshot;
 use foliot_exec::{Cancel, Error, Limits, Query, Ran, run};
 use foliot_model::{Frame, Table};
@@ -22,7 +24,8 @@ use hyper::StatusCode;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -159,6 +162,22 @@ impl Work<'_> {
         ran
     }
 
+    /// Whether the query may go on, to be asked where no plan is carried out.
+    pub(crate) fn watch(&self) -> Watch {
+        let began = self.limits.began.unwrap_or_else(Instant::now);
+        Watch { cancel: self.cancel.clone(), began, limit: self.limits.seconds }
+    }
+
+    /// Sends what was made so far, if that is much.
+    ///
+    /// # Errors
+    /// When nobody takes it, or it has become too much.
+    pub(crate) fn send_if_large(&mut self) -> Result<(), Failure> {
+        // An answer in one piece is refused as soon as it is none.
+        self.out.check_size()?;
+        self.out.send_if_large()
+    }
+
     /// What a query may take.
     pub(crate) fn limits(&self) -> Limits {
         self.limits
@@ -180,22 +199,54 @@ impl Work<'_> {
     }
 }
 
+/// Tells work beside plans whether it may go on: planning, listing, formulas.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    cancel: Cancel,
+    began: Instant,
+    limit: Duration,
+}
+
+impl Watch {
+    /// A watch over work that begins now.
+    pub(crate) fn begin(cancel: Cancel, limit: Duration) -> Self {
+        Self { cancel, began: Instant::now(), limit }
+    }
+
+    /// Whether the work may go on.
+    ///
+    /// # Errors
+    /// When it was cancelled, or its time is over.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        match self.began.elapsed() > self.limit {
+            true => Err(Error::Deadline { limit: self.limit }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Answers a query; the bytes go to [`Work::out`].
 type Run = dyn FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send;
 
 /// What a query does.
 pub(crate) struct Job {
+    /// Who asks.
+    who: Arc<Principal>,
     run: Box<Run>,
     /// Whether nothing comes of running it but the answer, so that it may be begun again.
     only_reads: bool,
 }
 
 impl Job {
-    /// A job that is run once.
+    /// A job that is run once, over what `who` may see.
     pub(crate) fn new(
+        who: Arc<Principal>,
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
-        Self { run: Box::new(run), only_reads: false }
+        Self { who, run: Box::new(run), only_reads: false }
     }
 
     /// The same job; if it only reads, it may be given up and begun again.
@@ -214,10 +265,11 @@ pub(crate) async fn answer(
     gzip: bool,
     mut job: Job,
 ) -> Result<Reply, Failure> {
-    let slot = slot(shared).await?;
+    // Cheap questions do not wait behind dear ones: they need no slot.
     if let Some(bytes) = brief::answer(shared, &mut job) {
         return Ok(Reply::new(StatusCode::OK, kind, bytes));
     }
+    let slot = slot(shared).await?;
     let (sender, mut receiver) = mpsc::channel(PIECES_AHEAD);
     let cancel = Cancel::default();
     let leaver = Leaver { cancel: cancel.clone() };
@@ -252,7 +304,7 @@ impl Drop for Leaver {
     }
 }
 
-async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
+pub(crate) async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
     if let Ok(slot) = shared.query_slots.clone().try_acquire_owned() {
         return Ok(slot);
     }
@@ -266,10 +318,41 @@ async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
         Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
     };
     let _place = shared.query_queue.try_acquire().map_err(|_| refuse())?;
+    let waiting = shared.config.limits_queries_waiting.saturating_sub(free_places(shared));
+    if shared.query_pace.wait(waiting, shared.config.limits_queries)
+        > shared.config.limits_query_wait
+    {
+        // To wait in vain helps nobody.
+        return Err(refuse());
+    }
     let waiting = shared.query_slots.clone().acquire_owned();
     match tokio::time::timeout(shared.config.limits_query_wait, waiting).await {
         Ok(Ok(slot)) => Ok(slot),
         _ => Err(refuse()),
+    }
+}
+
+fn free_places(shared: &Shared) -> u64 {
+    shared.query_queue.available_permits() as u64
+}
+
+/// How long queries that held a slot took of late, each counting an eighth of what is left.
+#[derive(Debug, Default)]
+pub(crate) struct QueryPace(AtomicU64);
+
+impl QueryPace {
+    /// A query took so long.
+    fn note(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let mean = self.0.load(Ordering::Relaxed);
+        // Two that end at once may overwrite each other, which costs nothing.
+        self.0.store(mean - mean / 8 + took / 8, Ordering::Relaxed);
+    }
+
+    /// How long the last of so many waits where so many run at a time.
+    fn wait(&self, waiting: u64, slots: u64) -> Duration {
+        let rounds = waiting.div_ceil(slots.max(1));
+        Duration::from_nanos(self.0.load(Ordering::Relaxed).saturating_mul(rounds))
     }
 }
 
@@ -283,19 +366,20 @@ fn perform(
 ) {
     let Some(store) = shared.store() else { return };
     let began = Instant::now();
-    let _running = Running::new(&shared.metrics, began);
-    let limits = shared.query_limits;
+    let _running = Running::new(shared, began);
+    let limits = Limits { began: Some(began), ..shared.query_limits };
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
-    let deadline = began + limits.seconds;
-    let sender = Some(sender);
-    let out = Out { bytes: Vec::new(), packer, has_sent: false, sender, deadline };
-    let snapshot = store.snapshot();
+    let out = Out::within(&shared.config, packer, Some(sender), began + limits.seconds);
+    let snapshot = store.snapshot(&job.who);
     let cancelled = cancel.clone();
     let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
     match (job.run)(&mut work) {
         Ok(ran) => {
             shared.metrics.query_samples.add(ran.samples_scanned);
-            work.out.finish();
+            match work.out.check_size() {
+                Ok(()) => work.out.finish(),
+                Err(failure) => work.out.fail(failure),
+            }
         }
         Err(failure) => {
             match cancelled.is_cancelled() {
@@ -311,21 +395,25 @@ fn perform(
 /// Counts a query as running while it lives, however it ends.
 struct Running<'a> {
     metrics: &'a Metrics,
+    pace: &'a QueryPace,
     began: Instant,
 }
 
 impl<'a> Running<'a> {
-    fn new(metrics: &'a Metrics, began: Instant) -> Self {
+    fn new(shared: &'a Shared, began: Instant) -> Self {
+        let (metrics, pace) = (&shared.metrics, &shared.query_pace);
         metrics.queries.add(1);
         metrics.queries_running.add(1);
-        Self { metrics, began }
+        Self { metrics, pace, began }
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.metrics.queries_running.subtract(1);
-        self.metrics.query_nanos.add(self.began.elapsed().as_nanos() as u64);
+        let took = self.began.elapsed();
+        self.pace.note(took);
+        self.metrics.query_nanos.add(took.as_nanos() as u64);
     }
 }
 
@@ -336,12 +424,37 @@ struct Out {
     /// size.
     packer: Option<GzEncoder<Vec<u8>>>,
     has_sent: bool,
+    /// Bytes sent so far, before they were compressed, and how many there may be.
+    sent_bytes: u64,
+    bytes_max: u64,
     /// Nothing where the answer must fit into one piece.
     sender: Option<mpsc::Sender<Message>>,
     deadline: Instant,
 }
 
 impl Out {
+    fn within(
+        config: &Config,
+        packer: Option<GzEncoder<Vec<u8>>>,
+        sender: Option<mpsc::Sender<Message>>,
+        deadline: Instant,
+    ) -> Self {
+        let bytes_max = config.limits_answer_bytes.0;
+        let (bytes, has_sent, sent_bytes) = (Vec::new(), false, 0);
+        Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, deadline }
+    }
+
+    /// Refuses an answer that has become too long.
+    fn check_size(&self) -> Result<(), Failure> {
+        match self.sent_bytes + self.bytes.len() as u64 > self.bytes_max {
+            true => Err(Failure::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the answer is longer than {} bytes (limits.answer_bytes)", self.bytes_max),
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn send_if_large(&mut self) -> Result<(), Failure> {
         match self.bytes.len() >= PIECE_BYTES {
             true => self.send_piece(),
@@ -350,7 +463,9 @@ impl Out {
     }
 
     fn send_piece(&mut self) -> Result<(), Failure> {
+        self.check_size()?;
         let bytes = std::mem::take(&mut self.bytes);
+        self.sent_bytes += bytes.len() as u64;
         let piece = match &mut self.packer {
             None => bytes,
             Some(packer) => {
@@ -400,5 +515,20 @@ impl Out {
     fn fail(self, failure: Failure) {
         // A reader that has left cannot be told; one that is slow finds its connection closed.
         let _ = self.sender.map(|sender| sender.try_send(Message::Failed(failure)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_is_known_from_what_queries_took_of_late() {
+        let pace = QueryPace::default();
+        assert_eq!(pace.wait(1000, 8), Duration::ZERO, "nothing is known yet");
+        (0..100).for_each(|_| pace.note(Duration::from_secs(2)));
+        let wait = pace.wait(24, 8).as_secs_f64();
+        assert!((5.9..6.1).contains(&wait), "three rounds: {wait}");
+        assert_eq!(pace.wait(0, 8), Duration::ZERO);
     }
 }

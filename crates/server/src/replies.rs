@@ -1,7 +1,7 @@
 //! Replies on line streams: kept until the client reads them, within a bound.
 
 use crate::metrics::Metrics;
-use tokio::net::TcpStream;
+use crate::wire::Wire;
 
 /// Unread replies kept per connection. A client that reads at all never has so many; one that does
 /// not read at all costs this much and no more.
@@ -29,7 +29,7 @@ impl Replies {
     }
 
     /// Sends what the client has room for, without waiting.
-    pub(crate) fn flush(&mut self, socket: &TcpStream) {
+    pub(crate) fn flush(&mut self, socket: &mut Wire) {
         while !self.unsent.is_empty() {
             match socket.try_write(&self.unsent) {
                 Ok(sent) => {

@@ -1,13 +1,14 @@
-//! Rollup points on their way into the tables that they belong to, which are retention policies.
+//! Rollup points on their way into the tables that they belong to.
 
-use crate::databases::{Missing, Policy};
 use crate::ingest::{self, PATIENCE};
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Caller, Commit};
+use foliot_access::Measurements;
+use foliot_engine::Commit;
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_opentsdb::{KEY_SYNTAX, RollupPoint};
+use foliot_schema::{Missing, rollups};
 use std::collections::BTreeMap;
 
 /// Stores points, table by table; returns the last thing written. `rejects` gets what the store
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) fn store(
     shared: &Shared,
     store: &Store,
-    database: &str,
+    (database, scope): (&str, &Measurements),
     points: &[RollupPoint],
     rejects: &mut Vec<Reject>,
 ) -> Result<Option<Commit>, Missing> {
@@ -35,7 +36,8 @@ pub(crate) fn store(
             points.iter().for_each(|point| point.push(&mut batch, shape));
         }
         let mut refused = Vec::new();
-        let outcome = ingest::append(shared, store, Way::Rollup, &batch, &mut refused, PATIENCE);
+        let (way, batch_ref) = (Way::Rollup, &mut batch);
+        let outcome = ingest::append(shared, store, way, batch_ref, scope, &mut refused, PATIENCE);
         rejects.append(&mut refused);
         decoding.buffers = batch.into_buffers();
         shared.batches.give(decoding, 0);
@@ -46,16 +48,13 @@ pub(crate) fn store(
 
 /// The namespace of a table, if anything was ever written to it.
 pub(crate) fn find(store: &Store, database: &str, table: &str) -> Option<NamespaceId> {
-    store.databases().find(database, Some(table)).ok()
+    rollups::find(store.databases(), database, table)
 }
 
 fn find_or_create(store: &Store, database: &str, table: &str) -> Result<NamespaceId, Missing> {
     if let Some(namespace) = find(store, database, table) {
         return Ok(namespace);
     }
-    let policy = Policy::unbounded(table);
-    let caller = Caller { door: "first rollup", from: String::new() };
-    let make = || store.databases().set_policy(store.engine(), database, policy, false, &caller);
-    // It waits for the disk, once per table.
-    Ok(tokio::task::block_in_place(make)?)
+    let make = || rollups::find_or_create(store.databases(), store.engine(), database, table);
+    tokio::task::block_in_place(make)
 }

@@ -5,6 +5,7 @@ use crate::http::Dialect;
 use crate::listen::{self, Accepts};
 use crate::shared::Shared;
 use crate::store::Store;
+use crate::tls::Tls;
 use crate::{continuous, host, mqtt, udp};
 use foliot_engine::Engine;
 use foliot_proto_opentsdb::BuildInfo;
@@ -22,6 +23,9 @@ use tokio::sync::{Semaphore, mpsc};
 /// How long connections may take to finish what they began once the server stops. With the store's
 /// own closing this stays below the ten seconds that service managers commonly wait.
 const DRAIN_SECONDS_MAX: Duration = Duration::from_secs(7);
+
+/// How often it is looked whether the certificate's files have changed.
+const CERTIFICATE_PERIOD: Duration = Duration::from_secs(60);
 
 /// Descriptors that files of the store may take beside connections.
 const FILES_RESERVED: u64 = 256;
@@ -71,7 +75,8 @@ impl Server {
             .build()
             .map_err(|error| Stop(format!("cannot start threads: {error}")))?;
         let connections = connections_max(config.limits_connections);
-        let shared = Arc::new(Shared::new(config, build));
+        let tls = Tls::open(&config).map_err(Stop)?;
+        let shared = Arc::new(Shared::new(config, build, tls));
         let (alive, all_done) = mpsc::channel(1);
         let slots = Arc::new(Semaphore::new(connections));
         let mut listeners = Vec::new();
@@ -111,6 +116,7 @@ impl Server {
             runtime.spawn(mqtt::serve(shared.clone()));
         }
         runtime.spawn(continuous::serve(shared.clone()));
+        runtime.spawn(watch_certificate(shared.clone()));
         if config.agent_host {
             runtime.spawn(host::serve(shared.clone()));
         }
@@ -126,14 +132,20 @@ impl Server {
         &self.listeners
     }
 
-    /// Begins to serve: the store has recovered.
-    pub fn open(&self, engine: Arc<Engine>) {
+    /// Begins to serve: the store has recovered. Tells the token that may do everything as long as
+    /// everybody is asked and there is no administrator.
+    ///
+    /// # Errors
+    /// When the system has no randomness for that.
+    pub fn open(&self, engine: Arc<Engine>) -> Result<Option<String>, Stop> {
+        let first = self.shared.gate.open(&engine);
         self.shared.open(Store::new(engine, &self.shared.config));
+        first.map_err(|error| Stop(error.to_string()))
     }
 
     /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile, SIGUSR2
-    /// merges parts as far as it goes. After this returns, a second signal ends the process at
-    /// once.
+    /// merges parts as far as it goes, SIGHUP reads the certificate again. After this returns, a
+    /// second signal ends the process at once.
     pub fn wait(&mut self) {
         let Some(mut signals) = self.signals.take() else { return };
         self.runtime.block_on(async {
@@ -143,6 +155,7 @@ impl Server {
                     _ = signals.interrupt.recv() => break,
                     _ = signals.flush.recv() => tidy_now(&self.shared, "flush", Engine::flush),
                     _ = signals.merge.recv() => tidy_now(&self.shared, "merge", Engine::merge_all),
+                    _ = signals.reload.recv() => reload_certificate(&self.shared, true),
                 }
             }
             tokio::spawn(end_at_second(signals.terminate, signals.interrupt));
@@ -171,6 +184,7 @@ struct Signals {
     interrupt: Signal,
     flush: Signal,
     merge: Signal,
+    reload: Signal,
 }
 
 impl Signals {
@@ -180,6 +194,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             flush: signal(SignalKind::user_defined1())?,
             merge: signal(SignalKind::user_defined2())?,
+            reload: signal(SignalKind::hangup())?,
         })
     }
 }
@@ -209,6 +224,25 @@ fn tidy_now(
             None => log::warn!("nothing to {what}: the store is not open yet"),
         }
     });
+}
+
+/// Looks once in a while whether the certificate's files have changed, until the server stops.
+async fn watch_certificate(shared: Arc<Shared>) {
+    while shared.tls.is_some() {
+        tokio::select! {
+            () = tokio::time::sleep(CERTIFICATE_PERIOD) => reload_certificate(&shared, false),
+            () = shared.stopping() => return,
+        }
+    }
+}
+
+fn reload_certificate(shared: &Shared, is_asked_for: bool) {
+    if is_asked_for {
+        log::info!("SIGHUP: the certificate is read again if there is one; settings are not");
+    }
+    if let Some(tls) = &shared.tls {
+        tokio::task::block_in_place(|| tls.reload(is_asked_for));
+    }
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {

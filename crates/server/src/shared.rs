@@ -3,16 +3,20 @@
 use crate::config::Config;
 use crate::http::Budget;
 use crate::logging::Repeats;
-use crate::metrics::{Figure, Metrics};
+use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::queries::Queries;
+use crate::query::QueryPace;
 use crate::store::Store;
-use crate::users::Users;
+use crate::tls::Tls;
+use foliot_access::{Gate, Principal};
 use foliot_engine::Commit;
 use foliot_exec::Limits;
 use foliot_model::BatchBuffers;
 use foliot_proto_influx::Decoder;
 use foliot_proto_opentsdb::BuildInfo;
 use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
@@ -40,9 +44,20 @@ pub(crate) struct Shared {
     pub(crate) query_slots: Arc<Semaphore>,
     /// Queries that may wait for a slot.
     pub(crate) query_queue: Arc<Semaphore>,
+    /// How long queries take of late.
+    pub(crate) query_pace: QueryPace,
+    /// Connections by address.
+    pub(crate) connected: Mutex<HashMap<IpAddr, u64>>,
     /// Queries that run.
     pub(crate) queries: Arc<Queries>,
-    pub(crate) users: Users,
+    /// Who may do what.
+    pub(crate) gate: Gate,
+    /// The server's certificate, if it has one.
+    pub(crate) tls: Option<Tls>,
+    /// Whoever may write without credentials, by address.
+    pub(crate) open_writer: Arc<Principal>,
+    /// When a failed login was last put into the audit log, in nanoseconds.
+    pub(crate) failed_login_ns: Mutex<i64>,
     /// Buffers for bytes off the wire.
     pub(crate) bytes: Spares<Vec<u8>>,
     /// Memory of batches, with the line decoder that fills them.
@@ -63,7 +78,7 @@ pub(crate) struct Decoding {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, build: BuildInfo) -> Self {
+    pub(crate) fn new(config: Config, build: BuildInfo, tls: Option<Tls>) -> Self {
         let slots = |count: u64| {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)))
@@ -84,8 +99,13 @@ impl Shared {
             },
             query_slots: slots(config.limits_queries),
             query_queue: slots(config.limits_queries_waiting),
+            query_pace: QueryPace::default(),
+            connected: Mutex::default(),
             queries: Arc::default(),
-            users: Users::default(),
+            gate: Gate::new(config.access_enabled),
+            tls,
+            open_writer: Arc::new(Principal::writer_to(&config.listen_database.database)),
+            failed_login_ns: Mutex::new(i64::MIN),
             bytes: Spares::default(),
             batches: Spares::default(),
             facts: Mutex::default(),
@@ -120,6 +140,11 @@ impl Shared {
     /// Shows every figure: the server's, the process's and, once it is there, the store's.
     pub(crate) fn visit_figures(&self, visit: &mut dyn FnMut(&Figure<'_>)) {
         self.metrics.visit(&self.build.version, visit);
+        let logins = self.gate.figures();
+        let (kind, failed) = (Kind::Counter, "Logins that failed");
+        one(visit, "logins_failed_total", kind, failed, &[], logins.failed as f64);
+        let put_off = "Logins put off, by address or because there were too many at once";
+        one(visit, "logins_put_off_total", kind, put_off, &[], logins.put_off as f64);
         if let Some(store) = self.store() {
             store.visit_figures(visit);
         }

@@ -28,8 +28,9 @@ pub(crate) const SNIFF_BYTES_MAX: usize = 1024;
 const METHODS: [&[u8]; 7] =
     [b"GET ", b"POST ", b"PUT ", b"DELETE ", b"HEAD ", b"OPTIONS ", b"PATCH "];
 
-const VERBS: [&[u8]; 10] = [
+const VERBS: [&[u8]; 11] = [
     b"put",
+    b"auth",
     b"rollup",
     b"histogram",
     b"version",

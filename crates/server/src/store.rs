@@ -1,11 +1,11 @@
 //! The store as tasks see it: writing never waits for the disk, and waiting holds no thread.
 
 use crate::config::Config;
-use crate::databases::{Database, DatabaseName, Databases, Missing};
-use crate::kinds::Kinds;
 use crate::metrics::{Figure, Kind, one};
-use foliot_engine::{Ack, Commit, Engine, Error, Listed, Snapshot};
+use foliot_access::{Access, Measurements, Principal};
+use foliot_engine::{Ack, Commit, Engine, Error, Listed, Sight, Snapshot, Stats, Work};
 use foliot_model::{NamespaceId, Selector};
+use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl fmt::Display for NotSafe {
 impl Store {
     pub(crate) fn new(engine: Arc<Engine>, config: &Config) -> Self {
         let (bell, progress) = watch::channel(0);
-        engine.on_progress(Box::new(move || bell.send_modify(|rings| *rings += 1)));
+        engine.on_progress(Arc::new(move || bell.send_modify(|rings| *rings += 1)));
         let databases = Databases::new(&engine);
         let default_database = config.listen_database.clone();
         Self { engine, databases, kinds: Kinds::default(), default_database, progress }
@@ -115,7 +115,23 @@ impl Store {
     /// The namespace of whatever names no database: `listen.database`.
     pub(crate) fn default_namespace(&self) -> Result<NamespaceId, Missing> {
         let DatabaseName { database, policy } = &self.default_database;
-        self.databases.find_or_create(&self.engine, database, policy.as_deref(), true)
+        self.find_or_create(database, policy.as_deref(), true)
+    }
+
+    /// The namespace to write to; a database that is missing is made if `creates` says so.
+    pub(crate) fn find_or_create(
+        &self,
+        database: &str,
+        policy: Option<&str>,
+        creates: bool,
+    ) -> Result<NamespaceId, Missing> {
+        match self.databases.find(database, policy) {
+            // Making one waits for the disk.
+            Err(Missing::Database(_)) if creates => tokio::task::block_in_place(|| {
+                self.databases.find_or_create(&self.engine, database, policy, creates)
+            }),
+            found => found,
+        }
     }
 
     /// Shows the store's figures.
@@ -129,13 +145,18 @@ impl Store {
             ("registry_bytes", Gauge, "Memory of the registry, estimated", stats.registry_bytes),
             ("head_bytes", Gauge, "Memory of samples not yet in parts", stats.head_bytes),
             ("head_fixed_bytes", Gauge, "Memory of the head that stays", stats.head_fixed_bytes),
-            ("wal_bytes", Gauge, "Log that a restart would replay", stats.wal_bytes),
-            ("wal_unsynced_bytes", Gauge, "Log not yet safe", stats.wal_unsynced_bytes),
             ("parts", Gauge, "Parts", stats.parts),
+            ("parts_absent", Gauge, "Parts missing or damaged", stats.parts_absent),
             ("part_bytes", Gauge, "Bytes of all parts", stats.part_bytes),
             ("part_samples", Gauge, "Samples in all parts", stats.part_samples),
             ("store_samples_total", Counter, "Samples accepted", stats.samples_written),
             ("store_rows_rejected_total", Counter, "Rows refused", stats.rows_rejected),
+            (
+                "damages_mended_total",
+                Counter,
+                "Damaged places of files found and mended",
+                stats.damages_mended,
+            ),
             (
                 "samples_orphaned_total",
                 Counter,
@@ -167,23 +188,49 @@ impl Store {
             ("merge_debt_bytes", Gauge, "Bytes due to be merged", stats.merge_debt_bytes),
             ("cache_hits_total", Counter, "Pages found in the cache", stats.cache_hits),
             ("cache_misses_total", Counter, "Pages read from files", stats.cache_misses),
-            (
-                "poisoned",
-                Gauge,
-                "1 when the log has failed and nothing is acknowledged",
-                u64::from(stats.is_poisoned),
-            ),
         ];
-        for (name, kind, help, value) in figures {
+        for (name, kind, help, value) in figures.into_iter().chain(log_figures(&stats)) {
             one(visit, name, kind, help, &[], value as f64);
         }
+        self.visit_troubles(visit);
         let amplification = stats.write_amplification();
         let help = "Bytes written to parts for each byte flushed, since the start";
         one(visit, "write_amplification", Gauge, help, &[], amplification);
     }
 
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot()
+    /// Shows what fails in the background.
+    fn visit_troubles(&self, visit: &mut dyn FnMut(&Figure<'_>)) {
+        let troubles = self.engine.troubles();
+        for work in Work::ALL {
+            let trouble = troubles.iter().find(|trouble| trouble.work == work);
+            let failures = trouble.map_or(0, |trouble| trouble.failures);
+            let help = "Failures in a row of work in the background; 0 when it last succeeded";
+            let labels = [("work", work.name())];
+            one(visit, "failures_in_a_row", Kind::Gauge, help, &labels, failures as f64);
+        }
+    }
+
+    /// What there is now, as far as somebody may see it.
+    pub(crate) fn snapshot(&self, who: &Principal) -> Snapshot {
+        let snapshot = self.engine.snapshot();
+        match who.is_administrator() {
+            true => snapshot,
+            false => snapshot.seen_by(Arc::new(self.sight(who))),
+        }
+    }
+
+    fn sight(&self, who: &Principal) -> Sight {
+        let mut sight = Sight::default();
+        for (name, database) in self.databases.list() {
+            let tests = match who.measurements(&name, Access::Read) {
+                Measurements::All => None,
+                Measurements::Passing(tests) => Some(tests),
+            };
+            for policy in &database.policies {
+                sight.0.insert(policy.namespace, tests.clone());
+            }
+        }
+        sight
     }
 
     /// Waits until `commit` is safe at the level `ack`.
@@ -215,4 +262,43 @@ impl Store {
             Err(error) => Some(Err(NotSafe::Failed(error))),
         }
     }
+}
+
+/// Figures of the log.
+fn log_figures(stats: &Stats) -> [(&'static str, Kind, &'static str, u64); 7] {
+    use Kind::Gauge;
+    [
+        ("wal_bytes", Gauge, "Log that a restart would replay", stats.wal_bytes),
+        ("wal_unsynced_bytes", Gauge, "Log not yet safe", stats.wal_unsynced_bytes),
+        (
+            "wal_damaged_bytes",
+            Gauge,
+            "Bytes of the log that the last start skipped as damaged",
+            stats.wal_damaged_bytes,
+        ),
+        (
+            "wal_torn_bytes",
+            Gauge,
+            "Bytes behind a torn end of the log that the last start did not read",
+            stats.wal_torn_bytes,
+        ),
+        (
+            "wal_reserve_bytes",
+            Gauge,
+            "Bytes that must stay free on the disk for the next flush",
+            stats.wal_reserve_bytes,
+        ),
+        (
+            "lacks_space",
+            Gauge,
+            "1 while writes are refused because the disk is all but full",
+            u64::from(stats.lacks_space),
+        ),
+        (
+            "poisoned",
+            Gauge,
+            "1 when the log has failed and nothing is acknowledged",
+            u64::from(stats.is_poisoned),
+        ),
+    ]
 }

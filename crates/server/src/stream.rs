@@ -1,6 +1,7 @@
 //! A connection's bytes with deadlines: what was read for sniffing comes first again, and a client
 //! that stalls in a request's head, idles for too long or stops reading is cut off.
 
+use crate::wire::Wire;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +9,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 /// Time for the whole head of a request, from its first byte.
@@ -48,7 +48,7 @@ impl Phase {
 /// The stream of an HTTP connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    socket: TcpStream,
+    socket: Wire,
     /// Bytes read while sniffing, and how many of them were taken.
     first: (Vec<u8>, usize),
     phase: Arc<Phase>,
@@ -59,7 +59,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(socket: TcpStream, first: Vec<u8>, phase: Arc<Phase>) -> Self {
+    pub(crate) fn new(socket: Wire, first: Vec<u8>, phase: Arc<Phase>) -> Self {
         let deadline = Box::pin(tokio::time::sleep(HEAD_SECONDS_MAX));
         let armed = Phase::HEAD;
         phase.0.store(armed, Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl AsyncWrite for Stream {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -194,7 +194,7 @@ mod tests {
     #[tokio::test]
     async fn sniffed_bytes_come_first_again() {
         let (mut client, socket) = pair().await;
-        let mut stream = Stream::new(socket, b"GET ".to_vec(), Arc::default());
+        let mut stream = Stream::new(Wire::plain(socket), b"GET ".to_vec(), Arc::default());
         client.write_all(b"/ HTTP/1.1").await.unwrap();
         let mut text = [0; 14];
         stream.read_exact(&mut text).await.unwrap();
@@ -206,7 +206,7 @@ mod tests {
         let (_client, socket) = pair().await;
         tokio::time::pause();
         let phase: Arc<Phase> = Arc::default();
-        let mut stream = Stream::new(socket, b"GE".to_vec(), phase.clone());
+        let mut stream = Stream::new(Wire::plain(socket), b"GE".to_vec(), phase.clone());
         let mut text = [0; 8];
         assert_eq!(stream.read(&mut text).await.unwrap(), 2);
         let began = Instant::now();

@@ -3,20 +3,24 @@
 //! Whatever the client sends is read in large pieces and decoded where it lies. Replies are written
 //! when the client reads them; one that does not read is never waited for (TCollector never does).
 
-use crate::databases::Missing;
 use crate::ingest::{self, PATIENCE};
+use crate::login::Login;
 use crate::metrics::{Way, now_s};
+use crate::pace::Pace;
 use crate::replies::Replies;
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::Speaker;
+use crate::wire::Wire;
+use foliot_access::Need;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Reject};
 use foliot_proto_opentsdb::{Command, KEY_SYNTAX, Options, Session, stat_line, telnet_reply};
+use foliot_schema::Missing;
 use std::io;
+use std::net::SocketAddr;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 
 /// Room for one read. Large, so that a busy sender costs few calls; an idle connection holds none.
 pub(crate) const READ_BYTES: usize = 256 << 10;
@@ -25,43 +29,54 @@ pub(crate) const READ_BYTES: usize = 256 << 10;
 /// client goes on sending, and that must end.
 pub(crate) const DRAIN_READS_MAX: usize = 64;
 
+/// The longest line that says who a client is.
+const LOGIN_BYTES_MAX: usize = 4096;
+
+/// Lines of a connection that do not say who the client is, or wrongly, before it is closed.
+const LOGIN_FAILURES_MAX: u32 = 10;
+
 /// Serves a connection whose first bytes were read while sniffing.
-pub(crate) async fn serve(shared: &Shared, socket: TcpStream, first: Vec<u8>) {
+pub(crate) async fn serve(shared: &Shared, socket: Wire, first: Vec<u8>) {
     serve_as(shared, socket, first, None).await;
 }
 
 /// Serves a connection in TickTock's dialect.
-pub(crate) async fn serve_ticktock(shared: &Shared, socket: TcpStream, first: Vec<u8>) {
+pub(crate) async fn serve_ticktock(shared: &Shared, socket: Wire, first: Vec<u8>) {
+    // Whoever may do everything, and is on this machine, may end the server.
     let is_local = socket.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
-    serve_as(shared, socket, first, Some(Speaker::new(is_local))).await;
+    let may_stop = is_local && !shared.gate.is_on();
+    serve_as(shared, socket, first, Some(Speaker::new(may_stop))).await;
 }
 
-async fn serve_as(
-    shared: &Shared,
-    mut socket: TcpStream,
-    first: Vec<u8>,
-    ticktock: Option<Speaker>,
-) {
+async fn serve_as(shared: &Shared, mut socket: Wire, first: Vec<u8>, ticktock: Option<Speaker>) {
     let Some(store) = shared.wait_for_store().await else { return };
+    let peer = socket.peer_addr().ok();
     let mut connection = Connection {
         shared,
         store,
+        peer,
+        login: Login::by_address(shared, peer),
+        failures: 0,
         session: Session::new(options(shared)),
         ticktock,
         replies: Replies::default(),
         last: None,
+        pace: Pace::new(shared),
         is_open: true,
     };
     let mut kept = first;
     if let Err(error) = connection.run(&mut socket, &mut kept).await {
         log::debug!("telnet connection ended: {error}");
     }
-    // A last line without its end is a line all the same.
-    if connection.is_open && !kept.is_empty() {
-        kept.push(b'\n');
-        connection.take(&mut kept);
+    // A line counts when its newline has come: this may be the half of a number.
+    if connection.is_open && !kept.trim_ascii().is_empty() {
+        let reason = "the stream ended before the line did: it is not stored".to_owned();
+        let reject = Reject { line: 0, field: "line".into(), reason };
+        let way = if connection.ticktock.is_some() { Way::TickTock } else { Way::Telnet };
+        shared.metrics.way(way).count_rejects(std::slice::from_ref(&reject));
+        connection.reply(|out| telnet_reply(&reject, out));
     }
-    connection.replies.flush(&socket);
+    connection.replies.flush(&mut socket);
 }
 
 /// The door's limits as they are set.
@@ -77,6 +92,11 @@ pub(crate) fn options(shared: &Shared) -> Options {
 struct Connection<'a> {
     shared: &'a Shared,
     store: &'a Store,
+    peer: Option<SocketAddr>,
+    /// There when the client may write.
+    login: Option<Login>,
+    /// Lines that did not say who the client is.
+    failures: u32,
     session: Session,
     /// There when the client speaks TickTock's dialect.
     ticktock: Option<Speaker>,
@@ -84,11 +104,12 @@ struct Connection<'a> {
     /// What the last piece wrote. The next one waits until the operating system has it, so that a
     /// slow disk slows the sender down instead of filling memory.
     last: Option<Commit>,
+    pace: Pace,
     is_open: bool,
 }
 
 impl Connection<'_> {
-    async fn run(&mut self, socket: &mut TcpStream, kept: &mut Vec<u8>) -> io::Result<()> {
+    async fn run(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<()> {
         if !kept.is_empty() {
             self.take(kept);
         }
@@ -99,10 +120,10 @@ impl Connection<'_> {
                 false => Interest::READABLE | Interest::WRITABLE,
             };
             let ready = tokio::select! {
-                ready = socket.ready(interest) => ready?,
+                ready = self.pace.within(kept.len(), socket.ready(interest)) => ready??,
                 () = self.shared.stopping() => return self.drain(socket, kept),
             };
-            if ready.is_readable() && !self.read(socket, kept).await? {
+            if ready.is_readable && !self.read(socket, kept).await? {
                 return Ok(());
             }
         }
@@ -110,7 +131,7 @@ impl Connection<'_> {
     }
 
     /// Reads and stores one piece; false when the client has ended.
-    async fn read(&mut self, socket: &mut TcpStream, kept: &mut Vec<u8>) -> io::Result<bool> {
+    async fn read(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<bool> {
         if let Some(commit) = self.last.take() {
             // An error is counted by the write that meets it; here it only ends the wait.
             let _ = self.store.wait(commit, Ack::Os).await;
@@ -128,16 +149,17 @@ impl Connection<'_> {
             Err(error) => Err(error),
         };
         // Between reads a connection holds its unfinished line and nothing else.
+        let held = self.pace.hold(&self.shared.body_budget, buffer.len());
         match buffer.is_empty() {
             true => *kept = Vec::new(),
             false => kept.extend_from_slice(&buffer),
         }
         self.shared.bytes.give(buffer);
-        outcome
+        held.and(outcome)
     }
 
     /// The server stops: what already came is still stored.
-    fn drain(&mut self, socket: &mut TcpStream, kept: &mut Vec<u8>) -> io::Result<()> {
+    fn drain(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<()> {
         for _ in 0..DRAIN_READS_MAX {
             kept.reserve(READ_BYTES);
             match socket.try_read_buf(kept) {
@@ -153,10 +175,50 @@ impl Connection<'_> {
     /// Decodes and stores the whole lines of `bytes`, and leaves the rest.
     fn take(&mut self, bytes: &mut Vec<u8>) {
         let consumed = ingest::heavy(bytes.len(), || self.take_lines(bytes));
+        if consumed > 0 {
+            self.pace.progress();
+        }
         bytes.drain(..consumed.min(bytes.len()));
     }
 
     fn take_lines(&mut self, bytes: &[u8]) -> usize {
+        let mut consumed = self.log_in(bytes);
+        if consumed >= bytes.len() {
+            return consumed;
+        }
+        let Some(login) = self.login.take() else { return consumed };
+        consumed += self.take_lines_of(&login, bytes.get(consumed..).unwrap_or_default());
+        self.login = Some(login);
+        consumed
+    }
+
+    /// Reads the lines of a client that has not said who it is, until it has: any other line fails,
+    /// as at OpenTSDB.
+    fn log_in(&mut self, bytes: &[u8]) -> usize {
+        let mut consumed = 0;
+        let (shared, store, peer) = (self.shared, self.store, self.peer);
+        if self.login.as_mut().is_some_and(|login| !login.goes_on(shared, store, peer)) {
+            self.login = None;
+        }
+        while self.login.is_none() && self.is_open {
+            let rest = bytes.get(consumed..).unwrap_or_default();
+            let Some(length) = memchr::memchr(b'\n', rest) else {
+                self.is_open = rest.len() <= LOGIN_BYTES_MAX;
+                break;
+            };
+            consumed += length + 1;
+            let line = rest.get(..length).unwrap_or_default();
+            self.login = Login::by_line(shared, store, line, peer);
+            self.failures += u32::from(self.login.is_none());
+            let is_over = self.failures >= LOGIN_FAILURES_MAX || line.trim_ascii() == b"exit";
+            self.is_open = self.login.is_some() || !is_over;
+            let answer = if self.login.is_some() { "AUTH_SUCCESS\r\n" } else { "AUTH_FAIL\r\n" };
+            self.reply(|out| out.extend_from_slice(answer.as_bytes()));
+        }
+        if self.is_open { consumed } else { bytes.len() }
+    }
+
+    fn take_lines_of(&mut self, login: &Login, bytes: &[u8]) -> usize {
         let mut consumed = 0;
         let mut rejects: Vec<Reject> = Vec::new();
         let namespace = match self.store.default_namespace() {
@@ -169,7 +231,8 @@ impl Connection<'_> {
         };
         if let Some(speaker) = &mut self.ticktock {
             let (shared, replies) = (self.shared, &mut self.replies);
-            let (done, commit) = speaker.take(shared, self.store, namespace, bytes, replies);
+            let (done, commit) =
+                speaker.take(shared, self.store, (namespace, login.scope()), bytes, replies);
             self.last = commit.or(self.last);
             return done;
         }
@@ -178,16 +241,17 @@ impl Connection<'_> {
             let secret = self.store.engine().key_secret();
             let mut batch = Batch::new(rest, namespace, &KEY_SYNTAX, secret, decoding.buffers);
             let step = self.session.decode(&mut batch, &mut rejects);
-            let (shared, store) = (self.shared, self.store);
+            let (shared, store, way, scope) = (self.shared, self.store, Way::Telnet, login.scope());
             let outcome =
-                ingest::append(shared, store, Way::Telnet, &batch, &mut rejects, PATIENCE);
+                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE);
             decoding.buffers = batch.into_buffers();
             self.shared.batches.give(decoding, rest.len());
             let points = self.session.take_rollups();
             let outcome = match (outcome, points.is_empty()) {
                 (Ok(commit), false) => {
                     let database = &shared.config.listen_database.database;
-                    let rolled = rollups::store(shared, store, database, &points, &mut rejects);
+                    let rolled =
+                        rollups::store(shared, store, (database, scope), &points, &mut rejects);
                     rolled.map(|rolled| rolled.or(commit))
                 }
                 (outcome, _) => outcome.map_err(Missing::from),
@@ -210,15 +274,16 @@ impl Connection<'_> {
                     self.is_open = false;
                     return bytes.len();
                 }
-                Some(command) => self.answer(command),
+                Some(command) => self.answer(command, login),
                 None => break,
             }
         }
         consumed
     }
 
-    fn answer(&mut self, command: Command) {
+    fn answer(&mut self, command: Command, login: &Login) {
         let text = match command {
+            Command::Stats if !login.may(Need::Operate) => "stats: not authorized\n".to_owned(),
             Command::Stats => stats(self.shared),
             command => command.reply(&self.shared.build),
         };

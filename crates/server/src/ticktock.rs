@@ -10,6 +10,7 @@ use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet;
+use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_influx::{Precision, Settings, TICKTOCK_LINE_SYNTAX};
@@ -31,7 +32,7 @@ const HELP: &str = "available commands: put stats version help diediedie";
 
 /// How text came, and what that means for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Text {
+pub(crate) struct Text<'a> {
     /// The way, for the counters.
     pub(crate) way: Way,
     /// Whether the last line is whole without its end.
@@ -40,6 +41,8 @@ pub(crate) struct Text {
     pub(crate) is_bare: bool,
     /// How long to wait while the store is overloaded.
     pub(crate) patience: Duration,
+    /// The measurements that may be written.
+    pub(crate) scope: &'a Measurements,
 }
 
 /// What became of text.
@@ -65,7 +68,7 @@ pub(crate) fn take(
     store: &Store,
     namespace: NamespaceId,
     text: &[u8],
-    how: Text,
+    how: Text<'_>,
 ) -> Taken {
     let mut taken = Taken::default();
     while taken.word.is_none() && taken.failure.is_none() {
@@ -106,14 +109,14 @@ fn store_run(
     namespace: NamespaceId,
     kind: RunKind,
     lines: &[u8],
-    how: Text,
+    how: Text<'_>,
     taken: &mut Taken,
 ) -> Result<Option<Commit>, Error> {
     let mut decoding = shared.batches.take();
     let mut rejects: Vec<Reject> = Vec::new();
     let secret = store.engine().key_secret();
     let mut unworded = 0;
-    let batch = match kind {
+    let mut batch = match kind {
         RunKind::Puts => {
             let syntax = &TICKTOCK_SYNTAX;
             let mut batch = Batch::new(lines, namespace, syntax, secret, decoding.buffers);
@@ -131,12 +134,14 @@ fn store_run(
             };
             let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
             unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
+            store.kinds().note(store.engine(), &batch)?;
             batch
         }
     };
     let rows = batch.rows().len() + rejects.len();
     shared.metrics.way(how.way).count_unworded(unworded);
-    let outcome = ingest::append(shared, store, how.way, &batch, &mut rejects, how.patience);
+    let Text { way, scope, patience, .. } = how;
+    let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, lines.len());
     taken.rows += rows as u64 + unworded;
@@ -179,19 +184,19 @@ pub(crate) fn checkpoints(store: &Store, leader: Option<&str>) -> Vec<(String, S
     all.filter_map(split).filter(|(name, ..)| leader.is_none_or(|wanted| wanted == name)).collect()
 }
 
-/// What a word is answered with. `is_local` says that the sender is on this machine.
-pub(crate) fn answer(shared: &Shared, word: Word, is_local: bool) -> String {
+/// What a word is answered with. `may_stop` says that the sender may end the server.
+pub(crate) fn answer(shared: &Shared, word: Word, may_stop: bool) -> String {
     match word {
         Word::Version => version_json(shared),
         Word::Stats => stats(shared),
         Word::Help => HELP.to_owned(),
         Word::DoNotForward => String::new(),
-        Word::Stop if is_local => {
+        Word::Stop if may_stop => {
             stop();
             String::new()
         }
         Word::Stop => {
-            log::warn!("diediedie from another machine is ignored");
+            log::warn!("diediedie from somebody who may not is ignored");
             String::new()
         }
     }
@@ -239,15 +244,15 @@ pub(crate) fn stats(shared: &Shared) -> String {
 /// The side of a connection that takes text in this dialect.
 #[derive(Debug)]
 pub(crate) struct Speaker {
-    /// Whether the client is on this machine.
-    pub(crate) is_local: bool,
+    /// Whether the client may end the server.
+    may_stop: bool,
     /// Whether the rest of a line that was too long is being thrown away.
     is_skipping: bool,
 }
 
 impl Speaker {
-    pub(crate) fn new(is_local: bool) -> Self {
-        Self { is_local, is_skipping: false }
+    pub(crate) fn new(may_stop: bool) -> Self {
+        Self { may_stop, is_skipping: false }
     }
 
     /// Stores the whole lines of `bytes` and answers words; returns how many bytes are done with,
@@ -256,7 +261,7 @@ impl Speaker {
         &mut self,
         shared: &Shared,
         store: &Store,
-        namespace: NamespaceId,
+        (namespace, scope): (NamespaceId, &Measurements),
         bytes: &[u8],
         replies: &mut Replies,
     ) -> (usize, Option<Commit>) {
@@ -271,6 +276,7 @@ impl Speaker {
             is_whole: false,
             is_bare: false,
             patience: ingest::PATIENCE,
+            scope,
         };
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
             let taken = take(shared, store, namespace, rest, how);
@@ -278,7 +284,7 @@ impl Speaker {
             commit = taken.commit.or(commit);
             match taken.word {
                 Some(word) => {
-                    let text = answer(shared, word, self.is_local);
+                    let text = answer(shared, word, self.may_stop);
                     replies.push(&shared.metrics, |out| out.extend_from_slice(text.as_bytes()));
                 }
                 None if taken.bytes == 0 => break,

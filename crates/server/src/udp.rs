@@ -3,11 +3,13 @@
 
 use crate::http::Dialect;
 use crate::ingest;
+use crate::login;
 use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
 use crate::ticktock;
+use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::Batch;
 use foliot_proto_influx::{LINE_SYNTAX, Precision, Settings};
@@ -39,8 +41,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Diale
         }
         let mut last = None;
         for _ in 0..BURST {
-            match socket.try_recv(&mut buffer) {
-                Ok(length) => {
+            match socket.try_recv_from(&mut buffer) {
+                Ok((_, peer)) if login::by_address(&shared, Some(peer)).is_err() => {
+                    shared.metrics.udp_refused.add(1);
+                }
+                Ok((length, _)) => {
                     shared.metrics.udp_datagrams.add(1);
                     let bytes = buffer.get(..length).unwrap_or_default();
                     let commit = match dialect {
@@ -72,6 +77,7 @@ fn take_ticktock(shared: &Shared, store: &Store, bytes: &[u8]) -> Option<Commit>
             is_whole: true,
             is_bare: true,
             patience: Duration::ZERO,
+            scope: &Measurements::All,
         };
         let taken = ticktock::take(shared, store, namespace, rest, how);
         commit = taken.commit.or(commit);
@@ -107,7 +113,8 @@ fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Opti
     };
     // Errors are counted and logged where they happen; there is nobody to answer.
     let stored = checked.and_then(|()| {
-        ingest::append(shared, store, Way::Udp, &batch, &mut rejects, Duration::ZERO)
+        let (way, scope) = (Way::Udp, &Measurements::All);
+        ingest::append(shared, store, way, &mut batch, scope, &mut rejects, Duration::ZERO)
     });
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());

@@ -1,11 +1,12 @@
 //! Seeded crash simulator of the store.
 //!
 //! Each round plays random writes, deletes, retention, flushes, merges, epochs, backups and
-//! restarts against the engine on a simulated machine, cuts its power or breaks its disk at random
-//! operations, and compares what is left with a naive oracle: what was acknowledged as durable is
-//! there with its value and kind, nothing is there that was never sent or was deleted, and every
-//! change is there wholly or not at all. A round follows from its seed alone, so the seed is the
-//! bug report. What it is NOT: a test of threads; the engine runs without any.
+//! restarts, from several clients at once, against the engine on a simulated machine, cuts its
+//! power or breaks its disk at random operations, and compares what is left with a naive oracle:
+//! what was acknowledged as durable is there with its value and kind, nothing is there that was
+//! never sent or was deleted, and every change is there wholly or not at all. The engine's sources
+//! run over locks and threads whose order is drawn, so that a round follows from its seed alone,
+//! and the seed is the bug report.
 //!
 //! ```text
 //! foliot-sim [--seed S] [--rounds N] [--threads T] [--failures F] [--trace]
@@ -18,11 +19,12 @@ mod look;
 mod oracle;
 mod random;
 mod round;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod workload;
+mod world;
 
-use round::Tally;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::Write;
@@ -31,6 +33,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use tally::Tally;
 
 const USAGE: &str = "\
 usage: foliot-sim [--seed S] [--rounds N] [--threads T] [--failures F] [--trace]
@@ -54,7 +57,7 @@ fn main() -> ExitCode {
         &mut std::io::stdout(),
         &format!(
             "{} rounds from seed {} in {seconds:.1} s: {} power cuts, {} kills ({:.0} a second), \
-             {} closes, {} faults, {} changes ({} acknowledged), {} of them deletes, {} flushes, \
+             {} closes, {} faults, {} clients, {} changes ({} acknowledged), {} of them deletes, {} flushes, \
              {} merges, {} epochs, {} backups, {} looks at {} facts, {failures} failures\n",
             tally.rounds,
             plan.seed,
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
             cuts as f64 / seconds,
             tally.closes,
             tally.faults,
+            tally.clients,
             tally.events,
             tally.acknowledged,
             tally.deletes,
@@ -74,6 +78,9 @@ fn main() -> ExitCode {
             tally.facts,
         ),
     );
+    for (point, times) in &tally.points {
+        say(&mut std::io::stdout(), &format!("{times:8} power failures at {point}\n"));
+    }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -145,12 +152,13 @@ impl Plan {
 
 /// Plays one round; a panic of the engine is a failure like any other.
 fn play(seed: u64, trace: bool) -> Result<Tally, String> {
-    let mut steps = |step: String| {
+    let steps = move |step: String| {
         if trace {
             say(&mut std::io::stdout(), &format!("{step}\n"));
         }
     };
-    let played = catch_unwind(AssertUnwindSafe(|| round::play(seed, round::honest, &mut steps)));
+    let play = || round::play(seed, world::honest, Box::new(steps));
+    let played = catch_unwind(AssertUnwindSafe(play));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

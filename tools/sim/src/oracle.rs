@@ -1,83 +1,33 @@
 //! The oracle: what a reader must find, kept in plain maps.
 //!
-//! A store's history is a list of events, each an atomic list of changes to facts. A reader sees
-//! all of it. A power cut leaves some prefix that holds every acknowledged event; which one is
-//! found by comparing with what is really there.
+//! A store's history is a list of events in the order of the wal, each an atomic list of changes to
+//! facts. Several clients make it at once: while an operation is under way nobody can say where it
+//! will stand. A reader sees all that ended before he began, and of what went on meanwhile each
+//! fact or its predecessor. A crash leaves some prefix of the list that holds every acknowledged
+//! event; which one is found by comparing with what is really there.
 
-use foliot_model::Kind;
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+mod explain;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use state::{Change, Clock, Fact, Key, Series, State, floor};
+
+use foliot_model::TimeRange;
+use state::{agrees, differences};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
-/// A series: its namespace and its own number in the workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Series {
-    pub(crate) namespace: usize,
-    pub(crate) number: u32,
-}
-
-/// What a fact is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    /// The sample of a series at a time.
-    Sample(Series, i64),
-    /// A row of the catalog: kind and key.
-    Catalog(String, String),
-    /// A namespace, by its number in the workload.
-    Namespace(usize),
-    /// How long a namespace keeps its samples.
-    Keep(usize),
-}
-
-/// What is so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fact {
-    /// A value: kind, and bits or bytes.
-    Value(Kind, u64, Vec<u8>),
-    /// The bytes of a catalog row.
-    Bytes(Vec<u8>),
-    /// The engine's number of a namespace.
-    Number(u32),
-    /// A length of time.
-    Nanoseconds(i64),
-}
-
-/// All that is so.
-pub(crate) type State = BTreeMap<Key, Fact>;
-
-/// The instant before which a namespace shows no samples, at `now_ns`.
-pub(crate) fn floor(state: &State, namespace: usize, now_ns: i64) -> i64 {
-    match state.get(&Key::Keep(namespace)) {
-        Some(Fact::Nanoseconds(keep_ns)) => now_ns.saturating_sub(*keep_ns),
-        _ => i64::MIN,
-    }
-}
-
-/// What a reader is shown of a fact at `now_ns`: nothing of samples that are too old.
-fn shown<'s>(state: &'s State, key: &Key, now_ns: i64) -> Option<&'s Fact> {
-    match key {
-        Key::Sample(series, time_ns) if *time_ns < floor(state, series.namespace, now_ns) => None,
-        key => state.get(key),
-    }
-}
-
-/// Changes that happen together or not at all; nothing in place of a fact takes it away.
+/// Changes that happen together or not at all.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    pub(crate) changes: Vec<(Key, Option<Fact>)>,
-    /// The store's position after it, when it said so.
-    pub(crate) lsn: Option<u64>,
-}
-
-impl Event {
-    fn apply(&self, state: &mut State) {
-        for (key, fact) in &self.changes {
-            match fact {
-                Some(fact) => state.insert(key.clone(), fact.clone()),
-                None => state.remove(key),
-            };
-        }
-    }
+    pub(crate) changes: Vec<Change>,
+    /// The store's positions between which it stands. Equal when the store said where.
+    pub(crate) from_lsn: u64,
+    pub(crate) to_lsn: u64,
+    /// Whether it may never have happened: the machine died before it was answered.
+    pub(crate) is_doubtful: bool,
 }
 
 /// What happened to the machine since the store was last looked at.
@@ -91,21 +41,47 @@ pub(crate) enum Loss {
     Power,
 }
 
+/// How an operation ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// It happened at this position of the wal.
+    At(u64),
+    /// It happened somewhere between these two.
+    Between(u64, u64),
+    /// It did not happen.
+    Nowhere,
+    /// The machine died meanwhile, after this position.
+    After(u64),
+}
+
+/// What a reader may find while others go on.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) state: State,
+    pub(crate) clock: Clock,
+    /// What was under way at some time since the reader began.
+    pub(crate) others: Vec<Change>,
+}
+
 /// The history of one store.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// With every event that must survive a power cut.
-    durable: State,
-    /// Events after those, oldest first.
-    pending: VecDeque<Event>,
-    /// How many of `pending` must survive the death of the process.
-    written: usize,
+    /// With every event that a crash cannot take any more.
+    base: State,
+    /// Events after those, in the order of the wal.
+    events: Vec<Event>,
+    /// Up to here nothing may be lost with the power, and nothing with the process.
+    durable_lsn: u64,
+    written_lsn: u64,
     /// With all events.
     current: State,
-    /// The wall clock.
-    now_ns: i64,
-    /// Number of events that `durable` holds.
-    durable_events: u64,
+    clock: Clock,
+    /// Operations under way, by number.
+    under_way: BTreeMap<u64, Vec<Change>>,
+    /// Those that met others.
+    crowded: BTreeSet<u64>,
+    begun: u64,
+    watches: BTreeMap<u64, Watch>,
 }
 
 impl History {
@@ -114,108 +90,124 @@ impl History {
         &self.current
     }
 
-    /// What a reader must find now.
-    pub(crate) fn shown(&self) -> State {
-        let is_shown = |key: &Key| shown(&self.current, key, self.now_ns).is_some();
-        let facts = self.current.iter().filter(|(key, _)| is_shown(key));
-        facts.map(|(key, fact)| (key.clone(), fact.clone())).collect()
+    /// Sets the wall clock: it shows something between these two.
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
     }
 
-    /// Sets the wall clock, which never goes back here.
-    pub(crate) fn set_clock(&mut self, now_ns: i64) {
-        self.now_ns = now_ns;
-    }
-
-    /// Adds an event and returns its number.
-    pub(crate) fn push(&mut self, event: Event) -> u64 {
-        event.apply(&mut self.current);
-        self.pending.push_back(event);
-        self.durable_events + self.pending.len() as u64
-    }
-
-    /// Everything up to the event numbered `number` was acknowledged as safe from power cuts.
-    /// Returns how many events that is news for.
-    pub(crate) fn acknowledge_durable(&mut self, number: u64) -> u64 {
-        let before = self.durable_events;
-        while self.durable_events < number
-            && let Some(event) = self.pending.pop_front()
-        {
-            event.apply(&mut self.durable);
-            self.durable_events += 1;
-            self.written = self.written.saturating_sub(1);
+    /// An operation begins that will make these changes; its number.
+    pub(crate) fn begin(&mut self, changes: &[Change]) -> u64 {
+        self.begun += 1;
+        self.under_way.insert(self.begun, changes.to_vec());
+        if self.under_way.len() > 1 {
+            self.crowded.extend(self.under_way.keys());
         }
-        self.durable_events - before
+        for watch in self.watches.values_mut() {
+            watch.others.extend_from_slice(changes);
+        }
+        self.begun
     }
 
-    /// Everything up to the event numbered `number` was acknowledged as safe from the process's
-    /// death.
-    pub(crate) fn acknowledge_written(&mut self, number: u64) {
-        self.written = self.written.max(number.saturating_sub(self.durable_events) as usize);
+    /// Whether the operation was alone all the time, as far as operations are concerned.
+    pub(crate) fn is_alone(&self, number: u64) -> bool {
+        !self.crowded.contains(&number)
     }
 
-    /// The number of the last event at or before the store's position `lsn`.
-    pub(crate) fn number_at(&self, lsn: u64) -> u64 {
-        let last = self.pending.iter().rposition(|event| event.lsn.is_some_and(|at| at <= lsn));
-        self.durable_events + last.map_or(0, |index| index as u64 + 1)
+    /// An operation has ended, with these changes.
+    pub(crate) fn end(&mut self, number: u64, changes: Vec<Change>, end: End) {
+        self.under_way.remove(&number);
+        self.crowded.remove(&number);
+        let (from_lsn, to_lsn, is_doubtful) = match end {
+            End::At(lsn) => (lsn, lsn, false),
+            End::Between(from, to) => (from, to, false),
+            End::After(from) => (from, u64::MAX, true),
+            End::Nowhere => return,
+        };
+        let event = Event { changes, from_lsn, to_lsn, is_doubtful };
+        let at = self.events.partition_point(|other| other.to_lsn <= to_lsn);
+        let is_last = at == self.events.len();
+        self.events.insert(at, event);
+        match is_last {
+            true if is_doubtful => {}
+            true => self.events.iter().skip(at).for_each(|event| event.apply(&mut self.current)),
+            false => self.play_again(),
+        }
     }
 
-    /// Takes what was found after `loss` as the truth, if it is a possible one.
-    ///
-    /// # Errors
-    /// What contradicts the acknowledgements.
-    pub(crate) fn survive(&mut self, loss: Loss, found: &State) -> Result<(), String> {
-        let kept = self.explain(loss, found)?;
-        self.pending.truncate(kept);
-        self.written = kept;
-        self.current.clone_from(&self.durable);
-        for event in &self.pending {
+    fn play_again(&mut self) {
+        self.current.clone_from(&self.base);
+        for event in self.events.iter().filter(|event| !event.is_doubtful) {
             event.apply(&mut self.current);
         }
-        if loss == Loss::Power {
-            // What a power cut left is on the medium: it can not be lost any more.
-            self.acknowledge_durable(u64::MAX);
-        }
-        Ok(())
     }
 
-    /// How many pending events lead to what was found after `loss`.
-    ///
-    /// # Errors
-    /// What contradicts the acknowledgements.
-    pub(crate) fn explain(&self, loss: Loss, found: &State) -> Result<usize, String> {
-        let least = match loss {
-            Loss::None => self.pending.len(),
-            Loss::Process => self.written,
-            Loss::Power => 0,
+    /// Everything up to the position was acknowledged as safe from power cuts. Returns how many
+    /// events that is news for.
+    pub(crate) fn acknowledge_durable(&mut self, lsn: u64) -> u64 {
+        let is_news = |event: &&Event| event.to_lsn > self.durable_lsn && event.to_lsn <= lsn;
+        let news = self.events.iter().filter(is_news).count() as u64;
+        self.durable_lsn = self.durable_lsn.max(lsn);
+        self.acknowledge_written(lsn);
+        news
+    }
+
+    /// Everything up to the position was acknowledged as safe from the process's death.
+    pub(crate) fn acknowledge_written(&mut self, lsn: u64) {
+        self.written_lsn = self.written_lsn.max(lsn);
+    }
+
+    /// Nothing is under way: what is durable need not be kept as events any more.
+    pub(crate) fn settle(&mut self) {
+        if self.under_way.is_empty() && !self.events.iter().any(|event| event.is_doubtful) {
+            let done = self.events.partition_point(|event| event.to_lsn <= self.durable_lsn);
+            for event in self.events.drain(..done) {
+                event.apply(&mut self.base);
+            }
+        }
+    }
+
+    /// A reader begins; his number.
+    pub(crate) fn watch(&mut self) -> u64 {
+        self.begun += 1;
+        let others = self.under_way.values().flatten().cloned().collect();
+        let watch = Watch { state: self.current.clone(), clock: self.clock, others };
+        self.watches.insert(self.begun, watch);
+        self.begun
+    }
+
+    /// A reader has ended: what he may have found.
+    pub(crate) fn watched(&mut self, number: u64) -> Option<Watch> {
+        self.watches.remove(&number)
+    }
+
+    /// What a delete takes away that begins now.
+    pub(crate) fn cuts(&self, series: &[Series], range: TimeRange, clock: Clock) -> Vec<Change> {
+        let cut = |&own: &Series| {
+            let held = self.current.range(state::keys(own, range));
+            let held: State = held.map(|(key, fact)| (key.clone(), fact.clone())).collect();
+            let is_shown = |key: &Key| !agrees(&self.current, key, None, clock);
+            // A series that shows nothing is not looked at.
+            let known = if held.keys().any(is_shown) { held } else { State::new() };
+            Change::Cut(own, range, Arc::new(known))
         };
-        self.longest_match(least, found).ok_or_else(|| self.contradiction(least, found))
+        series.iter().map(cut).collect()
     }
 
-    /// The largest number of pending events, at least `least`, that leads to `found`.
-    fn longest_match(&self, least: usize, found: &State) -> Option<usize> {
-        let mut state = self.durable.clone();
-        self.pending.iter().take(least).for_each(|event| event.apply(&mut state));
-        let now_ns = self.now_ns;
-        let mut differing = differences(&state, found, now_ns).count();
-        let mut matched = (differing == 0).then_some(least);
-        for (index, event) in self.pending.iter().enumerate().skip(least) {
-            for (key, fact) in &event.changes {
-                let expected = found.get(key);
-                differing -= usize::from(shown(&state, key, now_ns) != expected);
-                match fact {
-                    Some(fact) => state.insert(key.clone(), fact.clone()),
-                    None => state.remove(key),
-                };
-                differing += usize::from(shown(&state, key, now_ns) != expected);
-                if matches!(key, Key::Keep(_)) {
-                    differing = differences(&state, found, now_ns).count();
-                }
-            }
-            if differing == 0 {
-                matched = Some(index + 1);
-            }
+    /// How many samples the changes would take away that readers see: at least, and at most.
+    pub(crate) fn shown(&self, changes: &[Change], clock: Clock) -> (u64, u64) {
+        let keys = changes.iter().flat_map(|change| change.keys(&self.current));
+        let (mut least, mut most) = (0, 0);
+        for key in keys {
+            let found = match self.current.get(&key) {
+                Some(Fact::Perhaps(fact)) => Some(&**fact),
+                fact => fact,
+            };
+            let may_be_there = agrees(&self.current, &key, found, clock);
+            let may_be_gone = agrees(&self.current, &key, None, clock);
+            most += u64::from(may_be_there);
+            least += u64::from(may_be_there && !may_be_gone);
         }
-        matched
+        (least, most)
     }
 
     /// Compares what a reader found with what he must find now.
@@ -223,158 +215,47 @@ impl History {
     /// # Errors
     /// The first facts that differ.
     pub(crate) fn compare(&self, found: &State) -> Result<(), String> {
-        let mut differing = differences(&self.current, found, self.now_ns).peekable();
+        let mut differing = differences(&self.current, found, self.clock).peekable();
         if differing.peek().is_none() {
             return Ok(());
         }
         let mut text = "a reader does not see what was written".to_owned();
         for key in differing.take(8) {
-            let (expected, found) = (shown(&self.current, key, self.now_ns), found.get(key));
+            let (expected, found) = (self.current.get(key), found.get(key));
             let _ = write!(text, "\n  {key:?}: expected {expected:?}, found {found:?}");
         }
         Err(text)
     }
+}
 
-    fn contradiction(&self, least: usize, found: &State) -> String {
-        let mut best: Option<(usize, usize, State)> = None;
-        let mut state = self.durable.clone();
-        for index in 0..=self.pending.len() {
-            if index >= least {
-                let count = differences(&state, found, self.now_ns).count();
-                if best.as_ref().is_none_or(|(fewest, ..)| count < *fewest) {
-                    best = Some((count, index, state.clone()));
-                }
-            }
-            if let Some(event) = self.pending.get(index) {
-                event.apply(&mut state);
-            }
-        }
-        let Some((count, index, state)) = best else { return String::new() };
-        let mut text = format!(
-            "no prefix of at least {least} of {} unacknowledged events explains what was found; \
-             with {index} of them {count} facts differ",
-            self.pending.len()
-        );
-        for key in differences(&state, found, self.now_ns).take(8) {
-            let (expected, found) = (shown(&state, key, self.now_ns), found.get(key));
-            let _ = write!(text, "\n  {key:?}: expected {expected:?}, found {found:?}");
-        }
-        text
+impl Watch {
+    /// Whether a reader may have found that of a fact.
+    pub(crate) fn admits(&self, key: &Key, found: Option<&Fact>) -> bool {
+        let is_known = found.is_none() || self.state.contains_key(key);
+        let comes_of = |change: &Change| match (change, found) {
+            (Change::Set(_, fact), Some(found)) => fact == found,
+            (Change::Set(..), None) => false,
+            (_, found) => found.is_none(),
+        };
+        (is_known && agrees(&self.state, key, found, self.clock))
+            || self.others.iter().any(|change| change.touches(key) && comes_of(change))
+    }
+
+    /// The instants of a series about which something is known.
+    pub(crate) fn times(&self, series: Series) -> BTreeSet<i64> {
+        let known = self.state.range(state::keys(series, TimeRange::ALL)).map(|(key, _)| key);
+        let set = self.others.iter().filter_map(|change| match change {
+            Change::Set(key @ Key::Sample(of, _), _) if *of == series => Some(key),
+            _ => None,
+        });
+        let time =
+            |key: &Key| if let Key::Sample(_, time_ns) = key { Some(*time_ns) } else { None };
+        known.chain(set).filter_map(time).collect()
     }
 }
 
-/// The keys whose facts a reader should find, and did not or found otherwise; and those that he
-/// should not find.
-fn differences<'a>(
-    expected: &'a State,
-    found: &'a State,
-    now_ns: i64,
-) -> impl Iterator<Item = &'a Key> {
-    let differs = move |key: &&Key| shown(expected, key, now_ns) != found.get(key);
-    let unexpected = |key: &&Key| !expected.contains_key(key);
-    expected.keys().filter(differs).chain(found.keys().filter(unexpected))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SERIES: Series = Series { namespace: 0, number: 0 };
-
-    fn put(key: i64, bits: u64) -> (Key, Option<Fact>) {
-        (Key::Sample(SERIES, key), Some(Fact::Value(Kind::Integer, bits, vec![])))
-    }
-
-    fn event(lsn: u64, changes: &[(Key, Option<Fact>)]) -> Event {
-        Event { changes: changes.to_vec(), lsn: Some(lsn) }
-    }
-
-    fn state(changes: &[(Key, Option<Fact>)]) -> State {
-        let mut state = State::new();
-        event(0, changes).apply(&mut state);
-        state
-    }
-
-    fn history() -> History {
-        let mut history = History::default();
-        let first = history.push(event(10, &[put(1, 1)]));
-        history.push(event(20, &[put(2, 2), put(3, 3)]));
-        history.push(event(30, &[put(1, 9)]));
-        history.acknowledge_durable(first);
-        history
-    }
-
-    #[test]
-    fn prefixes_with_all_acknowledged_events_survive() {
-        let possible = [
-            state(&[put(1, 1)]),
-            state(&[put(1, 1), put(2, 2), put(3, 3)]),
-            state(&[put(1, 9), put(2, 2), put(3, 3)]),
-        ];
-        for found in &possible {
-            let mut history = history();
-            history.survive(Loss::Power, found).unwrap();
-            assert_eq!((history.current(), &history.durable), (found, found));
-            let next = history.push(event(40, &[put(1, 5)]));
-            assert_eq!(next, history.durable_events + 1);
-        }
-    }
-
-    #[test]
-    fn anything_else_is_a_contradiction() {
-        let impossible = [
-            state(&[]),
-            state(&[put(2, 2), put(3, 3)]),
-            state(&[put(1, 1), put(2, 2)]),
-            state(&[put(1, 9)]),
-            state(&[put(1, 1), put(7, 7)]),
-            state(&[put(1, 2)]),
-        ];
-        for found in &impossible {
-            assert!(history().survive(Loss::Power, found).is_err(), "{found:?}");
-        }
-    }
-
-    #[test]
-    fn a_dead_process_loses_only_what_was_not_written() {
-        let mut killed = history();
-        killed.acknowledge_written(killed.number_at(20));
-        assert!(killed.survive(Loss::Process, &state(&[put(1, 1)])).is_err());
-        let found = state(&[put(1, 1), put(2, 2), put(3, 3)]);
-        killed.survive(Loss::Process, &found).unwrap();
-        assert_eq!((killed.durable.len(), killed.pending.len()), (1, 1));
-        killed.survive(Loss::Power, &state(&[put(1, 1)])).unwrap();
-        assert!(history().survive(Loss::None, &found).is_err());
-    }
-
-    #[test]
-    fn positions_count_up_to_the_last_event_before_them() {
-        let history = history();
-        assert_eq!([5, 20, 29, 30].map(|lsn| history.number_at(lsn)), [1, 2, 2, 3]);
-    }
-
-    #[test]
-    fn what_was_taken_away_stays_away() {
-        let mut history = history();
-        history.push(event(40, &[(Key::Sample(SERIES, 1), None)]));
-        let found = state(&[put(2, 2), put(3, 3)]);
-        history.survive(Loss::Power, &found).unwrap();
-        assert_eq!(history.current(), &found);
-    }
-
-    #[test]
-    fn what_is_too_old_is_not_shown_and_not_forgotten() {
-        let mut history = history();
-        history.set_clock(10);
-        history.push(event(40, &[(Key::Keep(0), Some(Fact::Nanoseconds(8)))]));
-        let keep = (Key::Keep(0), Some(Fact::Nanoseconds(8)));
-        let kept = state(&[put(2, 2), put(3, 3), keep.clone()]);
-        assert_eq!(history.shown(), kept);
-        history.compare(&kept).unwrap();
-        assert!(history.compare(&state(&[put(1, 9), put(2, 2), put(3, 3), keep])).is_err());
-        // A cut that took the event away leaves what it would have hidden.
-        let before = state(&[put(1, 9), put(2, 2), put(3, 3)]);
-        history.survive(Loss::Power, &before).unwrap();
-        assert_eq!(history.shown(), before);
+impl Event {
+    fn apply(&self, state: &mut State) {
+        self.changes.iter().for_each(|change| change.apply(state));
     }
 }

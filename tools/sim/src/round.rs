@@ -2,449 +2,393 @@
 //!
 //! 1. Plan what will go wrong in this life, and open the store; recovery may be interrupted too.
 //! 2. Look: what is found must be what the acknowledgements allow.
-//! 3. Write, delete, wait, flush, read, until the machine dies or the life is over.
+//! 3. Some clients at once write, delete, wait, flush, read, until the machine dies or they are
+//!    done; then look again, and so on with other clients.
 //! 4. End it: close, kill the process or cut the power; begin again.
 //!
 //! The last life meets no faults, so that nothing stays unexamined.
 
 mod change;
+mod client;
 mod work;
 
 use crate::look;
-use crate::oracle::{History, Loss, State};
+use crate::oracle::{Clock, History, Loss};
 use crate::random::Random;
+use crate::tally::Tally;
 use crate::workload::Names;
+use crate::world::{Machine, Mount, Threads, lock};
+use client::Client;
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Ack, Commit, Config, Engine};
-use foliot_model::BatchBuffers;
+use foliot_engine::{Config, Engine};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const DIR: &str = "store";
+/// How often the round looks whether its clients are done.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
+/// After so many of those looks a disk that is full has space again.
+const LOOKS_UNTIL_HEALED: u32 = 1000;
 /// A restart after a fault that passes may meet another one, but not for ever.
 const OPEN_ATTEMPTS: usize = 50;
 /// After the space is back, this many writes may still be refused.
 const RESUME_ATTEMPTS: usize = 5;
 
-/// What happened in rounds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) rounds: u64,
-    pub(crate) power_cuts: u64,
-    pub(crate) kills: u64,
-    pub(crate) closes: u64,
-    pub(crate) faults: u64,
-    pub(crate) events: u64,
-    pub(crate) acknowledged: u64,
-    pub(crate) flushes: u64,
-    pub(crate) merges: u64,
-    pub(crate) deletes: u64,
-    pub(crate) epochs: u64,
-    pub(crate) backups: u64,
-    pub(crate) looks: u64,
-    /// Facts compared with the oracle.
-    pub(crate) facts: u64,
-}
-
-impl Tally {
-    /// Adds what happened in another one.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.rounds += other.rounds;
-        self.power_cuts += other.power_cuts;
-        self.kills += other.kills;
-        self.closes += other.closes;
-        self.faults += other.faults;
-        self.events += other.events;
-        self.acknowledged += other.acknowledged;
-        self.flushes += other.flushes;
-        self.merges += other.merges;
-        self.deletes += other.deletes;
-        self.epochs += other.epochs;
-        self.backups += other.backups;
-        self.looks += other.looks;
-        self.facts += other.facts;
-    }
-}
-
-/// What can be done with an open store.
-#[derive(Clone, Copy, Debug)]
-enum Action {
-    Write,
-    ChangeCatalog,
-    CreateNamespace,
-    Delete,
-    DropSeries,
-    Retain,
-    Flush,
-    Maintain,
-    BeginEpoch,
-    BackUp,
-    Look,
-    Probe,
-    Wait,
-    BelieveProgress,
-    Advance,
-}
-
-/// How often what is done in an average round.
-const ACTIONS: [(Action, usize); 15] = [
-    (Action::Write, 48),
-    (Action::ChangeCatalog, 8),
-    (Action::CreateNamespace, 4),
-    (Action::Delete, 10),
-    (Action::DropSeries, 3),
-    (Action::Retain, 2),
-    (Action::Flush, 10),
-    (Action::Maintain, 12),
-    (Action::BeginEpoch, 3),
-    (Action::BackUp, 1),
-    (Action::Look, 4),
-    (Action::Probe, 10),
-    (Action::Wait, 6),
-    (Action::BelieveProgress, 5),
-    (Action::Advance, 5),
-];
-
-/// Each round does some things far more often than others, or not at all: that reaches states which
-/// the average never sees (A. Groce et al., "Swarm Testing", ISSTA 2012).
-fn draw_weights(random: &mut Random) -> Vec<(Action, usize)> {
-    let mut weights = ACTIONS.to_vec();
-    for (action, weight) in &mut weights {
-        *weight *= match action {
-            Action::Write => *random.pick(&[1, 2, 4]),
-            _ => *random.pick(&[0, 1, 4, 16]),
-        };
-    }
-    weights
-}
-
-/// How the store reaches the machine: as it is, or through something that misbehaves, to prove that
-/// this is noticed.
-pub(crate) type Mount = fn(&SimDisk) -> Arc<dyn Disk>;
-
-/// The machine as it is.
-pub(crate) fn honest(disk: &SimDisk) -> Arc<dyn Disk> {
-    Arc::new(disk.clone())
-}
+/// Receives each step.
+pub(crate) type Trace = Box<dyn FnMut(String) + Send>;
 
 /// Plays the round of `seed`, calling `trace` with each step.
 ///
 /// # Errors
 /// What the store broke, for a person.
-pub(crate) fn play(
-    seed: u64,
-    mount: Mount,
-    trace: &mut dyn FnMut(String),
-) -> Result<Tally, String> {
+pub(crate) fn play(seed: u64, mount: Mount, trace: Trace) -> Result<Tally, String> {
     let mut random = Random::new(seed);
-    let disk = SimDisk::new(random.next());
-    let config = Config {
-        background: false,
+    let machine = Machine::new(random.next(), mount);
+    let round = Arc::new(Round {
+        config: draw_config(&mut random),
+        weights: client::draw_weights(&mut random),
+        clients: *random.pick(&[1, 1, 1, 2, 3, 4]),
+        clock_ns: AtomicI64::new(machine.disk().now_ns()),
+        backups: AtomicU64::new(0),
+        machine: machine.clone(),
+        random: Mutex::new(random),
+        names: Names::default(),
+        history: Mutex::default(),
+        planned: Mutex::default(),
+        tally: Mutex::new(Tally { rounds: 1, ..Tally::default() }),
+        trace: Mutex::new(trace),
+    });
+    let main = {
+        let round = round.clone();
+        move || round.lives()
+    };
+    foliot_scheduler::run(Box::new(Threads(machine.clone())), Box::new(main))
+        .map_err(|failure| failure.to_string())?;
+    let mut tally = lock(&round.tally).clone();
+    tally.points.clone_from(&lock(&machine.points));
+    Ok(tally)
+}
+
+fn draw_config(random: &mut Random) -> Config {
+    Config {
+        background: random.percent(70),
         cache_bytes_max: 1 << random.skewed(12, 24),
         head_bytes_max: 1 << random.skewed(14, 28),
         merge_parts: random.skewed(2, 8),
         delete_deadline: Duration::from_secs(random.skewed(1, 100) as u64),
         ..Config::default()
-    };
-    let mut round = Round {
-        clock_ns: disk.now_ns(),
-        weights: draw_weights(&mut random),
-        random,
-        disk,
-        mount,
-        config,
-        names: Names::default(),
-        history: History::default(),
-        loss: Loss::None,
-        planned: Vec::new(),
-        backups: 0,
-        latest: None,
-        buffers: BatchBuffers::default(),
-        tally: Tally { rounds: 1, ..Tally::default() },
-        trace,
-    };
-    round.history.set_clock(round.clock_ns);
-    for _ in 0..round.random.skewed(1, 10) {
-        round.live(false)?;
     }
-    round.live(true)?;
-    Ok(round.tally)
 }
 
-struct Round<'t> {
-    random: Random,
-    weights: Vec<(Action, usize)>,
-    disk: SimDisk,
-    mount: Mount,
+/// What all threads of a round share. Its locks are held for single steps, never while another
+/// thread goes on.
+struct Round {
     config: Config,
-    names: Names,
-    history: History,
-    /// The worst that happened since the store was last looked at.
-    loss: Loss,
-    /// What was planned to go wrong in this life.
-    planned: Vec<FaultKind>,
+    weights: Vec<(client::Action, usize)>,
+    /// How many clients go on at once.
+    clients: usize,
+    /// About when the next write is sent.
+    clock_ns: AtomicI64,
     /// Backups begun, each in a directory of its own.
-    backups: u64,
-    /// The last commit and the number of its event.
-    latest: Option<(Commit, u64)>,
-    clock_ns: i64,
-    buffers: BatchBuffers,
-    tally: Tally,
-    trace: &'t mut dyn FnMut(String),
+    backups: AtomicU64,
+    machine: Arc<Machine>,
+    random: Mutex<Random>,
+    names: Names,
+    history: Mutex<History>,
+    /// What was planned to go wrong in this life.
+    planned: Mutex<Vec<FaultKind>>,
+    tally: Mutex<Tally>,
+    trace: Mutex<Trace>,
 }
 
-impl Round<'_> {
-    fn say(&mut self, text: String) {
-        (self.trace)(format!("[op {}] {text}", self.disk.operations()));
+/// A failed round, told by a panic: so that it ends all threads at once.
+fn fail(text: String) -> ! {
+    std::panic::resume_unwind(Box::new(text))
+}
+
+impl Round {
+    fn say(&self, text: &str) {
+        let (name, number) = foliot_scheduler::current().unwrap_or_default();
+        let operations = self.machine.disk().operations();
+        (lock(&self.trace))(format!("[op {operations} {name} {number}] {text}"));
     }
 
-    fn live(&mut self, is_last: bool) -> Result<(), String> {
-        self.planned.clear();
-        self.latest = None;
+    fn draw<T>(&self, draw: impl FnOnce(&mut Random) -> T) -> T {
+        draw(&mut lock(&self.random))
+    }
+
+    fn percent(&self, percent: usize) -> bool {
+        self.draw(|random| random.percent(percent))
+    }
+
+    fn tally(&self, count: impl FnOnce(&mut Tally)) {
+        count(&mut lock(&self.tally));
+    }
+
+    fn is_dead(&self) -> bool {
+        self.machine.disk().is_dead()
+    }
+
+    fn strikes(&self) -> u64 {
+        self.machine.disk().strikes()
+    }
+
+    fn lives(self: &Arc<Self>) {
+        let mut loss = Loss::None;
+        for _ in 0..self.draw(|random| random.skewed(1, 10)) {
+            loss = self.live(loss, false);
+        }
+        self.live(loss, true);
+    }
+
+    /// One life after `loss`; what it ended with.
+    fn live(self: &Arc<Self>, loss: Loss, is_last: bool) -> Loss {
+        lock(&self.planned).clear();
         if !is_last {
             self.plan_faults();
         }
-        let Some(engine) = self.open()? else {
-            self.end_dead();
-            return Ok(());
+        let Some(engine) = self.machine.about("open", || self.open(loss)) else {
+            return self.end_dead().max(loss);
         };
-        let loss = std::mem::replace(&mut self.loss, Loss::None);
-        self.look(&engine, loss)?;
-        for _ in 0..self.random.skewed(1, 40) {
-            if self.disk.is_dead() {
+        let engine = Arc::new(engine);
+        if !self.look(&engine, loss) {
+            let end = self.end(engine);
+            return end.max(loss);
+        }
+        for _ in 0..self.draw(|random| random.skewed(1, 6)) {
+            if self.is_dead() {
                 break;
             }
-            self.act(&engine)?;
+            self.crowd(&engine);
+            if !self.is_dead() && self.percent(30) {
+                self.look(&engine, Loss::None);
+            }
         }
         self.end(engine)
     }
 
-    fn plan_faults(&mut self) {
-        for _ in 0..if self.random.percent(10) { 2 } else { 1 } {
-            let kind = match self.random.below(100) {
-                0..55 => FaultKind::Crash,
-                55..65 => FaultKind::SyncError,
-                65..75 => FaultKind::NoSpace { operations: self.random.skewed(1, 12) as u64 },
-                75..83 => FaultKind::ReadError,
-                _ => continue,
-            };
-            let n = match kind {
-                FaultKind::Crash => self.random.skewed(1, 200),
-                _ => self.random.skewed(1, 60),
-            };
-            self.say(format!("plan {kind:?} at its operation {n}"));
-            self.disk.fail_after(n as u64, kind);
-            self.planned.push(kind);
+    /// Some clients at once.
+    fn crowd(self: &Arc<Self>, engine: &Arc<Engine>) {
+        self.tally(|tally| tally.clients += self.clients as u64);
+        let threads: Vec<_> = (0..self.clients)
+            .map(|_| {
+                let mut client = Client::new(self.clone(), engine.clone());
+                let actions = self.draw(|random| random.skewed(1, 16));
+                foliot_scheduler::spawn("client", Box::new(move || client.act(actions)))
+            })
+            .collect();
+        for looks in 0.. {
+            if threads.iter().all(foliot_scheduler::Handle::is_over) {
+                break;
+            }
+            if self.is_dead() {
+                // A store waits for a disk that refuses; nobody would end that but a dead process.
+                let _ = engine.close();
+            }
+            if looks == LOOKS_UNTIL_HEALED {
+                // Who waits for space waits until there is some.
+                self.machine.disk().heal();
+                let now = (engine.progress(), engine.written(), self.is_dead());
+                self.say(&format!("the disk is healed for those who wait: {now:?}"));
+            }
+            foliot_scheduler::sleep(LOOK_PAUSE);
+        }
+        lock(&self.history).settle();
+    }
+
+    fn plan_faults(&self) {
+        for _ in 0..if self.percent(10) { 2 } else { 1 } {
+            let kind = self.draw(|random| match random.below(100) {
+                0..55 => Some(FaultKind::Crash),
+                55..65 => Some(FaultKind::SyncError),
+                65..75 => Some(FaultKind::NoSpace { operations: random.skewed(1, 12) as u64 }),
+                75..83 => Some(FaultKind::ReadError),
+                _ => None,
+            });
+            let Some(kind) = kind else { continue };
+            let n = self.draw(|random| match kind {
+                FaultKind::Crash => random.skewed(1, 200),
+                _ => random.skewed(1, 60),
+            });
+            self.say(&format!("plan {kind:?} at its operation {n}"));
+            self.machine.disk().fail_after(n as u64, kind);
+            lock(&self.planned).push(kind);
         }
     }
 
     /// Opens the store; nothing when this life cannot go on.
-    fn open(&mut self) -> Result<Option<Engine>, String> {
+    fn open(&self, loss: Loss) -> Option<Engine> {
         for _ in 0..OPEN_ATTEMPTS {
-            let strikes = self.disk.strikes();
-            match Engine::open((self.mount)(&self.disk), Path::new(DIR), self.config.clone()) {
+            let strikes = self.strikes();
+            match Engine::open(self.machine.mounted(), Path::new(DIR), self.config.clone()) {
                 Ok(engine) => {
-                    self.say("opened".to_owned());
-                    return match engine.damages() {
-                        [] => Ok(Some(engine)),
-                        damages => Err(format!("damage where there is none: {damages:?}")),
-                    };
+                    self.say("opened");
+                    match engine.damages() {
+                        [] => {}
+                        // The parity gives back a page that the disk did not give.
+                        [told] if self.strikes() > strikes && told.contains("read failed") => {}
+                        // The power went between the manifest and its copy.
+                        [told]
+                            if loss > Loss::None
+                                && told.contains("is missing; there is another") => {}
+                        damages => fail(format!("damage where there is none: {damages:?}")),
+                    }
+                    return Some(engine);
                 }
                 Err(error) => {
-                    self.say(format!("open failed: {error}"));
-                    if self.disk.is_dead() {
-                        return Ok(None);
+                    self.say(&format!("open failed: {error}"));
+                    if self.is_dead() {
+                        return None;
                     }
-                    if self.disk.strikes() == strikes {
-                        return Err(format!("cannot open although nothing went wrong: {error}"));
+                    if self.strikes() == strikes {
+                        fail(format!("cannot open although nothing went wrong: {error}"));
                     }
-                    if self.planned.contains(&FaultKind::SyncError) {
-                        return Ok(None);
+                    if lock(&self.planned).contains(&FaultKind::SyncError) {
+                        return None;
                     }
                 }
             }
         }
-        Err("cannot open although the faults have passed".to_owned())
+        fail("cannot open although the faults have passed".to_owned())
     }
 
-    fn act(&mut self, engine: &Engine) -> Result<(), String> {
-        let mut draw = self.random.below(self.weights.iter().map(|(_, weight)| weight).sum());
-        let drawn = self.weights.iter().find(|(_, weight)| {
-            let is_here = draw < *weight;
-            draw = draw.saturating_sub(*weight);
-            is_here
-        });
-        match drawn.map_or(Action::Write, |(action, _)| *action) {
-            Action::Write => self.write(engine),
-            Action::ChangeCatalog => self.change_catalog(engine),
-            Action::CreateNamespace => self.create_namespace(engine),
-            Action::Delete => self.delete(engine),
-            Action::DropSeries => self.drop_series(engine),
-            Action::Retain => self.retain(engine),
-            Action::Flush => self.flush(engine),
-            Action::Maintain => self.maintain(engine),
-            Action::BeginEpoch => self.begin_epoch(engine),
-            Action::BackUp => self.back_up(engine),
-            Action::Look => self.look(engine, Loss::None),
-            Action::Probe => self.probe(engine),
-            Action::Wait => self.wait(engine),
-            Action::BelieveProgress => {
-                self.believe_progress(engine);
-                Ok(())
-            }
-            Action::Advance => {
-                let ns = self.random.skewed(1, 40_000_000_000) as u64;
-                self.disk.advance(ns);
-                self.clock_ns = self.disk.now_ns();
-                self.history.set_clock(self.clock_ns);
-                Ok(())
-            }
-        }
-    }
-
-    fn wait(&mut self, engine: &Engine) -> Result<(), String> {
-        let Some((commit, number)) = self.latest else { return Ok(()) };
-        let ack = *self.random.pick(&[Ack::Durable, Ack::Durable, Ack::Os, Ack::Memory]);
-        let result = engine.wait(commit, ack);
-        self.say(format!("wait for {commit:?} {ack}: {result:?}"));
-        match (result, ack) {
-            (Ok(()), Ack::Durable) => self.acknowledge_durable(number),
-            (Ok(()), Ack::Os) => self.history.acknowledge_written(number),
-            (Ok(()), Ack::Memory) => {}
-            (Err(_), _) if self.disk.is_dead() => {}
-            (Err(error), _) => self.excuse("a wait", &error.to_string())?,
-        }
-        Ok(())
-    }
-
-    fn acknowledge_durable(&mut self, number: u64) {
-        self.tally.acknowledged += self.history.acknowledge_durable(number);
-    }
-
-    /// The server acknowledges by the positions that the store tells: they are promises as well.
-    fn believe_progress(&mut self, engine: &Engine) {
-        let progress = engine.progress();
-        self.history.acknowledge_written(self.history.number_at(progress.written_lsn));
-        self.acknowledge_durable(self.history.number_at(progress.durable_lsn));
-    }
-
-    /// Reads everything and compares.
-    fn look(&mut self, engine: &Engine, loss: Loss) -> Result<(), String> {
-        let Some(found) = self.retry_reads(&mut |round| look::all(engine, &round.names))? else {
-            return Ok(());
+    /// Reads everything and compares, while no client does anything; false when the machine died
+    /// before all was read.
+    fn look(&self, engine: &Engine, loss: Loss) -> bool {
+        let earliest_ns = self.machine.disk().now_ns();
+        let Some(found) = self.retry_reads(&|| look::all(engine, &self.names)) else {
+            return false;
         };
-        self.tally.looks += 1;
-        self.tally.facts += found.len() as u64;
-        self.say(format!("look: {} facts after loss {loss:?}", found.len()));
-        match loss {
-            Loss::None => self.history.compare(&found),
-            loss => self.history.survive(loss, &found),
-        }
-    }
-
-    /// Reads a little, by the other ways of reading.
-    fn probe(&mut self, engine: &Engine) -> Result<(), String> {
-        let seed = self.random.next();
-        let shown: State = self.history.shown();
-        let probed = self.retry_reads(&mut |round| {
-            let mut random = Random::new(seed);
-            look::some(engine, &round.names, &shown, &mut random)
-        })?;
-        match probed {
-            Some(Err(contradiction)) => Err(contradiction),
-            _ => Ok(()),
-        }
+        self.tally(|tally| {
+            tally.looks += 1;
+            tally.facts += found.len() as u64;
+        });
+        self.say(&format!("look: {} facts after loss {loss:?}", found.len()));
+        let latest_ns = self.machine.disk().now_ns();
+        let mut history = lock(&self.history);
+        history.set_clock(Clock { earliest_ns, latest_ns });
+        let result = match loss {
+            Loss::None => history.compare(&found),
+            loss => history.survive(loss, &found),
+        };
+        result.unwrap_or_else(|text| fail(format!("{text}{}", self.names.explain(&text))));
+        true
     }
 
     /// Reads, once more when a fault explains the error; nothing when the machine is dead.
-    fn retry_reads<T>(
-        &mut self,
-        read: &mut dyn FnMut(&Self) -> Result<T, look::Failure>,
-    ) -> Result<Option<T>, String> {
+    fn retry_reads<T>(&self, read: &dyn Fn() -> Result<T, look::Failure>) -> Option<T> {
         loop {
-            let strikes = self.disk.strikes();
-            match read(self) {
-                Ok(found) => return Ok(Some(found)),
-                Err(look::Failure::Contradiction(text)) => return Err(text),
-                Err(look::Failure::Disk(_)) if self.disk.is_dead() => return Ok(None),
-                Err(look::Failure::Disk(_)) if self.disk.strikes() > strikes => {}
+            let strikes = self.strikes();
+            match read() {
+                Ok(found) => return Some(found),
+                Err(look::Failure::Contradiction(text)) => fail(text),
+                Err(look::Failure::Disk(_)) if self.is_dead() => return None,
+                Err(look::Failure::Disk(_)) if self.strikes() > strikes => {}
                 Err(look::Failure::Disk(error)) => {
-                    return Err(format!("a read failed although nothing went wrong: {error}"));
+                    fail(format!("a read failed although nothing went wrong: {error}"))
                 }
             }
         }
     }
 
-    fn end(&mut self, engine: Engine) -> Result<(), String> {
-        if self.disk.is_dead() {
-            self.end_dead();
-            drop(engine);
-            return Ok(());
+    /// An error needs a fault of this life that explains it.
+    fn excuse(&self, what: &str, error: &str) {
+        let explains = |kind: &FaultKind| *kind != FaultKind::ReadError;
+        if self.is_dead() || (self.strikes() > 0 && lock(&self.planned).iter().any(explains)) {
+            return;
         }
-        let is_full = |kind: &FaultKind| matches!(kind, FaultKind::NoSpace { .. });
-        if self.planned.iter().all(is_full) && !self.planned.is_empty() {
-            self.resume(&engine)?;
-        }
-        self.tally.faults += self.disk.strikes();
-        if self.random.percent(40) {
-            self.end_dead();
-            drop(engine);
-            return Ok(());
-        }
-        let result = engine.close();
-        self.say(format!("close: {result:?}"));
-        match result {
-            Ok(()) => self.acknowledge_durable(u64::MAX),
-            Err(_) if self.disk.is_dead() => {}
-            Err(error) => {
-                self.excuse("close", &error.to_string())?;
-                self.loss = Loss::Process;
-            }
-        }
-        self.tally.closes += 1;
-        // Whatever ends the machine now, a closed store has nothing to lose.
-        if self.disk.is_dead() || self.random.percent(60) {
-            self.end_dead();
-            drop(engine);
-        } else {
-            drop(engine);
-            self.disk.heal();
-        }
-        Ok(())
+        fail(format!("{what} failed although nothing went wrong: {error}"));
     }
 
-    /// Cuts the power or kills the process.
-    fn end_dead(&mut self) {
-        let (disk, loss) = if self.random.percent(70) {
-            self.tally.power_cuts += 1;
-            (self.disk.crash(), Loss::Power)
-        } else {
-            self.tally.kills += 1;
-            (self.disk.kill(), Loss::Process)
+    fn end(self: &Arc<Self>, engine: Arc<Engine>) -> Loss {
+        if self.is_dead() {
+            drop(engine);
+            return self.end_dead();
+        }
+        let is_full = |kind: &FaultKind| matches!(kind, FaultKind::NoSpace { .. });
+        let was_full = {
+            let planned = lock(&self.planned);
+            planned.iter().all(is_full) && !planned.is_empty()
         };
-        self.tally.faults += self.disk.strikes();
-        self.say(format!("the end: loss of {loss:?}"));
-        self.disk = disk;
-        self.loss = self.loss.max(loss);
+        if was_full {
+            self.resume(&engine);
+        }
+        if self.percent(40) {
+            // The disk dies before the store does: what the store still does comes too late.
+            let (disk, loss) = self.kill_or_cut();
+            drop(engine);
+            self.machine.replace(disk);
+            return loss;
+        }
+        let result = self.machine.about("close", || engine.close());
+        let lsn = engine.written().lsn;
+        self.say(&format!("close: {result:?}"));
+        let mut loss = Loss::None;
+        match result {
+            Ok(()) => {
+                let news = lock(&self.history).acknowledge_durable(lsn);
+                self.tally(|tally| tally.acknowledged += news);
+            }
+            Err(error) => {
+                self.excuse("close", &error.to_string());
+                loss = Loss::Process;
+            }
+        }
+        self.tally(|tally| tally.closes += 1);
+        // Whatever ends the machine now, a closed store has nothing to lose.
+        if self.is_dead() || self.percent(60) {
+            drop(engine);
+            return self.end_dead().max(loss);
+        }
+        drop(engine);
+        self.tally(|tally| tally.faults += self.strikes());
+        self.machine.disk().heal();
+        loss
+    }
+
+    /// Ends a machine on which no store is open, and begins with the next one.
+    fn end_dead(&self) -> Loss {
+        let (disk, loss) = self.kill_or_cut();
+        self.machine.replace(disk);
+        loss
+    }
+
+    /// Cuts the power or kills the process; the machine that comes after.
+    fn kill_or_cut(&self) -> (SimDisk, Loss) {
+        let old = self.machine.disk();
+        let is_power = self.percent(70);
+        let (disk, loss) = match is_power {
+            true => (old.crash(), Loss::Power),
+            false => (old.kill(), Loss::Process),
+        };
+        self.tally(|tally| {
+            tally.faults += old.strikes();
+            tally.power_cuts += u64::from(is_power);
+            tally.kills += u64::from(!is_power);
+        });
+        self.say(&format!("the end: loss of {loss:?}"));
+        (disk, loss)
     }
 
     /// With space again, writes must go on without a restart.
-    fn resume(&mut self, engine: &Engine) -> Result<(), String> {
-        self.disk.heal();
-        let mut refused = String::new();
+    fn resume(self: &Arc<Self>, engine: &Arc<Engine>) {
+        self.machine.disk().heal();
+        let mut client = Client::new(self.clone(), engine.clone());
         for _ in 0..RESUME_ATTEMPTS {
-            self.flush(engine)?;
-            self.write(engine)?;
-            let Some((commit, number)) = self.latest else { continue };
-            match engine.wait(commit, Ack::Durable) {
-                Ok(()) => {
-                    self.acknowledge_durable(number);
-                    return Ok(());
-                }
-                Err(error) => refused = error.to_string(),
+            client.flush();
+            client.write();
+            if client.is_durable() {
+                return;
             }
+            // The writer tries again by itself.
+            foliot_scheduler::sleep(Duration::from_secs(1));
         }
-        Err(format!("writes do not resume although space is back: {refused}"))
+        fail("writes do not resume although space is back".to_owned());
+    }
+
+    fn advance_clock(&self) -> i64 {
+        self.clock_ns.fetch_add(1_000_000_000, Ordering::Relaxed) + 1_000_000_000
     }
 }

@@ -1,12 +1,14 @@
 //! The workload: random batches over a pool of series, as bytes and as the facts they state.
 
-use crate::oracle::{Fact, Key, Series};
+use crate::oracle::{Change, Fact, Key, Series};
 use crate::random::Random;
+use crate::world::lock;
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Kind, Matcher,
     NULL_FLOAT_BITS, Name, NamespaceId, Selector, Span, Test, TimeRange, Value,
 };
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// Databases and policies; the first exists from the start.
 pub(crate) const NAMESPACES: [(&str, &str); 4] =
@@ -27,21 +29,31 @@ static SYNTAXES: [KeySyntax; 2] = [
 /// What names a series: namespace of the workload, measurement, field, labels by name.
 pub(crate) type SeriesName = (usize, String, String, Vec<(String, String)>);
 
-/// Numbers for series names.
-#[derive(Debug, Default)]
+/// Numbers for series names, the same for all clients.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    numbers: BTreeMap<SeriesName, u32>,
+    numbers: Arc<Mutex<BTreeMap<SeriesName, u32>>>,
 }
 
 impl Names {
-    fn number(&mut self, name: SeriesName) -> Series {
-        let (namespace, next) = (name.0, self.numbers.len() as u32);
-        Series { namespace, number: *self.numbers.entry(name).or_insert(next) }
+    fn number(&self, name: SeriesName) -> Series {
+        let mut numbers = lock(&self.numbers);
+        let (namespace, next) = (name.0, numbers.len() as u32);
+        Series { namespace, number: *numbers.entry(name).or_insert(next) }
+    }
+
+    /// The names of the series whose numbers a text mentions, for a person.
+    pub(crate) fn explain(&self, text: &str) -> String {
+        let numbers = lock(&self.numbers);
+        let is_mentioned = |number: u32| text.contains(&format!("number: {number} }}"));
+        let mentioned = numbers.iter().filter(|(_, number)| is_mentioned(**number)).take(8);
+        mentioned.map(|(name, number)| format!("\n  series {number} is {name:?}")).collect()
     }
 
     /// The number of a series that was sent at some time.
     pub(crate) fn find(&self, name: &SeriesName) -> Option<Series> {
-        self.numbers.get(name).map(|&number| Series { namespace: name.0, number })
+        let numbers = lock(&self.numbers);
+        numbers.get(name).map(|&number| Series { namespace: name.0, number })
     }
 }
 
@@ -93,16 +105,23 @@ impl Target {
         }
     }
 
-    /// The series that it means, of those that were sent at some time.
+    /// The series that it means, sent or not: others may send them meanwhile.
     pub(crate) fn series(&self, names: &Names) -> Vec<Series> {
-        let is_meant = |(namespace, measurement, field, labels): &SeriesName| {
-            let is_host = |host: &String| labels.contains(&("host".to_owned(), host.clone()));
-            *namespace == self.namespace
-                && measurement == self.measurement
-                && self.field.is_none_or(|meant| meant == field)
-                && self.host.as_ref().is_none_or(is_host)
+        let is_host = |labels: &Vec<(String, String)>| {
+            let wanted = self.host.as_ref().map(|host| ("host".to_owned(), host.clone()));
+            wanted.is_none_or(|wanted| labels.contains(&wanted))
         };
-        names.numbers.keys().filter(|name| is_meant(name)).filter_map(|n| names.find(n)).collect()
+        let mut sources: Vec<_> = (0..SOURCES).map(labels_of).filter(is_host).collect();
+        sources.sort();
+        sources.dedup();
+        let fields = FIELDS.iter().filter(|&&field| self.field.is_none_or(|meant| meant == field));
+        fields
+            .flat_map(|field| sources.iter().map(move |labels| (field, labels)))
+            .map(|(&field, labels)| {
+                let measurement = self.measurement.to_owned();
+                names.number((self.namespace, measurement, field.to_owned(), labels.clone()))
+            })
+            .collect()
     }
 }
 
@@ -120,7 +139,7 @@ struct DraftRow {
     shape: usize,
     cells: Vec<Cell>,
     time_ns: i64,
-    changes: Vec<(Key, Option<Fact>)>,
+    changes: Vec<Change>,
 }
 
 impl Write {
@@ -128,7 +147,7 @@ impl Write {
     /// sent; most rows carry that time, some are late, some from the end of the world.
     pub(crate) fn draw(
         random: &mut Random,
-        names: &mut Names,
+        names: &Names,
         namespace: usize,
         clock_ns: i64,
     ) -> Self {
@@ -164,7 +183,7 @@ impl Write {
         self.shapes.push(spans);
     }
 
-    fn push_row(&mut self, random: &mut Random, names: &mut Names, fields: &[usize], time_ns: i64) {
+    fn push_row(&mut self, random: &mut Random, names: &Names, fields: &[usize], time_ns: i64) {
         let measurement = *random.pick(&MEASUREMENTS);
         let labels = draw_labels(random);
         let key = self.push_key(random, measurement, &labels);
@@ -175,7 +194,7 @@ impl Write {
             cells.push(cell);
             let field = FIELDS[field].to_owned();
             let name = (self.namespace, measurement.to_owned(), field, labels.clone());
-            changes.push((Key::Sample(names.number(name), time_ns), Some(fact)));
+            changes.push(Change::Set(Key::Sample(names.number(name), time_ns), fact));
         }
         let shape = self.shapes.len() - 1;
         self.rows.push(DraftRow { key, shape, cells, time_ns, changes });
@@ -255,10 +274,11 @@ impl Write {
         batch
     }
 
-    /// What it states when rows before `floor_ns` are refused.
-    pub(crate) fn changes(&self, floor_ns: i64) -> Vec<(Key, Option<Fact>)> {
-        let kept = self.rows.iter().filter(|row| row.time_ns >= floor_ns);
-        kept.flat_map(|row| row.changes.iter().cloned()).collect()
+    /// What it states, without the rows of the lines `refused`, which are ascending.
+    pub(crate) fn changes(&self, refused: &[u32]) -> Vec<Change> {
+        let lines = (1u32..).zip(&self.rows);
+        let kept = lines.filter(|(line, _)| refused.binary_search(line).is_err());
+        kept.flat_map(|(_, row)| row.changes.iter().cloned()).collect()
     }
 
     /// The lines of rows before `floor_ns`.
@@ -290,7 +310,10 @@ fn draw_fields(random: &mut Random) -> Vec<usize> {
 }
 
 fn draw_labels(random: &mut Random) -> Vec<(String, String)> {
-    let source = random.skewed(0, SOURCES - 1);
+    labels_of(random.skewed(0, SOURCES - 1))
+}
+
+fn labels_of(source: usize) -> Vec<(String, String)> {
     let mut labels = vec![("host".to_owned(), format!("h{source}"))];
     if source.is_multiple_of(3) {
         labels.push(("rack".to_owned(), format!("r{}", source % 5)));
@@ -353,14 +376,14 @@ mod tests {
     #[test]
     fn batches_hold_what_the_facts_say() {
         let mut random = Random::new(5);
-        let mut names = Names::default();
+        let names = Names::default();
         for _ in 0..200 {
-            let write = Write::draw(&mut random, &mut names, 1, 1_000_000_000);
+            let write = Write::draw(&mut random, &names, 1, 1_000_000_000);
             let batch = write.batch(3, KeySecret(1), BatchBuffers::default());
             assert_eq!(batch.rows().len(), write.rows.len());
-            assert_eq!(batch.samples(), write.changes(i64::MIN).len());
+            assert_eq!(batch.samples(), write.changes(&[]).len());
         }
-        assert!(names.numbers.len() > 50);
+        assert!(lock(&names.numbers).len() > 50);
     }
 
     #[test]

@@ -2,16 +2,18 @@
 //! sensors, twenty rows a request, nine writes to one read, back to back. Streams without replies
 //! and acknowledged HTTP stand in tables of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 mod usl;
 
 use super::tables::{thousands, write_cells, write_table};
 use super::{Cell, Run};
+use crate::latency::Percentiles;
 use crate::profile::Profile;
-use crate::report::{Plot, Table};
+use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
+use crate::runs::{Runs, Sound};
 use crate::site::{Site, Style};
 
 /// Connections, one device each: the document's, and the most that any of the documents had.
@@ -20,17 +22,8 @@ const CLIENTS_MANY: u64 = 1000;
 
 const CORES_MAX: usize = 4;
 
-const LATENCY_COLUMNS: [&str; 9] = [
-    "server, cores, operation",
-    "mean",
-    "p50",
-    "p75",
-    "p90",
-    "p95",
-    "p99",
-    "p99.9",
-    "checked / wrong",
-];
+const LATENCY_COLUMNS: [&str; 8] =
+    ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "checked / wrong"];
 
 /// One way of writing.
 #[derive(Clone, Copy)]
@@ -67,182 +60,217 @@ const WAYS: [Way; 3] = [
     },
 ];
 
-/// What one way of writing found.
+/// What the cells of one way of writing found.
 struct Found {
-    table: Table,
-    latencies: Table,
-    /// Mean times of reads by cores.
-    reads: Table,
-    plot: Plot,
-    /// Words, or the result whose faults are to be described.
-    notes: Vec<(String, Option<LoadResult>)>,
+    way: Way,
+    cores: usize,
+    /// Server, cores, and the runs.
+    cells: Vec<(Site, usize, Runs<LoadResult>)>,
+    /// Servers whose cores could not be limited, with the reason.
+    unbound: BTreeMap<String, String>,
 }
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
-    let sites = run.plan.sites.clone();
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(CORES_MAX);
     for way in WAYS {
-        let heading = way.heading;
-        let columns = [
-            "cores",
-            "server",
-            "ratio to one core",
-            "slowest / fastest",
-            "fairness",
-            "p99 by connection, ms",
-        ];
-        let counts: Vec<String> = (1..=cores).map(|count| format!("{count}, mean ms")).collect();
-        let counts = counts.iter().map(String::as_str);
-        let read_columns: Vec<&str> = ["server, read"].into_iter().chain(counts).collect();
-        let mut found = Found {
-            table: write_table(heading, &columns),
-            latencies: Table::new(&format!("{heading}: latency in ms"), &LATENCY_COLUMNS),
-            reads: Table::new(&format!("{heading}: reads by cores"), &read_columns),
-            plot: Plot::lines(&format!("{heading}: scaling"), "cores", "values/s"),
-            notes: Vec::new(),
-        };
-        for site in &sites {
-            run_site(run, site, way, cores, &mut found)?;
-            // Where binding failed before it fails again, and the report already says so.
-            let _ = site.bind_to_all_cores();
-        }
-        if way.style == Style::Stream {
-            references(&mut found.table);
-        }
-        let section = run.report.section(heading);
-        section.say(format!(
-            "{} connections, one device each, 200 values a request; the best of the \
-             repetitions. The client shares the machine's cores with the server, so its share of \
-             the CPU bounds what the last core can add. Fairness is Jain's index over the \
-             connections: 1 when all got the same. The 99th percentile of write times is also \
-             given by connection: the least, the median and the most.",
-            way.clients
-        ));
-        for (what, result) in &found.notes {
-            match result {
-                Some(result) => Run::faults(section, what, result),
-                None => section.say(what.clone()),
+        let found = Found::measure(run, way, cores)?;
+        let section = found.section();
+        run.report.sections.push(section);
+    }
+    Ok(())
+}
+
+impl Found {
+    /// Measures every server on one core, then on two, as far as there are any.
+    fn measure(run: &mut Run, way: Way, cores: usize) -> io::Result<Found> {
+        let sites = run.plan.sites.clone();
+        let first = if way.scales { 1 } else { cores };
+        let mut unbound = BTreeMap::new();
+        let mut jobs: Vec<(Site, usize)> = Vec::new();
+        for site in sites.iter().filter(|site| site.target(way.style).is_some()) {
+            match site.bind_to_cores(first) {
+                Ok(()) => jobs.extend((first..=cores).map(|count| (site.clone(), count))),
+                Err(why) => {
+                    unbound.insert(site.name.clone(), why);
+                    jobs.push((site.clone(), cores));
+                }
             }
         }
-        section.tables.extend([found.table, found.latencies]);
-        section.tables.extend([found.reads].into_iter().filter(|table| !table.rows.is_empty()));
-        section.plots.extend([found.plot].into_iter().filter(|plot| !plot.lines.is_empty()));
+        let runs = run.repeated(&jobs, |run, (site, count)| {
+            // Where binding failed once it fails again, and that is said.
+            let _ = site.bind_to_cores(*count);
+            let result = load(run, site, way);
+            let _ = site.bind_to_all_cores();
+            result
+        })?;
+        let cells = jobs.into_iter().zip(runs).map(|((site, count), runs)| (site, count, runs));
+        Ok(Found { way, cores, cells: cells.filter(|cell| !cell.2.is_empty()).collect(), unbound })
     }
-    Ok(())
-}
 
-/// One server, bound to one core, then to two, as far as there are any.
-fn run_site(
-    run: &mut Run,
-    site: &Site,
-    way: Way,
-    cores: usize,
-    found: &mut Found,
-) -> io::Result<()> {
-    let mut line = Vec::new();
-    let mut means: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let first = if way.scales { 1 } else { cores };
-    for count in first..=cores {
-        let bound = site.bind_to_cores(count);
-        if bound.is_err() && count < cores {
-            continue;
+    fn section(&self) -> Section {
+        let heading = self.way.heading;
+        let mut section = Section { heading: heading.to_owned(), ..Section::default() };
+        section.say(format!(
+            "{} connections, one device each, 200 values a request; medians of the runs. The \
+             client shares the machine's cores with the server, so its share of the CPU bounds \
+             what the last core can add. Fairness is Jain's index over the connections: 1 when \
+             all got the same. The 99th percentile of write times is also given by connection: \
+             the least, the median and the most.",
+            self.way.clients
+        ));
+        for (name, why) in &self.unbound {
+            section.say(format!("{name}: cores not limited: {why}"));
         }
-        let Some(result) = best(run, site, way)? else { return Ok(()) };
-        let rate = result.write.points_per_s;
-        let one = line.first().map_or(rate, |(_, rate)| *rate);
-        line.push((count as f64, rate));
-        let spread = &result.write.spread;
-        let mut cells = vec![
-            count.to_string(),
-            site.name.clone(),
-            if way.scales { format!("{:.2}", rate / one) } else { "-".to_owned() },
-            format!("{:.2}", spread.slowest_to_fastest()),
-            format!("{:.3}", spread.fairness),
-            spread.p99_ms.cell(),
-        ];
-        cells.extend(write_cells(&result));
-        found.table.row(cells);
-        operations(&format!("{}, {count}", site.name), &result, &mut found.latencies);
-        for read in result.reads.iter().filter(|read| read.asked > 0) {
-            means.entry(read.name()).or_default().push(read.service_time.mean_ms);
-        }
-        if let Err(why) = bound {
-            found.notes.push((format!("{}: cores not limited: {why}", site.name), None));
-        }
-        found.notes.push((format!("{}, {count} cores", site.name), Some(result)));
-    }
-    if let Some((contention, coherency)) = usl::fit(&line) {
-        let words = format!(
-            "{}: universal scalability law: contention {contention:.3}, coherency {coherency:.4}.",
-            site.name
+        let mut latencies = Table::new(
+            &format!("{heading}: latency in ms"),
+            &["server, cores, operation"],
+            &LATENCY_COLUMNS,
         );
-        found.notes.push((words, None));
-    }
-    if line.len() > 1 {
-        found.plot.line(&site.name, line);
-        found.notes.extend(reads_by_cores(&site.name, &means, &mut found.reads));
-    }
-    Ok(())
-}
-
-/// Rows of reads by cores; in words, by how much the last core changed them.
-fn reads_by_cores(
-    name: &str,
-    means: &BTreeMap<String, Vec<f64>>,
-    table: &mut Table,
-) -> Option<(String, Option<LoadResult>)> {
-    let mut ratios = Vec::new();
-    for (read, means) in means {
-        let shown = means.iter().map(|mean| format!("{mean:.2}"));
-        table.row([format!("{name}, {read}")].into_iter().chain(shown).collect());
-        let (Some(one), Some(all)) = (means.first(), means.last()) else { continue };
-        ratios.push(format!("{read} {:.2}", all / one.max(1e-9)));
-    }
-    let words = format!(
-        "{name}: mean time of reads on all cores as a share of that on one: {}.",
-        ratios.join(", ")
-    );
-    (!ratios.is_empty()).then_some((words, None))
-}
-
-/// The fastest of the repetitions of one cell; none when the site has no such door.
-fn best(run: &mut Run, site: &Site, way: Way) -> io::Result<Option<LoadResult>> {
-    let mut best: Option<LoadResult> = None;
-    for _ in 0..run.pick(1, 3) {
-        let fleet = run.fleet(Profile::Iotdb, way.clients, 10);
-        let cell = Cell {
-            style: way.style,
-            connections: way.clients,
-            batch: 20,
-            block: 20,
-            steps: 0..u64::MAX,
-            limit: Some(run.seconds(3.0, 30.0)),
-            reads_per_write: way.reads_per_write,
-            ..Cell::default()
-        };
-        let Some(result) = run.load(site, &fleet, &cell)? else { return Ok(None) };
-        let rate = result.write.points_per_s;
-        if best.as_ref().is_none_or(|best| best.write.points_per_s < rate) {
-            best = Some(result);
+        for (site, count, runs) in &self.cells {
+            Run::faults(&mut section, &format!("{}, {count} cores", site.name), runs);
+            operations(&format!("{}, {count}", site.name), runs, &mut latencies);
         }
+        section.tables.extend([self.throughput(), latencies]);
+        if self.way.scales {
+            section
+                .tables
+                .extend([self.reads()].into_iter().filter(|table| !table.rows.is_empty()));
+            self.scaling(&mut section);
+        }
+        section
     }
-    Ok(best)
+
+    fn throughput(&self) -> Table {
+        let own = ["ratio to one core", "slowest / fastest", "fairness", "p99 by connection, ms"];
+        let mut table = write_table(self.way.heading, &["cores", "server"], &own);
+        for (site, count, runs) in &self.cells {
+            let fine =
+                |of: fn(&LoadResult) -> f64| runs.cell(|run| Some(of(run)), |v| format!("{v:.3}"));
+            let ratio = self.rate(&site.name, 1).zip(self.rate(&site.name, *count));
+            let ratio = ratio.filter(|_| self.way.scales);
+            let by_connection = runs.iter().next().map(|run| run.write.spread.p99_cell());
+            let mut cells = vec![
+                count.to_string(),
+                site.name.clone(),
+                ratio.map_or("-".into(), |(one, rate)| format!("{:.2}", rate / one)),
+                fine(|run| run.write.spread.slowest_to_fastest()),
+                fine(|run| run.write.spread.fairness),
+                by_connection.unwrap_or_default(),
+            ];
+            cells.extend(write_cells(runs));
+            table.judged(cells, runs.void());
+        }
+        if self.way.style == Style::Stream {
+            references(&mut table);
+        }
+        table
+    }
+
+    /// Values per second of a valid cell.
+    fn rate(&self, name: &str, cores: usize) -> Option<f64> {
+        let (_, _, runs) = self.cells.iter().find(|cell| cell.0.name == name && cell.1 == cores)?;
+        runs.sound(|run| Some(run.write.points_per_s)).map(Sound::value)
+    }
+
+    /// Mean times of reads by cores.
+    fn reads(&self) -> Table {
+        let counts: Vec<String> =
+            (1..=self.cores).map(|count| format!("{count}, mean ms")).collect();
+        let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
+        let name = format!("{}: reads by cores", self.way.heading);
+        let mut table = Table::new(&name, &["server, read"], &counts);
+        let mut rows: BTreeMap<String, (Vec<String>, Option<String>)> = BTreeMap::new();
+        for (site, count, runs) in &self.cells {
+            let Some(first) = runs.iter().next() else { continue };
+            for (at, read) in first.reads.iter().enumerate().filter(|(_, read)| read.asked > 0) {
+                let empty = || (vec!["-".to_owned(); self.cores], None);
+                let row =
+                    rows.entry(format!("{}, {}", site.name, read.name())).or_insert_with(empty);
+                let mean = |run: &LoadResult| run.reads.get(at)?.service_time.mean_ms;
+                if let Some(place) = row.0.get_mut(count - 1) {
+                    *place = runs.cell(mean, |ms| format!("{ms:.2}"));
+                }
+                row.1 = row.1.take().or_else(|| runs.void());
+            }
+        }
+        for (name, (means, void)) in rows {
+            table.judged([name].into_iter().chain(means).collect(), void);
+        }
+        table
+    }
+
+    /// Draws throughput by cores and fits the law to it, where all cells are valid.
+    fn scaling(&self, section: &mut Section) {
+        let mut plot = Plot::lines(&format!("{}: scaling", self.way.heading), "cores", "values/s");
+        let names: BTreeSet<&String> = self.cells.iter().map(|(site, ..)| &site.name).collect();
+        for name in names {
+            let own = self.cells.iter().filter(|(site, ..)| site.name == *name);
+            let point = |(_, count, runs): &(Site, usize, Runs<LoadResult>)| {
+                (*count as f64, runs.sound(|run| Some(run.write.points_per_s)))
+            };
+            let line: Vec<(f64, Option<Sound>)> = own.map(point).collect();
+            let valid: Vec<(f64, f64)> =
+                line.iter().filter_map(|(cores, rate)| Some((*cores, (*rate)?.value()))).collect();
+            if let Some((contention, coherency)) = usl::fit(&valid) {
+                section.say(format!(
+                    "{name}: universal scalability law: contention {contention:.3}, coherency \
+                     {coherency:.4}."
+                ));
+            }
+            plot.line(name, line);
+        }
+        section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    }
+}
+
+/// One run of one cell; none when the site has no such door.
+fn load(run: &mut Run, site: &Site, way: Way) -> io::Result<Option<LoadResult>> {
+    let fleet = run.fleet(site, Profile::Iotdb, way.clients, 10);
+    let cell = Cell {
+        style: way.style,
+        connections: way.clients,
+        batch: 20,
+        block: 20,
+        steps: 0..u64::MAX,
+        warm_up: run.warm_up(),
+        limit: Some(run.seconds(3.0, 30.0)),
+        reads_per_write: way.reads_per_write,
+        ..Cell::default()
+    };
+    run.load(site, &fleet, &cell)
 }
 
 /// Rows of the latency table: the write and each kind of read.
-fn operations(name: &str, result: &LoadResult, table: &mut Table) {
-    let mut row = |operation: String, p: &crate::latency::Percentiles, checked: String| {
+fn operations(name: &str, runs: &Runs<LoadResult>, table: &mut Table) {
+    type Of<'a> = &'a dyn Fn(&LoadResult) -> Option<Percentiles>;
+    let mut row = |operation: &str, of: Of<'_>, checked: String| {
+        let told: [fn(&Percentiles) -> Option<f64>; 7] = [
+            |p| p.mean_ms,
+            |p| p.p50_ms,
+            |p| p.p75_ms,
+            |p| p.p90_ms,
+            |p| p.p95_ms,
+            |p| p.p99_ms,
+            |p| p.p999_ms,
+        ];
         let mut cells = vec![format!("{name}, {operation}")];
-        let values = [p.mean_ms, p.p50_ms, p.p75_ms, p.p90_ms, p.p95_ms, p.p99_ms, p.p999_ms];
-        cells.extend(values.iter().map(|ms| format!("{ms:.2}")));
+        let shown = |ms: f64| format!("{ms:.2}");
+        cells.extend(told.iter().map(|told| runs.cell(|run| told(&of(run)?), shown)));
         cells.push(checked);
-        table.row(cells);
+        table.judged(cells, runs.void());
     };
-    let verdict = result.verification.as_ref();
-    let checked = verdict.map_or("-".into(), |v| format!("{} / {}", v.values, v.wrong));
-    row("write".into(), &result.write.service_time, checked);
-    for read in result.reads.iter().filter(|read| read.asked > 0) {
-        row(read.name(), &read.service_time, format!("{} / {}", read.judged, read.wrong));
+    let counts = |of: &dyn Fn(&LoadResult) -> (u64, u64)| {
+        let sum = runs.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        format!("{} / {}", sum.0, sum.1)
+    };
+    let verified =
+        |run: &LoadResult| run.verification.as_ref().map_or((0, 0), |v| (v.values, v.wrong));
+    row("write", &|run| Some(run.write.service_time), counts(&verified));
+    let Some(first) = runs.iter().next() else { return };
+    for (at, read) in first.reads.iter().enumerate().filter(|(_, read)| read.asked > 0) {
+        let judged = |run: &LoadResult| run.reads.get(at).map_or((0, 0), |r| (r.judged, r.wrong));
+        let time = |run: &LoadResult| Some(run.reads.get(at)?.service_time);
+        row(&read.name(), &time, counts(&judged));
     }
 }
 
@@ -252,7 +280,8 @@ fn references(table: &mut Table) {
     for (cores, rate) in rows {
         let ratio = format!("{:.2}", rate / 2_623_767.0);
         let (cores, rate) = (cores.to_string(), thousands(rate));
-        let mut cells = vec![cores.as_str(), "TickTockDB 0.4.0-beta", &ratio, "-", "-", "-", &rate];
+        let mut cells = vec![cores.as_str(), "TickTockDB 0.4.0-beta", &ratio, "-", "-", "-", "-"];
+        cells.push(&rate);
         cells.extend(["-"; 9]);
         table.reference("seed 001, Ryzen 5600H", &cells);
     }

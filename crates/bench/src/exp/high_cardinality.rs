@@ -6,12 +6,13 @@
 use std::io;
 
 use super::plots::resource_plots;
-use super::tables::{cost_row, cost_table, thousands, write_cells, write_table};
+use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
 use super::{Cell, Run, limits};
 use crate::caps::Allowance;
 use crate::profile::Profile;
-use crate::report::{Plot, Table};
+use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
+use crate::runs::{Measured, Runs};
 use crate::site::Site;
 
 /// (hosts, interval in ms, steps of three days)
@@ -43,14 +44,13 @@ struct Size {
     connections: u64,
 }
 
-/// What one size found.
-struct Found {
-    table: Table,
-    costs: Table,
-    bars: Plot,
-    /// Server and phase, and what came of it.
-    results: Vec<(String, LoadResult)>,
-    left_out: Vec<String>,
+/// The two loads of a size: all series are registered, then the rest is written.
+type Both = (LoadResult, LoadResult);
+
+impl Measured for Both {
+    fn void(&self) -> Option<String> {
+        self.0.void().or_else(|| self.1.void())
+    }
 }
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
@@ -62,80 +62,104 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
         let steps = ((steps as f64 / run.plan.scale_down) as u64).max(2);
         let connections = run.pick(4, 16);
         let size = Size { at: at as u64, hosts, interval_ms, steps, connections };
-        let name = format!("{} series", thousands((hosts * 10) as f64));
-        let mut found = Found {
-            table: write_table(&format!("Insertion, {name}"), &["server", "phase", "values"]),
-            costs: cost_table(&format!("Costs, {name}")),
-            bars: Plot::bars(&format!("{name}: values per second"), "values/s"),
-            results: Vec::new(),
-            left_out: Vec::new(),
-        };
-        for (site, pace) in sites.iter().zip(&mut paces) {
-            *pace = insert(run, site, &size, *pace, &mut found)?;
+        let mut section = size.section();
+        let mut jobs = Vec::new();
+        for (site, pace) in sites.iter().zip(&paces) {
+            let estimate_s = (hosts * 10) as f64 / pace;
+            match estimate_s > run.pick(REGISTRATION_S_MAX.0, REGISTRATION_S_MAX.1) {
+                true => section.say(format!(
+                    "{}: left out, at the pace of the size before it would register these series \
+                     in {estimate_s:.0} s.",
+                    site.name
+                )),
+                false => jobs.push(site),
+            }
         }
-        references(hosts * 10, &mut found.table);
-        let steady = found.results.iter().filter(|(name, _)| name.ends_with("steady"));
-        let steady: Vec<(String, &_)> = steady.map(|(n, r)| (n.clone(), r)).collect();
-        let plots = resource_plots(&name, &steady);
-        let section = run.report.section(&name);
-        section.say(format!(
-            "{} hosts with ten fields, {steps} steps of {} s, {connections} connections, 1 000 \
-             lines a request.",
-            thousands(hosts as f64),
-            interval_ms / 1000
-        ));
-        section.say(SHORTENED);
-        found.left_out.into_iter().for_each(|why| section.say(why));
-        found.results.iter().for_each(|(what, result)| Run::faults(section, what, result));
-        section.tables.extend((at == 0).then(|| limits.clone()));
-        section.tables.extend([found.table, found.costs]);
-        section.plots.push(found.bars);
-        section.plots.extend(plots);
+        let mut number = 0;
+        let found = run.repeated(&jobs, |run, site| {
+            number += 1;
+            insert(run, site, &size, number)
+        })?;
+        let cells: Vec<(&Site, Runs<Both>)> = jobs.into_iter().zip(found).collect();
+        for (site, pace) in sites.iter().zip(&mut paces) {
+            let runs = cells.iter().find(|(of, _)| of.name == site.name).map(|(_, runs)| runs);
+            let median = |runs: &Runs<Both>| runs.figure(|both| Some(both.0.write.points_per_s));
+            *pace = runs.and_then(median).map_or(*pace, |figure| figure.median);
+        }
+        size.fill(&mut section, &cells);
+        section.tables.splice(0..0, (at == 0).then(|| limits.clone()));
+        run.report.sections.push(section);
     }
     Ok(())
 }
 
-/// Registers all series at a site, then writes the rest; returns the pace of the registration in
-/// values per second. A site that was too slow in the size before is left out.
-fn insert(
-    run: &mut Run,
-    site: &Site,
-    size: &Size,
-    pace_before: f64,
-    found: &mut Found,
-) -> io::Result<f64> {
-    let estimate_s = (size.hosts * 10) as f64 / pace_before;
-    if estimate_s > run.pick(REGISTRATION_S_MAX.0, REGISTRATION_S_MAX.1) {
-        found.left_out.push(format!(
-            "{}: left out, at the pace of the size before it would register these series in \
-             {estimate_s:.0} s.",
-            site.name
-        ));
-        return Ok(pace_before);
+impl Size {
+    fn name(&self) -> String {
+        format!("{} series", thousands((self.hosts * 10) as f64))
     }
-    let mut fleet = run.fleet(Profile::TsbsCpu, size.hosts, 0);
+
+    fn section(&self) -> Section {
+        let mut section = Section { heading: self.name(), ..Section::default() };
+        section.say(format!(
+            "{} hosts with ten fields, {} steps of {} s, {} connections, 1 000 lines a request.",
+            thousands(self.hosts as f64),
+            self.steps,
+            self.interval_ms / 1000,
+            self.connections
+        ));
+        section.say(SHORTENED);
+        section
+    }
+
+    fn fill(&self, section: &mut Section, cells: &[(&Site, Runs<Both>)]) {
+        let name = self.name();
+        let mut table =
+            write_table(&format!("Insertion, {name}"), &["server", "phase"], &["values"]);
+        let mut costs = cost_table(&format!("Costs, {name}"));
+        let mut bars = Plot::bars(&format!("{name}: values per second"), "values/s");
+        let mut steady = Vec::new();
+        for (site, both) in cells.iter().filter(|(_, both)| !both.is_empty()) {
+            let registration = Runs::new(both.iter().map(|both| both.0.clone()).collect());
+            let rest = Runs::new(both.iter().map(|both| both.1.clone()).collect());
+            let mut heights = Vec::new();
+            for (phase, runs) in [("registration", &registration), ("steady", &rest)] {
+                let values = runs.cell(|run| Some(run.write.points_acked as f64), thousands);
+                let mut row = vec![site.name.clone(), phase.to_owned(), values];
+                row.extend(write_cells(runs));
+                table.judged(row, runs.void());
+                let what = format!("{}, {phase}", site.name);
+                add_costs(&mut costs, &what, runs);
+                Run::faults(section, &what, runs);
+                let rate = runs.sound(|run| Some(run.write.points_per_s));
+                heights.push((phase.to_owned(), rate));
+            }
+            bars.bar(&site.name, heights);
+            steady.extend(
+                both.iter()
+                    .find(|both| both.1.void().is_none())
+                    .map(|both| (format!("{}, steady", site.name), &both.1)),
+            );
+        }
+        references(self.hosts * 10, &mut table);
+        section.tables.extend([table, costs]);
+        section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
+        section.plots.extend(resource_plots(&name, &steady));
+    }
+}
+
+/// Registers all series at a site, then writes the rest. `number` tells the runs of a size apart.
+fn insert(run: &mut Run, site: &Site, size: &Size, number: u64) -> io::Result<Option<Both>> {
+    let mut fleet = run.fleet(site, Profile::TsbsCpu, size.hosts, 0);
     fleet.shape.interval_ms = size.interval_ms;
-    // Other labels than in the sizes before: all series are new to the server.
-    fleet.shape.seed += 1000 * (size.at + 1);
+    // Other labels than in the sizes and runs before: all series are new to the server.
+    fleet.shape.seed += 1000 * (size.at + 1) + number;
     let whole =
         Cell { connections: size.connections, batch: 1000, verify: None, ..Cell::default() };
     let registration = Cell { steps: 0..1, ..whole.clone() };
     let steady = Cell { steps: 1..size.steps, verify: Some(100), ..whole };
-    let mut rates = Vec::new();
-    for (phase, cell) in [("registration", registration), ("steady", steady)] {
-        let Some(result) = run.load(site, &fleet, &cell)? else { continue };
-        let values = thousands(result.write.points_acked as f64);
-        let mut cells = vec![site.name.clone(), phase.to_owned(), values];
-        cells.extend(write_cells(&result));
-        found.table.row(cells);
-        let what = format!("{}, {phase}", site.name);
-        found.costs.rows.extend(cost_row(&what, &result));
-        rates.push((phase.to_owned(), result.write.points_per_s));
-        found.results.push((what, result));
-    }
-    let pace = rates.first().map_or(pace_before, |(_, rate)| *rate);
-    found.bars.bar(&site.name, rates);
-    Ok(pace)
+    let Some(registered) = run.load(site, &fleet, &registration)? else { return Ok(None) };
+    let Some(rest) = run.load(site, &fleet, &steady)? else { return Ok(None) };
+    Ok(Some((registered, rest)))
 }
 
 /// The document's figures: 16 vCPU, 60 GB, server apart from the client.
@@ -160,7 +184,7 @@ fn references(series: u64, table: &mut Table) {
     for [server, rate, memory, disk, size] in rows {
         table.reference(
             &format!("seed 004, {size}, 16 vCPU"),
-            &[server, "whole", "-", rate, "-", "-", "-", "-", memory, disk, "-", "-", "-"],
+            &[server, "whole", "-", "-", rate, "-", "-", "-", "-", memory, disk, "-", "-", "-"],
         );
     }
 }

@@ -6,8 +6,8 @@ use crate::site::Site;
 
 /// Holds every server to the allowance until the caps are dropped.
 pub(super) fn apply(sites: &[Site], allowance: Allowance) -> (Vec<Caps>, Table) {
-    let columns = ["server", "cores", "memory", "disk, reading and writing each"];
-    let mut table = Table::new("Limits on the servers", &columns);
+    let columns = ["cores", "memory", "disk, reading and writing each"];
+    let mut table = Table::new("Limits on the servers", &["server"], &columns);
     let mut held = Vec::new();
     for site in sites {
         let caps = Caps::apply(&site.watched, allowance);

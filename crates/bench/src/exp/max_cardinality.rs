@@ -6,17 +6,19 @@
 //! The document's every device sends a request of its own, so requests bound the number; a second
 //! table lets a hundred devices share one, as behind a gateway, so memory and values bound it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use super::tables::{cost_row, cost_table, thousands, write_cells, write_table};
+use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
 use super::{Cell, Run, limits};
 use crate::caps::Allowance;
 use crate::fleet::Fleet;
 use crate::pace::Pace;
 use crate::profile::Profile;
-use crate::report::{Plot, Table};
+use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
+use crate::runs::{Measured, Runs};
 use crate::site::{Site, Style};
 
 /// What the document gave each server; its disk moved 89 MB/s.
@@ -73,162 +75,244 @@ const LONG: [Variant; 2] = [
     Variant { first: 100_000, growth: 2, screens_max: 10, halvings: 5, ..SHORT[1] },
 ];
 
-/// What the screens of one variant found.
-struct Found {
-    table: Table,
-    costs: Table,
-    bars: Plot,
-    /// Words, or the result whose faults are to be described.
-    notes: Vec<(String, Option<LoadResult>)>,
+/// Whether a server sustained a number of series.
+#[derive(Clone, Debug, PartialEq)]
+enum Verdict {
+    Sustained,
+    TooMany(String),
+    /// The client was the limit: nothing is known of the server.
+    Undecided(String),
+}
+
+/// One number of series offered once.
+#[derive(Clone)]
+struct Screen {
+    registered_s: f64,
+    result: LoadResult,
+    verdict: Verdict,
+}
+
+impl Measured for Screen {
+    fn void(&self) -> Option<String> {
+        match &self.verdict {
+            Verdict::Sustained => None,
+            Verdict::TooMany(why) => Some(format!("not sustained: {why}")),
+            Verdict::Undecided(why) => Some(why.clone()),
+        }
+    }
+}
+
+/// What a search at one site found: its screens by number of devices.
+struct Search<'a> {
+    site: &'a Site,
+    variant: Variant,
+    screens: BTreeMap<u64, Vec<Screen>>,
 }
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
     let (_caps, limits) = limits::apply(&sites, BOX);
     for (at, variant) in run.pick(SHORT, LONG).into_iter().enumerate() {
+        let mut section = variant.section(run.pick(ROUNDS.0, ROUNDS.1));
+        section.tables.extend((at == 0).then(|| limits.clone()));
         let heading = variant.heading;
-        let first = ["server", "series", "sustained", "offered values/s", "registered in s"];
-        let mut found = Found {
-            table: write_table(heading, &first),
-            costs: cost_table(&format!("{heading}: costs")),
-            bars: Plot::bars(&format!("{heading}: series sustained"), "series"),
-            notes: Vec::new(),
-        };
+        let found = ["sustained", "registered in s"];
+        let mut table = write_table(heading, &["server", "series"], &found);
+        let mut costs = cost_table(&format!("{heading}: costs"));
+        let mut bars = Plot::bars(&format!("{heading}: series sustained"), "series");
         for site in &sites {
-            search(run, site, variant, &mut found)?;
+            let mut search = Search { site, variant, screens: BTreeMap::new() };
+            let edge = search.run(run)?;
+            search.tell(edge, &mut section, &mut bars);
+            search.rows(&mut table, &mut costs, &mut section);
         }
-        references(&mut found.table);
-        let rounds = run.pick(ROUNDS.0, ROUNDS.1);
-        let section = run.report.section(heading);
+        references(&mut table);
+        section.tables.extend([table, costs]);
+        section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
+        run.report.sections.push(section);
+    }
+    Ok(())
+}
+
+impl Variant {
+    fn section(&self, rounds: u64) -> Section {
+        let mut section = Section { heading: self.heading.to_owned(), ..Section::default() };
         section.say(format!(
             "Each device sends {FIELDS} values every {} s at its own phase{}, over {} connections; \
              latency counts from the planned instant. All series are made known first; then a \
-             screen of {rounds} rounds is timed. The document's runs took six hours.",
+             screen of {rounds} rounds is timed. A number is called sustained when every run of \
+             its screen was. The document's runs took six hours.",
             INTERVAL_MS / 1000,
-            if variant.together > 1 { " (its request's)" } else { "" },
-            variant.connections
+            if self.together > 1 { " (its request's)" } else { "" },
+            self.connections
         ));
-        if at == 0 {
-            section.tables.push(limits.clone());
-        }
-        for (what, result) in &found.notes {
-            match result {
-                Some(result) => Run::faults(section, what, result),
-                None => section.say(what.clone()),
-            }
-        }
-        section.tables.extend([found.table, found.costs]);
-        section.plots.push(found.bars);
+        section
     }
-    Ok(())
+
+    /// The timed rounds of a screen.
+    fn cell(&self, style: Style, fleet: &Fleet, rounds: u64) -> Cell {
+        Cell {
+            style,
+            connections: self.connections,
+            batch: self.together * lines_of_a_row(style, fleet),
+            steps: 1..1 + rounds,
+            pace: Pace::Phased { interval_ms: INTERVAL_MS },
+            // Who has not ended a tenth later has fallen behind; no need to see the end of it.
+            limit: Some(planned(rounds).mul_f64(1.1)),
+            reads_per_write: 1.0 / 9.0,
+            known_from: Some(0),
+            verify: Some(20),
+            // A screen that fell behind has failed, whatever it holds.
+            only_whole: true,
+            settle: false,
+            ..Cell::default()
+        }
+    }
 }
 
-/// Looks for the number of devices that a server sustains.
-fn search(run: &mut Run, site: &Site, variant: Variant, found: &mut Found) -> io::Result<()> {
-    let (mut sustained, mut failed) = (0, None);
-    let mut devices = variant.first;
-    for _ in 0..variant.screens_max {
-        match screen(run, site, variant, devices, found)? {
-            Some(true) => sustained = devices,
-            Some(false) => {
-                failed = Some(devices);
+impl Search<'_> {
+    /// Grows the number of devices until it is not sustained, halves in on the edge, and repeats
+    /// the screen there; returns the least number that was not sustained.
+    fn run(&mut self, run: &mut Run) -> io::Result<Option<u64>> {
+        let (mut sustained, mut failed) = (0, None);
+        let mut devices = self.variant.first;
+        for _ in 0..self.variant.screens_max {
+            match self.screen(run, devices)? {
+                Some(Verdict::Sustained) => sustained = devices,
+                Some(Verdict::TooMany(_)) => {
+                    failed = Some(devices);
+                    break;
+                }
+                Some(Verdict::Undecided(_)) | None => break,
+            }
+            devices *= self.variant.growth;
+        }
+        for _ in 0..self.variant.halvings {
+            let Some(too_many) = failed else { break };
+            // Whole requests on every connection, or phases would drift.
+            let grain = self.variant.together * self.variant.connections;
+            let middle = u64::midpoint(sustained, too_many) / grain * grain;
+            if middle <= sustained {
                 break;
             }
-            None => return Ok(()),
+            match self.screen(run, middle)? {
+                Some(Verdict::Sustained) => sustained = middle,
+                Some(Verdict::TooMany(_)) => failed = Some(middle),
+                Some(Verdict::Undecided(_)) | None => break,
+            }
         }
-        devices *= variant.growth;
+        for _ in 1..run.plan.runs {
+            if sustained > 0 {
+                self.screen(run, sustained)?;
+            }
+        }
+        Ok(failed)
     }
-    for _ in 0..variant.halvings {
-        let Some(too_many) = failed else { break };
-        // Whole requests on every connection, or phases would drift.
-        let grain = variant.together * variant.connections;
-        let middle = (sustained + too_many) / 2 / grain * grain;
-        if middle <= sustained {
-            break;
-        }
-        match screen(run, site, variant, middle, found)? {
-            Some(true) => sustained = middle,
-            _ => failed = Some(middle),
+
+    /// The greatest number of devices that one screen at least sustained, with its runs.
+    fn edge(&self) -> Option<(u64, Runs<Screen>)> {
+        let held = |screen: &Screen| screen.verdict == Verdict::Sustained;
+        let mut held = self.screens.iter().filter(|(_, screens)| screens.iter().any(held));
+        held.next_back().map(|(devices, screens)| (*devices, Runs::new(screens.clone())))
+    }
+
+    /// Says in words and draws what was sustained, where the screens allow it.
+    fn tell(&self, failed: Option<u64>, section: &mut Section, bars: &mut Plot) {
+        let name = &self.site.name;
+        let Some((devices, runs)) = self.edge() else {
+            if let Some(why) = self.screens.values().flatten().find_map(Measured::void) {
+                section.say(format!("{name}: no verdict: {why}."));
+            }
+            return;
+        };
+        let series = runs.sound(|_| Some((devices * FIELDS) as f64));
+        bars.bar(name, vec![("series".into(), series)]);
+        let edge = match failed {
+            Some(failed) => format!("{} were too many", thousands((failed * FIELDS) as f64)),
+            None => "where it ends was not found".to_owned(),
+        };
+        section.say(match (series, runs.void()) {
+            (Some(series), _) => {
+                format!("{name}: {} series sustained; {edge}.", thousands(series.value()))
+            }
+            (None, why) => format!("{name}: no verdict: {}.", why.unwrap_or_default()),
+        });
+    }
+
+    fn rows(&self, table: &mut Table, costs: &mut Table, section: &mut Section) {
+        for (devices, screens) in &self.screens {
+            let runs = Runs::new(screens.clone());
+            let results = Runs::new(screens.iter().map(|screen| screen.result.clone()).collect());
+            let series = thousands((devices * FIELDS) as f64);
+            let held = screens.iter().filter(|screen| screen.verdict == Verdict::Sustained);
+            let mut cells = vec![self.site.name.clone(), series.clone()];
+            cells.push(format!("{} of {}", held.count(), screens.len()));
+            cells.push(runs.cell(|screen| Some(screen.registered_s), |s| format!("{s:.1}")));
+            cells.extend(write_cells(&results));
+            table.judged(cells, runs.void());
+            let what = format!("{}, {series} series", self.site.name);
+            add_costs(costs, &what, &results);
+            Run::faults(section, &what, &results);
         }
     }
-    let series = |devices: u64| thousands((devices * FIELDS) as f64);
-    found.bars.bar(&site.name, vec![("series".into(), (sustained * FIELDS) as f64)]);
-    let edge = match failed {
-        Some(failed) => format!("{} were too many", series(failed)),
-        None => "the search ended before it failed".to_owned(),
-    };
-    let words = format!("{}: {} series sustained; {edge}.", site.name, series(sustained));
-    found.notes.push((words, None));
-    Ok(())
+
+    /// Offers one number of devices; none when the site has no door for it.
+    fn screen(&mut self, run: &mut Run, devices: u64) -> io::Result<Option<Verdict>> {
+        let mut fleet = run.fleet(self.site, Profile::Iotdb, devices, FIELDS as usize);
+        fleet.shape.interval_ms = INTERVAL_MS as i64;
+        let style = [Style::Json, Style::Rows]
+            .into_iter()
+            .find(|style| self.site.target(*style).is_some())
+            .unwrap_or(Style::Rows);
+        let before = run.report.right;
+        let Some(known) = register(run, self.site, style, &fleet)? else { return Ok(None) };
+        let registered_s = known.write.wall_s;
+        let (result, verdict) = if known.write.points_acked < devices * FIELDS {
+            let why = format!("not all series were registered in {registered_s:.0} s");
+            let limited = known.client.limited.clone().map(Verdict::Undecided);
+            (known, limited.unwrap_or(Verdict::TooMany(why)))
+        } else {
+            let rounds = run.pick(ROUNDS.0, ROUNDS.1);
+            let cell = self.variant.cell(style, &fleet, rounds);
+            let Some(result) = run.load(self.site, &fleet, &cell)? else { return Ok(None) };
+            let verdict = judge(&result, devices, rounds);
+            (result, verdict)
+        };
+        // Refusing beyond the maximum is what is looked for; only wrong answers are faults.
+        let verified = result.verification.as_ref().is_none_or(|verdict| verdict.is_right());
+        run.report.right = before && verified;
+        let screen = Screen { registered_s, result, verdict: verdict.clone() };
+        self.screens.entry(devices).or_default().push(screen);
+        Ok(Some(verdict))
+    }
 }
 
-/// Offers one number of devices; none when the site has no door for it.
-fn screen(
-    run: &mut Run,
-    site: &Site,
-    variant: Variant,
-    devices: u64,
-    found: &mut Found,
-) -> io::Result<Option<bool>> {
-    let mut fleet = run.fleet(Profile::Iotdb, devices, FIELDS as usize);
-    fleet.shape.interval_ms = INTERVAL_MS as i64;
-    let rounds = run.pick(ROUNDS.0, ROUNDS.1);
-    let style = [Style::Json, Style::Rows]
-        .into_iter()
-        .find(|style| site.kind.target(*style).is_some())
-        .unwrap_or(Style::Rows);
-    let what = format!("{}, {} series", site.name, thousands((devices * FIELDS) as f64));
-    let offered = thousands((devices * FIELDS * 1000) as f64 / INTERVAL_MS as f64);
-    let before = run.report.right;
-    let Some(known) = register(run, site, style, &fleet)? else { return Ok(None) };
-    let registered_s = format!("{:.1}", known.write.wall_s);
-    if known.write.points_acked < devices * FIELDS {
-        // Refusing beyond the maximum is what is looked for.
-        run.report.right = before;
-        let first = [site.name.clone(), thousands((devices * FIELDS) as f64)];
-        let late = ["no".to_owned(), offered, format!("> {registered_s}")];
-        let cells = first.into_iter().chain(late).chain(write_cells(&known));
-        found.table.row(cells.collect());
-        found.notes.push((what, Some(known)));
-        return Ok(Some(false));
+fn planned(rounds: u64) -> Duration {
+    rounds as u32 * Duration::from_millis(INTERVAL_MS)
+}
+
+/// Whether everything was accepted in time and came back right.
+fn judge(result: &LoadResult, devices: u64, rounds: u64) -> Verdict {
+    if let Some(why) = &result.client.limited {
+        return Verdict::Undecided(format!("client-limited: {why}"));
     }
-    let planned = rounds as u32 * Duration::from_millis(INTERVAL_MS);
-    let cell = Cell {
-        style,
-        connections: variant.connections,
-        batch: variant.together * lines_of_a_row(style, &fleet),
-        steps: 1..1 + rounds,
-        pace: Pace::Phased { interval_ms: INTERVAL_MS },
-        // Who has not ended a tenth later has fallen behind; no need to see the end of it.
-        limit: Some(planned.mul_f64(1.1)),
-        reads_per_write: 1.0 / 9.0,
-        known_from: Some(0),
-        verify: Some(20),
-        // A screen that fell behind has failed, whatever it holds.
-        only_whole: true,
-        settle: false,
-        ..Cell::default()
-    };
-    let Some(result) = run.load(site, &fleet, &cell)? else { return Ok(None) };
-    // Refusing beyond the maximum is what is looked for; only wrong answers are faults.
-    let verified = result.verification.as_ref().is_none_or(|verdict| verdict.is_right());
-    run.report.right = before && verified;
-    let whole = result.write.points_acked == devices * FIELDS * rounds;
-    let in_time = result.write.intended_latency.p999_ms < INTERVAL_MS as f64
-        && result.write.wall_s < planned.as_secs_f64() * 1.05;
-    let sustained = result.write.errors.is_empty() && whole && in_time && verified;
-    let mut cells = vec![
-        site.name.clone(),
-        thousands((devices * FIELDS) as f64),
-        if sustained { "yes" } else { "no" }.to_owned(),
-        offered,
-        registered_s,
-    ];
-    cells.extend(write_cells(&result));
-    found.table.row(cells);
-    found.costs.rows.extend(cost_row(&what, &result));
-    found.notes.push((what, Some(result)));
-    Ok(Some(sustained))
+    let refused: u64 = result.write.errors.values().sum();
+    let missing = (devices * FIELDS * rounds).saturating_sub(result.write.points_acked);
+    let p999_ms = result.write.intended.quantile_ms(0.999);
+    let too_many = |why: String| Verdict::TooMany(why);
+    if refused > 0 {
+        too_many(format!("{refused} requests were refused"))
+    } else if missing > 0 {
+        too_many(format!("{missing} values were not written in time"))
+    } else if p999_ms >= INTERVAL_MS as f64 {
+        too_many(format!("requests fell behind by {p999_ms:.0} ms (p99.9)"))
+    } else if result.write.wall_s >= planned(rounds).as_secs_f64() * 1.05 {
+        too_many(format!("{rounds} rounds took {:.1} s", result.write.wall_s))
+    } else if result.verification.as_ref().is_some_and(|verdict| !verdict.is_right()) {
+        too_many("answers were wrong".to_owned())
+    } else {
+        Verdict::Sustained
+    }
 }
 
 /// Writes one row of every device, as fast as it goes.
@@ -263,8 +347,8 @@ fn references(table: &mut Table) {
         ("TickTockDB 0.11.7", "4 000 000", "yes", "400 000"),
         ("TickTockDB 0.11.7", "5 000 000", "no", "500 000"),
     ] {
-        let mut cells = vec![server, series, sustained, rate];
-        cells.extend(["-"; 11]);
+        let mut cells = vec![server, series, sustained, "-", rate];
+        cells.extend(["-"; 10]);
         table.reference("seed 000, 2 vCPU, 4 GB, 6 h", &cells);
     }
 }

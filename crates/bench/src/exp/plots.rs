@@ -27,7 +27,7 @@ pub(crate) fn resource_plots(name: &str, results: &[(String, &LoadResult)]) -> V
         let mut plot = Plot::lines(&format!("{name}: {title}"), "seconds", unit);
         for (site, result) in results {
             let readings = result.tracks.iter().filter_map(|t| Some((t.at_s, of(&t.server?)?)));
-            plot.line(site, readings.collect());
+            plot.track(site, readings.collect());
         }
         plot
     };
@@ -39,7 +39,7 @@ pub(crate) fn resource_plots(name: &str, results: &[(String, &LoadResult)]) -> V
         plot
     };
     let mut throughput = Plot::lines(&format!("{name}: throughput"), "seconds", "values/s");
-    results.iter().for_each(|(site, result)| throughput.line(site, rate_line(result)));
+    results.iter().for_each(|(site, result)| throughput.track(site, rate_line(result)));
     let mut plots = vec![
         throughput,
         rate("server CPU", "% of a core", |reading| Some(reading.cpu_ms() as f64 / 10.0)),

@@ -5,13 +5,16 @@
 
 use std::io;
 
-use super::tables::{cost_row, cost_table, thousands, write_cells, write_table};
+use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
 use super::{Cell, Run, limits};
 use crate::caps::Allowance;
 use crate::disorder::Disorder;
 use crate::profile::Profile;
 use crate::query::KindResult;
-use crate::report::Plot;
+use crate::report::{Plot, Section, Table};
+use crate::result::LoadResult;
+use crate::runs::Runs;
+use crate::site::Site;
 
 const CLIENTS: [u64; 5] = [1, 3, 5, 7, 9];
 
@@ -30,69 +33,117 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
     let (_caps, limits) = limits::apply(&sites, BOARD);
     for (at, (heading, reads_per_write, late)) in VARIANTS.into_iter().enumerate() {
-        let mut table = write_table(heading, &["clients", "server", "reads/s"]);
-        let mut costs = cost_table(&format!("{heading}: costs"));
-        let mut bars = Plot::bars(&format!("{heading}: values per second"), "values/s");
-        let mut notes = Vec::new();
-        for site in &sites {
-            let mut rates = Vec::new();
-            for clients in run.pick(vec![1, 5, 9], CLIENTS.to_vec()) {
-                let fleet = run.fleet(Profile::Iotdb, clients, 10);
-                let disorder = Disorder { late, late_steps_max: 1000, ..Disorder::default() };
-                let cell = Cell {
-                    connections: clients,
-                    batch: 10,
-                    block: 10,
-                    steps: 0..u64::MAX,
-                    disorder,
-                    limit: Some(run.seconds(1.5, 60.0)),
-                    reads_per_write,
-                    same_reads: true,
-                    verify: Some(9),
-                    settle: false,
-                    ..Cell::default()
-                };
-                let Some(result) = run.load(site, &fleet, &cell)? else { continue };
-                let reads: f64 = result.reads.iter().map(|read| read.per_second).sum();
-                let mut cells = vec![clients.to_string(), site.name.clone(), thousands(reads)];
-                cells.extend(write_cells(&result));
-                table.row(cells);
-                rates.push((clients.to_string(), result.write.points_per_s));
-                let what = format!("{}, {clients} clients", site.name);
-                costs.rows.extend(cost_row(&what, &result));
-                notes.push((what, result));
-            }
-            bars.bar(&site.name, rates);
+        let clients = run.pick(vec![1, 5, 9], CLIENTS.to_vec());
+        let jobs: Vec<(&Site, u64)> = sites
+            .iter()
+            .flat_map(|site| clients.iter().map(move |clients| (site, *clients)))
+            .collect();
+        let found = run.repeated(&jobs, |run, (site, clients)| {
+            measure(run, site, *clients, reads_per_write, late)
+        })?;
+        let cells: Vec<_> = jobs.iter().zip(&found).collect();
+        let section = section(heading, &sites, &clients, &cells, at);
+        run.report.sections.push(section);
+        if let (0, Some(section)) = (at, run.report.sections.last_mut()) {
+            section.tables.insert(0, limits.clone());
         }
-        let reference = |rate, mean| {
-            ["5", "TickTockDB 0.3.8", "-", rate, "-", mean, "-", "-", "-", "-", "-", "-", "-"]
-        };
-        match at {
-            0 => table.reference("seed 002, ARMv6 1 GHz", &reference("58 000", "< 1")),
-            1 => table.reference("seed 002, ARMv6 1 GHz", &reference("22 000", "-")),
-            _ => {}
-        }
-        let section = run.report.section(heading);
-        if let Some((_, result)) = notes.first().filter(|_| reads_per_write > 0.0) {
-            let asked: Vec<String> = result.reads.iter().map(KindResult::name).collect();
-            section.say(format!(
-                "Every server is asked the same kinds, in turns: those that all of them can be \
-                 asked ({}).",
-                asked.join(", ")
-            ));
-        }
-        if at == 0 {
-            section.say(
-                "A core of this machine is not that hardware: compare servers with each other, \
-                 not with the reference rows.",
-            );
-            section.tables.push(limits.clone());
-        }
-        for (what, result) in &notes {
-            Run::faults(section, what, result);
-        }
-        section.tables.extend([table, costs]);
-        section.plots.push(bars);
     }
     Ok(())
+}
+
+/// One run of one cell.
+fn measure(
+    run: &mut Run,
+    site: &Site,
+    clients: u64,
+    reads_per_write: f64,
+    late: f64,
+) -> io::Result<Option<LoadResult>> {
+    let fleet = run.fleet(site, Profile::Iotdb, clients, 10);
+    let cell = Cell {
+        connections: clients,
+        batch: 10,
+        block: 10,
+        steps: 0..u64::MAX,
+        disorder: Disorder { late, late_steps_max: 1000, ..Disorder::default() },
+        warm_up: run.warm_up(),
+        limit: Some(run.seconds(1.5, 60.0)),
+        reads_per_write,
+        same_reads: true,
+        verify: Some(9),
+        settle: false,
+        ..Cell::default()
+    };
+    run.load(site, &fleet, &cell)
+}
+
+/// What one variant found, cell by cell.
+fn section(
+    heading: &str,
+    sites: &[Site],
+    clients: &[u64],
+    cells: &[(&(&Site, u64), &Runs<LoadResult>)],
+    at: usize,
+) -> Section {
+    let mut table = write_table(heading, &["clients", "server"], &["reads/s"]);
+    let mut costs = cost_table(&format!("{heading}: costs"));
+    let mut bars = Plot::bars(&format!("{heading}: values per second"), "values/s");
+    let mut section = Section { heading: heading.to_owned(), ..Section::default() };
+    if let Some(asked) = asked_kinds(cells) {
+        section.say(format!(
+            "Every server is asked the same kinds, in turns: those that all of them can be asked \
+             ({asked})."
+        ));
+    }
+    if at == 0 {
+        section.say(
+            "A core of this machine is not that hardware: compare servers with each other, not \
+             with the reference rows.",
+        );
+    }
+    for site in sites {
+        let own =
+            || cells.iter().filter(|((of, _), runs)| of.name == site.name && !runs.is_empty());
+        for ((_, clients), runs) in own() {
+            let mut row = vec![clients.to_string(), site.name.clone()];
+            row.push(runs.cell(|run| Some(reads_per_s(run)), thousands));
+            row.extend(write_cells(runs));
+            table.judged(row, runs.void());
+            let what = format!("{}, {clients} clients", site.name);
+            add_costs(&mut costs, &what, runs);
+            Run::faults(&mut section, &what, runs);
+        }
+        let height = |clients: &u64| {
+            let (_, runs) = own().find(|((_, of), _)| of == clients)?;
+            runs.sound(|run| Some(run.write.points_per_s))
+        };
+        bars.bar(&site.name, clients.iter().map(|c| (c.to_string(), height(c))).collect());
+    }
+    reference(at, &mut table);
+    section.tables.extend([table, costs]);
+    section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
+    section
+}
+
+fn reads_per_s(run: &LoadResult) -> f64 {
+    run.reads.iter().map(|read| read.per_second).sum()
+}
+
+/// The kinds that were asked between the writes, if any were.
+fn asked_kinds(cells: &[(&(&Site, u64), &Runs<LoadResult>)]) -> Option<String> {
+    let run = cells.iter().find_map(|(_, runs)| runs.iter().next())?;
+    let names: Vec<String> = run.reads.iter().map(KindResult::name).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The document's figures.
+fn reference(at: usize, table: &mut Table) {
+    let (rate, mean) = match at {
+        0 => ("58 000", "< 1"),
+        1 => ("22 000", "-"),
+        _ => return,
+    };
+    let mut cells = vec!["5", "TickTockDB 0.3.8", "-", "-", rate, "-", mean];
+    cells.extend(["-"; 7]);
+    table.reference("seed 002, ARMv6 1 GHz", &cells);
 }

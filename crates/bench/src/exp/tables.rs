@@ -1,10 +1,16 @@
 //! What the tables of several experiments share: the columns of a load, of its costs, of the disk.
 
-use crate::report::{Table, TableRow};
+use super::plots::slopes;
+use crate::disk::DiskReading;
+use crate::report::Table;
 use crate::result::LoadResult;
+use crate::runs::Runs;
+use crate::server::Reading;
+use crate::track::Track;
 
 /// Columns that every table of writes ends with.
-pub(crate) const WRITE_COLUMNS: [&str; 10] = [
+pub(crate) const WRITE_COLUMNS: [&str; 11] = [
+    "offered values/s",
     "values/s",
     "values per server CPU s",
     "mean ms",
@@ -18,28 +24,34 @@ pub(crate) const WRITE_COLUMNS: [&str; 10] = [
 ];
 
 /// Their cells.
-pub(crate) fn write_cells(result: &LoadResult) -> Vec<String> {
-    let server = result.server.as_ref();
-    let latency = &result.write.intended_latency;
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-    let client = result.client.cpu_s / result.write.wall_s.max(1e-9) * 100.0;
+pub(crate) fn write_cells(runs: &Runs<LoadResult>) -> Vec<String> {
+    type Of = fn(&LoadResult) -> Option<f64>;
+    let whole = |of: Of| runs.cell(of, thousands);
+    let fine = |of: Of| runs.cell(of, |value| format!("{value:.2}"));
+    let verified = || runs.iter().filter_map(|run| run.verification.as_ref());
+    let checked: u64 = verified().map(|verdict| verdict.values).sum();
+    let wrong: u64 = verified().map(|verdict| verdict.wrong).sum();
     vec![
-        thousands(result.write.points_per_s),
-        or_dash(server.map(|server| thousands(server.points_per_cpu_s))),
-        format!("{:.2}", latency.mean_ms),
-        format!("{:.2}", latency.p99_ms),
-        format!("{:.2}", latency.p999_ms),
-        or_dash(server.map(|server| format!("{:.0}", mib(server.settled.rss_peak_bytes)))),
-        or_dash(server.and_then(|s| s.disk_bytes_per_point).map(|each| format!("{each:.2}"))),
-        format!("{:.2}", result.workload.entropy.bytes_per_value()),
-        format!("{client:.0}"),
-        or_dash(result.verification.as_ref().map(|v| format!("{} / {}", v.values, v.wrong))),
+        whole(|run| Some(run.write.offered_per_s)),
+        whole(|run| Some(run.write.points_per_s)),
+        whole(|run| Some(run.server.as_ref()?.points_per_cpu_s)),
+        fine(|run| run.write.intended_latency.mean_ms),
+        fine(|run| run.write.intended_latency.p99_ms),
+        fine(|run| run.write.intended_latency.p999_ms),
+        whole(|run| Some(mib(run.server.as_ref()?.settled.rss_peak_bytes))),
+        fine(|run| run.server.as_ref()?.disk_bytes_per_point),
+        fine(|run| Some(run.workload.entropy.bytes_per_value())),
+        whole(|run| Some(run.client.cpu_s / run.write.wall_s.max(1e-9) * 100.0)),
+        match checked + wrong {
+            0 => "-".to_owned(),
+            _ => format!("{checked} / {wrong}"),
+        },
     ]
 }
 
 /// A table of writes: what stands before the common columns is the experiment's.
-pub(crate) fn write_table(name: &str, first: &[&str]) -> Table {
-    Table::new(name, &[first, &WRITE_COLUMNS].concat())
+pub(crate) fn write_table(name: &str, keys: &[&str], found: &[&str]) -> Table {
+    Table::new(name, keys, &[found, &WRITE_COLUMNS].concat())
 }
 
 pub(crate) fn mib(bytes: u64) -> f64 {
@@ -59,15 +71,15 @@ pub(crate) fn thousands(value: f64) -> String {
     if value < 0.0 { format!("-{out}") } else { out }
 }
 
-/// Columns of a table of costs.
+/// What a table of costs tells of each load.
 const COST_COLUMNS: [&str; 9] = [
-    "server, load",
     "CPU %",
     "CPU %, peak",
     "peak RSS MiB",
     "written MiB/s",
     "bytes written/value",
     "disk writes/s",
+    "disk syncs/s",
     "disk reads/s",
     "disk busy %, peak",
 ];
@@ -75,40 +87,57 @@ const COST_COLUMNS: [&str; 9] = [
 /// A table of what loads cost their servers. A disk's operations and busy time are those of all
 /// its users.
 pub(crate) fn cost_table(name: &str) -> Table {
-    Table::new(name, &COST_COLUMNS)
+    Table::new(name, &["server, load"], &COST_COLUMNS)
 }
 
-/// One load's row; none where the server's process is not known.
-pub(crate) fn cost_row(name: &str, result: &LoadResult) -> Option<TableRow> {
-    let server = result.server.as_ref()?;
-    let (before, after) = (&server.before, &server.settled);
-    let wall_s = (result.write.wall_s + server.settle_s).max(1e-9);
-    let cpu = server.cpu_load_s / result.write.wall_s.max(1e-9) * 100.0;
-    let written = after.written_bytes.saturating_sub(before.written_bytes);
-    let disk = before.disk.zip(after.disk);
-    let per_s = |of: fn(&crate::disk::DiskReading) -> u64| {
-        let rate = |(before, after)| (of(&after) - of(&before)) as f64 / wall_s;
-        disk.map(rate).map_or("-".to_owned(), |rate| format!("{rate:.0}"))
-    };
-    let peak = |of: fn(&crate::server::Reading) -> Option<u64>| {
-        let seen = |track: &crate::track::Track| Some((track.at_s, of(&track.server?)? as f64));
-        let slopes = super::plots::slopes(result.tracks.iter().filter_map(seen));
-        // A millisecond of a second is a tenth of a percent.
-        let most = slopes.iter().map(|(_, ms)| ms / 10.0).reduce(f64::max);
-        most.map_or("-".to_owned(), |most| format!("{most:.0}"))
-    };
+/// Adds the row of a cell; none where the server's process is not known.
+pub(crate) fn add_costs(table: &mut Table, name: &str, runs: &Runs<LoadResult>) {
+    if runs.iter().any(|run| run.server.is_none()) {
+        return;
+    }
+    type Of = fn(&LoadResult) -> Option<f64>;
+    let whole = |of: Of| runs.cell(of, |value| format!("{value:.0}"));
+    let fine = |of: Of| runs.cell(of, |value| format!("{value:.2}"));
     let cells = vec![
         name.to_owned(),
-        format!("{cpu:.0}"),
-        peak(|reading| Some(reading.cpu_ms())),
-        format!("{:.0}", mib(after.rss_peak_bytes)),
-        format!("{:.2}", mib(written) / wall_s),
-        format!("{:.2}", server.written_bytes_per_point),
-        per_s(|disk| disk.writes),
-        per_s(|disk| disk.reads),
-        peak(|reading| reading.disk.map(|disk| disk.busy_ms)),
+        whole(|run| {
+            let seconds = run.write.measured_s.max(1e-9);
+            Some(run.server.as_ref()?.cpu_load_s / seconds * 100.0)
+        }),
+        // A millisecond of a second is a tenth of a percent.
+        whole(|run| peak(run, |reading| Some(reading.cpu_ms())).map(|ms| ms / 10.0)),
+        whole(|run| Some(mib(run.server.as_ref()?.settled.rss_peak_bytes))),
+        fine(|run| {
+            let server = run.server.as_ref()?;
+            let written = server.settled.written_bytes.saturating_sub(server.before.written_bytes);
+            Some(mib(written) / whole_s(run)?)
+        }),
+        fine(|run| Some(run.server.as_ref()?.written_bytes_per_point)),
+        whole(|run| disk_rate(run, |disk| disk.writes)),
+        whole(|run| disk_rate(run, |disk| disk.syncs)),
+        whole(|run| disk_rate(run, |disk| disk.reads)),
+        whole(|run| peak(run, |reading| Some(reading.disk?.busy_ms)).map(|ms| ms / 10.0)),
     ];
-    Some(TableRow { cells, source: None })
+    table.judged(cells, runs.void());
+}
+
+/// From the beginning of a load until the server was quiet.
+fn whole_s(run: &LoadResult) -> Option<f64> {
+    Some((run.write.wall_s + run.server.as_ref()?.settle_s).max(1e-9))
+}
+
+/// Operations of the disk per second.
+fn disk_rate(run: &LoadResult, of: impl Fn(&DiskReading) -> u64) -> Option<f64> {
+    let server = run.server.as_ref()?;
+    let (before, after) = (of(&server.before.disk?), of(&server.settled.disk?));
+    Some(after.saturating_sub(before) as f64 / whole_s(run)?)
+}
+
+/// The steepest second of a counter.
+fn peak(run: &LoadResult, of: impl Fn(&Reading) -> Option<u64>) -> Option<f64> {
+    let seen = |track: &Track| Some((track.at_s, of(&track.server?)? as f64));
+    let slopes = slopes(run.tracks.iter().filter_map(seen));
+    slopes.iter().map(|(_, slope)| *slope).reduce(f64::max)
 }
 
 #[cfg(test)]

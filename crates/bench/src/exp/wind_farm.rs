@@ -3,11 +3,12 @@
 //! planned and did not show: correcting data, by inserting what is missing and overwriting what
 //! is wrong, each checked.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::tables::{cost_row, cost_table, thousands, write_cells, write_table};
+use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
 use super::{Cell, Run};
 use crate::catalogue::Kind;
 use crate::dialect::Dialect;
@@ -17,9 +18,11 @@ use crate::oracle::Oracle;
 use crate::pace::Pace;
 use crate::profile::Profile;
 use crate::query::{KindResult, Stream};
-use crate::report::{Plot, Table};
+use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
+use crate::runs::{Measured, Runs, Sound};
 use crate::site::{Site, Style};
+use crate::target::Target;
 use crate::verify::{VISIBLE_WITHIN, Verdict, verify_whole};
 
 mod reference;
@@ -73,12 +76,12 @@ fn gaps() -> Disorder {
 fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
     let days = run.pick(1.0 / 24.0, 7.0) / run.plan.scale_down;
     let steps = ((days * 86_400_000.0 / INTERVAL_MS as f64) as u64).max(2 * WRONG_STEPS);
-    let mut table = write_table("Stage 1: load", &["server", "values"]);
+    let mut table = write_table("Stage 1: load", &["server"], &["values"]);
     let mut costs = cost_table("Stage 1: costs");
     let mut loaded = Vec::new();
     let mut faults = Vec::new();
     for site in run.plan.sites.clone() {
-        let fleet = run.fleet(Profile::Wind, DEVICES, SENSORS);
+        let fleet = run.fleet(&site, Profile::Wind, DEVICES, SENSORS);
         let cell = Cell {
             connections: 10,
             batch: 100,
@@ -89,11 +92,13 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
         };
         let Some(result) = run.load(&site, &fleet, &cell)? else { continue };
         let mut cells = vec![site.name.clone(), thousands(result.write.points_acked as f64)];
-        cells.extend(write_cells(&result));
-        table.row(cells);
-        costs.rows.extend(cost_row(&site.name, &result));
-        faults.push((site.name.clone(), result));
-        let target = site.kind.target(Style::Rows);
+        // History is there once; whoever wants its speed repeats the experiment.
+        let runs = Runs::new(vec![result]);
+        cells.extend(write_cells(&runs));
+        table.judged(cells, runs.void());
+        add_costs(&mut costs, &site.name, &runs);
+        faults.push((site.name.clone(), runs));
+        let target = site.target(Style::Rows);
         // Every site can be asked; the sinks are no sites.
         let dialect = target.and_then(|target| target.dialect_at(&site.query_address));
         loaded.extend(dialect.map(|dialect| Loaded { site, fleet, steps, dialect }));
@@ -104,7 +109,7 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
         "{DEVICES} turbines, {SENSORS} sensors, {steps} snapshots, ten connections; one row in a \
          hundred is left out for the correction to insert."
     ));
-    faults.iter().for_each(|(what, result)| Run::faults(section, what, result));
+    faults.iter().for_each(|(what, runs)| Run::faults(section, what, runs));
     section.tables.extend([table, costs]);
     Ok(loaded)
 }
@@ -117,138 +122,176 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         false => "Stage 2: append",
         true => "Stage 4: append while 50 clients ask twice a second",
     };
-    let first = ["clients", "server", "offered values/s", "achieved %"];
-    let mut table = write_table(heading, &first);
+    let mut table = write_table(heading, &["clients", "server"], &["achieved %"]);
     let mut plot = Plot::lines(&format!("{heading}: latency"), "clients", "p99 ms");
-    let mut faults = Vec::new();
-    for loaded in sites {
-        let mut line = Vec::new();
-        for clients in &clients {
-            let fleet = run.fleet(Profile::Wind, clients * DEVICES_PER_CLIENT, SENSORS);
-            let cell = Cell {
-                connections: *clients,
-                batch: 1,
-                steps: 0..rounds,
-                pace: Pace::Phased { interval_ms: INTERVAL_MS },
-                limit: Some(Duration::from_millis(3 * rounds * INTERVAL_MS)),
-                verify: Some(5),
-                settle: false,
-                ..Cell::default()
-            };
-            let seconds = (rounds * INTERVAL_MS) as f64 / 1000.0;
-            let background =
-                stressed.then(|| questions(loaded, 50, Duration::from_secs_f64(seconds)));
-            let background = background.map(|stream| Stream {
-                pace: Pace::Fixed { requests_per_second: 100.0 },
-                ..stream
-            });
-            let (result, _) = together(run, loaded, &fleet, &cell, background.as_ref())?;
-            let Some(result) = result else { continue };
-            let offered = (clients * DEVICES_PER_CLIENT) as f64 * SENSORS as f64 * 1000.0
-                / INTERVAL_MS as f64;
-            // The last row is due one phase before the end of the last interval.
-            let achieved =
-                result.write.points_acked as f64 / (offered * seconds.max(result.write.wall_s));
-            let mut cells = vec![
-                clients.to_string(),
-                loaded.site.name.clone(),
-                thousands(offered),
-                format!("{:.1}", achieved * 100.0),
-            ];
-            cells.extend(write_cells(&result));
-            table.row(cells);
-            line.push((*clients as f64, result.write.intended_latency.p99_ms));
-            faults.push((format!("{}, {clients} clients", loaded.site.name), result));
-        }
-        plot.line(&loaded.site.name, line);
-    }
-    let section = run.report.section(heading);
+    let mut section = Section { heading: heading.to_owned(), ..Section::default() };
     section.say(
-        "Open loop: each turbine is due every seven seconds at its own phase; latency counts \
-         from there.",
+        "Open loop: each turbine is due every seven seconds at its own phase; latency counts from \
+         there.",
     );
-    faults.iter().for_each(|(what, result)| Run::faults(section, what, result));
+    let jobs: Vec<(&Loaded, u64)> =
+        sites.iter().flat_map(|loaded| clients.iter().map(move |c| (loaded, *c))).collect();
+    let found = run.repeated(&jobs, |run, (loaded, clients)| {
+        append_once(run, loaded, *clients, rounds, stressed)
+    })?;
+    let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    for ((loaded, clients), both) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
+        let name = loaded.site.name.as_str();
+        let runs = Runs::new(both.iter().map(|both| both.0.clone()).collect());
+        let achieved = |run: &LoadResult| Some(achieved(run, *clients, rounds) * 100.0);
+        let mut cells = vec![clients.to_string(), name.to_owned()];
+        cells.push(runs.cell(achieved, |share| format!("{share:.1}")));
+        cells.extend(write_cells(&runs));
+        table.judged(cells, both.void());
+        let p99 = both.sound(|both| both.0.write.intended_latency.p99_ms);
+        lines.entry(name).or_default().push((*clients as f64, p99));
+        Run::faults(&mut section, &format!("{name}, {clients} clients"), &runs);
+        let asked = both.iter().filter_map(|both| both.1.as_ref());
+        asked.for_each(|asked| question_faults(&mut section, name, asked));
+    }
+    lines.into_iter().for_each(|(name, line)| plot.line(name, line));
     section.tables.push(table);
     section.tables.extend(reference::append(stressed));
-    section.plots.push(plot);
+    section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    run.report.sections.push(section);
     Ok(())
+}
+
+/// A load, and what was asked meanwhile.
+type Both = (LoadResult, Option<KindResult>);
+
+impl Measured for Both {
+    fn void(&self) -> Option<String> {
+        let wrong = |asked: &KindResult| format!("questions meanwhile: {}", asked.fault()?).into();
+        self.0.void().or_else(|| self.1.as_ref().and_then(wrong))
+    }
+}
+
+/// One run of one cell of stages 2 and 4.
+fn append_once(
+    run: &mut Run,
+    loaded: &Loaded,
+    clients: u64,
+    rounds: u64,
+    stressed: bool,
+) -> io::Result<Option<Both>> {
+    let fleet = run.fleet(&loaded.site, Profile::Wind, clients * DEVICES_PER_CLIENT, SENSORS);
+    let cell = Cell {
+        connections: clients,
+        batch: 1,
+        steps: 0..rounds,
+        pace: Pace::Phased { interval_ms: INTERVAL_MS },
+        limit: Some(Duration::from_millis(3 * rounds * INTERVAL_MS)),
+        verify: Some(5),
+        settle: false,
+        ..Cell::default()
+    };
+    let background = stressed.then(|| Stream {
+        pace: Pace::Fixed { requests_per_second: 100.0 },
+        judged: 20,
+        ..questions(loaded, 50, Duration::from_millis(rounds * INTERVAL_MS))
+    });
+    let (result, asked) = together(run, loaded, &fleet, &cell, background.as_ref())?;
+    run.report.right &= asked.as_ref().is_none_or(KindResult::is_right);
+    Ok(result.map(|result| (result, asked)))
+}
+
+/// Share of the offered values that was written in the planned time.
+fn achieved(run: &LoadResult, clients: u64, rounds: u64) -> f64 {
+    let planned_s = (rounds * INTERVAL_MS) as f64 / 1000.0;
+    let offered_per_s =
+        (clients * DEVICES_PER_CLIENT) as f64 * SENSORS as f64 * 1000.0 / INTERVAL_MS as f64;
+    // The last row is due one phase before the end of the last interval.
+    run.write.points_acked as f64 / (offered_per_s * planned_s.max(run.write.wall_s))
+}
+
+/// Says what went wrong with questions.
+fn question_faults(section: &mut Section, name: &str, asked: &KindResult) {
+    let errors = asked.errors.iter().map(|(error, count)| format!("{count} x {error}"));
+    for fault in asked.wrong_described.iter().cloned().chain(errors).take(5) {
+        section.say(format!("{name}, questions: {fault}"));
+    }
 }
 
 /// Stages 3 and 5: clients that ask, think 50 ms, and ask again.
 fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
     let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 150]);
-    let time = run.seconds(2.0, 120.0);
     let heading = match stressed {
         false => "Stage 3: query",
         true => "Stage 5: query while 100 turbines append",
     };
-    let columns = [
-        "clients",
-        "server",
-        "questions/s",
-        "mean ms",
-        "p99 ms",
-        "server CPU ms",
-        "checked / wrong",
-    ];
-    let mut table = Table::new(heading, &columns);
+    let columns = ["questions/s", "mean ms", "p99 ms", "server CPU ms", "checked / wrong"];
+    let mut table = Table::new(heading, &["clients", "server"], &columns);
     let mut plot = Plot::lines(&format!("{heading}: questions per second"), "clients", "1/s");
-    let mut faults = Vec::new();
-    for loaded in sites {
-        let mut line = Vec::new();
-        for clients in &clients {
-            let mut stream = questions(loaded, *clients, time);
-            stream.pace = Pace::Closed { think_ms: 50 };
-            stream.judged = 20;
-            let asked = match stressed {
-                false => Some(stream.run(&loaded.site.watched)?),
-                true => {
-                    let fleet = run.fleet(Profile::Wind, DEVICES, SENSORS);
-                    let cell = Cell {
-                        connections: 10,
-                        batch: 1,
-                        steps: 0..u64::MAX,
-                        pace: Pace::Phased { interval_ms: INTERVAL_MS },
-                        limit: Some(time),
-                        verify: None,
-                        settle: false,
-                        ..Cell::default()
-                    };
-                    together(run, loaded, &fleet, &cell, Some(&stream))?.1
-                }
-            };
-            let Some(asked) = asked else { continue };
-            run.progress(&format!("{}: {} questions", loaded.site.name, asked.asked));
-            run.report.right &= asked.is_right();
-            table.row(query_row(*clients, &loaded.site.name, &asked));
-            line.push((*clients as f64, asked.per_second));
-            let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
-            faults.extend(wrong.map(|wrong| format!("{}: {wrong}", loaded.site.name)));
-        }
-        plot.line(&loaded.site.name, line);
-    }
-    let section = run.report.section(heading);
+    let mut section = Section { heading: heading.to_owned(), ..Section::default() };
     section.say(
         "Nine questions in ten are one sensor of one turbine over an hour, the tenth the hourly \
          mean of one sensor for every turbine of a farm over a day.",
     );
-    faults.into_iter().take(10).for_each(|fault| section.say(fault));
+    let jobs: Vec<(&Loaded, u64)> =
+        sites.iter().flat_map(|loaded| clients.iter().map(move |c| (loaded, *c))).collect();
+    let found =
+        run.repeated(&jobs, |run, (loaded, clients)| query_once(run, loaded, *clients, stressed))?;
+    let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    for ((loaded, clients), runs) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
+        let name = loaded.site.name.as_str();
+        table.judged(query_row(*clients, name, runs), runs.void());
+        let rate = runs.sound(|asked| Some(asked.per_second));
+        lines.entry(name).or_default().push((*clients as f64, rate));
+        runs.iter().for_each(|asked| question_faults(&mut section, name, asked));
+    }
+    lines.into_iter().for_each(|(name, line)| plot.line(name, line));
     section.tables.push(table);
     section.tables.extend(reference::query(stressed));
-    section.plots.push(plot);
+    section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    run.report.sections.push(section);
     Ok(())
 }
 
-fn query_row(clients: u64, name: &str, asked: &KindResult) -> Vec<String> {
-    let cpu = asked.server_cpu_ms_per_question;
+/// One run of one cell of stages 3 and 5.
+fn query_once(
+    run: &mut Run,
+    loaded: &Loaded,
+    clients: u64,
+    stressed: bool,
+) -> io::Result<Option<KindResult>> {
+    let time = run.seconds(2.0, 120.0);
+    let mut stream = questions(loaded, clients, time);
+    stream.pace = Pace::Closed { think_ms: 50 };
+    stream.judged = 20;
+    let asked = match stressed {
+        false => Some(stream.run(&loaded.site.watched)?),
+        true => {
+            let fleet = run.fleet(&loaded.site, Profile::Wind, DEVICES, SENSORS);
+            let cell = Cell {
+                connections: 10,
+                batch: 1,
+                steps: 0..u64::MAX,
+                pace: Pace::Phased { interval_ms: INTERVAL_MS },
+                limit: Some(time),
+                verify: None,
+                settle: false,
+                ..Cell::default()
+            };
+            together(run, loaded, &fleet, &cell, Some(&stream))?.1
+        }
+    };
+    run.report.right &= asked.as_ref().is_none_or(KindResult::is_right);
+    Ok(asked)
+}
+
+fn query_row(clients: u64, name: &str, runs: &Runs<KindResult>) -> Vec<String> {
+    let fine = |ms: f64| format!("{ms:.2}");
+    let (judged, wrong) =
+        runs.iter().fold((0, 0), |sum, asked| (sum.0 + asked.judged, sum.1 + asked.wrong));
     vec![
         clients.to_string(),
         name.to_owned(),
-        format!("{:.1}", asked.per_second),
-        format!("{:.2}", asked.service_time.mean_ms),
-        format!("{:.2}", asked.service_time.p99_ms),
-        cpu.map_or("-".into(), |cpu| format!("{cpu:.2}")),
-        format!("{} / {}", asked.judged, asked.wrong),
+        runs.cell(|asked| Some(asked.per_second), |rate| format!("{rate:.1}")),
+        runs.cell(|asked| asked.service_time.mean_ms, fine),
+        runs.cell(|asked| asked.service_time.p99_ms, fine),
+        runs.cell(|asked| asked.server_cpu_ms_per_question, fine),
+        format!("{judged} / {wrong}"),
     ]
 }
 
@@ -291,8 +334,8 @@ fn together(
 
 /// Inserts what stage 1 left out and overwrites an hour's worth of values.
 fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
-    let columns = ["server, correction", "values written", "values checked", "wrong"];
-    let mut table = Table::new("Correction", &columns);
+    let columns = ["values written", "values checked", "wrong"];
+    let mut table = Table::new("Correction", &["server, correction"], &columns);
     let mut faults = Vec::new();
     let mut not_replaced = Vec::new();
     for loaded in sites {
@@ -305,6 +348,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             steps: 0..steps,
             disorder: Disorder { only_gaps: true, ..gaps() },
             verify: None,
+            fresh: false,
             ..Cell::default()
         };
         let mut record = |what: &str, result: &LoadResult, verdict: &Verdict| {
@@ -318,10 +362,12 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             faults.extend(wrong);
         };
         let address = &loaded.site.query_address;
+        let shows_late = loaded.site.target(insert.style).is_some_and(Target::shows_late);
+        let patience = if shows_late { VISIBLE_WITHIN } else { Duration::ZERO };
         let tidy = Disorder::default();
         if let Some(result) = run.load(&loaded.site, &loaded.fleet, &insert)? {
             let oracle = loaded.oracle(tidy, 0..steps);
-            let verdict = verify_whole(&oracle, address, loaded.dialect, 10, VISIBLE_WITHIN);
+            let verdict = verify_whole(&oracle, address, loaded.dialect, 10, patience);
             run.report.right &= verdict.is_right();
             record("missing rows inserted", &result, &verdict);
         }
@@ -339,7 +385,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             let inside = result.verification.clone().unwrap_or_default();
             record("wrong values overwritten", &result, &inside);
             let outside = loaded.oracle(tidy, 0..steps - WRONG_STEPS);
-            let verdict = verify_whole(&outside, address, loaded.dialect, 10, VISIBLE_WITHIN);
+            let verdict = verify_whole(&outside, address, loaded.dialect, 10, patience);
             run.report.right &= verdict.is_right();
             record("values before them untouched", &result, &verdict);
         }

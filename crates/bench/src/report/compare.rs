@@ -1,22 +1,26 @@
-//! Several reports side by side: rows that bear the same name in tables that bear the same name,
-//! with the ratio to the first report where both are numbers.
+//! Several reports side by side: tables that bear the same name in sections with the same heading,
+//! and in them rows whose naming cells are all the same, with the ratio to the first report where
+//! both are numbers and both rows are valid.
 
-use super::{Report, Table};
+use std::collections::BTreeMap;
+
+use super::{Report, Table, TableRow};
 
 /// One report out of several; each brings a name.
 pub(crate) fn compare(reports: &[(String, Report)]) -> Report {
     let mut out = Report::new("Comparison");
-    let Some((first_name, first)) = reports.split_first().map(|(first, _)| first) else {
-        return out;
-    };
+    let Some((_, first)) = reports.first() else { return out };
     out.title = format!("Comparison: {}", first.title);
     out.right = reports.iter().all(|(_, report)| report.right);
+    let names: Vec<&str> = reports.iter().map(|(name, _)| name.as_str()).collect();
     for section in &first.sections {
         let mut tables = Vec::new();
         for table in &section.tables {
-            for column in 1..table.columns.len() {
-                tables.extend(column_of(table, column, first_name, reports));
-            }
+            let sides = reports.iter().map(|(_, report)| report);
+            let sides = sides.map(|report| Rows::of(report, &section.heading, &table.name));
+            let sides: Vec<Rows<'_>> = sides.collect();
+            let found = table.columns.iter().skip(table.keys);
+            tables.extend(found.filter_map(|column| column_of(table, column, &names, &sides)));
         }
         if !tables.is_empty() {
             out.section(&section.heading).tables = tables;
@@ -25,70 +29,153 @@ pub(crate) fn compare(reports: &[(String, Report)]) -> Report {
     out
 }
 
-/// One column of a table for all reports; none when its first cells are no numbers.
-fn column_of(
-    table: &Table,
-    column: usize,
-    first_name: &str,
-    reports: &[(String, Report)],
-) -> Option<Table> {
-    let measured = || table.rows.iter().filter(|row| row.source.is_none());
-    measured().find_map(|row| number(row.cells.get(column)?))?;
-    let heading = table.columns.get(column)?;
-    let mut columns = vec![table.columns.first()?.as_str(), first_name];
-    let ratios: Vec<String> =
-        reports.iter().skip(1).map(|(name, _)| format!("{name} / {first_name}")).collect();
-    for ((name, _), ratio) in reports.iter().skip(1).zip(&ratios) {
-        columns.extend([name.as_str(), ratio.as_str()]);
+/// What names a row: its naming cells, and which of the rows with these it is.
+type Identity = (Vec<String>, usize);
+
+/// The measured rows of one table of one report.
+#[derive(Default)]
+struct Rows<'a> {
+    columns: &'a [String],
+    by_identity: BTreeMap<Identity, &'a TableRow>,
+    in_order: Vec<Identity>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(report: &'a Report, heading: &str, name: &str) -> Rows<'a> {
+        let sections = report.sections.iter().filter(|section| section.heading == heading);
+        let mut tables = sections.flat_map(|section| &section.tables);
+        let Some(table) = tables.find(|table| table.name == name) else { return Rows::default() };
+        let mut rows = Rows { columns: &table.columns, ..Rows::default() };
+        for row in table.rows.iter().filter(|row| row.source.is_none()) {
+            let naming: Vec<String> = row.cells.iter().take(table.keys).cloned().collect();
+            let alike = rows.in_order.iter().filter(|(other, _)| *other == naming).count();
+            rows.by_identity.insert((naming.clone(), alike), row);
+            rows.in_order.push((naming, alike));
+        }
+        rows
     }
-    let mut out = Table::new(&format!("{}: {heading}", table.name), &columns);
-    for row in measured() {
-        let (Some(name), Some(base)) = (row.cells.first(), row.cells.get(column)) else { continue };
-        let mut cells = vec![name.clone(), base.clone()];
-        for (_, report) in reports.iter().skip(1) {
-            let cell = find(report, &table.name, name, column).unwrap_or("-");
-            let ratio = number(cell).zip(number(base)).filter(|(_, base)| *base != 0.0);
-            cells.push(cell.to_owned());
-            cells.push(ratio.map_or("-".into(), |(cell, base)| format!("{:.2}", cell / base)));
+
+    /// The cell of a row in a column; whether the row is valid beside it.
+    fn cell(&self, identity: &Identity, column: &str) -> Option<(&'a str, bool)> {
+        let at = self.columns.iter().position(|other| other == column)?;
+        let row = self.by_identity.get(identity)?;
+        Some((row.cells.get(at)?.as_str(), row.void.is_none()))
+    }
+}
+
+/// One column of a table for all reports; none where it holds no numbers.
+fn column_of(table: &Table, column: &str, names: &[&str], sides: &[Rows<'_>]) -> Option<Table> {
+    let (first_name, others) = names.split_first()?;
+    let (first, other_sides) = sides.split_first()?;
+    let mut identities = first.in_order.clone();
+    for side in other_sides {
+        let new = side.in_order.iter().filter(|identity| !first.by_identity.contains_key(identity));
+        let new: Vec<Identity> = new.filter(|new| !identities.contains(new)).cloned().collect();
+        identities.extend(new);
+    }
+    let is_number = |identity: &Identity| {
+        let cell = |side: &Rows<'_>| number(side.cell(identity, column)?.0);
+        sides.iter().any(|side| cell(side).is_some())
+    };
+    identities.iter().any(is_number).then_some(())?;
+    let ratios: Vec<String> = others.iter().map(|name| format!("{name} / {first_name}")).collect();
+    let mut found = vec![*first_name];
+    for (name, ratio) in others.iter().zip(&ratios) {
+        found.extend([*name, ratio]);
+    }
+    let keys: Vec<&str> = table.columns.iter().take(table.keys).map(String::as_str).collect();
+    let mut out = Table::new(&format!("{}: {column}", table.name), &keys, &found);
+    for identity in &identities {
+        let base = first.cell(identity, column);
+        let mut cells = identity.0.clone();
+        cells.push(base.map_or("-", |base| base.0).to_owned());
+        for side in other_sides {
+            let other = side.cell(identity, column);
+            cells.push(other.map_or("-", |other| other.0).to_owned());
+            cells.push(ratio(base, other));
         }
         out.row(cells);
     }
     Some(out)
 }
 
-fn find<'a>(report: &'a Report, table: &str, row: &str, column: usize) -> Option<&'a str> {
-    let tables = report.sections.iter().flat_map(|section| &section.tables);
-    let mut rows = tables.filter(|other| other.name == table).flat_map(|table| &table.rows);
-    let row = rows.find(|other| {
-        other.source.is_none() && other.cells.first().is_some_and(|name| name == row)
-    })?;
-    row.cells.get(column).map(String::as_str)
+/// The ratio of two cells; a stroke where one is no number or belongs to a row without a verdict.
+fn ratio(base: Option<(&str, bool)>, other: Option<(&str, bool)>) -> String {
+    let valid = |cell: Option<(&str, bool)>| number(cell.filter(|cell| cell.1)?.0);
+    match valid(base).zip(valid(other)) {
+        Some((base, other)) if base == other => "1.00".to_owned(),
+        Some((base, other)) if base != 0.0 => format!("{:.2}", other / base),
+        _ => "-".to_owned(),
+    }
 }
 
-/// Reads a number as reports write them, with spaces between thousands.
+/// Reads a number as reports write them: spaces between thousands, a range behind it in
+/// parentheses.
 fn number(cell: &str) -> Option<f64> {
-    let digits: String = cell.chars().filter(|letter| !" ,%".contains(*letter)).collect();
-    digits.parse().ok()
+    let median = cell.split(" (").next()?;
+    let digits: String = median.chars().filter(|letter| !" ,%".contains(*letter)).collect();
+    digits.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// (server, clients, value, why the row is void)
+    type Row = (&'static str, &'static str, &'static str, Option<&'static str>);
+
+    fn report(rows: &[Row]) -> Report {
+        let mut report = Report::new("x");
+        let mut table = Table::new("t", &["clients", "server"], &["values/s", "note"]);
+        for (server, clients, value, void) in rows {
+            let cells = [clients, server, value, &"word"].map(|cell| (*cell).to_owned());
+            table.judged(cells.to_vec(), void.map(str::to_owned));
+        }
+        table.reference("seed", &["1", "a", "9", "-"]);
+        report.section("s").tables.push(table);
+        report
+    }
+
+    fn compared(a: &[Row], b: &[Row]) -> Vec<Vec<String>> {
+        let both = [("a".to_owned(), report(a)), ("b".to_owned(), report(b))];
+        let tables = &compare(&both).sections[0].tables;
+        assert_eq!(tables.len(), 1, "a column of words is not compared");
+        assert_eq!(tables[0].columns, ["clients", "server", "a", "b", "b / a"]);
+        tables[0].rows.iter().map(|row| row.cells.clone()).collect()
+    }
+
     #[test]
-    fn ratios_stand_beside_both_figures() {
-        let with = |value: &str| {
-            let mut report = Report::new("x");
-            let mut table = Table::new("t", &["clients", "values/s"]);
-            table.row(vec!["1".into(), value.into()]);
-            table.reference("seed", &["1", "9"]);
-            report.section("s").tables.push(table);
-            report
-        };
-        let both = [("a".to_owned(), with("2 000")), ("b".to_owned(), with("3 000"))];
-        let table = &compare(&both).sections[0].tables[0];
-        assert_eq!(table.columns, ["clients", "a", "b", "b / a"]);
-        assert_eq!(table.rows.len(), 1);
-        assert_eq!(table.rows[0].cells, ["1", "2 000", "3 000", "1.50"]);
+    fn rows_are_matched_by_all_cells_that_name_them() {
+        let a = [("x", "1", "2 000", None), ("y", "1", "10", None), ("x", "5", "0", None)];
+        // Another order, another range, and a row that the first lacks.
+        let b = [
+            ("x", "5", "0", None),
+            ("y", "1", "5 (4 to 6)", None),
+            ("x", "1", "3 000", None),
+            ("z", "1", "7", None),
+        ];
+        assert_eq!(
+            compared(&a, &b),
+            [
+                ["1", "x", "2 000", "3 000", "1.50"],
+                ["1", "y", "10", "5 (4 to 6)", "0.50"],
+                ["5", "x", "0", "0", "1.00"],
+                ["1", "z", "-", "7", "-"],
+            ]
+        );
+    }
+
+    #[test]
+    fn a_report_beside_itself_is_1_everywhere() {
+        let rows = [("x", "1", "1", None), ("y", "1", "2", None), ("y", "1", "3", None)];
+        assert!(compared(&rows, &rows).iter().all(|row| row[4] == "1.00"));
+    }
+
+    #[test]
+    fn a_row_without_a_verdict_has_no_ratio() {
+        let void = [("x", "1", "1", Some("client-limited"))];
+        let valid = [("x", "1", "1", None)];
+        assert_eq!(compared(&void, &valid)[0][4], "-");
+        assert_eq!(compared(&valid, &void)[0][4], "-");
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::svg::{colour, svg};
-use super::{Plot, Report, Section, Table};
+use super::{NO_VERDICT, Plot, Report, Section, Table};
 
 const STYLE: &str = "\
 :root{--ink:#1c2330;--soft:#5b6576;--faint:#e4e8ee;--page:#fbfcfd;--card:#fff;--good:#1a7f4b;\
@@ -36,6 +36,7 @@ th{color:var(--soft);font-weight:600;border-bottom-width:2px;white-space:normal;
 vertical-align:bottom}\
 th:first-child,td:first-child{text-align:left}\
 tr.reference td{color:var(--soft);font-style:italic}\
+tr.void td{color:var(--soft)}.why{text-align:left!important;white-space:normal!important}\
 .source{display:block;font-size:11px}\
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft)}\
 .key{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px}\
@@ -100,9 +101,17 @@ fn write_table(table: &Table, out: &mut String) {
     for column in &table.columns {
         let _ = write!(out, "<th>{}</th>", escaped(column));
     }
+    let has_void = table.has_void();
+    if has_void {
+        let _ = write!(out, "<th class=\"why\">{NO_VERDICT}</th>");
+    }
     out.push_str("</tr>");
     for row in &table.rows {
-        let class = if row.source.is_some() { " class=\"reference\"" } else { "" };
+        let class = match (&row.source, &row.void) {
+            (Some(_), _) => " class=\"reference\"",
+            (None, Some(_)) => " class=\"void\"",
+            (None, None) => "",
+        };
         let _ = write!(out, "<tr{class}>");
         for (at, cell) in row.cells.iter().enumerate() {
             let _ = write!(out, "<td>{}", escaped(cell));
@@ -110,6 +119,10 @@ fn write_table(table: &Table, out: &mut String) {
                 let _ = write!(out, " <span class=\"source\">({})</span>", escaped(source));
             }
             out.push_str("</td>");
+        }
+        if has_void {
+            let why = row.void.as_deref().unwrap_or_default();
+            let _ = write!(out, "<td class=\"why\">{}</td>", escaped(why));
         }
         out.push_str("</tr>");
     }

@@ -19,7 +19,8 @@ const COLOURS: usize = 8;
 /// The plot without its title and legend.
 pub(super) fn svg(plot: &Plot) -> String {
     let points = || plot.lines.iter().flat_map(|line| &line.points);
-    let x_max = points().map(|point| point.0).fold(0.0, f64::max);
+    let labelled = plot.lines.iter().map(|line| line.labels.len().saturating_sub(1) as f64);
+    let x_max = points().map(|point| point.0).chain(labelled).fold(0.0, f64::max);
     let y_max = points().map(|point| point.1).fold(0.0, f64::max);
     let y_axis = ticks(y_max);
     let y_top = y_axis.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
@@ -125,7 +126,8 @@ fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
     let width = (slot * 0.8 / plot.lines.len().max(1) as f64).min(64.0);
     let group = width * plot.lines.len() as f64;
     for (at, line) in plot.lines.iter().enumerate() {
-        for ((x, y), label) in line.points.iter().zip(&line.labels) {
+        for (x, y) in &line.points {
+            let label = line.labels.get(*x as usize).map_or("", String::as_str);
             let left = frame.x(*x) - group / 2.0 + width * at as f64;
             let top = frame.y(*y);
             let _ = write!(
@@ -143,16 +145,18 @@ fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
                 top - 4.0,
                 short(*y)
             );
-            if at == 0 {
-                let _ = write!(
-                    out,
-                    "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                    frame.x(*x),
-                    HEIGHT - BOTTOM + 18.0,
-                    escaped(label)
-                );
-            }
         }
+    }
+    // A cell without a verdict has its label and no bar.
+    let labels = plot.lines.first().map_or(&[][..], |line| &line.labels);
+    for (at, label) in labels.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            frame.x(at as f64),
+            HEIGHT - BOTTOM + 18.0,
+            escaped(label)
+        );
     }
 }
 

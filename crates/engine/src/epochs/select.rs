@@ -3,14 +3,19 @@
 use super::{Closed, Epochs};
 use crate::error::Error;
 use crate::view::View;
+use foliot_lock::{Rank, RwLock};
 use foliot_model::{Selector, TimeRange};
-use parking_lot::RwLock;
 use std::collections::HashMap;
 
 /// The older ids of series that occur in several epochs, oldest first, by their newest id: what a
 /// snapshot's selections found out.
-#[derive(Default)]
 pub(crate) struct Earlier(RwLock<HashMap<u32, Vec<u32>>>);
+
+impl Default for Earlier {
+    fn default() -> Self {
+        Self(RwLock::new(Rank::Earlier, HashMap::new()))
+    }
+}
 
 impl Earlier {
     /// All ids of a series, oldest first.

@@ -5,8 +5,10 @@
 //! time of the last sample stays what later ones are measured against: whatever comes before it is
 //! late, as if nothing had been deleted, so that order and ranks stay true.
 
-use super::page::PageData;
+use super::page::{PageData, SeriesCopy};
+use super::stream::Reader;
 use crate::block::{Block, Builder, Decoder};
+use crate::columns::Columns;
 use crate::error::Error;
 use foliot_model::{Samples, TimeRange};
 use std::sync::Arc;
@@ -56,5 +58,44 @@ impl Cutter {
         self.builder.columns.extend(&self.samples);
         self.builder.columns.retain(|time_ns| !range.contains(time_ns));
         Ok(self.builder.blocks())
+    }
+}
+
+impl SeriesCopy {
+    /// Adds all samples, older ones first, to `columns`; `samples` is memory to do so.
+    pub(crate) fn lay_out(
+        &self,
+        decoder: &mut Decoder,
+        samples: &mut Samples,
+        columns: &mut Columns,
+    ) -> Result<(), Error> {
+        samples.clear();
+        for block in &self.sealed {
+            let count = block.count as usize;
+            decoder
+                .decode(block.times(), block.values(), count, TimeRange::ALL, samples)
+                .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))?;
+        }
+        columns.extend(samples);
+        let mut reader = Reader::new(&self.stream);
+        while let Some(sample) = reader.next() {
+            columns.push(sample, &self.stream);
+        }
+        for index in 0..self.late.len() {
+            if let Some(sample) = self.late.get(index) {
+                columns.push(sample, &self.late.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the samples in any of the `hidden` ranges away.
+    pub(crate) fn cut(&mut self, hidden: &[TimeRange]) -> Result<(), Error> {
+        let mut all = Columns::default();
+        self.lay_out(&mut Decoder::default(), &mut Samples::default(), &mut all)?;
+        all.sort_newest_wins();
+        all.retain(|time_ns| !hidden.iter().any(|range| range.contains(time_ns)));
+        *self = Self { late: all, ..Self::default() };
+        Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! The head: recent samples, in memory.
 //!
 //! Series ids are dealt to pages of 1024 neighbours; finding a page takes no lock, using it takes
-//! the page's own. A writer keeps the lock while rows stay in one page, which they do for about a
-//! hundred lines when series report in the order in which they were created. A page whose series
+//! the page's own. A writer locks all pages that its rows are of, before it gives them their place
+//! in the wal, and until they are in the head: so two who write one instant of a series do that in
+//! the same order in both, and a restart finds the value that was there. A page whose series
 //! have all gone quiet is given back: of a series that is not written any more nothing stays but a
 //! sixty-fourth of a byte.
 
@@ -18,8 +19,8 @@ use crate::error::Error;
 use crate::limits::PAGE_SERIES;
 use cut::Cutter;
 use foliot_index::SidSet;
+use foliot_lock::{MappedMutexGuard, Mutex, MutexGuard, Rank, RwLock};
 use page::{PageData, SeriesCopy};
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard, RwLock};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -43,8 +44,10 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn new() -> Self {
-        let places = (0..SHELF_PAGES).map(|_| Place::default()).collect();
+    /// Places from page `first` on.
+    fn new(first: u32) -> Self {
+        let place = |page| Mutex::numbered(Rank::Page, page, None);
+        let places = (first..).take(SHELF_PAGES).map(place).collect();
         Self { places, pages: AtomicUsize::new(0) }
     }
 }
@@ -95,7 +98,8 @@ impl Head {
 
     /// Locks a page, which is made if it is not there.
     fn page_or_new(&self, number: u32) -> Option<MappedMutexGuard<'_, PageData>> {
-        let shelf = self.shelves.get(number as usize / SHELF_PAGES)?.get_or_init(Shelf::new);
+        let shelf = self.shelves.get(number as usize / SHELF_PAGES)?;
+        let shelf = shelf.get_or_init(|| Shelf::new(number - number % SHELF_PAGES as u32));
         let place = shelf.places.get(number as usize % SHELF_PAGES)?.lock();
         let make = || {
             shelf.pages.fetch_add(1, Ordering::Relaxed);
@@ -117,9 +121,15 @@ impl Head {
         })
     }
 
-    /// A writer into the head.
-    pub(crate) fn appender<'h>(&'h self, builder: &'h mut Builder) -> Appender<'h> {
-        Appender { head: self, builder, open: None }
+    /// A writer into the head, which holds `pages`, numbers that ascend, from now on.
+    pub(crate) fn appender<'h>(&'h self, pages: &[u32], builder: &'h mut Builder) -> Appender<'h> {
+        let held = pages.iter().filter_map(|&number| self.open(number)).collect();
+        Appender { head: self, builder, held, at: 0 }
+    }
+
+    fn open(&self, number: u32) -> Option<Open<'_>> {
+        let page = self.page_or_new(number)?;
+        Some(Open { number, bytes_before: page.bytes(), page })
     }
 
     /// Moves what a page holds into `frozen`; false if it held nothing.
@@ -159,6 +169,17 @@ impl Head {
                 .fetch_add((page.bytes() as u64).wrapping_sub(bytes_before), Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Makes the newest samples of series, if they lie in `range`, unknown.
+    pub(crate) fn doubt_last(&self, sids: &SidSet, range: TimeRange) {
+        for number in pages_of(sids) {
+            let Some(mut page) = self.page(number) else { continue };
+            let first = number * PAGE_SERIES as u32;
+            for sid in sids.within(first, first + (PAGE_SERIES as u32 - 1)) {
+                page.doubt_last(local_of(sid), range);
+            }
+        }
     }
 
     /// Copies out what the series holds in `range`.
@@ -205,11 +226,14 @@ struct Open<'h> {
     bytes_before: usize,
 }
 
-/// Appends samples, holding the lock of one page at a time.
+/// Appends samples to the pages that it holds; any other page is held instead of all of them.
 pub(crate) struct Appender<'h> {
     head: &'h Head,
     builder: &'h mut Builder,
-    open: Option<Open<'h>>,
+    /// By number.
+    held: Vec<Open<'h>>,
+    /// Which of them the last sample went to.
+    at: usize,
 }
 
 impl<'h> Appender<'h> {
@@ -217,10 +241,10 @@ impl<'h> Appender<'h> {
     #[inline]
     pub(crate) fn append(&mut self, sid: u32, first: u32, sample: Decoded, bytes: &[u8]) {
         let number = page_of(sid);
-        if self.open.as_ref().is_none_or(|open| open.number != number) {
+        if self.held.get(self.at).is_none_or(|open| open.number != number) {
             self.turn_to(number);
         }
-        if let Some(open) = &mut self.open {
+        if let Some(open) = self.held.get_mut(self.at) {
             // Series of one source seal together, so that their blocks can share times.
             let phase = (first.wrapping_mul(0x9e37_79b1) >> 24) as u8;
             open.page.append(local_of(sid), sample, bytes, phase, self.builder);
@@ -229,21 +253,24 @@ impl<'h> Appender<'h> {
 
     #[inline(never)]
     fn turn_to(&mut self, number: u32) {
-        self.close();
-        self.open = self.head.page_or_new(number).map(|page| {
-            let bytes_before = page.bytes();
-            Open { number, page, bytes_before }
-        });
+        self.at = match self.held.binary_search_by_key(&number, |open| open.number) {
+            Ok(at) => at,
+            Err(_) => {
+                self.close();
+                self.held.extend(self.head.open(number));
+                0
+            }
+        };
     }
 
     fn close(&mut self) {
-        if let Some(open) = self.open.take() {
-            let grown = open.page.bytes() as u64;
+        let mut grown = 0u64;
+        for open in self.held.drain(..) {
             // Wrapping: sealing frees more than it takes.
-            self.head
-                .bytes
-                .fetch_add(grown.wrapping_sub(open.bytes_before as u64), Ordering::Relaxed);
+            grown = grown.wrapping_add(open.page.bytes() as u64);
+            grown = grown.wrapping_sub(open.bytes_before as u64);
         }
+        self.head.bytes.fetch_add(grown, Ordering::Relaxed);
     }
 }
 
@@ -258,11 +285,16 @@ impl Drop for Appender<'_> {
 /// Each flush fills the set that the views before it already point to, and ends by naming the next
 /// one. So a reader that began before a flush, or before several, still finds everything: in the
 /// head, else along this chain.
-#[derive(Default)]
 pub(crate) struct Frozen {
     /// By page number; several when an earlier flush failed, oldest first.
     pages: RwLock<HashMap<u32, Vec<Arc<PageData>>>>,
     next: OnceLock<Arc<Frozen>>,
+}
+
+impl Default for Frozen {
+    fn default() -> Self {
+        Self { pages: RwLock::new(Rank::Frozen, HashMap::new()), next: OnceLock::new() }
+    }
 }
 
 impl Frozen {

@@ -23,13 +23,14 @@
 //! written again, the offset points back. A series with many blocks has several entries.
 
 /// First bytes of the header; the magic is repeated in the footer.
-pub(crate) const PREAMBLE: Preamble = Preamble { magic: *b"Fprt", version: 1, what: "a part" };
+pub(crate) const PREAMBLE: Preamble =
+    Preamble { magic: *b"Fprt", version: VERSION, what: "a part" };
 pub(crate) const HEADER_LEN: usize = 48;
 pub(crate) const FOOTER_LEN: usize = 64;
 pub(crate) const DIRECTORY_ENTRY_LEN: usize = 16;
 
 use crate::limits::LEVEL_FINAL;
-use crate::preamble::{PACKED, Preamble};
+use crate::preamble::{Preamble, VERSION};
 use foliot_model::TimeRange;
 
 /// What a part says of itself at its front.
@@ -54,7 +55,7 @@ impl Header {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_LEN);
-        out.extend_from_slice(&PREAMBLE.bytes_with(if self.is_final() { PACKED } else { 0 }));
+        out.extend_from_slice(&PREAMBLE.bytes());
         out.extend_from_slice(&self.store_id.to_le_bytes());
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&self.rank.to_le_bytes());

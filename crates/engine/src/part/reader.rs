@@ -7,7 +7,7 @@ use crate::cache::Cache;
 use crate::error::Error;
 use crate::filenames;
 use crate::handles::Handles;
-use crate::limits::BLOCK_SAMPLES_MAX;
+use crate::limits::{BLOCK_SAMPLES_MAX, LEVEL_FINAL};
 use crate::manifest::PartEntry;
 use crate::paged::{PagedReader, Pages};
 use foliot_codec::Summary;
@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// Up to so many series are looked up one by one; for more the index is read through.
 const LOOK_UP_SERIES_MAX: u64 = 1000;
+
+/// What a final part says of its database takes no more.
+const NAMES_BYTES_MAX: u64 = 16 << 10;
 
 /// An open part.
 pub(crate) struct Part {
@@ -92,6 +95,27 @@ impl Part {
             true => Ok(header),
             false => Err(paged.corrupt(0, "belongs to another place")),
         }
+    }
+
+    /// Database and policy that a final part names behind its header; nothing of other parts.
+    pub(crate) fn database(&self) -> Result<Option<(String, String)>, Error> {
+        if self.entry.level < LEVEL_FINAL {
+            return Ok(None);
+        }
+        let after_header = self.paged.len() - HEADER_LEN as u64;
+        let mut bytes = Vec::new();
+        self.paged.read(
+            HEADER_LEN as u64,
+            after_header.min(NAMES_BYTES_MAX) as usize,
+            &mut bytes,
+        )?;
+        let rest = &mut &*bytes;
+        let mut text = || {
+            let len = usize::try_from(get_u64(rest).ok()?).ok()?;
+            String::from_utf8(rest.split_off(..len)?.to_vec()).ok()
+        };
+        let names = text().zip(text()).filter(|(database, _)| !database.is_empty());
+        Ok(names)
     }
 
     /// Has the file removed once nobody reads it any more; the manifest names it no longer.

@@ -95,7 +95,7 @@ pub(crate) struct Written {
 
 impl PartWriter {
     pub(crate) fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self, Error> {
-        let mut paged = PagedWriter::create(disk, path, header.number)?;
+        let mut paged = PagedWriter::create(disk, path, header.number)?.of_samples();
         if header.is_final() {
             paged = paged.packed();
         }

@@ -1,15 +1,19 @@
 //! Frames: what the wal is made of.
 //!
 //! ```text
-//! +-----------+-----------+----------+---------+------+----------+
-//! | magic u32 | crc32 u32 | lsn u64  | len u32 | kind | 0 0 0    |  24 bytes, little-endian
-//! +-----------+-----------+----------+---------+------+----------+
-//! | body, len bytes                                              |
-//! +--------------------------------------------------------------+
+//! +-----------+-----------+---------+-----------------+-----------------+---------+------+-------+
+//! | magic u32 | crc32 u32 | lsn u64 | durable lsn u64 | incarnation u64 | len u32 | kind | 0 0 0 |
+//! +-----------+-----------+---------+-----------------+-----------------+---------+------+-------+
+//! | body, len bytes                                                                              |
+//! +----------------------------------------------------------------------------------------------+
 //! ```
 //!
-//! The crc covers everything after it. The lsn is the position of the frame's first byte in the
-//! stream since the store was created, so bytes of another place or another time never pass.
+//! 40 bytes and the body, little-endian. The crc covers the store's id and everything after it. The
+//! lsn is the position of the frame's first byte in the stream since the store was created, and the
+//! incarnation is a number that each opening of the store draws: so bytes of another store, another
+//! place or another time never pass, and nobody who only chooses what a body holds can forge a
+//! frame. The durable lsn says how much of the stream was on stable storage when the frame was
+//! appended: it vouches for all frames before.
 
 use crate::limits::WAL_FRAME_BYTES_MAX;
 use foliot_codec::{checksum, checksum_append};
@@ -17,28 +21,53 @@ use foliot_codec::{checksum, checksum_append};
 const MAGIC: u32 = u32::from_le_bytes(*b"Ffrm");
 
 /// Bytes of a frame before its body.
-pub(crate) const HEADER_LEN: usize = 24;
+pub(crate) const HEADER_LEN: usize = 40;
 
-/// What a frame's body is.
+/// A change of the store that a frame's body holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// Samples, see `rows.rs`.
-    Rows = 1,
+    Rows,
     /// Registrations, as the index writes them.
-    Register = 2,
+    Register,
     /// One change of the catalog.
-    Catalog = 3,
+    Catalog,
     /// One delete, see `tombstones.rs`.
-    Delete = 4,
+    Delete,
 }
 
-impl FrameKind {
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Its body is a change.
+    Change(FrameKind),
+    /// Its body is that of the register frame right before it, which is read only if that one is
+    /// damaged: without registrations nobody knows whose samples later frames hold.
+    RegisterCopy,
+    /// It has no body and only vouches for what is before it.
+    Mark,
+}
+
+impl Purpose {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Change(FrameKind::Rows) => 1,
+            Self::Change(FrameKind::Register) => 2,
+            Self::Change(FrameKind::Catalog) => 3,
+            Self::Change(FrameKind::Delete) => 4,
+            Self::RegisterCopy => 5,
+            Self::Mark => 6,
+        }
+    }
+
     fn from_code(code: u8) -> Option<Self> {
         match code {
-            1 => Some(Self::Rows),
-            2 => Some(Self::Register),
-            3 => Some(Self::Catalog),
-            4 => Some(Self::Delete),
+            1 => Some(Self::Change(FrameKind::Rows)),
+            2 => Some(Self::Change(FrameKind::Register)),
+            3 => Some(Self::Change(FrameKind::Catalog)),
+            4 => Some(Self::Change(FrameKind::Delete)),
+            5 => Some(Self::RegisterCopy),
+            6 => Some(Self::Mark),
             _ => None,
         }
     }
@@ -49,38 +78,62 @@ pub(crate) fn body_checksum(body: &[u8]) -> u32 {
     checksum(body)
 }
 
-/// The header of a frame.
-///
-/// The body's crc is computed first and stands in for the body in the header's crc, so that a
-/// request thread can hash its body before it knows its lsn.
-pub(crate) fn header(lsn: u64, kind: FrameKind, len: u32, body_crc: u32) -> [u8; HEADER_LEN] {
-    let mut header = [0; HEADER_LEN];
-    let [magic, crc, lsn_at, len_at, kind_at] = [0..4, 4..8, 8..16, 16..20, 20..21];
-    let mut put = |at: std::ops::Range<usize>, bytes: &[u8]| {
-        if let Some(room) = header.get_mut(at) {
-            room.copy_from_slice(bytes);
-        }
-    };
-    put(magic, &MAGIC.to_le_bytes());
-    put(lsn_at, &lsn.to_le_bytes());
-    put(len_at, &len.to_le_bytes());
-    put(kind_at, &[kind as u8]);
-    let whole = frame_checksum(&header, body_crc);
-    if let Some(room) = header.get_mut(crc) {
-        room.copy_from_slice(&whole.to_le_bytes());
-    }
-    header
+/// Writes the headers of frames of one store and one incarnation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Author {
+    store_crc: u32,
+    pub(crate) incarnation: u64,
 }
 
-fn frame_checksum(header: &[u8; HEADER_LEN], body_crc: u32) -> u32 {
+impl Author {
+    pub(crate) fn new(store_id: u64, incarnation: u64) -> Self {
+        Self { store_crc: checksum(&store_id.to_le_bytes()), incarnation }
+    }
+
+    /// The header of a frame at `lsn` with a body of `len` bytes.
+    ///
+    /// The body's crc is computed first and stands in for the body in the header's crc, so that a
+    /// request thread can hash its body before it knows its lsn.
+    pub(crate) fn header(
+        &self,
+        purpose: Purpose,
+        lsn: u64,
+        durable_lsn: u64,
+        len: u32,
+        body_crc: u32,
+    ) -> [u8; HEADER_LEN] {
+        let mut header = [0; HEADER_LEN];
+        let mut rest = &mut header[..];
+        let mut put = |bytes: &[u8]| {
+            let (room, after) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+            room.copy_from_slice(bytes);
+            rest = after;
+        };
+        put(&MAGIC.to_le_bytes());
+        put(&[0; 4]);
+        put(&lsn.to_le_bytes());
+        put(&durable_lsn.to_le_bytes());
+        put(&self.incarnation.to_le_bytes());
+        put(&len.to_le_bytes());
+        put(&[purpose.code()]);
+        let crc = frame_checksum(self.store_crc, &header, body_crc).to_le_bytes();
+        let [_, _, _, _, a, b, c, d, ..] = &mut header;
+        [*a, *b, *c, *d] = crc;
+        header
+    }
+}
+
+fn frame_checksum(store_crc: u32, header: &[u8; HEADER_LEN], body_crc: u32) -> u32 {
     let [_, _, _, _, _, _, _, _, rest @ ..] = header;
-    checksum_append(checksum(rest), &body_crc.to_le_bytes())
+    checksum_append(checksum_append(store_crc, rest), &body_crc.to_le_bytes())
 }
 
 /// A header read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) kind: FrameKind,
+    pub(crate) purpose: Purpose,
+    pub(crate) durable_lsn: u64,
+    pub(crate) incarnation: u64,
     pub(crate) len: u32,
     bytes: [u8; HEADER_LEN],
 }
@@ -92,19 +145,30 @@ impl Header {
         let (magic, rest) = bytes.split_first_chunk::<4>()?;
         let (_, rest) = rest.split_first_chunk::<4>()?;
         let (found_lsn, rest) = rest.split_first_chunk::<8>()?;
+        if u32::from_le_bytes(*magic) != MAGIC || u64::from_le_bytes(*found_lsn) != lsn {
+            return None;
+        }
+        let (durable_lsn, rest) = rest.split_first_chunk::<8>()?;
+        let (incarnation, rest) = rest.split_first_chunk::<8>()?;
         let (len, rest) = rest.split_first_chunk::<4>()?;
-        let kind = FrameKind::from_code(*rest.first()?)?;
+        let purpose = Purpose::from_code(*rest.first()?)?;
         let len = u32::from_le_bytes(*len);
-        let is_one = u32::from_le_bytes(*magic) == MAGIC
-            && u64::from_le_bytes(*found_lsn) == lsn
-            && len <= WAL_FRAME_BYTES_MAX;
-        is_one.then_some(Self { kind, len, bytes })
+        let durable_lsn = u64::from_le_bytes(*durable_lsn);
+        let incarnation = u64::from_le_bytes(*incarnation);
+        (len <= WAL_FRAME_BYTES_MAX).then_some(Self {
+            purpose,
+            durable_lsn,
+            incarnation,
+            len,
+            bytes,
+        })
     }
 
-    /// Whether `body` is the body that was written under this header.
-    pub(crate) fn fits(&self, body: &[u8]) -> bool {
+    /// Whether `body` is the body that was written under this header, for the store of `author`.
+    pub(crate) fn fits(&self, author: &Author, body: &[u8]) -> bool {
         let [_, _, _, _, a, b, c, d, ..] = self.bytes;
-        frame_checksum(&self.bytes, checksum(body)) == u32::from_le_bytes([a, b, c, d])
+        let crc = frame_checksum(author.store_crc, &self.bytes, checksum(body));
+        crc == u32::from_le_bytes([a, b, c, d])
     }
 
     /// Bytes of header and body.
@@ -119,22 +183,35 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_found() {
-        let body = b"some body";
-        let mut bytes =
-            header(77, FrameKind::Rows, body.len() as u32, body_checksum(body)).to_vec();
+        let (body, author) = (b"some body", Author::new(3, 4));
+        let rows = Purpose::Change(FrameKind::Rows);
+        let crc = body_checksum(body);
+        let mut bytes = author.header(rows, 77, 50, body.len() as u32, crc).to_vec();
         bytes.extend_from_slice(body);
-        let good = |bytes: &[u8], lsn| {
+        let good = |bytes: &[u8], lsn, author: &Author| {
             Header::parse(bytes, lsn).is_some_and(|header| {
                 let end = HEADER_LEN + header.len as usize;
-                bytes.get(HEADER_LEN..end).is_some_and(|body| header.fits(body))
+                bytes.get(HEADER_LEN..end).is_some_and(|body| header.fits(author, body))
             })
         };
-        assert!(good(&bytes, 77));
-        assert!(!good(&bytes, 78));
+        assert!(good(&bytes, 77, &author));
+        assert!(!good(&bytes, 78, &author));
+        assert!(!good(&bytes, 77, &Author::new(2, 4)), "another store's");
+        let header = Header::parse(&bytes, 77).unwrap();
+        assert_eq!((header.durable_lsn, header.incarnation, header.purpose), (50, 4, rows));
         for bit in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(!good(&bad, 77), "bit {bit}");
+            assert!(!good(&bad, 77, &author), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn purposes_have_codes_of_their_own() {
+        let known: Vec<_> = (0..=u8::MAX).filter_map(Purpose::from_code).collect();
+        assert_eq!(
+            known.iter().map(|purpose| purpose.code()).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5, 6]
+        );
     }
 }

@@ -206,7 +206,7 @@ fn aging() -> Step {
     Step::Write(rows)
 }
 
-/// The steps in which the directory of format version 1 was made.
+/// The steps in which the directory of format version 2 was made.
 pub fn steps() -> Vec<Step> {
     let (week, day) = (NOW_NS - 8 * DAY_NS, NOW_NS - DAY_NS);
     vec![
@@ -224,6 +224,9 @@ pub fn steps() -> Vec<Step> {
         short(2, day, 30),
         Step::Flush,
         short(3, day, 5),
+        Step::Flush,
+        // The newest part of a window is left alone: three make a merge of two.
+        short(7, day, 4),
         Step::Flush,
         Step::Maintain,
         short(4, day + DAY_NS / 4, 20),

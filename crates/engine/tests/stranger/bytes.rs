@@ -1,4 +1,4 @@
-//! `docs/format/README.md`: numbers, checksums, paged and packed files.
+//! `docs/format/README.md`: numbers, checksums, paged files.
 
 /// Takes things off the front of bytes.
 #[derive(Clone, Copy)]
@@ -61,14 +61,15 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// Checks a preamble and takes it off; the feature flags.
-pub fn preamble(bytes: &mut Bytes<'_>, magic: &[u8; 4]) -> u16 {
+/// Checks a preamble and takes it off.
+pub fn preamble(bytes: &mut Bytes<'_>, magic: &[u8; 4]) {
     assert_eq!(bytes.take(4), magic);
-    assert_eq!(bytes.u16(), 1, "version");
-    bytes.u16()
+    assert_eq!(bytes.u16(), 2, "version");
+    assert_eq!(bytes.u16(), 0, "feature flags");
 }
 
-const PAGE: usize = 32_768;
+const PAGE: usize = 32_764;
+const STRETCH: usize = 4 << 20;
 
 fn check(number: u64, page: u64, bytes: &[u8], crc: u32) {
     let mut hasher = crc32fast::Hasher::new();
@@ -78,33 +79,37 @@ fn check(number: u64, page: u64, bytes: &[u8], crc: u32) {
     assert_eq!(hasher.finalize(), crc, "page {page} of file {number}");
 }
 
-/// The logical bytes of a paged file, and whether it was packed.
-pub fn unpage(number: u64, file: &[u8]) -> (Vec<u8>, bool) {
-    match file.ends_with(b"Fpck") {
-        true => (unpack(number, file), true),
-        false => {
-            let mut logical = Vec::new();
-            for (page, stored) in file.chunks(PAGE + 4).enumerate() {
-                let (bytes, crc) = stored.split_at(stored.len() - 4);
-                check(number, page as u64, bytes, Bytes(crc).u32());
-                logical.extend_from_slice(bytes);
-            }
-            (logical, false)
-        }
+/// Checks the parity of a stretch, which is at the front of `rest`, and takes it off.
+fn parity(number: u64, first: u64, width: usize, stretch: &[u8], rest: &mut Bytes<'_>) {
+    let mut sum = vec![0; width];
+    for (at, byte) in stretch.iter().enumerate() {
+        sum[at % width] ^= byte;
     }
+    let stored = rest.take(width);
+    assert_eq!(stored, sum, "parity of page {first} on");
+    check(number, 1 << 63 | first, stored, rest.u32());
 }
 
-fn unpack(number: u64, file: &[u8]) -> Vec<u8> {
+/// The logical bytes of a paged file, and whether a page of it was packed.
+pub fn unpage(number: u64, file: &[u8]) -> (Vec<u8>, bool) {
+    assert!(file.ends_with(b"Ftab"));
     let tail = file.len() - 24;
     let pages = Bytes(&file[tail..]).u32() as usize;
     let table = &file[tail - 4 * pages..];
     let mut rest = Bytes(table);
     let lengths: Vec<usize> = (0..pages).map(|_| rest.u32() as usize).collect();
-    assert_eq!((rest.u32() as usize, rest.u32()), (pages, 0));
+    assert_eq!(rest.u32() as usize, pages);
+    let last_width = rest.u32() as usize;
     let total = rest.u64() as usize;
     check(number, u64::MAX, &table[..4 * pages + 16], rest.u32());
-    let (mut logical, mut rest) = (Vec::new(), Bytes(file));
+    let (mut logical, mut rest, mut is_packed) = (Vec::new(), Bytes(file), false);
+    let (mut stretch, mut first) = (rest.0, 0);
     for (page, length) in lengths.into_iter().enumerate() {
+        let so_far = stretch.len() - rest.0.len();
+        if so_far >= STRETCH {
+            parity(number, first, 32_768, &stretch[..so_far], &mut rest);
+            (stretch, first) = (rest.0, page as u64);
+        }
         let stored = rest.take(length);
         check(number, page as u64, stored, rest.u32());
         let wanted = PAGE.min(total - logical.len());
@@ -112,7 +117,12 @@ fn unpack(number: u64, file: &[u8]) -> Vec<u8> {
             true => logical.extend_from_slice(stored),
             false => logical.extend(zstd::bulk::decompress(stored, wanted).unwrap()),
         }
+        is_packed |= length != wanted;
     }
     assert_eq!(logical.len(), total);
-    logical
+    let so_far = stretch.len() - rest.0.len();
+    assert_eq!(rest.take(table.len()), table, "the first table");
+    parity(number, first, last_width, &stretch[..so_far], &mut rest);
+    assert_eq!(rest.0, table);
+    (logical, is_packed)
 }

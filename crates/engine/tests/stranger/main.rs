@@ -35,9 +35,13 @@ struct Manifest {
 fn read_manifest(file: &[u8]) -> Manifest {
     let mut bytes = Bytes(file);
     preamble(&mut bytes, b"Fman");
-    let (crc, length) = (bytes.u32(), bytes.u32() as usize);
-    assert_eq!((bytes.0.len(), crc32fast::hash(bytes.0)), (length, crc));
-    bytes.take(8 + 8 + 4 + 4 + 8);
+    let crc = bytes.u32();
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&file[..8]);
+    hasher.update(bytes.0);
+    assert_eq!(hasher.finalize(), crc);
+    assert_eq!(bytes.u32() as usize, bytes.0.len());
+    bytes.take(8 + 8 + 8 + 4 + 4 + 8);
     let mut manifest = Manifest { wal_start_lsn: bytes.u64(), files: Vec::new() };
     for _ in 0..bytes.u32() {
         bytes.take(4 + 4 + 16);
@@ -71,7 +75,9 @@ struct Store {
 
 impl Store {
     fn read(dir: &Path) -> Self {
-        let manifest = read_manifest(&std::fs::read(dir.join("MANIFEST")).unwrap());
+        let manifest = std::fs::read(dir.join("MANIFEST")).unwrap();
+        assert_eq!(manifest, std::fs::read(dir.join("MANIFEST.copy")).unwrap());
+        let manifest = read_manifest(&manifest);
         let mut store = Self::default();
         let mut parts = Vec::new();
         for (kind, number) in manifest.files {
@@ -208,7 +214,7 @@ fn logs(dir: &Path) -> Vec<Vec<u8>> {
 
 #[test]
 fn the_pages_on_formats_suffice_to_read_a_store() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/store-v1");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/store-v2");
     let store = Store::read(&dir);
     let (expected, facts) = formula::expected(&formula::steps());
     assert!(store.found.keys().eq(expected.keys()), "{:?}", store.found.keys());

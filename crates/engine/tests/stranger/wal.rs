@@ -84,27 +84,36 @@ pub fn read<'f>(
     each: &mut dyn FnMut(Frame<'f>),
 ) {
     let mut bytes = Bytes(file);
-    preamble(&mut bytes, b"Fwal");
-    let (_store, mut lsn) = (bytes.u64(), bytes.u64());
+    assert_eq!((bytes.take(4), bytes.u16(), bytes.u16()), (&b"Fwal"[..], 2, 0));
+    let store_id = bytes.take(8);
+    let (mut lsn, incarnation) = (bytes.u64(), bytes.u64());
     assert_eq!(bytes.u32(), 0);
-    assert_eq!(bytes.u32(), crc32fast::hash(&file[..28]));
-    while bytes.0.len() >= 24 {
-        let mut header = Bytes(bytes.take(24));
+    assert_eq!(bytes.u32(), crc32fast::hash(&file[..36]));
+    let mut registered: &[u8] = &[];
+    while bytes.0.len() >= 40 {
+        let mut header = Bytes(bytes.take(40));
         let (magic, crc, covered) = (header.take(4), header.u32(), header.0);
-        let (at, length, kind) = (header.u64(), header.u32() as usize, header.u8());
-        assert_eq!((magic, at), (&b"Ffrm"[..], lsn));
+        let (at, durable, of) = (header.u64(), header.u64(), header.u64());
+        let (length, kind) = (header.u32() as usize, header.u8());
+        assert_eq!((magic, at, of, header.0), (&b"Ffrm"[..], lsn, incarnation, &[0; 3][..]));
+        assert!(durable <= lsn);
         let body = bytes.take(length);
         let crc_of_body = crc32fast::hash(body).to_le_bytes();
-        assert_eq!(crc32fast::hash(&[covered, &crc_of_body].concat()), crc);
-        lsn += 24 + length as u64;
+        assert_eq!(crc32fast::hash(&[store_id, covered, &crc_of_body].concat()), crc);
+        lsn += 40 + length as u64;
         if at < start_lsn {
             continue;
         }
         match kind {
             1 => each(Frame::Rows(rows(Bytes(body)))),
-            2 => each(Frame::Register(body)),
+            2 => {
+                registered = body;
+                each(Frame::Register(body));
+            }
             3 => change(&mut Bytes(body), catalog),
             4 => each(Frame::Delete(Delete::read(&mut Bytes(body)))),
+            5 => assert_eq!(body, registered),
+            6 => assert!(body.is_empty()),
             _ => panic!("frame {kind}"),
         }
     }

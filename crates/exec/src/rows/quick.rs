@@ -15,11 +15,12 @@ use super::sources::{self, Group, Member, Selected};
 use crate::limits::Charge;
 use crate::source::{Spares, Stored};
 use crate::{Error, stream};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{Kind, Samples};
 use foliot_plan::rows::{Layout, Reduce, Reducer, Rows, Scan};
 use pieces::{Folded, Members, Windows, join};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Heads that are folded at a time.
 const GROUPS_AT_ONCE: usize = 64;
@@ -135,14 +136,14 @@ impl<'q> Quick<'q> {
             .flat_map(|(at, (_, members))| members.pieces().into_iter().map(move |p| (at, p)))
             .collect();
         let threads = self.context.meter.limits().threads.max(1).min(work.len());
-        let queue = Mutex::new(work.into_iter().enumerate());
-        let folded = Mutex::new(folded);
+        let queue = Mutex::new(Rank::Query, work.into_iter().enumerate());
+        let folded = Mutex::new(Rank::Query, folded);
         let run = || -> Result<(), Error> {
             loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let next = queue.lock().next();
                 let Some((number, (at, members))) = next else { return Ok(()) };
                 let windows = self.fold_members(members)?;
-                let mut folded = folded.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut folded = folded.lock();
                 folded.add(number, at, windows)?;
             }
         };
@@ -158,7 +159,7 @@ impl<'q> Quick<'q> {
                 outcome
             })?;
         }
-        Ok(folded.into_inner().unwrap_or_else(PoisonError::into_inner).heads)
+        Ok(folded.into_inner().heads)
     }
 
     /// Folds some sources of one head, one after the other.

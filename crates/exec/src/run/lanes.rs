@@ -4,10 +4,10 @@ use super::{OnFrame, answer};
 use crate::Error;
 use crate::limits::{Charge, Meter};
 use crate::set::Set;
+use foliot_lock::{Condvar, Mutex, MutexGuard, Rank};
 use foliot_model::Frame;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{ControlFlow, Range};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Frames that a lane holds before its thread waits: the depth of the channel from execution to
 /// encoding.
@@ -69,7 +69,7 @@ pub(super) fn run<'q>(
     let state =
         State { lanes: BTreeMap::new(), reading: 0, next: 0, error: None, is_stopped: false };
     let lanes = Lanes {
-        state: Mutex::new(state),
+        state: Mutex::new(Rank::Query, state),
         filled: Condvar::new(),
         drained: Condvar::new(),
         ahead: threads * LANES_AHEAD,
@@ -87,7 +87,7 @@ pub(super) fn run<'q>(
 
 impl<'q> Lanes<'q> {
     fn lock(&self) -> MutexGuard<'_, State<'q>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Hands frames on, lane by lane.
@@ -124,7 +124,7 @@ impl<'q> Lanes<'q> {
                 self.drained.notify_all();
                 continue;
             }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.filled.wait(&mut state);
         }
     }
 
@@ -157,7 +157,7 @@ impl<'q> Lanes<'q> {
                 state.next += 1;
                 return Some(state.next - 1);
             }
-            state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.drained.wait(&mut state);
         }
     }
 
@@ -217,7 +217,7 @@ impl<'q> Lanes<'q> {
                 self.filled.notify_all();
                 return ControlFlow::Continue(());
             }
-            state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.drained.wait(&mut state);
         }
     }
 }

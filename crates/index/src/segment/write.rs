@@ -7,6 +7,9 @@ use crate::registry::Registry;
 use foliot_codec::varint::{put_i64, put_u32};
 use std::cmp::Ordering;
 
+/// What stands in the place of a pair or column whose registration was lost: of no namespace.
+const NOBODYS: [u32; 3] = [u32::MAX, 0, 0];
+
 /// Writes everything that `registry` knows, piece by piece, as [`super::Segment::open`] reads it.
 /// Nobody registers anything meanwhile. `secret` keys the hashes of sources.
 ///
@@ -174,7 +177,7 @@ impl<E> Out<'_, E> {
         tables: &mut Tables,
     ) -> Result<Vec<u32>, E> {
         let key = |pair| {
-            let [namespace, name, value] = names.pair(pair).unwrap_or_default();
+            let [namespace, name, value] = names.pair(pair).unwrap_or(NOBODYS);
             let name = of(ranks, SymbolKind::LabelName, name);
             [namespace, name, of(ranks, SymbolKind::LabelValue, value)]
         };
@@ -208,7 +211,7 @@ impl<E> Out<'_, E> {
         tables: &mut Tables,
     ) -> Result<Vec<u32>, E> {
         let key = |column| {
-            let [namespace, measurement, field] = names.column(column).unwrap_or_default();
+            let [namespace, measurement, field] = names.column(column).unwrap_or(NOBODYS);
             let measurement = of(ranks, SymbolKind::Measurement, measurement);
             [namespace, measurement, of(ranks, SymbolKind::Field, field)]
         };
@@ -243,7 +246,7 @@ impl<E> Out<'_, E> {
         for source in 0..names.sources().entries().len() {
             let (namespace, ids) = match names.source(source) {
                 Some((namespace, ids)) => (namespace, Some(ids)),
-                None => (0, None),
+                None => (u32::MAX, None),
             };
             pairs.clear();
             pairs.extend(ids.into_iter().flatten().map(|pair| at(pair_ranks, pair)));

@@ -5,29 +5,41 @@
 //! than there, an expression may come out as a whole number.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
-/// How deep an expression may be nested.
+/// How deep an expression may be nested: each level costs stack while it is read.
 const DEPTH_MAX: usize = 64;
 
-/// An expression.
+/// Operators, numbers and names of one expression: each costs a step per time and group.
+const STEPS_MAX: usize = 1_000;
+
+/// An expression, as steps that a stack machine takes from left to right: however it is written,
+/// nothing walks or drops it recursively.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Term {
+pub(crate) struct Term {
+    steps: Vec<Step>,
+    /// Sorted.
+    names: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
     Number(f64),
-    Name(String),
-    Unary(Unary, Box<Term>),
-    Binary(Binary, Box<Term>, Box<Term>),
-    Choice(Box<Term>, Box<Term>, Box<Term>),
+    /// The value of a name, by its place.
+    Name(usize),
+    Unary(Unary),
+    Binary(Binary),
+    /// Of a test and two values, one of the values.
+    Choice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unary {
+enum Unary {
     Minus,
     Not,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Binary {
+enum Binary {
     Add,
     Subtract,
     Multiply,
@@ -76,73 +88,67 @@ const LEVELS: [&[(&str, Binary)]; 6] = [
 impl Term {
     /// Reads an expression.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut parser = Parser { rest: text, depth: 0 };
-        let term = parser.choice()?;
+        let mut parser = Parser { rest: text, depth: 0, steps: Vec::new(), names: Vec::new() };
+        parser.choice()?;
         match parser.rest.trim_start() {
-            "" => Ok(term),
+            "" => Ok(parser.finish()),
             rest => Err(format!("Unable to parse the expression '{text}' at '{rest}'")),
         }
     }
 
-    /// The names in it.
-    pub(crate) fn names(&self) -> BTreeSet<&str> {
-        let mut names = BTreeSet::new();
-        self.collect(&mut names);
-        names
+    /// The names in it, in order.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
-    fn collect<'t>(&'t self, names: &mut BTreeSet<&'t str>) {
-        match self {
-            Self::Number(_) => {}
-            Self::Name(name) => {
-                names.insert(name);
-            }
-            Self::Unary(_, term) => term.collect(names),
-            Self::Binary(_, left, right) => {
-                left.collect(names);
-                right.collect(names);
-            }
-            Self::Choice(test, yes, no) => {
-                test.collect(names);
-                yes.collect(names);
-                no.collect(names);
-            }
-        }
-    }
-
-    /// Its value, where `value_of` gives those of its names.
-    pub(crate) fn value(&self, value_of: &dyn Fn(&str) -> f64) -> f64 {
-        let truth = |is: bool| if is { 1.0 } else { 0.0 };
-        match self {
-            Self::Number(number) => *number,
-            Self::Name(name) => value_of(name),
-            Self::Unary(Unary::Minus, term) => -term.value(value_of),
-            Self::Unary(Unary::Not, term) => truth(!is_true(term.value(value_of))),
-            Self::Choice(test, yes, no) => match is_true(test.value(value_of)) {
-                true => yes.value(value_of),
-                false => no.value(value_of),
-            },
-            Self::Binary(operator, left, right) => {
-                let (a, b) = (left.value(value_of), right.value(value_of));
-                match operator {
-                    Binary::Add => a + b,
-                    Binary::Subtract => a - b,
-                    Binary::Multiply => a * b,
-                    Binary::Divide | Binary::Remainder if b == 0.0 => 0.0,
-                    Binary::Divide => a / b,
-                    Binary::Remainder => a % b,
-                    Binary::Equal => truth(order(a, b).is_eq()),
-                    Binary::Unequal => truth(order(a, b).is_ne()),
-                    Binary::Less => truth(order(a, b).is_lt()),
-                    Binary::LessOrEqual => truth(order(a, b).is_le()),
-                    Binary::Greater => truth(order(a, b).is_gt()),
-                    Binary::GreaterOrEqual => truth(order(a, b).is_ge()),
-                    Binary::And => truth(is_true(a) && is_true(b)),
-                    Binary::Or => truth(is_true(a) || is_true(b)),
+    /// Its value, where `value_of` gives those of its names by their places.
+    pub(crate) fn value(&self, stack: &mut Vec<f64>, value_of: &dyn Fn(usize) -> f64) -> f64 {
+        stack.clear();
+        for step in &self.steps {
+            let mut pop = || stack.pop().unwrap_or(f64::NAN);
+            let value = match *step {
+                Step::Number(number) => number,
+                Step::Name(place) => value_of(place),
+                Step::Unary(Unary::Minus) => -pop(),
+                Step::Unary(Unary::Not) => truth(!is_true(pop())),
+                Step::Binary(operator) => {
+                    let right = pop();
+                    operator.of(pop(), right)
                 }
-            }
+                Step::Choice => {
+                    let (no, yes) = (pop(), pop());
+                    if is_true(pop()) { yes } else { no }
+                }
+            };
+            stack.push(value);
+        }
+        stack.pop().unwrap_or(f64::NAN)
+    }
+}
+
+impl Binary {
+    fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Add => a + b,
+            Self::Subtract => a - b,
+            Self::Multiply => a * b,
+            Self::Divide | Self::Remainder if b == 0.0 => 0.0,
+            Self::Divide => a / b,
+            Self::Remainder => a % b,
+            Self::Equal => truth(order(a, b).is_eq()),
+            Self::Unequal => truth(order(a, b).is_ne()),
+            Self::Less => truth(order(a, b).is_lt()),
+            Self::LessOrEqual => truth(order(a, b).is_le()),
+            Self::Greater => truth(order(a, b).is_gt()),
+            Self::GreaterOrEqual => truth(order(a, b).is_ge()),
+            Self::And => truth(is_true(a) && is_true(b)),
+            Self::Or => truth(is_true(a) || is_true(b)),
         }
     }
+}
+
+fn truth(is: bool) -> f64 {
+    if is { 1.0 } else { 0.0 }
 }
 
 /// How JEXL orders numbers: what is none is less than all others, and equal to itself.
@@ -157,61 +163,88 @@ fn is_true(value: f64) -> bool {
 struct Parser<'t> {
     rest: &'t str,
     depth: usize,
+    steps: Vec<Step>,
+    /// As they came.
+    names: Vec<String>,
 }
 
 impl Parser<'_> {
-    fn choice(&mut self) -> Result<Term, String> {
+    /// The expression read, with its names in order.
+    fn finish(self) -> Term {
+        let mut names = self.names.clone();
+        names.sort_unstable();
+        let place = |at: usize| {
+            let name = self.names.get(at);
+            name.and_then(|name| names.binary_search(name).ok()).unwrap_or_default()
+        };
+        let sorted = |step: &Step| match *step {
+            Step::Name(at) => Step::Name(place(at)),
+            step => step,
+        };
+        Term { steps: self.steps.iter().map(sorted).collect(), names }
+    }
+
+    fn push(&mut self, step: Step) -> Result<(), String> {
+        self.steps.push(step);
+        match self.steps.len() > STEPS_MAX {
+            true => Err(format!("An expression may have {STEPS_MAX} operators, numbers and names")),
+            false => Ok(()),
+        }
+    }
+
+    fn choice(&mut self) -> Result<(), String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(format!("An expression may be nested {DEPTH_MAX} deep"));
         }
-        let test = self.binary(0)?;
-        let term = if self.pass("?") {
-            let yes = self.choice()?;
+        self.binary(0)?;
+        if self.pass("?") {
+            self.choice()?;
             if !self.pass(":") {
                 return Err("A choice lacks its ':'".to_owned());
             }
-            Term::Choice(Box::new(test), Box::new(yes), Box::new(self.choice()?))
-        } else {
-            test
-        };
-        self.depth -= 1;
-        Ok(term)
-    }
-
-    fn binary(&mut self, level: usize) -> Result<Term, String> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary() };
-        let mut left = self.binary(level + 1)?;
-        while let Some(&(_, operator)) = operators.iter().find(|(word, _)| self.pass(word)) {
-            let right = self.binary(level + 1)?;
-            left = Term::Binary(operator, Box::new(left), Box::new(right));
+            self.choice()?;
+            self.push(Step::Choice)?;
         }
-        Ok(left)
+        self.depth -= 1;
+        Ok(())
     }
 
-    fn unary(&mut self) -> Result<Term, String> {
+    fn binary(&mut self, level: usize) -> Result<(), String> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        self.binary(level + 1)?;
+        while let Some(&(_, operator)) = operators.iter().find(|(word, _)| self.pass(word)) {
+            self.binary(level + 1)?;
+            self.push(Step::Binary(operator))?;
+        }
+        Ok(())
+    }
+
+    fn unary(&mut self) -> Result<(), String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(format!("An expression may be nested {DEPTH_MAX} deep"));
         }
-        let term = if self.pass("-") {
-            Term::Unary(Unary::Minus, Box::new(self.unary()?))
+        if self.pass("-") {
+            self.unary()?;
+            self.push(Step::Unary(Unary::Minus))?;
         } else if self.pass("!") || self.pass("not") {
-            Term::Unary(Unary::Not, Box::new(self.unary()?))
+            self.unary()?;
+            self.push(Step::Unary(Unary::Not))?;
         } else if self.pass("(") {
-            let inner = self.choice()?;
+            self.choice()?;
             if !self.pass(")") {
                 return Err("A parenthesis is not closed".to_owned());
             }
-            inner
         } else {
-            self.leaf()?
-        };
+            let leaf = self.leaf()?;
+            self.push(leaf)?;
+        }
         self.depth -= 1;
-        Ok(term)
+        Ok(())
     }
 
-    fn leaf(&mut self) -> Result<Term, String> {
+    fn leaf(&mut self) -> Result<Step, String> {
         self.rest = self.rest.trim_start();
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
         let mut end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
@@ -226,19 +259,28 @@ impl Parser<'_> {
             }
         }
         let word = self.rest.get(..end).unwrap_or_default();
-        let term = match word {
+        let step = match word {
             "" => return Err(format!("Something is missing before '{}'", self.rest)),
-            word if is_number => Term::Number(
+            word if is_number => Step::Number(
                 word.trim_end_matches(['l', 'L', 'f', 'F', 'd', 'D'])
                     .parse()
                     .map_err(|_| format!("'{word}' is no number"))?,
             ),
-            "true" => Term::Number(1.0),
-            "false" => Term::Number(0.0),
-            word => Term::Name(word.to_owned()),
+            "true" => Step::Number(1.0),
+            "false" => Step::Number(0.0),
+            word => Step::Name(self.place(word)),
         };
         self.rest = self.rest.get(end..).unwrap_or_default();
-        Ok(term)
+        Ok(step)
+    }
+
+    /// The place of a name among those that came.
+    fn place(&mut self, word: &str) -> usize {
+        let known = self.names.iter().position(|name| name == word);
+        known.unwrap_or_else(|| {
+            self.names.push(word.to_owned());
+            self.names.len() - 1
+        })
     }
 
     /// Passes an operator, if it is next; words must end where they end.
@@ -262,13 +304,14 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> f64 {
-        let value_of = |name: &str| match name {
+        let term = Term::parse(text).unwrap();
+        let value_of = |place: usize| match &*term.names()[place] {
             "a" => 6.0,
             "b" => 4.0,
             "order" => 100.0,
             _ => f64::NAN,
         };
-        Term::parse(text).unwrap().value(&value_of)
+        term.value(&mut Vec::new(), &value_of)
     }
 
     #[test]
@@ -305,5 +348,23 @@ mod tests {
         assert!(Term::parse(&"(".repeat(10_000)).is_err());
         assert!(Term::parse(&"-".repeat(10_000)).is_err());
         assert!(Term::parse(&format!("{}a", "a?a:".repeat(10_000))).is_err());
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_by_name_and_what_is_not_is_worked_out_on_a_small_stack() {
+        let sum = |terms: usize| format!("a{}", "+a".repeat(terms - 1));
+        let on_small_stack = move || {
+            assert_eq!(value(&sum(STEPS_MAX / 2)), 6.0 * (STEPS_MAX / 2) as f64);
+            let refused = Term::parse(&sum(30_000)).unwrap_err();
+            assert!(refused.contains("1000 operators"), "{refused}");
+            for piece in ["(", "-", "!", "a?", "a?a:", "(a+", "not ", "a*(", "-("] {
+                for count in [DEPTH_MAX / 4, DEPTH_MAX, 10_000] {
+                    let _ = Term::parse(&piece.repeat(count));
+                    let _ = Term::parse(&format!("{}a", piece.repeat(count)));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(256 << 10);
+        thread.spawn(on_small_stack).unwrap().join().unwrap();
     }
 }

@@ -10,7 +10,7 @@
 
 use super::arithmetic::Term;
 use super::shown;
-use super::{Answered, Collected, Number, UidOf};
+use super::{Answered, Budget, Collected, Number, UidOf, check_count};
 use crate::UidKind;
 use crate::encode::{write_double, write_text};
 use crate::http::{HttpError, HttpRequest, Params};
@@ -109,11 +109,11 @@ impl ExpressionQuery {
                 let message = "The expression didn't appear to have any variables";
                 return Err(refuse(message));
             }
-            if names.contains(expression.id.as_str()) {
+            if names.contains(&expression.id) {
                 let id = &expression.id;
                 return Err(refuse(format!("Self referencing expression found: {id}")));
             }
-            if let Some(name) = names.iter().find(|name| !ids.contains(**name)) {
+            if let Some(name) = names.iter().find(|name| !ids.contains(name.as_str())) {
                 let id = &expression.id;
                 return Err(refuse(format!("Expression [{id}] was missing input {name}")));
             }
@@ -127,7 +127,8 @@ impl ExpressionQuery {
         let mut left: Vec<&Expression> = self.expressions.iter().collect();
         let mut ordered = Vec::new();
         while !left.is_empty() {
-            let is_ready = |e: &&Expression| e.term.names().iter().all(|name| done.contains(*name));
+            let is_ready =
+                |e: &&Expression| e.term.names().iter().all(|name| done.contains(name.as_str()));
             let (ready, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(is_ready);
             if let (true, Some(stuck)) = (ready.is_empty(), rest.first()) {
                 return Err(refuse(format!("Circular reference found: {}", stuck.id)));
@@ -142,19 +143,20 @@ impl ExpressionQuery {
     /// Works the expressions out and writes the answer.
     ///
     /// # Errors
-    /// 400 when an intersection is empty.
+    /// 400 when an intersection is empty, and what the budget refuses.
     pub(super) fn finish(
         &self,
-        collected: &Collected,
+        collected: Collected,
         uid_of: &UidOf<'_>,
+        budget: &Budget<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), HttpError> {
         let mut tables: HashMap<&str, Table> = HashMap::new();
-        for (metric, answers) in self.metrics.iter().zip(&collected.answers) {
-            tables.insert(&metric.id, Table::of(metric, answers));
+        for (metric, answers) in self.metrics.iter().zip(collected.answers) {
+            tables.insert(&metric.id, Table::of(metric, answers, budget)?);
         }
         for expression in self.order()? {
-            let table = expression.evaluate(&tables, uid_of)?;
+            let table = expression.evaluate(&tables, uid_of, budget)?;
             tables.insert(&expression.id, table);
         }
         out.extend_from_slice(b"{\"outputs\":[");
@@ -169,7 +171,7 @@ impl ExpressionQuery {
                 true => i64::MIN..=i64::MAX,
                 false => self.frame.start_ms..=self.frame.end_ms,
             };
-            write_table(output, table, &range, is_metric(&output.id), out);
+            write_table(output, table, &range, is_metric(&output.id), budget, out)?;
         }
         out.extend_from_slice(b"],\"query\":");
         out.extend_from_slice(self.shown.to_string().as_bytes());
@@ -193,25 +195,64 @@ struct Row {
     metrics: BTreeSet<String>,
     tags: BTreeMap<String, String>,
     varying: BTreeSet<String>,
-    points: BTreeMap<i64, f64>,
+    /// By time.
+    points: Points,
+}
+
+type Points = Vec<(i64, f64)>;
+
+fn value_at(points: &Points, time: i64) -> Option<f64> {
+    let at = points.binary_search_by_key(&time, |(time, _)| *time).ok()?;
+    points.get(at).map(|(_, value)| *value)
 }
 
 impl Table {
-    fn of(metric: &Metric, answers: &[Answered]) -> Self {
-        let row = |series: &Answered| Row {
-            metrics: BTreeSet::from([series.metric.clone()]),
-            tags: series.tags.clone(),
-            varying: series.varying.clone(),
-            points: series.points.iter().map(|(time, v)| (*time, Number::to_f64(*v))).collect(),
-        };
+    fn of(metric: &Metric, answers: Vec<Answered>, budget: &Budget<'_>) -> Result<Self, HttpError> {
+        let mut rows = Vec::with_capacity(answers.len());
         // A series without points joins nothing.
-        let rows = answers.iter().filter(|series| !series.points.is_empty()).map(row).collect();
-        Self { rows, fill: metric.fill, filtered: metric.filtered.clone() }
+        for series in answers.into_iter().filter(|series| !series.points.is_empty()) {
+            budget.step()?;
+            budget.take_for::<(i64, f64)>(series.points.len())?;
+            let points = series.points.iter().map(|(time, v)| (*time, Number::to_f64(*v)));
+            let mut points: Points = points.collect();
+            // Of points of one millisecond the last counts.
+            points.reverse();
+            points.sort_by_key(|(time, _)| *time);
+            points.dedup_by_key(|(time, _)| *time);
+            rows.push(Row {
+                metrics: BTreeSet::from([series.metric]),
+                tags: series.tags,
+                varying: series.varying,
+                points,
+            });
+        }
+        Ok(Self { rows, fill: metric.fill, filtered: metric.filtered.clone() })
     }
 
-    fn times(&self) -> BTreeSet<i64> {
-        self.rows.iter().flat_map(|row| row.points.keys().copied()).collect()
+    fn times(&self, budget: &Budget<'_>) -> Result<Vec<i64>, HttpError> {
+        times(self.rows.iter(), budget)
     }
+}
+
+/// All times of some rows, ascending.
+fn times<'r>(
+    rows: impl Iterator<Item = &'r Row>,
+    budget: &Budget<'_>,
+) -> Result<Vec<i64>, HttpError> {
+    let mut all: Vec<i64> = Vec::new();
+    for row in rows {
+        budget.steps(all.len() + row.points.len())?;
+        let is_known = all.len() == row.points.len()
+            && all.iter().zip(&row.points).all(|(known, (time, _))| known == time);
+        if !is_known {
+            budget.take_for::<i64>(row.points.len())?;
+            all.extend(row.points.iter().map(|(time, _)| *time));
+            // Two runs in order, which this sort merges.
+            all.sort();
+            all.dedup();
+        }
+    }
+    Ok(all)
 }
 
 /// What series are joined by: numbers of tags' names and values, and of names that vary.
@@ -222,12 +263,14 @@ impl Expression {
         &self,
         tables: &HashMap<&str, Table>,
         uid_of: &UidOf<'_>,
+        budget: &Budget<'_>,
     ) -> Result<Table, HttpError> {
-        let names: Vec<&str> = self.term.names().into_iter().collect();
-        let inputs: Vec<&Table> = names.iter().filter_map(|name| tables.get(name)).collect();
+        let names = self.term.names().iter();
+        let inputs: Vec<&Table> = names.filter_map(|name| tables.get(name.as_str())).collect();
         let mut joined: BTreeMap<Key, Vec<Option<&Row>>> = BTreeMap::new();
         for (place, input) in inputs.iter().enumerate() {
             for row in &input.rows {
+                budget.step()?;
                 let key = self.key(row, &input.filtered, uid_of);
                 let group = joined.entry(key).or_insert_with(|| vec![None; inputs.len()]);
                 if let Some(slot) = group.get_mut(place) {
@@ -241,34 +284,35 @@ impl Expression {
                 return Err(refuse(format!("No intersections found: {}", self.id)));
             }
         }
-        let rows = joined.values().flatten().flatten();
-        let times: BTreeSet<i64> = rows.flat_map(|row| row.points.keys().copied()).collect();
-        let row = |group: &Vec<Option<&Row>>| {
+        let times = times(joined.values().flatten().flatten().copied(), budget)?;
+        let mut stack = Vec::new();
+        let mut rows = Vec::with_capacity(joined.len());
+        for group in joined.values() {
+            budget.take_for::<(i64, f64)>(times.len())?;
             let known: Vec<&Row> = group.iter().copied().flatten().collect();
-            let value = |time: i64| {
-                let value_of = |name: &str| {
-                    let place = names.iter().position(|known| *known == name);
-                    let place = place.unwrap_or_default();
+            let mut points = Vec::with_capacity(times.len());
+            for &time in &times {
+                budget.step()?;
+                let value_of = |place: usize| {
                     let fill = inputs.get(place).map_or(0.0, |input| input.fill);
                     match group.get(place).copied().flatten() {
                         // Series that a union lacks are zero whatever the policy.
                         None => 0.0,
                         Some(row) => {
-                            let value = row.points.get(&time).copied();
+                            let value = value_at(&row.points, time);
                             value.filter(|value| !value.is_nan()).unwrap_or(fill)
                         }
                     }
                 };
-                (time, self.term.value(&value_of))
-            };
-            Row {
+                points.push((time, self.term.value(&mut stack, &value_of)));
+            }
+            rows.push(Row {
                 metrics: known.iter().flat_map(|row| row.metrics.iter().cloned()).collect(),
                 tags: known.first().map(|row| row.tags.clone()).unwrap_or_default(),
                 varying: known.iter().flat_map(|row| row.varying.iter().cloned()).collect(),
-                points: times.iter().map(|&time| value(time)).collect(),
-            }
-        };
-        let rows = joined.values().map(row).collect();
+                points,
+            });
+        }
         Ok(Table { rows, fill: f64::NAN, filtered: BTreeSet::new() })
     }
 
@@ -296,8 +340,9 @@ fn write_table(
     table: &Table,
     range: &std::ops::RangeInclusive<i64>,
     is_metric: bool,
+    budget: &Budget<'_>,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), HttpError> {
     out.extend_from_slice(b"{\"id\":");
     write_text(&output.id, out);
     if let Some(alias) = &output.alias {
@@ -305,14 +350,17 @@ fn write_table(
         write_text(alias, out);
     }
     out.extend_from_slice(b",\"dps\":[");
-    let times: Vec<i64> = table.times().into_iter().filter(|time| range.contains(time)).collect();
+    let times = table.times(budget)?.into_iter();
+    let times: Vec<i64> = times.filter(|time| range.contains(time)).collect();
     for (index, time) in times.iter().enumerate() {
         out.extend_from_slice(if index > 0 { b",[" } else { b"[" });
         out.extend_from_slice(time.to_string().as_bytes());
+        let before = out.len();
         for row in &table.rows {
+            budget.step()?;
             out.push(b',');
             // A question's own gaps are shown as its fill policy would fill them.
-            let value = row.points.get(time).copied().unwrap_or(0.0);
+            let value = value_at(&row.points, *time).unwrap_or(0.0);
             match value {
                 value if value.is_finite() => write_double(value, out),
                 value if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
@@ -321,6 +369,7 @@ fn write_table(
             }
         }
         out.push(b']');
+        budget.take((out.len() - before) as u64)?;
     }
     let (first, last) = (times.first().copied(), times.last().copied());
     let (first, last) = match is_metric {
@@ -348,6 +397,7 @@ fn write_table(
         out.extend_from_slice(format!(",\"meta\":{}", Value::Array(list)).as_bytes());
     }
     out.push(b'}');
+    Ok(())
 }
 
 fn check_id(id: Option<String>) -> Result<String, HttpError> {
@@ -363,6 +413,7 @@ fn check_id(id: Option<String>) -> Result<String, HttpError> {
 
 fn metrics(body: &Value, time: &Value, frame: &Request) -> Result<Vec<Metric>, HttpError> {
     let list = json::list(body, "metrics")?;
+    check_count(list.len())?;
     if list.is_empty() {
         return Err(refuse("missing or empty metrics"));
     }
@@ -463,7 +514,9 @@ fn expressions(body: &Value) -> Result<Vec<Expression>, HttpError> {
         }
         Ok(expression)
     };
-    json::list(body, "expressions")?.iter().map(read).collect()
+    let list = json::list(body, "expressions")?;
+    check_count(list.len())?;
+    list.iter().map(read).collect()
 }
 
 fn outputs(
@@ -474,6 +527,7 @@ fn outputs(
     let read = |value: &Value| {
         Ok(Output { id: check_id(json::text(value, "id")?)?, alias: json::text(value, "alias")? })
     };
+    check_count(json::list(body, "outputs")?.len())?;
     let list: Vec<Output> =
         json::list(body, "outputs")?.iter().map(read).collect::<Result<_, HttpError>>()?;
     let plain = |id: &String| Output { id: id.clone(), alias: None };

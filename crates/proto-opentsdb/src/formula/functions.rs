@@ -10,12 +10,15 @@
 //! groups differ, with 0 where one is missing; colons, commas and parentheses in braces of a
 //! question are part of it.
 
-use super::{Answered, Collected, Number, UidOf, infinite};
+use super::{Answered, Budget, Collected, Number, UidOf, check_count, infinite};
 use crate::UidKind;
 use crate::encode::{write_double, write_text};
 use crate::http::{HttpError, HttpRequest, Params};
 use crate::lang::Request;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What an alias may become once the values of tags are in it.
+const ALIAS_BYTES_MAX: usize = 64 << 10;
 
 /// How deep functions may be nested.
 const DEPTH_MAX: usize = 32;
@@ -82,6 +85,7 @@ impl FunctionQuery {
         let params = Params::parse(request.query);
         let frame = Request::without_questions(&params, now_ms)?;
         let mut query = Self { questions: Vec::new(), trees: Vec::new(), frame };
+        check_count(params.all("exp").count())?;
         for text in params.all("exp") {
             let mut parser = Parser { text, at: 0, depth: 0, shift_ms: 0, query: &mut query };
             let tree = parser.tree().and_then(|tree| {
@@ -107,11 +111,12 @@ impl FunctionQuery {
     /// Works the functions out and writes the answer.
     ///
     /// # Errors
-    /// 400 when a value becomes infinite.
+    /// 400 when a value becomes infinite, and what the budget refuses.
     pub(super) fn finish(
         &self,
-        collected: &Collected,
+        mut collected: Collected,
         uid_of: &UidOf<'_>,
+        budget: &Budget<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), HttpError> {
         let output = &self.frame.output;
@@ -121,10 +126,12 @@ impl FunctionQuery {
         out.push(b'[');
         let mut is_first = true;
         for tree in &self.trees {
-            for series in self.evaluate(tree, collected, uid_of) {
+            for series in self.evaluate(tree, &mut collected, uid_of, budget)? {
                 out.extend_from_slice(if is_first { b"" } else { b"," });
                 is_first = false;
-                self.write(&series, out)?;
+                let before = out.len();
+                self.write(&series, budget, out)?;
+                budget.take((out.len() - before) as u64)?;
             }
         }
         out.push(b']');
@@ -134,7 +141,12 @@ impl FunctionQuery {
         Ok(())
     }
 
-    fn write(&self, series: &Answered, out: &mut Vec<u8>) -> Result<(), HttpError> {
+    fn write(
+        &self,
+        series: &Answered,
+        budget: &Budget<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), HttpError> {
         let (as_arrays, unit_ms) = (self.frame.output.as_arrays, self.frame.output.unit_ms());
         out.extend_from_slice(b"{\"metric\":");
         write_text(&series.metric, out);
@@ -145,6 +157,7 @@ impl FunctionQuery {
         out.extend_from_slice(if as_arrays { b",\"dps\":[" } else { b",\"dps\":{" });
         let inside = self.clip(&series.points);
         for (index, (time_ms, value)) in inside.iter().enumerate() {
+            budget.step()?;
             out.extend_from_slice(if index > 0 { b"," } else { b"" });
             let time = time_ms.div_euclid(unit_ms);
             let head = if as_arrays { format!("[{time},") } else { format!("\"{time}\":") };
@@ -168,25 +181,32 @@ impl FunctionQuery {
         points.get(from..to.max(from)).unwrap_or_default()
     }
 
-    fn evaluate(&self, tree: &Tree, collected: &Collected, uid_of: &UidOf<'_>) -> Vec<Answered> {
+    fn evaluate(
+        &self,
+        tree: &Tree,
+        collected: &mut Collected,
+        uid_of: &UidOf<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<Vec<Answered>, HttpError> {
         let mut operands: Vec<Vec<Answered>> = Vec::new();
         for operand in &tree.operands {
             operands.push(match operand {
-                Operand::Tree(tree) => self.evaluate(tree, collected, uid_of),
+                Operand::Tree(tree) => self.evaluate(tree, collected, uid_of, budget)?,
+                // Every question is the operand of one function.
                 Operand::Question(index) => {
-                    collected.answers.get(*index).cloned().unwrap_or_default()
+                    collected.answers.get_mut(*index).map(std::mem::take).unwrap_or_default()
                 }
             });
         }
         if let Function::Fold(fold) = tree.function {
-            return folded(fold, &operands, uid_of);
+            return folded(fold, &operands, uid_of, budget);
         }
         let mut all: Vec<Answered> = operands.into_iter().flatten().collect();
         match tree.function {
             Function::Fold(_) => {}
             Function::Alias => {
                 let template = tree.params.join(",");
-                all.iter_mut().for_each(|series| rename(series, &template));
+                all.iter_mut().try_for_each(|series| rename(series, &template, budget))?;
             }
             Function::Scale(factor) => map(&mut all, |value| scaled(value, factor)),
             Function::Absolute => map(&mut all, |value| match value {
@@ -203,7 +223,7 @@ impl FunctionQuery {
             }
             Function::MovingAverage(window) => {
                 for series in &mut all {
-                    series.points = averages(self.clip(&series.points), window);
+                    series.points = averages(self.clip(&series.points), window, budget)?;
                 }
             }
             Function::HighestCurrent(count) => {
@@ -218,7 +238,9 @@ impl FunctionQuery {
                 values.filter(|value| !value.is_nan()).fold(f64::NEG_INFINITY, f64::max)
             }),
         }
-        all
+        // What changes points in place is quick; still nobody is to wait for a hundred of it.
+        budget.step()?;
+        Ok(all)
     }
 }
 
@@ -238,14 +260,22 @@ fn scaled(value: Number, factor: f64) -> Number {
 }
 
 /// Calls a series by a template, in which `@name` stands for the value of a tag.
-fn rename(series: &mut Answered, template: &str) {
+fn rename(series: &mut Answered, template: &str, budget: &Budget<'_>) -> Result<(), HttpError> {
     let mut name = template.to_owned();
     for (key, value) in &series.tags {
-        name = name.replace(&format!("@{key}"), value);
+        let key = format!("@{key}");
+        let grown = name.matches(&*key).count().saturating_mul(value.len());
+        if name.len().saturating_add(grown) > ALIAS_BYTES_MAX {
+            let message = format!("An alias becomes longer than {ALIAS_BYTES_MAX} bytes");
+            return Err(HttpError::bad_request(message));
+        }
+        name = name.replace(&key, value);
     }
+    budget.take(name.len() as u64)?;
     series.metric = name;
     series.tags.clear();
     series.varying.clear();
+    Ok(())
 }
 
 fn differences(points: &mut [(i64, Number)]) {
@@ -258,33 +288,86 @@ fn differences(points: &mut [(i64, Number)]) {
 }
 
 /// Averages over a window that goes back from each point; 0 until the window is full.
-fn averages(points: &[(i64, Number)], window: Window) -> Vec<(i64, Number)> {
-    let mean = |slice: &[(i64, Number)]| {
-        let real = slice.iter().map(|(_, value)| value.to_f64()).filter(|value| !value.is_nan());
-        let (sum, count) = real.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
-        if count == 0 { 0.0 } else { sum / f64::from(count) }
-    };
+fn averages(
+    points: &[(i64, Number)],
+    window: Window,
+    budget: &Budget<'_>,
+) -> Result<Vec<(i64, Number)>, HttpError> {
+    budget.take_for::<[(i64, Number); 2]>(points.len())?;
     let mut out = Vec::with_capacity(points.len());
-    let mut start = 0;
-    for (index, &(time, _)) in points.iter().enumerate() {
-        let value = match window {
+    let mut sliding = Sliding::default();
+    let first = points.first().map_or(0, |(time, _)| *time);
+    for (index, &(time, value)) in points.iter().enumerate() {
+        budget.step()?;
+        sliding.push(value.to_f64());
+        let is_full = match window {
             Window::Points(count) => {
-                let full = points.get((index + 1).saturating_sub(count)..=index);
-                full.filter(|full| full.len() == count).map_or(0.0, mean)
+                if sliding.len() > count {
+                    sliding.pop();
+                }
+                sliding.len() == count
             }
             Window::Milliseconds(span) => {
                 // The window is full once a point lies a whole span back; that point is outside.
-                let is_old = |at: usize| points.get(at).is_some_and(|(t, _)| time - t >= span);
-                let is_full = is_old(0);
-                while is_old(start) {
-                    start += 1;
+                let is_old = |at: usize| {
+                    points.get(at).is_some_and(|(t, _)| time.saturating_sub(*t) >= span)
+                };
+                while is_old((index + 1).saturating_sub(sliding.len())) {
+                    sliding.pop();
                 }
-                if is_full { points.get(start..=index).map_or(0.0, mean) } else { 0.0 }
+                time.saturating_sub(first) >= span
             }
         };
-        out.push((time, Number::Double(value)));
+        out.push((time, Number::Double(if is_full { sliding.mean() } else { 0.0 })));
     }
-    out
+    Ok(out)
+}
+
+/// The values of a window that moves on, with the mean of those that are numbers: in steps that do
+/// not grow with the window, and without taking anything off a sum, which would not come out even.
+///
+/// Two stacks make the queue. Older values lie on one that knows the sums from each of them on;
+/// newer ones are summed as they come, and go over when the older ones are used up.
+#[derive(Debug, Default)]
+struct Sliding {
+    /// Sums and counts from a value on, the oldest last.
+    older: Vec<(f64, u32)>,
+    newer: Vec<f64>,
+    sum: (f64, u32),
+}
+
+impl Sliding {
+    fn len(&self) -> usize {
+        self.older.len() + self.newer.len()
+    }
+
+    fn push(&mut self, value: f64) {
+        self.newer.push(value);
+        self.sum = plus(self.sum, value);
+    }
+
+    /// Drops the oldest value.
+    fn pop(&mut self) {
+        if self.older.is_empty() {
+            let mut sum = (0.0, 0);
+            for value in self.newer.drain(..).rev() {
+                sum = plus(sum, value);
+                self.older.push(sum);
+            }
+            self.sum = (0.0, 0);
+        }
+        self.older.pop();
+    }
+
+    fn mean(&self) -> f64 {
+        let (sum, count) = self.older.last().copied().unwrap_or_default();
+        let (sum, count) = (sum + self.sum.0, count + self.sum.1);
+        if count == 0 { 0.0 } else { sum / f64::from(count) }
+    }
+}
+
+fn plus((sum, count): (f64, u32), value: f64) -> (f64, u32) {
+    if value.is_nan() { (sum, count) } else { (sum + value, count + 1) }
 }
 
 /// Keeps the `count` series of the highest rank, highest first.
@@ -296,11 +379,17 @@ fn best(all: &mut Vec<Answered>, count: usize, rank: impl Fn(&Answered) -> f64) 
 }
 
 /// Combines operands, series with equal tags at a time, at the times of any of them.
-fn folded(fold: Fold, operands: &[Vec<Answered>], uid_of: &UidOf<'_>) -> Vec<Answered> {
+fn folded(
+    fold: Fold,
+    operands: &[Vec<Answered>],
+    uid_of: &UidOf<'_>,
+    budget: &Budget<'_>,
+) -> Result<Vec<Answered>, HttpError> {
     type Key = Vec<(Option<u32>, Option<u32>)>;
     let mut groups: BTreeMap<Key, Vec<Option<&Answered>>> = BTreeMap::new();
     for (place, operand) in operands.iter().enumerate() {
         for series in operand {
+            budget.step()?;
             let pair = |(key, value): (&String, &String)| {
                 (uid_of(UidKind::TagKey, key), uid_of(UidKind::TagValue, value))
             };
@@ -312,11 +401,20 @@ fn folded(fold: Fold, operands: &[Vec<Answered>], uid_of: &UidOf<'_>) -> Vec<Ans
             }
         }
     }
-    groups.values().map(|group| combined(fold, group, uid_of)).collect()
+    groups.values().map(|group| combined(fold, group, uid_of, budget)).collect()
 }
 
-fn combined(fold: Fold, group: &[Option<&Answered>], uid_of: &UidOf<'_>) -> Answered {
+fn combined(
+    fold: Fold,
+    group: &[Option<&Answered>],
+    uid_of: &UidOf<'_>,
+    budget: &Budget<'_>,
+) -> Result<Answered, HttpError> {
     let known = || group.iter().flatten();
+    // A tree of times, and the points at them.
+    let points: usize = known().map(|series| series.points.len()).sum();
+    budget.take_for::<[(i64, Number); 2]>(points)?;
+    budget.steps(points)?;
     let times: BTreeSet<i64> =
         known().flat_map(|series| series.points.iter().map(|(time, _)| *time)).collect();
     let at = |series: &Option<&Answered>, time: i64| {
@@ -326,6 +424,7 @@ fn combined(fold: Fold, group: &[Option<&Answered>], uid_of: &UidOf<'_>) -> Answ
         value.filter(|value| !value.is_nan()).unwrap_or(0.0)
     };
     let value = |time: i64| {
+        budget.step()?;
         let mut values = group.iter().map(|series| at(series, time));
         let first = values.next().unwrap_or(0.0);
         let all = values.fold(first, |a, b| match fold {
@@ -335,15 +434,15 @@ fn combined(fold: Fold, group: &[Option<&Answered>], uid_of: &UidOf<'_>) -> Answ
             Fold::Difference => a - b,
             Fold::Multiply => a * b,
         });
-        (time, Number::Double(all))
+        Ok((time, Number::Double(all)))
     };
     let metric = known().min_by_key(|series| uid_of(UidKind::Metric, &series.metric));
-    Answered {
+    Ok(Answered {
         metric: metric.map(|series| series.metric.clone()).unwrap_or_default(),
         tags: known().next().map(|series| series.tags.clone()).unwrap_or_default(),
         varying: known().flat_map(|series| series.varying.iter().cloned()).collect(),
-        points: times.into_iter().map(value).collect(),
-    }
+        points: times.into_iter().map(value).collect::<Result<_, HttpError>>()?,
+    })
 }
 
 struct Parser<'t, 'q> {
@@ -394,7 +493,8 @@ impl Parser<'_, '_> {
         // What a function is called with at its end decides what is asked inside of it.
         let (outer_shift_ms, begin) = (self.shift_ms, self.at);
         if matches!(name.as_str(), "shift" | "timeShift") {
-            self.shift_ms += self.shift_ahead()?;
+            let shift_ms = self.shift_ms.checked_add(self.shift_ahead()?);
+            self.shift_ms = shift_ms.ok_or_else(|| self.fault("the shifts are too long"))?;
             self.at = begin;
         }
         let (mut operands, mut params) = (Vec::new(), Vec::new());
@@ -557,4 +657,85 @@ fn quoted_ms(text: &str) -> Result<i64, HttpError> {
     };
     let ms = number.checked_mul(unit_ms).filter(|&ms| ms > 0).ok_or_else(bad)?;
     Ok(ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn points(values: &[f64]) -> Vec<(i64, Number)> {
+        let at = |(index, value): (usize, &f64)| (index as i64 * 1000, Number::Double(*value));
+        values.iter().enumerate().map(at).collect()
+    }
+
+    /// By definition: the mean of the numbers in each window, one window after the other.
+    fn by_definition(values: &[f64], count: usize) -> Vec<f64> {
+        let mean = |end: usize| {
+            let window = values.get((end + 1).checked_sub(count)?..=end)?;
+            let numbers: Vec<f64> = window.iter().copied().filter(|v| !v.is_nan()).collect();
+            Some(match numbers.len() {
+                0 => 0.0,
+                len => numbers.iter().sum::<f64>() / len as f64,
+            })
+        };
+        (0..values.len()).map(|end| mean(end).unwrap_or(0.0)).collect()
+    }
+
+    #[test]
+    fn moving_averages_are_what_their_definition_says() {
+        let value = |n: i64| if n % 11 == 3 { f64::NAN } else { (n * n % 97 - 40) as f64 };
+        let values: Vec<f64> = (0..300).map(value).collect();
+        let budget = Budget::new(u64::MAX, &|| Ok(()));
+        for count in [1, 2, 3, 7, 64, 299, 300, 301] {
+            let expected = by_definition(&values, count);
+            let span = Window::Milliseconds(count as i64 * 1000);
+            for (window, full) in [(Window::Points(count), count - 1), (span, count)] {
+                let found = averages(&points(&values), window, &budget).unwrap();
+                for (index, (time, value)) in found.iter().enumerate() {
+                    let expected = if index < full { 0.0 } else { expected[index] };
+                    assert!((value.to_f64() - expected).abs() < 1e-9, "{window:?} at {time}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_as_long_as_the_answer_costs_a_step_for_each_point() {
+        let asked = Cell::new(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            Ok(())
+        };
+        let budget = Budget::new(u64::MAX, &goes_on);
+        let points = points(&vec![1.0; 1 << 20]);
+        // Summed window by window these are 10^12 additions.
+        averages(&points, Window::Points(1 << 19), &budget).unwrap();
+        assert_eq!(asked.get(), (1 << 20) / 1024);
+    }
+
+    #[test]
+    fn work_stops_when_it_is_to_stop_or_memory_is_used_up() {
+        let stop = || Err(HttpError::new(503, "stopped"));
+        let points = points(&vec![1.0; 5000]);
+        let stopped = averages(&points, Window::Points(2), &Budget::new(u64::MAX, &stop));
+        assert_eq!(stopped.unwrap_err().status, 503);
+        let refused = averages(&points, Window::Points(2), &Budget::new(1000, &|| Ok(())));
+        assert_eq!(refused.unwrap_err().status, 413);
+        let group = Answered { points, ..Answered::default() };
+        let budget = Budget::new(1000, &|| Ok(()));
+        let refused = combined(Fold::Sum, &[Some(&group), None], &|_, _| None, &budget);
+        assert_eq!(refused.unwrap_err().status, 413);
+    }
+
+    #[test]
+    fn an_alias_does_not_grow_without_end() {
+        let long = "v".repeat(1000);
+        let mut series = Answered { tags: [("h".to_owned(), long)].into(), ..Answered::default() };
+        let budget = Budget::new(u64::MAX, &|| Ok(()));
+        let refused = rename(&mut series, &"@h".repeat(100_000), &budget).unwrap_err();
+        assert!(refused.message.contains("65536"), "{}", refused.message);
+        rename(&mut series, "@h and @h", &budget).unwrap();
+        assert_eq!(series.metric.len(), 2005);
+    }
 }

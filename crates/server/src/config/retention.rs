@@ -4,6 +4,16 @@ use super::setting::{ByteSize, Setting};
 use foliot_engine::RetentionRule;
 use std::time::Duration;
 
+/// Units of times that samples are kept, in seconds.
+const KEEP_UNITS: [(&str, u64); 7] = [
+    ("s", 1),
+    ("m", 60),
+    ("h", 3600),
+    ("d", 86_400),
+    ("w", 7 * 86_400),
+    ("mo", 30 * 86_400),
+    ("y", 365 * 86_400),
+];
 const FOREVER: &str = "forever";
 const NONE: &str = "none";
 
@@ -12,16 +22,24 @@ const NONE: &str = "none";
 pub struct Keep(pub Option<Duration>);
 
 impl Setting for Keep {
-    const KIND: &'static str = "time (`30d`), or `forever`";
+    const KIND: &'static str = "time with a unit (`30d`, `6mo`, `1y`), or `forever`";
     fn read(text: &str) -> Result<Self, String> {
         if text.trim() == FOREVER {
             return Ok(Self(None));
         }
-        match Duration::read(text) {
-            Ok(keep) if keep >= Duration::from_secs(1) => Ok(Self(Some(keep))),
-            _ => {
-                Err(format!("'{text}' is not a time of at least 1s such as 12h or 30d, or forever"))
-            }
+        let text = text.trim();
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = text.strip_suffix(unit).unwrap_or(text);
+        let seconds =
+            KEEP_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds);
+        let keep = digits.parse::<u64>().ok().zip(seconds);
+        match keep.and_then(|(number, seconds)| number.checked_mul(seconds)) {
+            Some(seconds) if seconds > 0 => Ok(Self(Some(Duration::from_secs(seconds)))),
+            // A plain number would be seconds elsewhere: nobody means to keep samples for thirty.
+            _ => Err(format!(
+                "'{text}' is not a time with a unit of s, m, h, d, w, mo (30 days) or y \
+                 (365 days) such as 12h, 30d, 6mo or 1y, and not forever"
+            )),
         }
     }
     fn show(&self) -> String {
@@ -121,7 +139,15 @@ mod tests {
         for text in ["30d", "12h", "forever"] {
             assert_eq!(Keep::read(text).unwrap().show(), text);
         }
-        assert!(Keep::read("10ms").is_err());
+        for (text, days) in [("2w", 14), ("6mo", 180), ("1y", 365)] {
+            let keep = Duration::from_secs(days * 86_400);
+            assert_eq!(Keep::read(text), Ok(Keep(Some(keep))), "{text}");
+            assert_eq!(Keep::read(&Keep(Some(keep)).show()), Ok(Keep(Some(keep))));
+        }
+        for bad in ["10ms", "30", "0d", "d", "-5d", "99999999999999999999y"] {
+            let error = Keep::read(bad).unwrap_err();
+            assert!(error.contains("6mo"), "{error}");
+        }
         for text in ["20GB", "none"] {
             assert_eq!(Cap::read(text).unwrap().show(), text);
         }

@@ -1,8 +1,9 @@
 //! Kinds of settings: how text becomes a value and back.
 
 use crate::Ack;
-use crate::databases::DatabaseName;
+use foliot_access::{Network, Networks};
 use foliot_proto_opentsdb::Rollups;
+use foliot_schema::DatabaseName;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +43,10 @@ pub struct HostPort(pub Option<(String, u16)>);
 /// Words separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(pub Vec<String>);
+
+/// Addresses and blocks of addresses, separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses(pub Networks);
 
 /// Text as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +97,19 @@ const BYTE_UNITS: [(&str, u64); 8] = [
     ("MB", 1_000_000),
     ("KB", 1_000),
 ];
+
+impl Setting for Addresses {
+    const KIND: &'static str = "addresses (`10.0.0.0/8, ::1`)";
+    fn read(text: &str) -> Result<Self, String> {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let blocks: Result<Vec<Network>, String> = words.map(str::parse).collect();
+        Ok(Self(Networks(blocks?)))
+    }
+    fn show(&self) -> String {
+        let blocks: Vec<String> = self.0.0.iter().map(Network::to_string).collect();
+        blocks.join(",")
+    }
+}
 
 impl Setting for ByteSize {
     const KIND: &'static str = "bytes (`64MiB`, `2GB`)";

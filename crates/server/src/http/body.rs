@@ -10,19 +10,21 @@ use hyper::{StatusCode, body::Incoming};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Longest silence within a body.
 const SILENCE_SECONDS_MAX: Duration = Duration::from_secs(10);
 
-/// Least rate of a body once it has taken longer than [`SILENCE_SECONDS_MAX`].
+/// Least rate of a body in any stretch as long as [`SILENCE_SECONDS_MAX`]: what came fast once may
+/// not come drop by drop later.
 const BYTES_PER_SECOND_MIN: u64 = 1024;
 
 /// How long a body may wait for other requests to give memory back.
 const MEMORY_SECONDS_MAX: Duration = Duration::from_secs(2);
 
-/// Unit in which memory for bodies is handed out, so that small bodies need one step.
-const PERMIT_BYTES: usize = 64 << 10;
+/// Unit in which memory for bodies is handed out: a page.
+const PERMIT_BYTES: usize = 4 << 10;
 
 /// Memory for all bodies together.
 #[derive(Debug)]
@@ -32,6 +34,27 @@ impl Budget {
     pub(crate) fn new(bytes: u64) -> Self {
         let permits = (bytes / PERMIT_BYTES as u64).clamp(1, Semaphore::MAX_PERMITS as u64 / 2);
         Self(Arc::new(Semaphore::new(permits as usize)))
+    }
+
+    /// Makes `held` as much as `bytes` need, but for less than a page, without waiting; nothing
+    /// when there is not so much.
+    pub(crate) fn hold(&self, held: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Option<()> {
+        let wanted = bytes / PERMIT_BYTES;
+        let has = held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        if wanted > has {
+            let more = self.0.clone().try_acquire_many_owned((wanted - has) as u32).ok()?;
+            merge(held, more);
+        } else if let Some(permits) = held {
+            drop(permits.split(has - wanted));
+        }
+        Some(())
+    }
+}
+
+fn merge(held: &mut Option<OwnedSemaphorePermit>, more: OwnedSemaphorePermit) {
+    match held {
+        Some(permits) => permits.merge(more),
+        None => *held = Some(more),
     }
 }
 
@@ -46,32 +69,6 @@ impl Text {
     /// The memory, to be used again.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
-    }
-
-    /// Takes as much of the budget as the bytes need by now.
-    async fn charge(&mut self, shared: &Shared) -> Result<(), Reply> {
-        let held = self.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let needed = self.bytes.capacity().div_ceil(PERMIT_BYTES);
-        let missing = needed.saturating_sub(held);
-        if missing == 0 {
-            return Ok(());
-        }
-        let budget = shared.body_budget.0.clone().acquire_many_owned(missing as u32);
-        match tokio::time::timeout(MEMORY_SECONDS_MAX, budget).await {
-            Ok(Ok(more)) => {
-                match &mut self.permits {
-                    Some(permits) => permits.merge(more),
-                    None => self.permits = Some(more),
-                }
-                Ok(())
-            }
-            _ => {
-                shared.metrics.writes_refused.add(1);
-                let text = "too many bytes of requests are being worked on \
-                            (limits.pending_body_bytes); try again";
-                Err(Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(2).close())
-            }
-        }
     }
 }
 
@@ -90,10 +87,10 @@ pub(crate) async fn read(
     if body.size_hint().lower() > limit {
         return Err(too_large("limits.body_bytes", limit));
     }
-    let mut sink = Sink::new(encoding(headers)?, shared.config.limits_decoded_body_bytes.0, buffer);
-    let mut text = Text::default();
-    let began = Instant::now();
+    let out = Bounded::new(buffer, shared.config.limits_decoded_body_bytes.0, &shared.body_budget);
+    let mut sink = Sink::new(encoding(headers)?, out);
     let mut received = 0u64;
+    let mut stretch = (Instant::now(), 0u64);
     loop {
         let frame = match tokio::time::timeout(SILENCE_SECONDS_MAX, body.frame()).await {
             Ok(None) => break,
@@ -109,21 +106,28 @@ pub(crate) async fn read(
         if received > limit {
             return Err(too_large("limits.body_bytes", limit));
         }
+        let (began, bytes) = &mut stretch;
+        *bytes += piece.len() as u64;
         let elapsed = began.elapsed();
-        if elapsed > SILENCE_SECONDS_MAX && received < elapsed.as_secs() * BYTES_PER_SECOND_MIN {
-            return Err(too_slow());
+        if elapsed > SILENCE_SECONDS_MAX {
+            if *bytes < elapsed.as_secs() * BYTES_PER_SECOND_MIN {
+                return Err(too_slow());
+            }
+            stretch = (Instant::now(), 0);
         }
-        sink.write(&piece)?;
-        // The memory is charged right after it grew: a piece is small against the budget.
-        std::mem::swap(&mut text.bytes, sink.out());
-        let charged = text.charge(shared).await;
-        std::mem::swap(&mut text.bytes, sink.out());
-        charged?;
+        sink.write(&piece).map_err(|reply| refused(shared, reply))?;
     }
-    text.bytes = sink.finish()?;
-    text.charge(shared).await?;
+    let text = sink.finish().map_err(|reply| refused(shared, reply))?;
     shared.metrics.http_bytes_received.add(received);
     Ok(text)
+}
+
+/// Counts a body that there was no memory for.
+fn refused(shared: &Shared, reply: Reply) -> Reply {
+    if reply.status == StatusCode::SERVICE_UNAVAILABLE {
+        shared.metrics.writes_refused.add(1);
+    }
+    reply
 }
 
 fn too_large(key: &str, limit: u64) -> Reply {
@@ -166,19 +170,58 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
     Ok(found)
 }
 
-/// Bytes that refuse to grow beyond a limit: what stops a decompression bomb while it unpacks.
+/// Bytes that refuse to grow beyond a limit, and take from the budget before they grow: what stops
+/// a decompression bomb while it unpacks.
 #[derive(Debug)]
 struct Bounded {
-    bytes: Vec<u8>,
+    text: Text,
     limit: u64,
+    budget: Arc<Semaphore>,
+}
+
+impl Bounded {
+    fn new(mut bytes: Vec<u8>, limit: u64, budget: &Budget) -> Self {
+        bytes.clear();
+        Self { text: Text { bytes, permits: None }, limit, budget: budget.0.clone() }
+    }
+
+    /// Makes room for so many bytes more, once they are charged.
+    fn reserve(&mut self, more: usize) -> io::Result<()> {
+        let Text { bytes, permits } = &mut self.text;
+        let needed = bytes.len() + more;
+        if needed as u64 > self.limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut capacity = bytes.capacity();
+        if needed > capacity {
+            let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+            capacity = needed.max(capacity.saturating_mul(2).min(limit));
+        }
+        let held = permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = capacity.div_ceil(PERMIT_BYTES).saturating_sub(held);
+        if missing > 0 {
+            merge(permits, acquire(&self.budget, missing as u32)?);
+        }
+        bytes.reserve_exact(capacity - bytes.len());
+        Ok(())
+    }
+}
+
+/// Takes from the budget, and waits a while if it is used up.
+fn acquire(budget: &Arc<Semaphore>, permits: u32) -> io::Result<OwnedSemaphorePermit> {
+    if let Ok(taken) = budget.clone().try_acquire_many_owned(permits) {
+        return Ok(taken);
+    }
+    let waiting = budget.clone().acquire_many_owned(permits);
+    let waiting = async { tokio::time::timeout(MEMORY_SECONDS_MAX, waiting).await };
+    let taken = tokio::task::block_in_place(|| Handle::current().block_on(waiting));
+    taken.ok().and_then(Result::ok).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 impl Write for Bounded {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if (self.bytes.len() + piece.len()) as u64 > self.limit {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(piece);
+        self.reserve(piece.len())?;
+        self.text.bytes.extend_from_slice(piece);
         Ok(piece.len())
     }
 
@@ -198,9 +241,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn new(encoding: Encoding, limit: u64, mut bytes: Vec<u8>) -> Self {
-        bytes.clear();
-        let out = Bounded { bytes, limit };
+    fn new(encoding: Encoding, out: Bounded) -> Self {
         match encoding {
             Encoding::Identity => Self::Plain(out),
             Encoding::Gzip => Self::Gzip(MultiGzDecoder::new(out)),
@@ -215,10 +256,6 @@ impl Sink {
             Self::Zlib(decoder) => decoder.get_mut(),
             Self::Raw(decoder) => decoder.get_mut(),
         }
-    }
-
-    fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.bounded().bytes
     }
 
     fn write(&mut self, piece: &Bytes) -> Result<(), Reply> {
@@ -241,7 +278,8 @@ impl Sink {
                 head.extend_from_slice(piece);
                 let &[first, second, ..] = head.as_slice() else { return Ok(()) };
                 let head = std::mem::take(head);
-                let out = Bounded { bytes: std::mem::take(&mut out.bytes), limit: out.limit };
+                let (text, limit) = (std::mem::take(&mut out.text), out.limit);
+                let out = Bounded { text, limit, budget: out.budget.clone() };
                 // RFC 1950: method 8 in the low bits, and the pair divisible by 31.
                 let pair = u16::from(first) * 256 + u16::from(second);
                 let is_zlib = first & 15 == 8 && pair.is_multiple_of(31);
@@ -254,7 +292,7 @@ impl Sink {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<u8>, Reply> {
+    fn finish(mut self) -> Result<Text, Reply> {
         let limit = self.bounded().limit;
         let finished = match self {
             Self::Plain(out) => Ok(out),
@@ -264,13 +302,18 @@ impl Sink {
             Self::Deflate(head, out) if head.is_empty() => Ok(out),
             Self::Deflate(..) => Err(io::ErrorKind::UnexpectedEof.into()),
         };
-        finished.map(|out| out.bytes).map_err(|error| refusal(&error, limit))
+        finished.map(|out| out.text).map_err(|error| refusal(&error, limit))
     }
 }
 
 fn refusal(error: &io::Error, limit: u64) -> Reply {
     match error.kind() {
         io::ErrorKind::FileTooLarge => too_large("limits.decoded_body_bytes", limit),
+        io::ErrorKind::OutOfMemory => {
+            let text = "too many bytes of requests are being worked on \
+                        (limits.pending_body_bytes); try again";
+            Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(2).close()
+        }
         _ => {
             let text = format!("the compressed body is damaged: {error}");
             Reply::text(StatusCode::BAD_REQUEST, text).close()
@@ -285,11 +328,12 @@ mod tests {
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
     fn unpack(encoding: Encoding, limit: u64, packed: &[u8]) -> Result<Vec<u8>, StatusCode> {
-        let mut sink = Sink::new(encoding, limit, Vec::new());
+        let budget = Budget::new(64 << 20);
+        let mut sink = Sink::new(encoding, Bounded::new(Vec::new(), limit, &budget));
         for byte in packed {
             sink.unpack(&[*byte]).map_err(|error| refusal(&error, limit).status)?;
         }
-        sink.finish().map_err(|reply| reply.status)
+        sink.finish().map(Text::into_bytes).map_err(|reply| reply.status)
     }
 
     #[test]
@@ -323,5 +367,32 @@ mod tests {
         assert_eq!(unpack(Encoding::Gzip, 1 << 20, b"not gzip at all"), Err(bad));
         assert_eq!(unpack(Encoding::Gzip, 99 << 20, &bomb[..bomb.len() / 2]), Err(bad));
         assert_eq!(unpack(Encoding::Identity, 3, b"abcd"), Err(too_large));
+    }
+
+    #[test]
+    fn bytes_are_charged_before_they_grow_and_given_back() {
+        let budget = Budget::new(1 << 20);
+        let mut out = Bounded::new(Vec::new(), 10 << 20, &budget);
+        out.write_all(&[0; 600 << 10]).unwrap();
+        let left = budget.0.available_permits() * PERMIT_BYTES;
+        assert!(left + out.text.bytes.capacity() <= 1 << 20, "{left}");
+        let mut line = None;
+        assert!(budget.hold(&mut line, 600 << 10).is_none());
+        drop(out);
+        assert!(budget.hold(&mut line, 600 << 10).is_some());
+        assert!(budget.hold(&mut line, 100).is_some(), "less than a page is for free");
+        assert_eq!(budget.0.available_permits() * PERMIT_BYTES, 1 << 20);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_bomb_finds_no_memory_before_it_unpacks() {
+        let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+        bomb.write_all(&vec![0; 64 << 20]).unwrap();
+        let bomb = bomb.finish().unwrap();
+        let budget = Budget::new(1 << 20);
+        let mut sink = Sink::new(Encoding::Gzip, Bounded::new(Vec::new(), 1 << 30, &budget));
+        let error = sink.unpack(&bomb).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        assert!(sink.bounded().text.bytes.capacity() <= 1 << 20);
     }
 }

@@ -3,13 +3,15 @@
 mod ask;
 mod buckets;
 mod change;
-mod guard;
 mod into;
 mod lines;
 mod list;
+mod needs;
 mod rows;
 mod select;
+mod tokens;
 
+pub(crate) use needs::may_ask;
 pub(crate) use select::run_into;
 
 use super::routes::{Right, Route, Target};
@@ -18,11 +20,11 @@ use super::{
 };
 use crate::ingest;
 use crate::shared::Shared;
+use foliot_access::Access;
 use foliot_engine::{Ack, Commit};
 use foliot_model::NamespaceId;
 use foliot_proto_influx::answer::{Answer, Outcome, error_answer, write_answer};
 use foliot_proto_influx::{WriteApi, WriteRequest};
-use guard::Guest;
 use hyper::StatusCode;
 use hyper::header::HeaderName;
 use lines::Order;
@@ -40,6 +42,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
             write(shared, WriteApi::TickTock, call).await
         }
         Target::InfluxWrite => write(shared, WriteApi::V1, call).await,
+        Target::InfluxTokens | Target::InfluxToken => {
+            let answered = tokens::answer(shared, route.target, call).await;
+            influx_headers(answered.unwrap_or_else(|reply| reply))
+        }
         _ => buckets::answer(shared, route, call).await,
     }
 }
@@ -72,23 +78,21 @@ async fn write_lines(shared: &Shared, api: WriteApi, call: Call) -> Result<Optio
     }
     let (database, policy) = (&request.database, request.policy.as_deref());
     if api != WriteApi::TickTock {
-        let guest = Guest::of(shared, store, api, &call)?;
-        let may = guest.may_write(database);
+        let may = needs::may_write(&call.who, database);
         may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
     }
     let named = match api {
         WriteApi::TickTock => {
             super::namespace(shared, store, &call.query, &call.headers, Right::Write)
         }
-        _ => store.databases().find_or_create(
-            store.engine(),
-            database,
-            policy,
-            shared.config.influx_auto_create_database,
-        ),
+        _ => store.find_or_create(database, policy, shared.config.influx_auto_create_database),
     };
     let namespace =
         named.map_err(|missing| refuse(status_of_missing(&missing), &missing.to_string()))?;
+    let scope = match api {
+        WriteApi::TickTock => call.write_scope(shared),
+        _ => call.who.measurements(database, Access::Write),
+    };
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     if !request.accepts_partial && text.bytes.len() > ATOMIC_BYTES_MAX {
         let message = format!(
@@ -96,7 +100,12 @@ async fn write_lines(shared: &Shared, api: WriteApi, call: Call) -> Result<Optio
         );
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
-    let decode = || take(shared, store, namespace, &request, api, &text.bytes);
+    let order = Order {
+        precision: request.precision,
+        accepts_partial: request.accepts_partial,
+        scope: &scope,
+    };
+    let decode = || take(shared, store, namespace, order, api, &text.bytes);
     let (answer, commit) = ingest::heavy(text.bytes.len(), decode)?;
     shared.bytes.give(text.into_bytes());
     if let Some(commit) = commit
@@ -113,11 +122,10 @@ fn take(
     shared: &Shared,
     store: &crate::store::Store,
     namespace: NamespaceId,
-    request: &WriteRequest,
+    order: Order<'_>,
     api: WriteApi,
     text: &[u8],
 ) -> Result<(Option<Answer>, Option<Commit>), Reply> {
-    let order = Order { precision: request.precision, accepts_partial: request.accepts_partial };
     let stored = lines::store_lines(shared, store, namespace, order, text).map_err(|error| {
         dress(error_answer(api, status_of(&error).as_u16(), &error.to_string()))
     })?;
@@ -131,7 +139,7 @@ fn take(
     Ok((write_answer(api, &outcome), stored.commit))
 }
 
-fn dress(answer: Answer) -> Reply {
+pub(super) fn dress(answer: Answer) -> Reply {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_REQUEST);
     let reply = Reply::new(status, "application/json", answer.body)
         .header(HeaderName::from_static("x-influxdb-error"), &answer.error_header);

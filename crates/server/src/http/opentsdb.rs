@@ -18,8 +18,9 @@ use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::{options, stats as stat_lines};
+use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, NamespaceId, Reject};
+use foliot_model::{Batch, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::{
     Endpoint, HttpError, KEY_SYNTAX, Options, Params, PutAnswer, PutFlags, aggregators_json,
     config_json, decode_histograms, decode_json, dropcaches_json, filters_json, put_answer,
@@ -120,8 +121,10 @@ async fn put(shared: &Shared, call: Call, decode: Decode) -> Result<Reply, Reply
     let level = ack(shared, &call.headers)
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
     let namespace = namespace_of(shared, store, &call, Right::Write)?;
+    let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
-    let work = || store_points(shared, store, namespace, decode, &flags, &text.bytes);
+    let target = (namespace, &scope);
+    let work = || store_points(shared, store, target, decode, &flags, &text.bytes);
     let Put { answer, points, commit } = ingest::heavy(text.bytes.len(), work)?;
     shared.bytes.give(text.into_bytes());
     match commit {
@@ -140,7 +143,7 @@ struct Put {
 fn store_points(
     shared: &Shared,
     store: &Store,
-    namespace: NamespaceId,
+    target: (NamespaceId, &Measurements),
     decode: Decode,
     flags: &PutFlags,
     text: &[u8],
@@ -150,7 +153,7 @@ fn store_points(
     let mut commit = None;
     for slice in Slices::new(text) {
         let mut refused = Vec::new();
-        let (count, stored) = store_slice(shared, store, namespace, decode, &slice, &mut refused)?;
+        let (count, stored) = store_slice(shared, store, target, decode, &slice, &mut refused)?;
         // Points are counted over the whole body.
         refused.iter_mut().for_each(|reject| reject.line += points);
         rejects.append(&mut refused);
@@ -168,7 +171,7 @@ fn store_points(
 fn store_slice(
     shared: &Shared,
     store: &Store,
-    namespace: NamespaceId,
+    (namespace, scope): (NamespaceId, &Measurements),
     decode: Decode,
     slice: &[u8],
     rejects: &mut Vec<Reject>,
@@ -178,7 +181,10 @@ fn store_slice(
     let mut batch = Batch::new(slice, namespace, &KEY_SYNTAX, secret, decoding.buffers);
     let outcome = decode(&mut batch, &options(shared), rejects);
     let stored = match &outcome {
-        Ok(_) => ingest::append(shared, store, Way::Put, &batch, rejects, Duration::ZERO),
+        Ok(_) => note_histograms(store, &batch).and_then(|()| {
+            let way = Way::Put;
+            ingest::append(shared, store, way, &mut batch, scope, rejects, Duration::ZERO)
+        }),
         Err(_) => Ok(None),
     };
     decoding.buffers = batch.into_buffers();
@@ -186,6 +192,16 @@ fn store_slice(
     let points = outcome.map_err(|error| refuse(&error))?;
     let commit = stored.map_err(|error| refuse_with(status_of(&error), error.to_string()))?;
     Ok((points, commit))
+}
+
+/// Declares the fields of histograms; a body has these in all of its points or in none.
+fn note_histograms(store: &Store, batch: &Batch<'_>) -> Result<(), foliot_engine::Error> {
+    let first = batch.rows().first();
+    let cell = first.and_then(|row| batch.cells(row, 1).first());
+    match cell.map(|cell| cell.kind) {
+        Some(Kind::Histogram) => store.kinds().note_histograms(store.engine(), batch),
+        _ => Ok(()),
+    }
 }
 
 /// Waits until a put is safe, or for as long as its client wants to wait.

@@ -4,6 +4,7 @@ use super::{Call, INFLUX_VERSION, Reply};
 use crate::http::routes::Asset;
 use crate::metrics::Exposition;
 use crate::shared::Shared;
+use foliot_engine::{Trouble, Work};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
 use std::sync::Arc;
@@ -63,18 +64,29 @@ pub(super) fn health(shared: &Shared) -> Reply {
     Reply::json(code, body)
 }
 
-/// Whether requests are served, and if not, for how long that has been so.
+/// Whether requests are served, and if not, for how long that has been so; and what goes wrong in
+/// the background. While samples cannot be logged, or moved from memory to disk, writes end soon:
+/// then this server is not ready.
 pub(super) fn ready(shared: &Shared) -> Reply {
     if shared.is_stopping() {
         return Reply::text(StatusCode::SERVICE_UNAVAILABLE, "stopping");
     }
     match shared.store() {
-        Some(_) => Reply::text(StatusCode::OK, "ready"),
+        Some(store) => readiness(&store.engine().troubles()),
         None => {
             let seconds = shared.began.elapsed().as_secs();
             let text = format!("opening the store, for {seconds} s so far");
             Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1)
         }
+    }
+}
+
+fn readiness(troubles: &[Trouble]) -> Reply {
+    let said: String = troubles.iter().map(|trouble| format!("\n{trouble}")).collect();
+    let ends_writes = |trouble: &Trouble| matches!(trouble.work, Work::Wal | Work::Flush);
+    match troubles.iter().any(ends_writes) {
+        true => Reply::text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready{said}")),
+        false => Reply::text(StatusCode::OK, format!("ready{said}")),
     }
 }
 
@@ -88,6 +100,24 @@ pub(super) fn metrics(shared: &Arc<Shared>) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::reply::Content;
+
+    #[test]
+    fn readiness_says_what_fails_and_ends_when_writes_are_about_to() {
+        let said = |works: &[Work]| {
+            let trouble =
+                |work: &Work| Trouble { work: *work, failures: 3, reason: "why".to_owned() };
+            let reply = readiness(&works.iter().map(trouble).collect::<Vec<_>>());
+            let Content::Full(text) = reply.content else { panic!("a text") };
+            (reply.status.as_u16(), String::from_utf8(text).unwrap())
+        };
+        assert_eq!(said(&[]), (200, "ready\n".to_owned()));
+        let (status, text) = said(&[Work::Upkeep]);
+        assert!(status == 200 && text.starts_with("ready\n") && text.contains("why"), "{text}");
+        let (status, text) = said(&[Work::Flush, Work::Upkeep]);
+        assert!(status == 503 && text.lines().count() == 3, "{text}");
+        assert_eq!(said(&[Work::Wal]).0, 503);
+    }
 
     #[test]
     fn the_page_makes_no_markup_from_names_and_asks_nobody_else() {

@@ -15,6 +15,9 @@ use tokio::sync::mpsc;
 /// Bodies up to this size are not worth compressing: they fit one packet.
 const GZIP_BYTES_MIN: usize = 1024;
 
+/// What is no page of ours runs nothing, loads nothing and is shown in no frame.
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
 pub(crate) const JSON: &str = "application/json; charset=UTF-8";
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -177,7 +180,12 @@ impl Reply {
             }
         }
         let nosniff = HeaderValue::from_static("nosniff");
-        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        let headers = response.headers_mut();
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+            let nothing = HeaderValue::from_static(NOTHING);
+            headers.insert(header::CONTENT_SECURITY_POLICY, nothing);
+        }
         response
     }
 }

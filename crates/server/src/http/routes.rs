@@ -3,18 +3,42 @@
 use super::ticktock::Endpoint as TickTock;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
-/// What a request does, and so what may be asked of whoever sends it.
+/// What a request does, and so what whoever sends it must be allowed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
     /// Nothing stored is shown; answered before the store is there.
     Public,
-    /// Shows what is stored.
+    /// Shows samples of the named database.
     Read,
-    /// Stores; refused to scripts of foreign web pages.
+    /// Stores in the named database.
     Write,
-    /// Shows what is stored or changes it, as the door knows; what changes it is refused to scripts
-    /// of foreign web pages.
+    /// Shows names and facts of the named database, which belong to no measurement.
+    Facts,
+    /// Shows what is stored or changes it, as the door knows.
     Edit,
+    /// The door looks at each statement.
+    Door,
+    /// Shows what an operator needs.
+    Operate,
+    /// Changes the server itself.
+    Administer,
+}
+
+impl Right {
+    /// Who may, for a person.
+    #[cfg(test)]
+    pub(crate) const fn needs(self) -> &'static str {
+        match self {
+            Self::Public => "nobody is asked",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Facts => "read, all measurements",
+            Self::Edit => "read; changes: write, all measurements",
+            Self::Door => "by statement",
+            Self::Operate => "operator",
+            Self::Administer => "admin",
+        }
+    }
 }
 
 /// What answers.
@@ -38,6 +62,10 @@ pub(crate) enum Target {
     InfluxBuckets,
     /// InfluxDB 2: one of them.
     InfluxBucket,
+    /// InfluxDB 2: tokens, as authorizations.
+    InfluxTokens,
+    /// InfluxDB 2: one of them.
+    InfluxToken,
     /// InfluxDB 2: there is one organisation, whatever its name.
     InfluxOrgs,
     /// InfluxDB 2: deletes by predicate.
@@ -76,8 +104,45 @@ const fn row(
     Route { methods, path, right, target }
 }
 
+impl Target {
+    /// Whether InfluxDB's door answers.
+    pub(crate) const fn is_influx(self) -> bool {
+        matches!(
+            self,
+            Self::InfluxWrite
+                | Self::InfluxWrite2
+                | Self::InfluxWrite3
+                | Self::InfluxQuery
+                | Self::InfluxBuckets
+                | Self::InfluxBucket
+                | Self::InfluxTokens
+                | Self::InfluxToken
+                | Self::InfluxOrgs
+                | Self::InfluxDelete
+                | Self::InfluxFlux
+        )
+    }
+}
+
+impl Route {
+    /// Whether it stores samples and does nothing else.
+    pub(crate) const fn stores(&self) -> bool {
+        matches!(self.right, Right::Write)
+            || matches!(
+                self.target,
+                Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3
+            )
+    }
+
+    /// Whether InfluxDB's door answers.
+    pub(crate) const fn is_influx(&self) -> bool {
+        self.target.is_influx()
+    }
+}
+
 const GET: &[&str] = &["GET"];
 const POST: &[&str] = &["POST"];
+const DELETE: &[&str] = &["DELETE"];
 const ASK: &[&str] = &["GET", "POST"];
 const BUCKET: &[&str] = &["GET", "PATCH", "DELETE"];
 const ALL: &[&str] = &["GET", "POST", "PUT", "DELETE"];
@@ -92,32 +157,34 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/health", Right::Public, Target::Health),
     row(GET, "/-/healthy", Right::Public, Target::Healthy),
     row(GET, "/-/ready", Right::Public, Target::Ready),
-    row(GET, "/metrics", Right::Public, Target::Metrics),
-    row(POST, "/write", Right::Write, Target::InfluxWrite),
+    row(GET, "/metrics", Right::Operate, Target::Metrics),
+    row(POST, "/write", Right::Door, Target::InfluxWrite),
     row(POST, "/api/write", Right::Write, Target::InfluxWrite),
-    row(POST, "/api/v2/write", Right::Write, Target::InfluxWrite2),
-    row(POST, "/api/v3/write_lp", Right::Write, Target::InfluxWrite3),
-    row(ASK, "/query", Right::Read, Target::InfluxQuery),
-    row(POST, "/api/v2/delete", Right::Write, Target::InfluxDelete),
-    row(ASK, "/api/v2/buckets", Right::Read, Target::InfluxBuckets),
-    row(BUCKET, "/api/v2/buckets/{id}", Right::Read, Target::InfluxBucket),
-    row(GET, "/api/v2/orgs", Right::Read, Target::InfluxOrgs),
-    row(POST, "/api/v2/query", Right::Read, Target::InfluxFlux),
+    row(POST, "/api/v2/write", Right::Door, Target::InfluxWrite2),
+    row(POST, "/api/v3/write_lp", Right::Door, Target::InfluxWrite3),
+    row(ASK, "/query", Right::Door, Target::InfluxQuery),
+    row(POST, "/api/v2/delete", Right::Door, Target::InfluxDelete),
+    row(ASK, "/api/v2/buckets", Right::Door, Target::InfluxBuckets),
+    row(BUCKET, "/api/v2/buckets/{id}", Right::Door, Target::InfluxBucket),
+    row(ASK, "/api/v2/authorizations", Right::Administer, Target::InfluxTokens),
+    row(DELETE, "/api/v2/authorizations/{id}", Right::Administer, Target::InfluxToken),
+    row(GET, "/api/v2/orgs", Right::Door, Target::InfluxOrgs),
+    row(POST, "/api/v2/query", Right::Door, Target::InfluxFlux),
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
-    row(ASK, "/api/query/last", Right::Read, Target::OpenTsdb(Endpoint::Last)),
+    row(ASK, "/api/query/last", Right::Facts, Target::OpenTsdb(Endpoint::Last)),
     row(POST, "/api/histogram", Right::Write, Target::OpenTsdb(Endpoint::Histogram)),
     row(POST, "/api/rollup", Right::Write, Target::OpenTsdb(Endpoint::Rollup)),
     row(POST, "/api/query/exp", Right::Read, Target::OpenTsdb(Endpoint::Expressions)),
     row(GET, "/api/query/gexp", Right::Read, Target::OpenTsdb(Endpoint::Functions)),
-    row(ASK, "/api/search/lookup", Right::Read, Target::OpenTsdb(Endpoint::Search)),
+    row(ASK, "/api/search/lookup", Right::Facts, Target::OpenTsdb(Endpoint::Search)),
     row(ALL, "/api/uid/assign", Right::Edit, Target::OpenTsdb(Endpoint::Uid)),
     row(ALL, "/api/annotation", Right::Edit, Target::OpenTsdb(Endpoint::Annotation)),
     row(ALL, "/api/tree", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
-    row(ASK, "/api/config", Right::Read, Target::OpenTsdb(Endpoint::Config)),
-    row(ASK, "/api/stats", Right::Public, Target::OpenTsdb(Endpoint::Stats)),
-    row(ASK, "/stats", Right::Public, Target::OpenTsdb(Endpoint::StatsText)),
-    row(ASK, "/logs", Right::Read, Target::OpenTsdb(Endpoint::Logs)),
+    row(ASK, "/api/config", Right::Operate, Target::OpenTsdb(Endpoint::Config)),
+    row(ASK, "/api/stats", Right::Operate, Target::OpenTsdb(Endpoint::Stats)),
+    row(ASK, "/stats", Right::Operate, Target::OpenTsdb(Endpoint::StatsText)),
+    row(ASK, "/logs", Right::Operate, Target::OpenTsdb(Endpoint::Logs)),
     row(ASK, "/q", Right::Read, Target::OpenTsdb(Endpoint::Graph)),
     row(ASK, "/api/suggest", Right::Read, Target::OpenTsdb(Endpoint::Suggest)),
     row(GET, "/api/aggregators", Right::Public, Target::OpenTsdb(Endpoint::Aggregators)),
@@ -126,7 +193,12 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/version", Right::Public, Target::OpenTsdb(Endpoint::VersionText)),
     row(GET, "/api/status", Right::Public, Target::OpenTsdb(Endpoint::Status)),
     row(ASK, "/api/serializers", Right::Public, Target::OpenTsdb(Endpoint::Serializers)),
-    row(&["GET", "DELETE"], "/api/dropcaches", Right::Read, Target::OpenTsdb(Endpoint::DropCaches)),
+    row(
+        &["GET", "DELETE"],
+        "/api/dropcaches",
+        Right::Operate,
+        Target::OpenTsdb(Endpoint::DropCaches),
+    ),
 ];
 
 /// All routes of TickTock's listeners.
@@ -135,13 +207,13 @@ pub(crate) static TICKTOCK_ROUTES: &[Route] = &[
     row(POST, "/api/write", Right::Write, Target::TickTock(TickTock::Write)),
     row(ASK, "/api/query", Right::Read, Target::TickTock(TickTock::Query)),
     row(GET, "/api/suggest", Right::Read, Target::TickTock(TickTock::Suggest)),
-    row(GET, "/api/search/lookup", Right::Read, Target::TickTock(TickTock::Lookup)),
+    row(GET, "/api/search/lookup", Right::Facts, Target::TickTock(TickTock::Lookup)),
     row(GET, "/api/aggregators", Right::Public, Target::TickTock(TickTock::Aggregators)),
-    row(GET, "/api/config", Right::Read, Target::TickTock(TickTock::Config)),
+    row(GET, "/api/config", Right::Operate, Target::TickTock(TickTock::Config)),
     row(GET, "/api/config/filters", Right::Public, Target::TickTock(TickTock::Filters)),
-    row(GET, "/api/stats", Right::Read, Target::TickTock(TickTock::Stats)),
+    row(GET, "/api/stats", Right::Operate, Target::TickTock(TickTock::Stats)),
     row(GET, "/api/version", Right::Public, Target::TickTock(TickTock::Version)),
-    row(POST, "/api/admin", Right::Write, Target::TickTock(TickTock::Admin)),
+    row(POST, "/api/admin", Right::Administer, Target::TickTock(TickTock::Admin)),
 ];
 
 /// Finds what answers on TickTock's listeners, where paths stand as they are.
@@ -169,9 +241,10 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(trimmed) => trimmed,
     };
     let own = |route: &&Route| !matches!(route.target, Target::OpenTsdb(_));
-    let trimmed = match trimmed.strip_prefix("/api/v2/buckets/") {
-        Some(_) => "/api/v2/buckets/{id}",
-        None => trimmed,
+    let trimmed = match trimmed.rsplit_once('/') {
+        Some(("/api/v2/buckets", _)) => "/api/v2/buckets/{id}",
+        Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
+        _ => trimmed,
     };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
         return match found.methods.contains(&method) {
@@ -215,6 +288,29 @@ mod tests {
         }
     }
 
+    /// The table of rights in docs/security.md.
+    fn rights_table() -> String {
+        let mut table = "| path | methods | needs |\n|---|---|---|\n".to_owned();
+        let mut list = |routes: &[Route], mark: &str| {
+            for route in routes {
+                let Route { methods, path, right, .. } = route;
+                let (methods, needs) = (methods.join(", "), right.needs());
+                table.push_str(&format!("| `{path}`{mark} | {methods} | {needs} |\n"));
+            }
+        };
+        list(ROUTES, "");
+        list(TICKTOCK_ROUTES, " (TickTock's ports)");
+        table
+    }
+
+    #[test]
+    fn the_rights_of_every_route_are_documented() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let table = rights_table();
+        assert!(text.contains(&table), "docs/security.md must hold this table:\n{table}");
+    }
+
     #[test]
     fn every_route_is_documented() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/server.md");
@@ -241,7 +337,7 @@ mod tests {
 
     #[test]
     fn whatever_changes_the_store_is_not_reached_by_get() {
-        for route in ROUTES.iter().filter(|route| route.right == Right::Write) {
+        for route in ROUTES.iter().filter(|route| route.stores()) {
             assert_eq!(route.methods, ["POST"], "{}", route.path);
         }
     }

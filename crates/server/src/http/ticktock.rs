@@ -11,6 +11,7 @@ use crate::query::{self, Failure, Job, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Taken, Text};
+use foliot_access::{Measurements, Need};
 use foliot_engine::{Ack, Identity, Listed, Snapshot};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
@@ -101,13 +102,14 @@ async fn put(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, R
     let store = store(shared)?;
     let level = ack(shared, &call.headers).map_err(bad)?;
     let namespace = namespace_of(shared, store, &call, Right::Write)?;
-    let is_local = call.is_local();
+    let is_local = call.is_local() && call.who.may(Need::Administer);
+    let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let is_json = endpoint == Endpoint::Put
         && matches!(text.bytes.trim_ascii_start().first(), Some(b'[' | b'{'));
     let store_body = || match is_json {
-        true => put_json(shared, store, namespace, &text.bytes),
-        false => Ok((take_all(shared, store, namespace, &text.bytes), 0)),
+        true => put_json(shared, store, (namespace, &scope), &text.bytes),
+        false => Ok((take_all(shared, store, (namespace, &scope), &text.bytes), 0)),
     };
     let stored = ingest::heavy(text.bytes.len(), store_body);
     let length = text.bytes.len();
@@ -141,15 +143,20 @@ async fn put(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, R
     }
 }
 
-fn text_of_request() -> Text {
-    Text { way: Way::TickTock, is_whole: true, is_bare: false, patience: Duration::ZERO }
+fn text_of_request(scope: &Measurements) -> Text<'_> {
+    let (way, patience) = (Way::TickTock, Duration::ZERO);
+    Text { way, is_whole: true, is_bare: false, patience, scope }
 }
 
+/// Where lines go, and the measurements that may be written there.
+type Target<'a> = (NamespaceId, &'a Measurements);
+
 /// Stores all lines of a body; the last word among them is told.
-fn take_all(shared: &Shared, store: &Store, namespace: NamespaceId, text: &[u8]) -> Taken {
+fn take_all(shared: &Shared, store: &Store, target: Target<'_>, text: &[u8]) -> Taken {
+    let (namespace, scope) = target;
     let mut all = Taken::default();
     while let Some(rest) = text.get(all.bytes..).filter(|rest| !rest.is_empty()) {
-        let taken = ticktock::take(shared, store, namespace, rest, text_of_request());
+        let taken = ticktock::take(shared, store, namespace, rest, text_of_request(scope));
         all.bytes += taken.bytes;
         all.rows += taken.rows;
         all.refused += taken.refused;
@@ -166,12 +173,12 @@ fn take_all(shared: &Shared, store: &Store, namespace: NamespaceId, text: &[u8])
 fn put_json(
     shared: &Shared,
     store: &Store,
-    namespace: NamespaceId,
+    target: Target<'_>,
     body: &[u8],
 ) -> Result<(Taken, u32), HttpError> {
     let mut lines = shared.bytes.take();
     let outcome = puts_of_json(body, &mut lines);
-    let taken = outcome.map(|bad| (take_all(shared, store, namespace, &lines), bad));
+    let taken = outcome.map(|bad| (take_all(shared, store, target, &lines), bad));
     shared.bytes.give(lines);
     taken
 }
@@ -191,7 +198,8 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let inquiry = inquiry.map_err(|error| refuse_error(&error))?;
     let bytes_max = usize::try_from(shared.config.limits_query_memory_bytes.0);
     let bytes_max = bytes_max.unwrap_or(usize::MAX);
-    let job = Job::new(move |work| run(&inquiry, namespace, bytes_max, work)).that_reads(true);
+    let job = Job::new(call.who.clone(), move |work| run(&inquiry, namespace, bytes_max, work))
+        .that_reads(true);
     let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(failure.status, failure.message))
 }
@@ -262,7 +270,7 @@ fn suggest(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     };
     let max = params.get("max").and_then(|max| max.parse().ok()).unwrap_or(SUGGESTIONS);
     let everything = Selector { names: Vec::new(), ..selector(namespace, None) };
-    let snapshot = store.snapshot();
+    let snapshot = store.snapshot(&call.who);
     let list = |what: &Listed, prefix: &str| {
         let names = || snapshot.list(what, &everything, prefix, 0, max);
         let names = tokio::task::block_in_place(names);
@@ -309,7 +317,7 @@ fn lookup(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     let (of_field, matchers): (Vec<_>, Vec<_>) =
         asked.matchers.iter().cloned().partition(|matcher| matcher.name == FIELD_TAG);
     let selector = Selector { matchers, ..selector(namespace, asked.metric.as_deref()) };
-    let snapshot = store.snapshot();
+    let snapshot = store.snapshot(&call.who);
     let wanted = |identity: &Identity| {
         let field = Some(field_tag_value(&identity.field));
         of_field.iter().all(|matcher| matcher.matches(field))

@@ -22,6 +22,7 @@ fn limits(any_query: &Limits) -> Limits {
         samples: any_query.samples.min(20_000),
         series: any_query.series.min(100),
         seconds: any_query.seconds.min(Duration::from_millis(4)),
+        began: Some(Instant::now()),
         threads: 1,
     }
 }
@@ -29,14 +30,14 @@ fn limits(any_query: &Limits) -> Limits {
 /// The whole answer to a small query; nothing if it is none.
 pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Vec<u8>> {
     let store = shared.store().filter(|_| job.only_reads)?;
-    let snapshot = store.snapshot();
+    let snapshot = store.snapshot(&job.who);
     if snapshot.series() > STORE_SERIES_MAX {
         return None;
     }
     let began = Instant::now();
     let limits = limits(&shared.query_limits);
     let deadline = began + limits.seconds;
-    let out = Out { bytes: Vec::new(), packer: None, has_sent: false, sender: None, deadline };
+    let out = Out::within(&shared.config, None, None, deadline);
     let cancel = Cancel::default();
     let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
     // Errors are left to the thread, which meets them again with time to spare.

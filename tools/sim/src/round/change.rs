@@ -1,196 +1,256 @@
 //! Changes: what a client does to the store, and what each of it states.
 
-use super::Round;
-use crate::oracle::{Event, Fact, Key, floor};
+use super::client::Client;
+use crate::oracle::{Change, Clock, End, Fact, Key, floor};
 use crate::workload::{CATALOG_KINDS, NAMESPACES, Target, Write};
-use foliot_disk::{Disk, FaultKind};
-use foliot_engine::{Caller, Commit, Deleted, Engine, Error, FIELD_RETENTION};
+use crate::world::lock;
+use foliot_disk::Disk;
+use foliot_engine::{Caller, Commit, Deleted, Error, FIELD_RETENTION};
 use foliot_model::{NamespaceId, Reject, TimeRange};
 use std::time::Duration;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-impl Round<'_> {
+impl Client {
     /// One of the namespaces that there are: its number in the workload and in the store.
-    fn pick_namespace(&mut self, engine: &Engine) -> (usize, NamespaceId) {
+    fn pick_namespace(&self) -> (usize, NamespaceId) {
         let known = |(slot, (database, policy)): (usize, &(&str, &str))| {
-            engine.namespace(database, policy).map(|id| (slot, id))
+            self.engine.namespace(database, policy).map(|id| (slot, id))
         };
         let all: Vec<_> = NAMESPACES.iter().enumerate().filter_map(known).collect();
-        *self.random.pick(&all)
+        self.round.draw(|random| *random.pick(&all))
     }
 
-    pub(super) fn write(&mut self, engine: &Engine) -> Result<(), String> {
-        let (slot, namespace) = self.pick_namespace(engine);
-        let (database, _) = NAMESPACES[slot];
-        self.clock_ns += 1_000_000_000;
-        let write = Write::draw(&mut self.random, &mut self.names, slot, self.clock_ns);
-        let buffers = std::mem::take(&mut self.buffers);
-        let batch = write.batch(namespace, engine.key_secret(), buffers);
-        let mut rejects = Vec::new();
-        let result = engine.write(&batch, &mut rejects);
-        self.buffers = batch.into_buffers();
-        if matches!(result, Err(Error::Overloaded)) {
-            // Nothing of it was stored: a flush makes room for the next one.
-            return self.flush(engine);
+    fn begin(&self, changes: &[Change]) -> u64 {
+        lock(&self.round.history).begin(changes)
+    }
+
+    fn is_alone(&self, number: u64) -> bool {
+        lock(&self.round.history).is_alone(number)
+    }
+
+    /// Ends an operation that the store says happened up to this commit.
+    fn happened(&mut self, number: u64, changes: Vec<Change>, commit: Commit) {
+        lock(&self.round.history).end(number, changes, End::At(commit.lsn));
+        self.latest = Some(commit);
+        self.round.tally(|tally| tally.events += 1);
+        if self.round.percent(60) {
+            self.wait();
         }
-        let floor_ns = floor(self.history.current(), slot, self.disk.now_ns());
-        let changes = write.changes(floor_ns);
-        self.say(format!("write {} samples to {database}: {result:?}", changes.len()));
-        let too_old = write.lines_before(floor_ns);
+    }
+
+    /// Ends an operation that failed. When the machine died meanwhile, nobody was told whether it
+    /// happened after the position `from`.
+    fn failed(&self, what: &str, number: u64, changes: Vec<Change>, from: u64, error: &Error) {
+        let end = if self.round.is_dead() { End::After(from) } else { End::Nowhere };
+        lock(&self.round.history).end(number, changes, end);
+        self.round.excuse(what, &error.to_string());
+    }
+
+    pub(super) fn write(&mut self) {
+        let round = self.round.clone();
+        let (slot, namespace) = self.pick_namespace();
+        let clock_ns = round.advance_clock();
+        let write = round.draw(|random| Write::draw(random, &round.names, slot, clock_ns));
+        let before_ns = round.machine.disk().now_ns();
+        let floor_ns = |now_ns| floor(lock(&round.history).current(), slot, now_ns);
+        let floor_before_ns = floor_ns(before_ns);
+        let number = self.begin(&write.changes(&[]));
+        let buffers = std::mem::take(&mut self.buffers);
+        let batch = write.batch(namespace, self.engine.key_secret(), buffers);
+        let mut rejects = Vec::new();
+        let result = self.engine.write(&batch, &mut rejects);
+        self.buffers = batch.into_buffers();
+        let mut refused: Vec<u32> = rejects.iter().map(|reject| reject.line).collect();
+        refused.sort_unstable();
+        refused.dedup();
+        let changes = write.changes(&refused);
+        round.say(&format!("write {number}: {} samples to {slot}: {result:?}", changes.len()));
+        let commit = match result {
+            Ok(commit) => commit,
+            Err(error) => {
+                lock(&round.history).end(number, changes, End::Nowhere);
+                match error {
+                    // A flush makes room for the next one.
+                    Error::Overloaded => self.flush(),
+                    error => round.excuse("a write", &error.to_string()),
+                }
+                return;
+            }
+        };
         let is_for_age = |reject: &Reject| reject.field == FIELD_RETENTION;
-        let mut lines: Vec<u32> = rejects.iter().map(|reject| reject.line).collect();
-        lines.dedup();
-        if result.is_ok() && !(rejects.iter().all(is_for_age) && lines == too_old) {
-            return Err(format!("rejected {rejects:?}, too old are lines {too_old:?}"));
+        if !rejects.iter().all(is_for_age) {
+            self.fail(format!("rejected {rejects:?}"));
+        }
+        let after_ns = round.machine.disk().now_ns();
+        let (must, may) =
+            (write.lines_before(floor_before_ns), write.lines_before(floor_ns(after_ns)));
+        let is_right = must.iter().all(|line| refused.contains(line))
+            && refused.iter().all(|line| may.contains(line));
+        if self.is_alone(number) && !is_right && !self.is_in_doubt(slot) {
+            self.fail(format!("too old are lines {must:?}, refused were {refused:?}"));
         }
         if changes.is_empty() {
             // All of it was refused: that happened nowhere, and there is nothing to wait for.
-            return Ok(());
+            lock(&round.history).end(number, changes, End::Nowhere);
+            return;
         }
-        self.record("write", changes, result.map_err(|error| error.to_string()))?;
-        if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
+        self.happened(number, changes, commit);
     }
 
-    /// Adds an event to the history, or finds out why there is none.
-    pub(super) fn record(
-        &mut self,
-        what: &str,
-        changes: Vec<(Key, Option<Fact>)>,
-        result: Result<Commit, String>,
-    ) -> Result<(), String> {
-        match result {
-            Ok(commit) => {
-                let number = self.history.push(Event { changes, lsn: Some(commit.lsn) });
-                self.latest = Some((commit, number));
-                self.tally.events += 1;
-            }
-            // Whether it happened before the power went, nobody was told.
-            Err(_) if self.disk.is_dead() => {
-                self.history.push(Event { changes, lsn: None });
-            }
-            Err(error) => self.excuse(what, &error)?,
-        }
-        Ok(())
+    /// Whether the namespace once kept less than it does: how much of that it still refuses is not
+    /// for a client to say.
+    fn is_in_doubt(&self, slot: usize) -> bool {
+        lock(&self.round.history).current().contains_key(&Key::Doubt(slot))
     }
 
-    /// An error of a write or a wait needs a fault that explains it.
-    pub(super) fn excuse(&self, what: &str, error: &str) -> Result<(), String> {
-        let explains = |kind: &FaultKind| *kind != FaultKind::ReadError;
-        if self.disk.strikes() > 0 && self.planned.iter().any(explains) {
-            return Ok(());
-        }
-        Err(format!("{what} failed although nothing went wrong: {error}"))
-    }
-
-    pub(super) fn change_catalog(&mut self, engine: &Engine) -> Result<(), String> {
-        let kind = *self.random.pick(&CATALOG_KINDS);
-        let key = format!("k{}", self.random.below(12));
+    pub(super) fn change_catalog(&mut self) {
+        let round = self.round.clone();
+        let kind = round.draw(|random| *random.pick(&CATALOG_KINDS));
+        let key = format!("k{}", round.draw(|random| random.below(12)));
         let place = Key::Catalog(kind.to_owned(), key.clone());
-        let (fact, result) = if self.random.percent(30) {
-            (None, engine.catalog_delete(kind, &key))
-        } else {
-            let length = self.random.skewed(0, 3000);
-            let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
-            let result = engine.catalog_put(kind, &key, &bytes);
-            (Some(Fact::Bytes(bytes)), result)
+        let bytes: Option<Vec<u8>> = round.draw(|random| {
+            let length = random.skewed(0, 3000);
+            let bytes = (0..length).map(|_| random.next() as u8).collect();
+            (!random.percent(30)).then_some(bytes)
+        });
+        let change = match &bytes {
+            Some(bytes) => Change::Set(place, Fact::Bytes(bytes.clone())),
+            None => Change::Unset(place),
         };
-        self.say(format!("catalog {kind}/{key} put {}: {result:?}", fact.is_some()));
-        let result = result.map_err(|error| error.to_string());
-        self.record("a catalog change", vec![(place, fact)], result)?;
-        if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
-    }
-
-    pub(super) fn create_namespace(&mut self, engine: &Engine) -> Result<(), String> {
-        let slot = self.random.below(NAMESPACES.len());
-        let (database, policy) = NAMESPACES[slot];
-        let existing = engine.namespace(database, policy);
-        let result = engine.create_namespace(database, policy);
-        self.say(format!("create namespace {database}.{policy}: {result:?}"));
-        match (existing, result) {
-            (Some(id), Ok(same)) if id == same => {}
-            (Some(id), other) => return Err(format!("namespace {id} created again: {other:?}")),
-            (None, Ok(id)) => {
-                let changes = vec![(Key::Namespace(slot), Some(Fact::Number(id)))];
-                self.history.push(Event { changes, lsn: None });
-            }
-            (None, Err(error)) if !self.disk.is_dead() => {
-                self.excuse("creating a namespace", &error.to_string())?;
-            }
-            (None, Err(_)) => {}
+        let from = self.engine.written().lsn;
+        let number = self.begin(std::slice::from_ref(&change));
+        let result = match &bytes {
+            Some(bytes) => self.engine.catalog_put(kind, &key, bytes),
+            None => self.engine.catalog_delete(kind, &key),
+        };
+        round.say(&format!("catalog {kind}/{key} put {}: {result:?}", bytes.is_some()));
+        match result {
+            Ok(commit) => self.happened(number, vec![change], commit),
+            Err(error) => self.failed("a catalog change", number, vec![change], from, &error),
         }
-        Ok(())
     }
 
-    pub(super) fn delete(&mut self, engine: &Engine) -> Result<(), String> {
-        let (slot, namespace) = self.pick_namespace(engine);
-        let target = Target::draw(&mut self.random, slot, self.clock_ns);
-        let strikes = self.disk.strikes();
-        let result = engine.delete(&target.selector(namespace), target.range, &Caller::default());
-        self.record_deleted(engine, &target, target.range, result, strikes)
+    pub(super) fn create_namespace(&mut self) {
+        let slot = self.round.draw(|random| random.below(NAMESPACES.len()));
+        let (database, policy) = NAMESPACES[slot];
+        let existing = self.engine.namespace(database, policy);
+        let from = self.engine.written().lsn;
+        let number = self.begin(&[]);
+        let result = self.engine.create_namespace(database, policy);
+        let to = self.engine.written().lsn;
+        self.round.say(&format!("create namespace {database}.{policy}: {result:?}"));
+        let is_known = |id: u32| {
+            let place = Key::Namespace(slot);
+            lock(&self.round.history).current().get(&place) == Some(&Fact::Number(id))
+        };
+        match (existing, result) {
+            (Some(id), Ok(same)) if id == same => {
+                lock(&self.round.history).end(number, Vec::new(), End::Nowhere);
+            }
+            (Some(id), other) => self.fail(format!("namespace {id} created again: {other:?}")),
+            // Another client was quicker.
+            (None, Ok(id)) if is_known(id) => {
+                lock(&self.round.history).end(number, Vec::new(), End::Nowhere);
+            }
+            (None, Ok(id)) => {
+                let change = Change::Set(Key::Namespace(slot), Fact::Number(id));
+                lock(&self.round.history).end(number, vec![change], End::Between(from, to));
+            }
+            (None, Err(error)) => {
+                self.failed("creating a namespace", number, Vec::new(), from, &error);
+            }
+        }
     }
 
-    pub(super) fn drop_series(&mut self, engine: &Engine) -> Result<(), String> {
-        let (slot, namespace) = self.pick_namespace(engine);
-        let target = Target::draw(&mut self.random, slot, self.clock_ns);
-        let strikes = self.disk.strikes();
-        let result = engine.drop_series(&target.selector(namespace), &Caller::default());
-        self.record_deleted(engine, &target, TimeRange::ALL, result, strikes)
+    pub(super) fn delete(&mut self) {
+        let (slot, namespace) = self.pick_namespace();
+        let clock_ns = self.round.clock_ns.load(std::sync::atomic::Ordering::Relaxed);
+        let target = self.round.draw(|random| Target::draw(random, slot, clock_ns));
+        let engine = self.engine.clone();
+        self.take_away(&target, target.range, &|| {
+            engine.delete(&target.selector(namespace), target.range, &Caller::default())
+        });
     }
 
-    fn record_deleted(
+    pub(super) fn drop_series(&mut self) {
+        let (slot, namespace) = self.pick_namespace();
+        let clock_ns = self.round.clock_ns.load(std::sync::atomic::Ordering::Relaxed);
+        let target = self.round.draw(|random| Target::draw(random, slot, clock_ns));
+        let engine = self.engine.clone();
+        self.take_away(&target, TimeRange::ALL, &|| {
+            engine.drop_series(&target.selector(namespace), &Caller::default())
+        });
+    }
+
+    fn take_away(
         &mut self,
-        engine: &Engine,
         target: &Target,
         range: TimeRange,
-        result: Result<(Deleted, Commit), Error>,
-        strikes: u64,
-    ) -> Result<(), String> {
-        self.say(format!("delete {target:?}, {range:?}: {result:?}"));
-        let shown = self.history.shown();
-        let mut changes = Vec::new();
-        for series in target.series(&self.names) {
-            let (first, last) =
-                (Key::Sample(series, range.start_ns), Key::Sample(series, range.end_ns));
-            changes.extend(shown.range(first..=last).map(|(key, _)| (key.clone(), None)));
-        }
+        act: &dyn Fn() -> Result<(Deleted, Commit), Error>,
+    ) {
+        let round = self.round.clone();
+        let series = target.series(&round.names);
+        let (from, strikes) = (self.engine.written().lsn, round.strikes());
+        let earliest_ns = round.machine.disk().now_ns();
+        let clock = Clock { earliest_ns, latest_ns: earliest_ns };
+        let changes = lock(&round.history).cuts(&series, range, clock);
+        let number = self.begin(&changes);
+        round.say(&format!("begin {number}: take away {target:?}"));
+        let result = act();
+        round.say(&format!("take away {target:?}, {range:?}: {result:?}"));
+        let is_alone = self.is_alone(number);
         match result {
-            Ok((deleted, _)) if deleted.samples != changes.len() as u64 => Err(format!(
-                "{deleted:?} although there are {} samples in {target:?}",
-                changes.len()
-            )),
-            // Nothing was to be deleted, or only series without samples.
-            Ok((_, commit)) if commit.lsn == 0 => Ok(()),
-            Ok((_, commit)) => {
-                self.tally.deletes += 1;
-                self.record("a delete", changes, Ok(commit))?;
-                if self.random.percent(60) { self.wait(engine) } else { Ok(()) }
+            Ok((deleted, commit)) => {
+                let latest_ns = round.machine.disk().now_ns();
+                let clock = Clock { earliest_ns, latest_ns };
+                let (least, most) = lock(&round.history).shown(&changes, clock);
+                if is_alone && !(least..=most).contains(&deleted.samples) {
+                    self.fail(format!("{deleted:?}, expected {least} to {most} of {target:?}"));
+                }
+                round.tally(|tally| tally.deletes += u64::from(commit.lsn > 0));
+                if commit.lsn == 0 {
+                    // Nothing was to be deleted, or only series without samples.
+                    lock(&round.history).end(number, Vec::new(), End::Nowhere);
+                } else {
+                    self.happened(number, changes, commit);
+                }
             }
             // The selection or the count could not be read: nothing was deleted.
-            Err(_) if !self.disk.is_dead() && self.disk.strikes() > strikes => Ok(()),
-            Err(error) => self.record("a delete", changes, Err(error.to_string())),
+            Err(_) if !round.is_dead() && round.strikes() > strikes => {
+                lock(&round.history).end(number, Vec::new(), End::Nowhere);
+            }
+            Err(error) => self.failed("a delete", number, changes, from, &error),
         }
     }
 
-    /// A namespace keeps its samples for less time from now on; for more time never, within a
-    /// round: then what comes back depends on what was expired already.
-    pub(super) fn retain(&mut self, engine: &Engine) -> Result<(), String> {
-        let (slot, namespace) = self.pick_namespace(engine);
-        let keep_ns = self.random.skewed(1, 40) as i64 * DAY_NS / 2;
-        let place = Key::Keep(slot);
-        let now = self.history.current().get(&place);
-        if matches!(now, Some(Fact::Nanoseconds(before)) if *before <= keep_ns) {
-            return Ok(());
-        }
-        let strikes = self.disk.strikes();
+    /// A namespace keeps its samples for another time from now on.
+    pub(super) fn retain(&mut self) {
+        let round = self.round.clone();
+        let (slot, namespace) = self.pick_namespace();
+        let keep_ns = round.draw(|random| random.skewed(1, 40)) as i64 * DAY_NS / 2;
+        let now_ns = round.machine.disk().now_ns();
+        let clock = Clock { earliest_ns: now_ns, latest_ns: now_ns };
+        let (from, strikes) = (self.engine.written().lsn, round.strikes());
+        let number = self.begin(&[Change::Keep(slot, keep_ns, clock)]);
         let keep = Duration::from_nanos(keep_ns.unsigned_abs());
-        let result = engine.set_retention(namespace, Some(keep), &Caller::default());
-        self.say(format!("keep namespace {namespace} for {keep:?}: {result:?}"));
-        let changes = vec![(place, Some(Fact::Nanoseconds(keep_ns)))];
-        if result.is_err() && !self.disk.is_dead() && self.disk.strikes() > strikes {
-            // It could not be told to the audit log: nothing was changed.
-            return Ok(());
+        let result = self.engine.set_retention(namespace, Some(keep), &Caller::default());
+        round.say(&format!("keep namespace {namespace} for {keep:?}: {result:?}"));
+        let latest_ns = round.machine.disk().now_ns();
+        let change = Change::Keep(slot, keep_ns, Clock { earliest_ns: now_ns, latest_ns });
+        match result {
+            Ok(commit) => self.happened(number, vec![change], commit),
+            // It could not be told to the audit log, and nothing was changed; or it was changed,
+            // and what should follow failed.
+            Err(_) if !round.is_dead() && round.strikes() > strikes => {
+                let is_so = self.engine.retention(namespace) == Some(keep);
+                let to = self.engine.written().lsn;
+                let end = if is_so { End::Between(from, to) } else { End::Nowhere };
+                lock(&round.history).end(number, vec![change], end);
+            }
+            Err(error) => {
+                self.failed("a change of retention", number, vec![change], from, &error);
+            }
         }
-        self.record("a change of retention", changes, result.map_err(|error| error.to_string()))
     }
 }

@@ -1,92 +1,108 @@
-//! Work: what the store does to its files, by itself or when told to.
+//! Work: what the store does to its files when told to.
 
-use super::{DIR, Round};
+use super::DIR;
+use super::client::Client;
 use crate::look;
-use crate::oracle::Loss;
+use crate::oracle::{Clock, Loss};
+use crate::world::lock;
+use foliot_disk::Disk;
 use foliot_engine::{Engine, backup};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
-impl Round<'_> {
-    pub(super) fn flush(&mut self, engine: &Engine) -> Result<(), String> {
-        let strikes = self.disk.strikes();
-        let result = engine.flush();
-        self.say(format!("flush: {result:?}"));
+impl Client {
+    pub(super) fn flush(&mut self) {
+        let round = self.round.clone();
+        let strikes = round.strikes();
+        let result = round.machine.about("flush", || self.engine.flush());
+        round.say(&format!("flush: {result:?}"));
         match result {
-            Ok(()) => self.tally.flushes += 1,
-            Err(_) if self.disk.strikes() > strikes => {}
-            Err(error) => self.excuse("a flush", &error.to_string())?,
+            Ok(()) => round.tally(|tally| tally.flushes += 1),
+            Err(error) => self.need("a flush", strikes, &error.to_string()),
         }
-        Ok(())
     }
 
     /// A piece of work on the parts, or all of it.
-    pub(super) fn maintain(&mut self, engine: &Engine) -> Result<(), String> {
-        let strikes = self.disk.strikes();
-        let before = engine.stats().merges;
-        let result = match self.random.percent(20) {
-            true => engine.merge_all(),
-            false => engine.maintain().map(|_| ()),
+    pub(super) fn maintain(&mut self) {
+        let round = self.round.clone();
+        let strikes = round.strikes();
+        let before = self.engine.stats().merges;
+        let result = match round.percent(20) {
+            true => self.engine.merge_all(),
+            false => self.engine.maintain().map(|_| ()),
         };
-        self.say(format!("maintain: {result:?}"));
-        self.tally.merges += engine.stats().merges - before;
-        match result {
-            Err(error) if self.disk.strikes() == strikes => {
-                self.excuse("a merge", &error.to_string())
-            }
-            _ => Ok(()),
+        round.say(&format!("maintain: {result:?}"));
+        let merges = self.engine.stats().merges - before;
+        round.tally(|tally| tally.merges += merges);
+        if let Err(error) = result {
+            self.need("a merge", strikes, &error.to_string());
         }
     }
 
-    pub(super) fn begin_epoch(&mut self, engine: &Engine) -> Result<(), String> {
-        let strikes = self.disk.strikes();
-        let result = engine.begin_epoch();
-        self.say(format!("begin an epoch: {result:?}"));
+    pub(super) fn begin_epoch(&mut self) {
+        let strikes = self.round.strikes();
+        let result = self.engine.begin_epoch();
+        self.round.say(&format!("begin an epoch: {result:?}"));
         match result {
-            Ok(()) => self.tally.epochs += 1,
-            Err(_) if self.disk.strikes() > strikes => {}
-            Err(error) => self.excuse("an epoch", &error.to_string())?,
+            Ok(()) => self.round.tally(|tally| tally.epochs += 1),
+            Err(error) => self.need("an epoch", strikes, &error.to_string()),
         }
-        Ok(())
     }
 
     /// Copies the store while it is open, sometimes restores the copy, and opens what that made.
-    pub(super) fn back_up(&mut self, engine: &Engine) -> Result<(), String> {
-        self.believe_progress(engine);
-        self.backups += 1;
-        let copy = format!("backup-{}", self.backups);
-        let restored = format!("restored-{}", self.backups);
+    pub(super) fn back_up(&mut self) {
+        self.believe_progress();
+        let round = self.round.clone();
+        let number = round.backups.fetch_add(1, Ordering::Relaxed);
+        let copy = format!("backup-{number}");
+        let restored = format!("restored-{number}");
         let mut places = vec![DIR, &copy];
-        if self.random.percent(30) {
+        if round.percent(30) {
             places.push(&restored);
         }
-        let strikes = self.disk.strikes();
+        let strikes = round.strikes();
+        let is_excused = || round.is_dead() || round.strikes() > strikes;
+        let under_way = lock(&round.history).begin(&[]);
         for pair in places.windows(2) {
             let (from, to) = (Path::new(pair[0]), Path::new(pair[1]));
-            let result = backup(&*(self.mount)(&self.disk), from, to, None);
-            self.say(format!("copy {from:?} to {to:?}: {result:?}"));
-            match result {
-                Ok(_) => {}
-                Err(_) if self.disk.strikes() > strikes => return Ok(()),
-                Err(error) => return self.excuse("a backup", &error.to_string()),
+            let result = backup(&*round.machine.mounted(), from, to, None);
+            round.say(&format!("copy {from:?} to {to:?}: {result:?}"));
+            if let Err(error) = result {
+                lock(&round.history).end(under_way, Vec::new(), crate::oracle::End::Nowhere);
+                return self.need("a backup", strikes, &error.to_string());
             }
         }
+        let is_alone = lock(&round.history).is_alone(under_way);
+        lock(&round.history).end(under_way, Vec::new(), crate::oracle::End::Nowhere);
+        let earliest_ns = round.machine.disk().now_ns();
         let dir = places.last().copied().unwrap_or(DIR);
-        let opened = Engine::open((self.mount)(&self.disk), Path::new(dir), self.config.clone());
+        let opened = Engine::open(round.machine.mounted(), Path::new(dir), round.config.clone());
         let found = match &opened {
-            Ok(copy) if copy.damages().is_empty() => look::all(copy, &self.names),
-            Ok(copy) => return Err(format!("damage in a backup: {:?}", copy.damages())),
-            Err(_) if self.disk.strikes() > strikes => return Ok(()),
-            Err(error) => return Err(format!("cannot open a backup: {error}")),
+            Ok(copy) if copy.damages().is_empty() => look::all(copy, &round.names),
+            Ok(copy) => self.fail(format!("damage in a backup: {:?}", copy.damages())),
+            Err(_) if is_excused() => return,
+            Err(error) => self.fail(format!("cannot open a backup: {error}")),
         };
         match found {
             Ok(found) => {
-                self.tally.backups += 1;
-                self.tally.facts += found.len() as u64;
-                self.history.explain(Loss::Process, &found).map(|_| ())
+                round.tally(|tally| {
+                    tally.backups += 1;
+                    tally.facts += found.len() as u64;
+                });
+                // What others did meanwhile stands in it or not: too much to ask.
+                if is_alone && round.clients == 1 {
+                    let latest_ns = round.machine.disk().now_ns();
+                    let mut history = lock(&round.history);
+                    history.set_clock(Clock { earliest_ns, latest_ns });
+                    if let Err(text) = history.explain(Loss::Process, &found) {
+                        drop(history);
+                        self.fail(format!("a backup: {text}"));
+                    }
+                }
             }
-            Err(look::Failure::Contradiction(text)) => Err(text),
-            Err(look::Failure::Disk(_)) if self.disk.strikes() > strikes => Ok(()),
-            Err(look::Failure::Disk(error)) => Err(format!("cannot read a backup: {error}")),
+            Err(look::Failure::Contradiction(text)) => self.fail(text),
+            Err(look::Failure::Disk(_)) if is_excused() => {}
+            Err(look::Failure::Disk(error)) => self.fail(format!("cannot read a backup: {error}")),
         }
     }
 }

@@ -1,9 +1,16 @@
 //! The universal scalability law (Gunther, "Guerrilla Capacity Planning", 2007): with N cores the
 //! throughput is N / (1 + contention (N - 1) + coherency N (N - 1)) times that of one.
 
+/// Numbers of cores that the law is fitted to at least: it has two unknowns, one core is its unit,
+/// and a point beyond these must be able to contradict it.
+const POINTS_MIN: usize = 4;
+
 /// Contention and coherency of (cores, throughput) by least squares; none without the throughput
-/// of one core and of another number. With two points alone coherency is held at 0.
+/// of one core, or with too few points.
 pub(super) fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    if points.len() < POINTS_MIN {
+        return None;
+    }
     let one = points.iter().find(|point| point.0 == 1.0 && point.1 > 0.0)?.1;
     // Linear in both unknowns: N / C - 1 = contention (N - 1) + coherency N (N - 1).
     let more = points.iter().filter(|point| point.0 > 1.0 && point.1 > 0.0);
@@ -14,11 +21,8 @@ pub(super) fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (aa, ab, bb) = (sum(|r| r.0 * r.0), sum(|r| r.0 * r.1), sum(|r| r.1 * r.1));
     let (ay, by) = (sum(|r| r.0 * r.2), sum(|r| r.1 * r.2));
     let determinant = aa * bb - ab * ab;
-    if rows.len() > 1 && determinant.abs() > 1e-9 {
-        let contention = (ay * bb - by * ab) / determinant;
-        return Some((contention, (aa * by - ab * ay) / determinant));
-    }
-    (aa > 0.0).then(|| (ay / aa, 0.0))
+    let contention = (ay * bb - by * ab) / determinant;
+    (determinant.abs() > 1e-9).then(|| (contention, (aa * by - ab * ay) / determinant))
 }
 
 #[cfg(test)]
@@ -34,9 +38,12 @@ mod tests {
         let points: Vec<(f64, f64)> = [1.0, 2.0, 3.0, 4.0, 8.0].map(law).into();
         let (contention, coherency) = fit(&points).unwrap();
         assert!((contention - 0.08).abs() < 1e-9 && (coherency - 0.002).abs() < 1e-9);
-        let (contention, coherency) = fit(&points[..2]).unwrap();
-        assert!((contention - 0.084).abs() < 1e-9 && coherency == 0.0);
-        assert_eq!(fit(&points[..1]), None);
-        assert_eq!(fit(&points[1..]), None);
+        assert!(fit(&points[..4]).is_some());
+        assert_eq!(
+            fit(&points[..3]),
+            None,
+            "two unknowns need more than two points beside one core"
+        );
+        assert_eq!(fit(&points[1..]), None, "one core is the unit");
     }
 }

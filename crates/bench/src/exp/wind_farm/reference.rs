@@ -14,7 +14,7 @@ type Rows = [[&'static str; 6]];
 pub(super) fn load(table: &mut Table) {
     for (engine, rate) in ENGINES.iter().zip(["631 227", "772 406", "52 794", "138 907", "44 027"])
     {
-        let mut cells = vec![*engine, "1 296 000 000", rate];
+        let mut cells = vec![*engine, "1 296 000 000", "-", rate];
         cells.extend(["-"; 9]);
         table.reference(SOURCE, &cells);
     }
@@ -49,8 +49,7 @@ pub(super) fn query(stressed: bool) -> Vec<Table> {
 }
 
 fn table(name: &str, rows: &Rows) -> Table {
-    let columns: Vec<&str> = std::iter::once("clients").chain(ENGINES).collect();
-    let mut table = Table::new(name, &columns);
+    let mut table = Table::new(name, &["clients"], &ENGINES);
     rows.iter().for_each(|row| table.reference(SOURCE, row));
     table
 }

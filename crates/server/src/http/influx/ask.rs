@@ -1,13 +1,13 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
-use super::guard::Guest;
-use super::{change, influx_headers, list, select};
+use super::{change, influx_headers, list, needs, select};
 use crate::http::{Call, Reply, accepts_gzip, body, store};
 use crate::metrics::now_ns;
 use crate::queries::Entry;
 use crate::query::{self, Failure, Job, Stopped, Work};
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::Principal;
 use foliot_engine::Caller;
 use foliot_exec::{Error, Ran};
 use foliot_model::Table;
@@ -34,7 +34,8 @@ fn refuse(status: StatusCode, message: &str) -> Reply {
 }
 
 async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
-    let guest = Guest::of(shared, store(shared)?, WriteApi::V1, &call)?;
+    store(shared)?;
+    let who = call.who.clone();
     let text_of = |name| call.headers.get(name).and_then(|value| value.to_str().ok());
     let accept = text_of(header::ACCEPT).unwrap_or_default().to_owned();
     let is_form = text_of(header::CONTENT_TYPE)
@@ -52,19 +53,17 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;
     let statements = parse(&request.text, &request.parameters)
         .map_err(|error| bad(format!("error parsing query: {error}")))?;
-    if statements.iter().any(changes) && !call.is_trusted {
-        let message = "scripts of other web pages may not change anything here";
-        return Err(refuse(StatusCode::FORBIDDEN, message));
+    if statements.iter().any(changes) {
+        may_change(shared, &call.method, call.is_trusted)?;
     }
-    guest
-        .may_ask(&statements, request.database.as_deref())
+    needs::may_ask(&who, &statements, request.database.as_deref())
         .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
     let kind = request.style.format.content_type();
     let is_async = request.is_async;
     let is_get = call.method == "GET";
-    let asked = Asked { shared: shared.clone(), request, caller, guest, is_get };
+    let asked = Asked { shared: shared.clone(), request, caller, who: who.clone(), is_get };
     let only_reads = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
-    let job = Job::new(move |work| asked.run(&statements, work)).that_reads(only_reads);
+    let job = Job::new(who, move |work| asked.run(&statements, work)).that_reads(only_reads);
     if is_async {
         let shared = shared.clone();
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
@@ -73,6 +72,20 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     query::answer(shared, kind, gzip, job)
         .await
         .map_err(|failure| refuse(failure.status, &failure.message))
+}
+
+/// Refuses statements that change something to foreign pages, and to GET unless it is allowed to.
+fn may_change(shared: &Shared, method: &str, is_trusted: bool) -> Result<(), Reply> {
+    if !is_trusted {
+        let message = "scripts of other web pages may not change anything here";
+        return Err(refuse(StatusCode::FORBIDDEN, message));
+    }
+    if method != "POST" && !shared.config.http_changes_by_get {
+        let message = "GET changes nothing here (http.changes_by_get): use POST";
+        let refusal = refuse(StatusCode::METHOD_NOT_ALLOWED, message);
+        return Err(refusal.header(header::ALLOW, "POST"));
+    }
+    Ok(())
 }
 
 /// Whether a statement selects, and writes nothing of it.
@@ -120,7 +133,7 @@ struct Asked {
     shared: Arc<Shared>,
     request: QueryRequest,
     caller: Caller,
-    guest: Guest,
+    who: Arc<Principal>,
     is_get: bool,
 }
 
@@ -133,7 +146,7 @@ pub(super) struct Context<'a, 'w> {
     pub(super) policy: Option<&'a str>,
     pub(super) now_ns: i64,
     pub(super) caller: &'a Caller,
-    pub(super) guest: &'a Guest,
+    pub(super) who: &'a Principal,
     pub(super) work: &'a mut Work<'w>,
     pub(super) encoder: &'a mut Encoder,
     pub(super) ran: Ran,
@@ -165,6 +178,12 @@ impl Asked {
                 encoder.fail("not executed", work.out());
                 continue;
             }
+            if let Err(error) = work.watch().check() {
+                encoder.fail(&error.to_string(), work.out());
+                has_failed = true;
+                continue;
+            }
+            work.send_if_large()?;
             let _entry = self.enter(statement, work);
             let mut context = Context {
                 shared,
@@ -173,7 +192,7 @@ impl Asked {
                 policy: self.request.policy.as_deref(),
                 now_ns: now_ns(),
                 caller: &self.caller,
-                guest: &self.guest,
+                who: &self.who,
                 work,
                 encoder: &mut encoder,
                 ran: Ran::default(),

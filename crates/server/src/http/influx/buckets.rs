@@ -2,19 +2,19 @@
 //! deletes.
 
 use super::change::{named_measurements, policy_of};
-use super::guard::Guest;
-use super::{dress, influx_headers};
-use crate::databases::{DEFAULT_POLICY, Database, DatabaseName, Policy};
+use super::{dress, influx_headers, needs};
 use crate::http::routes::{Route, Target};
 use crate::http::{Call, Reply, body, status_of, status_of_missing, store};
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::{Access, Principal};
 use foliot_engine::Caller;
 use foliot_model::{NamespaceId, TimeRange};
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
 use foliot_proto_influx::{WriteApi, parse_predicate};
 use foliot_proto_opentsdb::Params;
+use foliot_schema::{DEFAULT_POLICY, Database, DatabaseName, Policy};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use std::sync::Arc;
 /// Ids of buckets begin here: clients take an id of zeros for none.
 const ID_FIRST: u64 = 1 << 32;
 
-const ORG_ID: &str = "0000000100000000";
+pub(super) const ORG_ID: &str = "0000000100000000";
 const ORG_NAME: &str = "foliot";
 
 pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
     influx_headers(respond(shared, route, call).await.unwrap_or_else(|reply| reply))
 }
 
-fn refuse(status: StatusCode, message: &str) -> Reply {
+pub(super) fn refuse(status: StatusCode, message: &str) -> Reply {
     dress(error_answer(WriteApi::V2, status.as_u16(), message))
 }
 
@@ -43,9 +43,10 @@ fn not_found() -> Reply {
 
 async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
-    let guest = Guest::of(shared, store, WriteApi::V2, &call)?;
-    let changes = route.target != Target::InfluxDelete && !matches!(&*call.method, "GET" | "HEAD");
-    if changes && !guest.is_administrator() {
+    let who = call.who.clone();
+    let is_bucket = matches!(route.target, Target::InfluxBuckets | Target::InfluxBucket);
+    let changes = is_bucket && !matches!(&*call.method, "GET" | "HEAD");
+    if changes && !who.is_administrator() {
         return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
     }
     if call.method != "GET" && !call.is_trusted {
@@ -58,19 +59,23 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
         (Target::InfluxOrgs, _) => Ok(orgs(&params)),
-        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &guest, &params)),
+        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
         (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
         (Target::InfluxBucket, "DELETE") => remove(shared, store, id, &caller),
         (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
         (Target::InfluxBucket, _) => {
-            let bucket = find(store, id).filter(|bucket| guest.may_see(&bucket.database));
+            let bucket = find(store, id).filter(|bucket| who.may_see(&bucket.database));
             bucket.map(|bucket| found(&bucket.json())).ok_or_else(not_found)
         }
         (Target::InfluxDelete, _) => {
             let namespace = bucket_namespace(store, &params)?;
             let bucket = buckets(store).into_iter().find(|of| of.policy.namespace == namespace);
-            let may = guest.may_write(bucket.as_ref().map_or("", |bucket| &bucket.database));
+            let database = bucket.as_ref().map_or("", |bucket| &bucket.database);
+            let may = needs::may_write(&who, database);
             may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+            if !who.may_throughout(database, Access::Write) {
+                return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
+            }
             delete(shared, store, namespace, &text.bytes, &caller)
         }
         _ => {
@@ -81,8 +86,8 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
 }
 
 /// A database and one of its policies.
-struct Bucket {
-    database: String,
+pub(super) struct Bucket {
+    pub(super) database: String,
     policy: Policy,
     is_default: bool,
 }
@@ -125,7 +130,7 @@ fn buckets(store: &Store) -> Vec<Bucket> {
     store.databases().list().into_iter().flat_map(of_database).collect()
 }
 
-fn find(store: &Store, id: &str) -> Option<Bucket> {
+pub(super) fn find(store: &Store, id: &str) -> Option<Bucket> {
     buckets(store).into_iter().find(|bucket| bucket.id() == id)
 }
 
@@ -136,12 +141,12 @@ fn orgs(params: &Params) -> Reply {
         "links": {"self": format!("/api/v2/orgs/{ORG_ID}")}}]}))
 }
 
-fn list(store: &Store, guest: &Guest, params: &Params) -> Reply {
+fn list(store: &Store, who: &Principal, params: &Params) -> Reply {
     let number = |name, default| {
         params.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
     };
     let wanted = |bucket: &Bucket| {
-        guest.may_see(&bucket.database)
+        who.may_see(&bucket.database)
             && params.get("name").is_none_or(|name| bucket.name() == name)
             && params.get("id").is_none_or(|id| bucket.id() == id)
     };
@@ -222,11 +227,13 @@ fn set(
 
 fn remove(shared: &Shared, store: &Store, id: &str, caller: &Caller) -> Result<Reply, Reply> {
     let bucket = find(store, id).ok_or_else(not_found)?;
-    let (engine, databases) = (store.engine(), store.databases());
+    let (engine, databases, kinds) = (store.engine(), store.databases(), store.kinds());
     let is_last = databases.get(&bucket.database).is_some_and(|found| found.policies.len() == 1);
     let dropped = match is_last {
-        true => databases.drop_database(engine, &bucket.database, caller),
-        false => databases.drop_policy(engine, &bucket.database, &bucket.policy.name, caller),
+        true => databases.drop_database(engine, &bucket.database, kinds, caller),
+        false => {
+            databases.drop_policy(engine, &bucket.database, &bucket.policy.name, kinds, caller)
+        }
     };
     dropped
         .and_then(|()| engine.wait(engine.written(), shared.config.wal_ack))

@@ -2,14 +2,14 @@
 
 use super::ask::{Context, Trouble};
 use super::list::missing;
-use crate::continuous;
-use crate::databases::{DEFAULT_POLICY, Database, Policy};
-use crate::users::Grant;
+use foliot_access::{Access, Rights};
 use foliot_engine::{Engine, Error, Listed};
 use foliot_model::{Name, NamespaceId, Selector, Test};
 use foliot_proto_influx::influxql::{
-    Deletion, PolicyOptions, Privilege, Right, Statement, deletions,
+    self, Deletion, PolicyOptions, Privilege, Right, Statement, deletions,
 };
+use foliot_schema::continuous::{self, ContinuousQuery};
+use foliot_schema::{DEFAULT_POLICY, Database, Policy};
 
 const HOUR_NS: i64 = 3600 * 1_000_000_000;
 const DAY_NS: i64 = 24 * HOUR_NS;
@@ -34,7 +34,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         }
         Statement::DropDatabase(name) => {
             continuous::remove_all(engine, name)?;
-            Ok(databases.drop_database(engine, name, context.caller)?)
+            Ok(databases.drop_database(engine, name, store.kinds(), context.caller)?)
         }
         Statement::CreateRetentionPolicy { database, options } => {
             create_policy(context, database, options)
@@ -43,22 +43,20 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             alter_policy(context, database, options)
         }
         Statement::DropRetentionPolicy { database, name } => {
-            Ok(databases.drop_policy(engine, database, name, context.caller)?)
+            let kinds = store.kinds();
+            Ok(databases.drop_policy(engine, database, name, kinds, context.caller)?)
         }
-        Statement::CreateContinuousQuery(query) => {
-            let policy = database(context, &query.database)?.default_policy;
-            check_target(context, query)?;
-            Ok(continuous::create(engine, query, &policy)?)
-        }
+        Statement::CreateContinuousQuery(query) => create_continuous(context, query),
         Statement::DropContinuousQuery { database, name } => {
             Ok(continuous::remove(engine, database, name)?)
         }
         Statement::CreateUser { name, password, is_admin } => {
-            Ok(shared.users.create(engine, name, password, *is_admin)?)
+            let rights = Rights { is_admin: *is_admin, ..Rights::default() };
+            Ok(shared.gate.create_user(engine, name, password, rights, context.caller)?)
         }
-        Statement::DropUser(name) => Ok(shared.users.remove(engine, name)?),
+        Statement::DropUser(name) => Ok(shared.gate.remove_user(engine, name, context.caller)?),
         Statement::SetPassword { user, password } => {
-            Ok(shared.users.set_password(engine, user, password)?)
+            Ok(shared.gate.set_password(engine, user, password, context.caller)?)
         }
         Statement::Grant(right) => grant(context, right, true),
         Statement::Revoke(right) => grant(context, right, false),
@@ -211,19 +209,19 @@ fn alter_policy(
 }
 
 fn grant(context: &mut Context<'_, '_>, right: &Right, is_given: bool) -> Result<(), Trouble> {
-    let (engine, users) = (context.store.engine(), &context.shared.users);
+    let (engine, gate, caller) = (context.store.engine(), &context.shared.gate, context.caller);
     let privilege = match right.privilege {
-        Privilege::Read => Grant::Read,
-        Privilege::Write => Grant::Write,
-        Privilege::All => Grant::All,
+        Privilege::Read => Access::Read,
+        Privilege::Write => Access::Write,
+        Privilege::All => Access::All,
     };
     let Some(name) = &right.database else {
-        return Ok(users.set_admin(engine, &right.user, is_given)?);
+        return Ok(gate.set_admin(engine, &right.user, is_given, caller)?);
     };
     database(context, name)?;
     match is_given {
-        true => Ok(users.grant(engine, &right.user, name, privilege)?),
-        false => Ok(users.revoke(engine, &right.user, name, privilege)?),
+        true => Ok(gate.grant(engine, &right.user, name, privilege, caller)?),
+        false => Ok(gate.revoke(engine, &right.user, name, privilege, caller)?),
     }
 }
 
@@ -298,10 +296,26 @@ fn drop_measurement(context: &mut Context<'_, '_>, name: &str) -> Result<(), Tro
     Ok(())
 }
 
+fn create_continuous(
+    context: &Context<'_, '_>,
+    query: &influxql::ContinuousQuery,
+) -> Result<(), Trouble> {
+    let policy = database(context, &query.database)?.default_policy;
+    check_target(context, query)?;
+    query.window_ns()?;
+    let stored = ContinuousQuery {
+        database: query.database.clone(),
+        name: query.name.clone(),
+        owner: context.who.user_name().to_owned(),
+        text: query.completed(&policy),
+    };
+    Ok(continuous::create(context.store.engine(), &stored)?)
+}
+
 /// A continuous query must write to a database that exists.
 fn check_target(
     context: &Context<'_, '_>,
-    query: &foliot_proto_influx::influxql::ContinuousQuery,
+    query: &influxql::ContinuousQuery,
 ) -> Result<(), Trouble> {
     let Some(target) = &query.select.target else { return Ok(()) };
     let name = target.database.as_deref().unwrap_or(&query.database);

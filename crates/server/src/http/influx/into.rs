@@ -1,12 +1,13 @@
 //! `SELECT … INTO`: tables written back as lines, by the same way in as everything else.
 
 use super::lines::{Order, store_lines};
-use crate::databases::Missing;
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::{Access, Measurements, Principal};
 use foliot_model::{Item, Table, Value};
 use foliot_proto_influx::influxql::Target;
 use foliot_proto_influx::{LineWriter, Precision};
+use foliot_schema::Missing;
 
 /// Lines that are gathered before they are stored.
 const LINES_BYTES: usize = 1 << 20;
@@ -20,24 +21,37 @@ pub(super) struct Into<'a> {
     measurement: Option<String>,
     /// Columns that are tags.
     tags: &'a [String],
+    /// The measurements that may be written.
+    scope: Measurements,
     lines: Vec<u8>,
     written: u64,
 }
 
 impl<'a> Into<'a> {
     /// Writes to `target`, the columns named by `tags` as tags; what `target` leaves open is
-    /// `database` and that one's default policy.
+    /// `database` and that one's default policy. `who` writes.
     pub(super) fn new(
         shared: &'a Shared,
         store: &'a Store,
         target: &Target,
         tags: &'a [String],
         database: &str,
+        who: &Principal,
     ) -> Result<Self, Missing> {
         let database = target.database.as_deref().unwrap_or(database);
+        let scope = who.measurements(database, Access::Write);
         let namespace = store.databases().find(database, target.policy.as_deref())?;
         let measurement = target.measurement.clone();
-        Ok(Self { shared, store, namespace, measurement, tags, lines: Vec::new(), written: 0 })
+        Ok(Self {
+            shared,
+            store,
+            namespace,
+            measurement,
+            tags,
+            scope,
+            lines: Vec::new(),
+            written: 0,
+        })
     }
 
     /// Writes the rows of a table: its labels become tags, its columns fields.
@@ -82,7 +96,8 @@ impl<'a> Into<'a> {
 
     fn flush(&mut self) -> Result<(), String> {
         let lines = std::mem::take(&mut self.lines);
-        let order = Order { precision: Precision::Nanosecond, accepts_partial: true };
+        let scope = &self.scope;
+        let order = Order { precision: Precision::Nanosecond, accepts_partial: true, scope };
         let stored = store_lines(self.shared, self.store, self.namespace, order, &lines);
         let stored = stored.map_err(|error| error.to_string())?;
         match stored.refused.first().or(stored.dropped.first()) {

@@ -4,6 +4,7 @@ use crate::ingest;
 use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Settings};
@@ -28,10 +29,12 @@ pub(super) struct Stored {
 
 /// How lines are to be taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Order {
+pub(super) struct Order<'a> {
     pub(super) precision: Precision,
     /// Whether good lines are stored although others are bad.
     pub(super) accepts_partial: bool,
+    /// The measurements that may be written.
+    pub(super) scope: &'a Measurements,
 }
 
 /// Decodes and stores the lines; the commit is to be waited for before the answer is given. Large
@@ -40,7 +43,7 @@ pub(super) fn store_lines(
     shared: &Shared,
     store: &Store,
     namespace: NamespaceId,
-    order: Order,
+    order: Order<'_>,
     lines: &[u8],
 ) -> Result<Stored, Error> {
     let now_ns = now_ns();
@@ -56,7 +59,7 @@ pub(super) fn store_lines(
             first_line: stored.decoded.next_line,
             is_partial: !is_whole,
         };
-        let slice = Slice { lines: slice, settings, accepts_partial: order.accepts_partial };
+        let slice = Slice { lines: slice, settings, order };
         let bytes = store_slice(shared, store, namespace, &slice, &mut stored)?;
         match (bytes, is_whole) {
             (_, true) => break,
@@ -72,7 +75,7 @@ pub(super) fn store_lines(
 struct Slice<'a> {
     lines: &'a [u8],
     settings: Settings,
-    accepts_partial: bool,
+    order: Order<'a>,
 }
 
 /// Stores a slice, adds what became of it to `stored`, and returns how many bytes were read.
@@ -93,7 +96,7 @@ fn store_slice(
     let rows = batch.rows().len();
     ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
     store.kinds().check(store.engine(), &mut batch, &mut rejects)?;
-    let appended = match rows > 0 && !rejects.is_empty() && !slice.accepts_partial {
+    let appended = match rows > 0 && !rejects.is_empty() && !slice.order.accepts_partial {
         true => {
             ingest.count_rejects(&rejects);
             ingest.count_unworded(rows as u64);
@@ -101,7 +104,9 @@ fn store_slice(
         }
         false => {
             let (way, patience) = (Way::InfluxHttp, Duration::ZERO);
-            let commit = ingest::append(shared, store, way, &batch, &mut rejects, patience)?;
+            let scope = slice.order.scope;
+            let commit =
+                ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience)?;
             stored.rows += rows.saturating_sub(rejects.len() - worded);
             commit
         }

@@ -3,11 +3,11 @@
 use super::ask::{Context, Trouble};
 use super::rows::{go_duration, table, text};
 use super::select;
-use crate::continuous;
-use crate::databases::Missing;
-use crate::users::Users;
+use foliot_access::{Access, Grant, User};
 use foliot_model::Item;
 use foliot_proto_influx::influxql::Show;
+use foliot_schema::Missing;
+use foliot_schema::continuous;
 
 pub(super) fn show(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Trouble> {
     match show {
@@ -29,7 +29,7 @@ pub(super) fn show(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Tro
 
 fn databases(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
     let all = context.store.listed_databases()?;
-    let seen = all.iter().filter(|(name, _)| context.guest.may_see(name));
+    let seen = all.iter().filter(|(name, _)| context.who.may_see(name));
     let rows = seen.map(|(name, _)| vec![text(name)]).collect();
     context.answer(&table("databases", &["name"], rows));
     Ok(())
@@ -39,7 +39,7 @@ fn policies(context: &mut Context<'_, '_>, database: Option<&str>) -> Result<(),
     let name = context.database(database)?;
     let missing = || Trouble::Told(format!("database not found: {name}"));
     let found = context.store.databases().get(&name).ok_or_else(missing)?;
-    let row = |policy: &crate::databases::Policy| {
+    let row = |policy: &foliot_schema::Policy| {
         vec![
             text(&policy.name),
             text(&go_duration(policy.duration_ns)),
@@ -54,18 +54,16 @@ fn policies(context: &mut Context<'_, '_>, database: Option<&str>) -> Result<(),
 }
 
 fn users(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
-    let all = Users::list(context.store.engine());
-    let row = |user: &crate::users::User| vec![text(&user.name), Item::Boolean(user.is_admin)];
+    let all = context.shared.gate.users(context.store.engine());
+    let row = |user: &User| vec![text(&user.name), Item::Boolean(user.rights.is_admin)];
     context.answer(&table("", &["user", "admin"], all.iter().map(row).collect()));
     Ok(())
 }
 
 fn grants(context: &mut Context<'_, '_>, name: &str) -> Result<(), Trouble> {
-    let user = Users::get(context.store.engine(), name)?;
-    let row = |(database, grant): &(String, crate::users::Grant)| {
-        vec![text(database), text(grant.text())]
-    };
-    let rows = user.grants.iter().map(row).collect();
+    let user = context.shared.gate.user(context.store.engine(), name)?;
+    let row = |grant: &Grant| vec![text(&grant.database), text(grant.access.text())];
+    let rows = user.rights.grants.iter().map(row).collect();
     context.answer(&table("", &["database", "privilege"], rows));
     Ok(())
 }
@@ -73,7 +71,12 @@ fn grants(context: &mut Context<'_, '_>, name: &str) -> Result<(), Trouble> {
 fn continuous_queries(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
     let all = continuous::list(context.store.engine());
     for (database, _) in context.store.listed_databases()? {
-        let of_database = all.iter().filter(|found| found.database == database);
+        if !context.who.may_see(&database) {
+            continue;
+        }
+        // A text may name any measurement of its database.
+        let may_read = context.who.may_throughout(&database, Access::Read);
+        let of_database = all.iter().filter(|found| may_read && found.database == database);
         let rows = of_database.map(|found| vec![text(&found.name), text(&found.text)]).collect();
         context.answer(&table(&database, &["name", "query"], rows));
     }
@@ -116,7 +119,7 @@ fn shards(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
         "owners",
     ];
     for (database, found) in context.store.listed_databases()? {
-        let row = |policy: &crate::databases::Policy| {
+        let row = |policy: &foliot_schema::Policy| {
             let id = Item::Integer(i64::from(policy.namespace));
             let mut row = vec![id.clone(), text(&database), text(&policy.name), id];
             row.extend(all_of_time());

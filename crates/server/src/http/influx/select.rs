@@ -4,24 +4,24 @@ use super::ask::{Context, Trouble};
 use super::into::Into;
 use super::list::missing;
 use super::rows::{table, text};
-use crate::kinds::Kinds;
 use crate::query::Failure;
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::Principal;
 use foliot_engine::Snapshot;
 use foliot_exec::{Cancel, Query};
-use foliot_model::{Item, Kind, NamespaceId, Table, TableShape, Test};
+use foliot_model::{Item, NamespaceId, Table, TableShape, Test};
 use foliot_proto_influx::influxql::{
     self, Clauses, Measurement, Name, PlanError, Select, Selection, Show, Shown, Target,
     plan_explain, plan_select, plan_show,
 };
+use foliot_schema::Kinds;
 use hyper::StatusCode;
 use jiff::tz::TimeZone;
-use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(), Trouble> {
-    let snapshot = context.store.snapshot();
+    let snapshot = context.store.snapshot(context.who);
     let planner = Planner::new(context, &snapshot);
     let selection = planner.plan(select)?;
     if let Some(target) = &selection.target {
@@ -31,8 +31,14 @@ pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(
             cancel: context.work.cancel(),
         };
         let database = context.database.unwrap_or_default();
-        let written =
-            write_into(context.shared, context.store, database, target, &selection, &query)?;
+        let written = write_into(
+            context.shared,
+            context.store,
+            (context.who, database),
+            target,
+            &selection,
+            &query,
+        )?;
         let row = vec![Item::Time(0), Item::Integer(written as i64)];
         context.answer(&table("result", &["time", "written"], vec![row]));
         return Ok(());
@@ -76,7 +82,7 @@ pub(super) fn explain(
     select: &Select,
     analyze: bool,
 ) -> Result<(), Trouble> {
-    let snapshot = context.store.snapshot();
+    let snapshot = context.store.snapshot(context.who);
     let planner = Planner::new(context, &snapshot);
     let lines = planner.ask(|asked| plan_explain(select, asked))?;
     if !analyze {
@@ -115,7 +121,7 @@ pub(super) fn list(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Tro
         };
     };
     let namespaces = found.policies.iter().map(|policy| policy.namespace).collect::<Vec<_>>();
-    let snapshot = context.store.snapshot();
+    let snapshot = context.store.snapshot(context.who);
     let planner = Planner { database: Some(name.clone()), ..Planner::new(context, &snapshot) };
     let mut tables: Vec<Table> = Vec::new();
     let namespaces = used(context.store, &snapshot, &namespaces)?;
@@ -167,15 +173,16 @@ fn clauses(show: &Show) -> Option<&Clauses> {
     }
 }
 
-/// Runs a `SELECT … INTO` that nobody waits for; returns how many points were written.
+/// Runs a `SELECT … INTO` that nobody waits for, with somebody's rights; returns how many points
+/// were written.
 pub(crate) fn run_into(
     shared: &Shared,
     store: &Store,
-    database: &str,
+    (who, database): (&Principal, &str),
     select: &Select,
     now_ns: i64,
 ) -> Result<u64, String> {
-    let snapshot = store.snapshot();
+    let snapshot = store.snapshot(who);
     let planner = Planner {
         shared,
         store,
@@ -183,24 +190,23 @@ pub(crate) fn run_into(
         database: Some(database.to_owned()),
         policy: None,
         now_ns,
-        known: RefCell::default(),
     };
     let selection = planner.plan(select).map_err(|error| error.to_string())?;
     let target = selection.target.as_ref().ok_or("the statement has no INTO")?;
     let query =
         Query { snapshot: &snapshot, limits: shared.query_limits, cancel: Cancel::default() };
-    write_into(shared, store, database, target, &selection, &query)
+    write_into(shared, store, (who, database), target, &selection, &query)
 }
 
 fn write_into(
     shared: &Shared,
     store: &Store,
-    database: &str,
+    (who, database): (&Principal, &str),
     target: &Target,
     selection: &Selection,
     query: &Query<'_>,
 ) -> Result<u64, String> {
-    let into = Into::new(shared, store, target, &selection.target_tags, database);
+    let into = Into::new(shared, store, target, &selection.target_tags, database, who);
     let mut into = into.map_err(|error| missing(&error))?;
     let mut failed = None;
     let ran = foliot_exec::select(query, &selection.plan, &mut |table| match into.table(&table) {
@@ -225,12 +231,7 @@ struct Planner<'a> {
     database: Option<String>,
     policy: Option<String>,
     now_ns: i64,
-    /// The measurement that was asked about last, with its fields.
-    known: RefCell<Known>,
 }
-
-/// A measurement of a namespace with its fields.
-type Known = (NamespaceId, String, Vec<(String, Kind)>);
 
 impl<'a> Planner<'a> {
     fn new(context: &Context<'a, '_>, snapshot: &'a Snapshot) -> Self {
@@ -241,7 +242,6 @@ impl<'a> Planner<'a> {
             database: context.database.map(str::to_owned),
             policy: context.policy.map(str::to_owned),
             now_ns: context.now_ns,
-            known: RefCell::default(),
         }
     }
 
@@ -275,17 +275,10 @@ impl<'a> Planner<'a> {
             Name::Is(name) => Test::equal(name.clone()),
             Name::Matches(regex) => Test::regex(regex).map_err(|error| error.to_string())?,
         };
-        let kind = |measurement: &str, field: &str| self.kind(namespace, measurement, field);
+        let engine = self.store.engine();
+        let kind =
+            |measurement: &str, field: &str| Kinds::of(engine, namespace, measurement, field);
         foliot_exec::shapes(self.snapshot, namespace, &test, &kind)
             .map_err(|error| error.to_string())
-    }
-
-    fn kind(&self, namespace: NamespaceId, measurement: &str, field: &str) -> Option<Kind> {
-        let mut known = self.known.borrow_mut();
-        if known.0 != namespace || known.1 != measurement {
-            let fields = Kinds::of(self.store.engine(), namespace, measurement);
-            *known = (namespace, measurement.to_owned(), fields);
-        }
-        known.2.iter().find(|(name, _)| name == field).map(|(_, kind)| *kind)
     }
 }

@@ -11,13 +11,14 @@ use crate::query::{self, Failure, Job, Work};
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
+use foliot_access::{Access, Principal};
 use foliot_engine::{Ack, Caller, Error, Listed, Snapshot};
 use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
-    Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Request, Rollups,
-    Suggest, UidKind, View, any_series, deletes_refused,
+    Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Request,
+    Rollups, Suggest, UidKind, View, any_series, deletes_refused,
 };
 use hyper::{StatusCode, header};
 use std::cell::Cell;
@@ -43,11 +44,14 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     };
     let parsed = Request::parse(&request, now_ns() / NANOS_PER_MILLI);
     let mut request = parsed.map_err(|error| refuse(&error))?;
-    if request.deletes && !(shared.config.opentsdb_allow_delete && call.is_trusted) {
+    let may_delete = shared.config.opentsdb_allow_delete
+        && call.is_trusted
+        && call.who.may_throughout(&scope.database, Access::Write);
+    if request.deletes && !may_delete {
         return Err(refuse(&deletes_refused()));
     }
     let asked = text_asked(&call.query, &text.bytes);
-    let job = Job::new(move |work| {
+    let job = Job::new(scope.who.clone(), move |work| {
         scope.remembering(asked.clone(), work, |work| run_json(&scope, &mut request, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
@@ -72,7 +76,7 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     };
     let asked = text_asked(query, b"");
     let bytes_max = shared.query_limits.memory_bytes;
-    let job = Job::new(move |work| {
+    let job = Job::new(scope.who.clone(), move |work| {
         scope.remembering(asked.clone(), work, |work| match graph.form {
             Form::Lines => run_lines(&scope, &mut graph.request, work),
             _ => run_graph(&scope, &mut graph, bytes_max, work),
@@ -122,7 +126,7 @@ pub(super) async fn formula(
     let formula = formula.map_err(|error| refuse(&error))?;
     let bytes_max = shared.query_limits.memory_bytes;
     let asked = text_asked(&call.query, &text.bytes);
-    let job = Job::new(move |work| {
+    let job = Job::new(scope.who.clone(), move |work| {
         scope
             .remembering(asked.clone(), work, |work| run_formula(&scope, &formula, bytes_max, work))
     });
@@ -137,6 +141,7 @@ pub(super) struct Scope {
     database: String,
     pub(super) tables: Vec<NamespaceId>,
     /// Who asks.
+    pub(super) who: Arc<Principal>,
     pub(super) caller: Caller,
 }
 
@@ -144,12 +149,13 @@ impl Scope {
     pub(super) fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
         let store = store(shared)?;
         let namespace = namespace_of(shared, store, call, Right::Read)?;
-        let database = rollup::database_of(shared, call);
+        let database = call.database(shared);
         let rollups = shared.config.opentsdb_rollups.rollups.as_deref();
         let tables = rollups.into_iter().flat_map(Rollups::tables);
         let tables = tables.filter_map(|table| rollups::find(store, &database, table)).collect();
         let (shared, caller) = (shared.clone(), call.caller("opentsdb"));
-        Ok(Self { shared, namespace, database, tables, caller })
+        let who = call.who.clone();
+        Ok(Self { shared, namespace, database, tables, who, caller })
     }
 
     /// Runs a query that is listed meanwhile, and remembered afterwards.
@@ -188,6 +194,11 @@ impl Scope {
         outcome
     }
 
+    /// The database that is asked.
+    pub(super) fn database(&self) -> &str {
+        &self.database
+    }
+
     pub(super) fn names<'a>(&'a self, snapshot: &'a Snapshot) -> Names<'a> {
         let store = self.shared.store();
         Names { snapshot, namespace: self.namespace, tables: &self.tables, store }
@@ -217,7 +228,7 @@ impl Scope {
 }
 
 /// What a query is listed as while it runs: its body, or else its parameters.
-fn text_asked(query: &str, body: &[u8]) -> String {
+pub(super) fn text_asked(query: &str, body: &[u8]) -> String {
     const CHARS_MAX: usize = 2000;
     let text = if body.is_empty() { query.into() } else { String::from_utf8_lossy(body) };
     text.chars().take(CHARS_MAX).collect()
@@ -232,6 +243,7 @@ fn run_formula(
     let names = scope.names(work.snapshot);
     let mut all = Vec::new();
     for question in formula.questions() {
+        work.watch().check()?;
         all.extend(scope.plans(&mut question.clone(), &names)?);
     }
     let mut collected = formula.collect(bytes_max);
@@ -239,11 +251,14 @@ fn run_formula(
     let uid_of = |kind: UidKind, name: &str| {
         names.snapshot.symbol_id(symbol_kind(kind), name).ok().flatten()
     };
-    formula.finish(&collected, &uid_of, work.out()).map_err(failure)?;
+    let watch = work.watch();
+    let goes_on = || watch.check().map_err(refused);
+    let budget = Budget::new(bytes_max, &goes_on);
+    formula.finish(collected, &uid_of, &budget, work.out()).map_err(failure)?;
     Ok(ran)
 }
 
-fn refuse_failure(failure: Failure) -> Reply {
+pub(super) fn refuse_failure(failure: Failure) -> Reply {
     refuse_with(failure.status, failure.message)
 }
 
@@ -263,7 +278,8 @@ fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result
     let store = scope.shared.store();
     if let Some(store) = store {
         let load = |view: &View<'_>| request.load_facts(view);
-        with_view(store, work.snapshot, scope, &Cell::new(None), load).map_err(failure)?;
+        with_view(store, work.snapshot, scope, &Cell::new(None), &work.watch(), load)
+            .map_err(failure)?;
     }
     let plans = scope.plans(request, &names)?;
     let request = &*request;
@@ -307,6 +323,12 @@ fn run_lines(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Resul
     work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))
 }
 
+/// What stopped work beside plans, as a door says it.
+pub(super) fn refused(error: foliot_exec::Error) -> HttpError {
+    let failure = Failure::from(error);
+    HttpError::new(failure.status.as_u16(), failure.message)
+}
+
 fn failure(error: HttpError) -> Failure {
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
     Failure::new(status, error.message)
@@ -337,7 +359,7 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         }
     };
     let names = tokio::task::block_in_place(|| {
-        let snapshot = store.snapshot();
+        let snapshot = store.snapshot(&scope.who);
         let mut names = Vec::new();
         for namespace in std::iter::once(scope.namespace).chain(scope.tables) {
             // Of rollups the field is the aggregator.

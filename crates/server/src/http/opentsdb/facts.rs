@@ -1,17 +1,19 @@
 //! What is answered from names and facts: lookups, latest samples, metadata, annotations, trees.
 
-use super::ask::{Scope, check_size};
+use super::ask::{Scope, check_size, refuse_failure, refused, text_asked};
 use super::names::symbol_kind;
 use super::{Call, refuse, refuse_with, rename, store};
 use crate::http::{Reply, ack, body, reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
+use crate::query::{self, Watch};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error, Listed, Snapshot};
+use foliot_exec::Cancel;
 use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::{
-    Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Tsuid, UidKind, View,
-    answer,
+    Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Stored, Tsuid, UidKind,
+    View, answer,
 };
 use hyper::StatusCode;
 use std::cell::Cell;
@@ -35,7 +37,19 @@ pub(super) async fn serve(
         query: &call.query,
         body: &text.bytes,
     };
-    let done = tokio::task::block_in_place(|| perform(shared, store, &scope, endpoint, &request));
+    let _slot = match endpoint.changes(&request) {
+        true => None,
+        false => Some(query::slot(shared).await.map_err(refuse_failure)?),
+    };
+    let cancel = Cancel::default();
+    let watch = Watch::begin(cancel.clone(), shared.config.limits_query_seconds);
+    let _entry = shared.queries.enter(
+        text_asked(&call.query, &text.bytes),
+        scope.database().to_owned(),
+        cancel,
+    );
+    let done =
+        tokio::task::block_in_place(|| perform(shared, store, &scope, endpoint, &request, &watch));
     let (answer, commit) = done.map_err(|error| refuse(&error))?;
     if let Some(commit) = commit {
         let safe = store.wait(commit, level).await;
@@ -55,13 +69,14 @@ fn perform(
     scope: &Scope,
     endpoint: Endpoint,
     request: &HttpRequest<'_>,
+    watch: &Watch,
 ) -> Result<(Answer, Option<Commit>), HttpError> {
     // What is read to be changed must not change meanwhile.
     let _alone = endpoint.changes(request).then(|| shared.facts.lock());
-    let snapshot = store.snapshot();
+    let snapshot = store.snapshot(&scope.who);
     let commit = Cell::new(None);
     let answer =
-        with_view(store, &snapshot, scope, &commit, |view| answer(endpoint, request, view))?;
+        with_view(store, &snapshot, scope, &commit, watch, |view| answer(endpoint, request, view))?;
     for change in &answer.changes {
         commit.set(Some(make(store, change)?));
     }
@@ -77,16 +92,20 @@ fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {
     made.map_err(|error| failed(&error))
 }
 
-/// Lends the store to the door. `commit` gets the last thing that was written meanwhile.
+/// Lends the store to the door, for as long as `watch` says and with the memory that a query may
+/// take. `commit` gets the last thing that was written meanwhile.
 pub(super) fn with_view<T>(
     store: &Store,
     snapshot: &Snapshot,
     scope: &Scope,
     commit: &Cell<Option<Commit>>,
+    watch: &Watch,
     ask: impl FnOnce(&View<'_>) -> Result<T, HttpError>,
 ) -> Result<T, HttpError> {
     let names = scope.names(snapshot);
     let engine = store.engine();
+    let goes_on = || watch.check().map_err(refused);
+    let left_bytes = Cell::new(scope.shared.config.limits_query_memory_bytes.0);
     ask(&View {
         now_ms: now_ns() / NANOS_PER_MILLI,
         namespace: scope.namespace,
@@ -115,18 +134,48 @@ pub(super) fn with_view<T>(
             commit.set(written.or(commit.get()));
             Ok(())
         },
-        exists: &|name: &RequiredName<'_>| names.exists(name).map_err(|error| failed(&error)),
+        exists: &|name: &RequiredName<'_>| {
+            goes_on()?;
+            names.exists(name).map_err(|error| failed(&error))
+        },
         select: &|selector: &Selector| {
-            snapshot.select(selector, TimeRange::ALL).map_err(|error| failed(&error))
+            let selected =
+                snapshot.select_while(selector, TimeRange::ALL, &|| watch.check().is_ok());
+            goes_on()?;
+            selected.map_err(|error| failed(&error))
         },
         tag_names: &|selector: &Selector| {
+            goes_on()?;
             let names = snapshot.list(&Listed::LabelNames, selector, "", 0, usize::MAX);
             names.map_err(|error| failed(&error))
         },
-        stored: &|sid| names.stored(sid).map_err(|error| failed(&error)),
+        stored: &|sid| {
+            goes_on()?;
+            let stored = names.stored(sid).map_err(|error| failed(&error))?;
+            charge(&left_bytes, stored.as_ref())?;
+            Ok(stored)
+        },
         resolve: &|tsuid: &Tsuid| names.resolve(tsuid).map_err(|error| failed(&error)),
-        last: &|sid| names.last(sid).map_err(|error| failed(&error)),
+        last: &|sid| {
+            goes_on()?;
+            names.last(sid).map_err(|error| failed(&error))
+        },
     })
+}
+
+/// Charges a series that an answer is to hold.
+fn charge(left_bytes: &Cell<u64>, stored: Option<&Stored>) -> Result<(), HttpError> {
+    let Some(Stored { metric, tags, .. }) = stored else { return Ok(()) };
+    let of_tags: usize = tags.iter().map(|(name, value)| name.len() + value.len()).sum();
+    // Once as it is and once as it is written, with what surrounds its names.
+    let bytes = 2 * (metric.len() + of_tags + tags.len() * 64 + 256) as u64;
+    let left = left_bytes.get().checked_sub(bytes).ok_or_else(|| {
+        let text = "the answer needs more memory than a query may take \
+                    (limits.query_memory_bytes): ask for fewer series at a time";
+        HttpError::new(413, text)
+    })?;
+    left_bytes.set(left);
+    Ok(())
 }
 
 pub(super) fn failed(error: &Error) -> HttpError {

@@ -3,7 +3,7 @@
 use super::names::Names;
 use super::{Call, confirm, namespace_of, refuse, refuse_with, reply_of, store};
 use crate::http::routes::Right;
-use crate::http::{Reply, ack, body, named_database, status_of_missing};
+use crate::http::{Reply, ack, body, status_of_missing};
 use crate::metrics::Way;
 use crate::rollups;
 use crate::shared::Shared;
@@ -15,12 +15,6 @@ use foliot_proto_opentsdb::{
 };
 use hyper::StatusCode;
 
-/// The database whose tables a request means.
-pub(super) fn database_of(shared: &Shared, call: &Call) -> String {
-    let named = named_database(&call.query, &call.headers);
-    named.map_or_else(|| shared.config.listen_database.database.clone(), |name| name.database)
-}
-
 pub(super) async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
     let params = Params::parse(&call.query);
@@ -29,14 +23,14 @@ pub(super) async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
     // The database must be there, or may be created, as for other points.
     namespace_of(shared, store, &call, Right::Write)?;
-    let database = database_of(shared, &call);
+    let (database, scope) = (call.database(shared), call.write_scope(shared));
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let work = || -> Result<_, Reply> {
         let mut rejects: Vec<Reject> = Vec::new();
         let decoded = decode_rollups(&text.bytes, &options(shared), &mut rejects);
         let (count, points) = decoded.map_err(|error| refuse(&error))?;
         shared.metrics.way(Way::Rollup).count_rejects(&rejects);
-        let commit = rollups::store(shared, store, &database, &points, &mut rejects)
+        let commit = rollups::store(shared, store, (&database, &scope), &points, &mut rejects)
             .map_err(|error| refuse_with(status_of_missing(&error), error.to_string()))?;
         Ok((put_answer(&text.bytes, &flags, count, &rejects), count, commit))
     };

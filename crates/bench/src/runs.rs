@@ -1,0 +1,155 @@
+//! The runs of one cell: the same measurement, repeated. What they found is told as a median with
+//! its range, and whether anything may be concluded from it is decided here and nowhere else.
+
+/// Runs that a cell needs before anything is concluded from it.
+pub(crate) const RUNS_MIN: usize = 5;
+
+/// A run that lasted less, and cost the server less than [`CPU_TICKS_MIN`], is too short to judge
+/// by.
+const MEASURED_S_MIN: f64 = 10.0;
+
+/// Processor time is counted in ticks of ten milliseconds: of two hundred, one is half a percent.
+const CPU_TICKS_MIN: u64 = 200;
+const TICK_MS: u64 = 10;
+
+/// Says so where a run was too short for a verdict.
+pub(crate) fn too_short(measured_s: f64, server_cpu_ms: u64) -> Option<String> {
+    let ticks = server_cpu_ms / TICK_MS;
+    (measured_s < MEASURED_S_MIN && ticks < CPU_TICKS_MIN)
+        .then(|| format!("too short: {measured_s:.2} s, {ticks} ticks of processor time"))
+}
+
+/// What a single run can say about itself.
+pub(crate) trait Measured {
+    /// Why nothing may be concluded from the run; none when it is valid.
+    fn void(&self) -> Option<String>;
+}
+
+/// The runs of one cell, in the order in which they were made.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs<R>(Vec<R>);
+
+/// A figure of a valid cell. Plots and sentences take nothing else, and only [`Runs::sound`] makes
+/// one.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(crate) struct Sound(f64);
+
+/// What the runs of a cell found for one quantity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) most: f64,
+}
+
+impl Sound {
+    pub(crate) fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl<R: Measured> Runs<R> {
+    pub(crate) fn new(runs: Vec<R>) -> Runs<R> {
+        Runs(runs)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
+        self.0.iter()
+    }
+
+    /// Why nothing may be concluded from the cell; none when it is valid.
+    pub(crate) fn void(&self) -> Option<String> {
+        let voids: Vec<String> = self.iter().filter_map(R::void).collect();
+        let (count, bad) = (self.0.len(), voids.len());
+        match voids.into_iter().next() {
+            Some(why) if count == 1 => Some(why),
+            Some(why) => Some(format!("{bad} of {count} runs: {why}")),
+            None if count < RUNS_MIN => Some(format!("{count} of at least {RUNS_MIN} runs")),
+            None => None,
+        }
+    }
+
+    /// A quantity over all runs; none where a run withholds it.
+    pub(crate) fn figure(&self, of: impl Fn(&R) -> Option<f64>) -> Option<Figure> {
+        let values: Option<Vec<f64>> = self.iter().map(of).collect();
+        let mut values = values?;
+        values.sort_unstable_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let middle = |at: usize| values.get(at).copied().unwrap_or(most);
+        let count = values.len();
+        // Of an even number of runs, half way between the two in the middle.
+        let median = f64::midpoint(middle((count - 1) / 2), middle(count / 2));
+        Some(Figure { least, median, most })
+    }
+
+    /// The median of a quantity where the cell is valid.
+    pub(crate) fn sound(&self, of: impl Fn(&R) -> Option<f64>) -> Option<Sound> {
+        if self.void().is_some() {
+            return None;
+        }
+        self.figure(of).map(|figure| Sound(figure.median))
+    }
+
+    /// A quantity for a table: the median, and its range where there were several runs; a stroke
+    /// where it is withheld.
+    pub(crate) fn cell(
+        &self,
+        of: impl Fn(&R) -> Option<f64>,
+        show: impl Fn(f64) -> String,
+    ) -> String {
+        let Some(Figure { least, median, most }) = self.figure(of) else { return "-".to_owned() };
+        match self.0.len() {
+            1 => show(median),
+            _ => format!("{} ({} to {})", show(median), show(least), show(most)),
+        }
+    }
+}
+
+/// A figure of a cell that was never run.
+#[cfg(test)]
+pub(crate) fn sound_for_tests(value: f64) -> Sound {
+    Sound(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Run(f64, Option<&'static str>);
+
+    impl Measured for Run {
+        fn void(&self) -> Option<String> {
+            self.1.map(str::to_owned)
+        }
+    }
+
+    fn runs(values: &[f64]) -> Runs<Run> {
+        Runs::new(values.iter().map(|value| Run(*value, None)).collect())
+    }
+
+    #[test]
+    fn medians_stand_with_their_range() {
+        let five = runs(&[5.0, 1.0, 4.0, 2.0, 3.0]);
+        assert_eq!(five.cell(|run| Some(run.0), |v| format!("{v}")), "3 (1 to 5)");
+        let four = runs(&[4.0, 1.0, 2.0, 3.0]);
+        assert_eq!(four.figure(|run| Some(run.0)).unwrap().median, 2.5);
+        assert_eq!(runs(&[7.0]).cell(|run| Some(run.0), |v| format!("{v}")), "7");
+        assert_eq!(five.cell(|run| Some(run.0).filter(|v| *v > 1.0), |v| format!("{v}")), "-");
+    }
+
+    #[test]
+    fn nothing_is_concluded_from_few_runs_or_from_one_that_is_void() {
+        let five = [1.0; 5];
+        assert_eq!(runs(&five).sound(|run| Some(run.0)), Some(Sound(1.0)));
+        assert_eq!(runs(&five[1..]).sound(|run| Some(run.0)), None);
+        assert_eq!(runs(&five[1..]).void().unwrap(), "4 of at least 5 runs");
+        let mut with_one = runs(&five);
+        with_one.0[3].1 = Some("client-limited");
+        assert_eq!(with_one.sound(|run| Some(run.0)), None);
+        assert_eq!(with_one.void().unwrap(), "1 of 5 runs: client-limited");
+    }
+}

@@ -1,0 +1,107 @@
+//! Repair of the catalog: what can be read of a damaged one, and names of databases from elsewhere.
+
+use super::Repairer;
+use crate::cache::Cache;
+use crate::catalog::Catalog;
+use crate::error::Error;
+use crate::filenames;
+use crate::manifest::Manifest;
+use crate::namespaces::{self, Namespaces};
+use crate::recover;
+use crate::wal::frame::FrameKind;
+use crate::wal::reader;
+use foliot_model::NamespaceId;
+use std::collections::BTreeSet;
+
+/// The policy of a database whose name nobody knows.
+const POLICY: &str = "autogen";
+
+impl Repairer<'_> {
+    /// Writes the catalog anew if it cannot be read, or if parts belong to databases that it has no
+    /// name for. Final parts know the names of their databases; one that nobody knows is called
+    /// after its number, so that its samples can be read and are not taken for another's.
+    pub(super) fn catalog(&mut self, manifest: &mut Manifest) -> Result<(), Error> {
+        let (saved, facts) = self.facts(manifest)?;
+        let names = Namespaces::load(&self.with_wal(&saved, manifest)?);
+        let of_parts = manifest.parts.iter().map(|part| part.namespace);
+        let unnamed: BTreeSet<NamespaceId> =
+            of_parts.filter(|id| names.name(*id).is_none()).collect();
+        if facts.is_none() && unnamed.is_empty() {
+            return Ok(());
+        }
+        for id in &unnamed {
+            let found = self.name_of(*id, manifest)?;
+            // A name belongs to whom the catalog gives it: another had it before and was dropped.
+            let free = found.filter(|(database, policy)| names.id(database, policy).is_none());
+            let (database, policy) =
+                free.unwrap_or_else(|| (format!("recovered-{id}"), POLICY.to_owned()));
+            let (kind, key, bytes) = namespaces::fact(*id, &database, &policy);
+            saved.change(kind, &key, Some(&bytes), |_| Ok::<_, Error>(()))?;
+            self.said.push(format!(
+                "the database numbered {id} had no name: it is {database} with the policy {policy}"
+            ));
+        }
+        let old = manifest.catalog_file;
+        manifest.catalog_file = manifest.next_file;
+        manifest.next_file += 1;
+        let new = filenames::catalog(self.dir, manifest.catalog_file);
+        saved.write(&**self.disk, &new, manifest.catalog_file, manifest.store_id)?;
+        self.publish(manifest)?;
+        if old != 0 {
+            self.set_aside(&filenames::catalog(self.dir, old))?;
+        }
+        let facts = facts.map_or(String::new(), |facts| format!("saved {facts} facts; "));
+        self.said.push(format!("{facts}wrote the catalog anew: {}", new.display()));
+        Ok(())
+    }
+
+    /// The facts of the catalog's file, and how many there are if that is not all of them.
+    fn facts(&mut self, manifest: &Manifest) -> Result<(Catalog, Option<u64>), Error> {
+        let (number, catalog) = (manifest.catalog_file, Catalog::default());
+        if number == 0 {
+            return Ok((catalog, None));
+        }
+        let path = filenames::catalog(self.dir, number);
+        match catalog.read(&**self.disk, &path, number, manifest.store_id, &Cache::new(0)) {
+            Ok(()) => return Ok((catalog, None)),
+            Err(error) if !recover::is_damage(&error) => return Err(error),
+            Err(error) => self.said.push(error.to_string()),
+        }
+        let saved = Catalog::default();
+        let facts = saved.salvage(&**self.disk, &path, number);
+        Ok((saved, Some(facts)))
+    }
+
+    /// `saved` and what the wal changed since.
+    fn with_wal(&self, saved: &Catalog, manifest: &Manifest) -> Result<Catalog, Error> {
+        let catalog = Catalog::default();
+        saved.each(&mut |kind, key, bytes| catalog.change(kind, key, Some(bytes), |_| Ok(())))?;
+        let each = &mut |_, kind, body: &[u8]| {
+            if kind == FrameKind::Catalog {
+                catalog.apply(&mut &*body);
+            }
+            Ok(())
+        };
+        let start_lsn = manifest.wal_start_lsn;
+        reader::replay(&**self.disk, self.dir, manifest.store_id, start_lsn, each)?;
+        Ok(catalog)
+    }
+
+    /// Database and policy of a namespace, if one of its final parts tells.
+    fn name_of(
+        &self,
+        id: NamespaceId,
+        manifest: &Manifest,
+    ) -> Result<Option<(String, String)>, Error> {
+        for entry in manifest.parts.iter().filter(|part| part.namespace == id) {
+            let named = self.open(*entry, manifest.store_id).and_then(|part| part.database());
+            match named {
+                Ok(Some(names)) => return Ok(Some(names)),
+                Ok(None) => {}
+                Err(error) if recover::is_damage(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,468 @@
+//! The writer's half of the wal: the queue, and moving it to the disk.
+//!
+//! Lock contract: `queue` is held for a copy of one frame, never during IO. `io` belongs to whoever
+//! writes and may be held for as long as a disk takes; `queue` may be taken under it.
+//!
+//! How a disk can fail, and what becomes of it:
+//! - *no space*, or a new segment cannot be made: nothing was lost. New frames are refused; those
+//!   that were taken before are kept and written as soon as it goes, so that nobody whose frame was
+//!   taken is told that it was not.
+//! - *an append or a sync fails*: what is on the medium cannot be known any more. The wal is
+//!   poisoned: the file is let go, nothing is tried again, nothing is acknowledged.
+
+use super::frame::{self, Author, FrameKind, HEADER_LEN, Purpose};
+use super::segment::SegmentHeader;
+use crate::config::{Ack, Commit, Config};
+use crate::error::Error;
+use crate::filenames;
+use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL, WAL_SEGMENT_BYTES};
+use foliot_disk::{AppendFile, Disk};
+use foliot_lock::{Condvar, Mutex, Rank, RwLock};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How long the writer waits before it tries a full disk again.
+const STALL_PAUSE: Duration = Duration::from_millis(200);
+
+pub(super) type Notify = Arc<dyn Fn() + Send + Sync>;
+
+pub(super) struct Writer {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) dir: PathBuf,
+    store_id: u64,
+    author: Author,
+    sync_interval: Duration,
+    pub(super) queue: Mutex<Queue>,
+    /// Wakes the writer: there is something in the queue, or someone wants a sync.
+    pub(super) work: Condvar,
+    /// Wakes those who wait for progress.
+    pub(super) progressed: Condvar,
+    io: Mutex<Io>,
+    pub(super) written_lsn: AtomicU64,
+    pub(super) durable_lsn: AtomicU64,
+    /// Behind the mark that the stream ended with when it was last quiet. While it does nothing
+    /// needs a sync, for a mark may be lost.
+    marked_lsn: AtomicU64,
+    /// The highest lsn that somebody wants durable.
+    pub(super) wanted_lsn: AtomicU64,
+    last_sync_ns: AtomicU64,
+    /// Whether the wal is poisoned, for a look without the lock.
+    pub(super) is_poisoned: AtomicBool,
+    /// Whether nothing is accepted for want of space, for a look without the lock.
+    pub(super) lacks_space: AtomicBool,
+    /// Bytes free on the disk when last looked; `u64::MAX` before the first look.
+    pub(super) free_bytes: AtomicU64,
+    /// With fewer free bytes than this nothing is accepted.
+    pub(super) reserve_bytes: AtomicU64,
+    pub(super) notify: RwLock<Option<Notify>>,
+}
+
+/// Why nothing is accepted.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    /// What is free is kept for the next flush.
+    Short,
+    /// The disk is full.
+    NoSpace,
+    /// A new segment cannot be made just now.
+    Stalled(String),
+    Poison(String),
+    Closed,
+}
+
+impl Refusal {
+    /// Whether it ends by itself.
+    fn is_passing(&self) -> bool {
+        matches!(self, Self::Short | Self::NoSpace | Self::Stalled(_))
+    }
+
+    /// Whether a frame is accepted all the same. Deletes and facts are small, and what makes room.
+    fn admits(&self, kind: FrameKind) -> bool {
+        matches!(self, Self::Short) && matches!(kind, FrameKind::Catalog | FrameKind::Delete)
+    }
+
+    /// Whether even what was taken cannot be written.
+    pub(super) fn is_stall(&self) -> bool {
+        matches!(self, Self::NoSpace | Self::Stalled(_))
+    }
+}
+
+pub(super) struct Queue {
+    bytes: Vec<u8>,
+    pub(super) end_lsn: u64,
+    /// Behind the last frame that is no mark.
+    pub(super) changed_lsn: u64,
+    pub(super) refusal: Option<Refusal>,
+    pub(super) is_closing: bool,
+}
+
+impl Queue {
+    /// Whether there is something to do; while a refusal passes there is: looking again.
+    fn has_work(&self) -> bool {
+        !self.bytes.is_empty() || self.refusal.as_ref().is_some_and(Refusal::is_passing)
+    }
+
+    fn push(&mut self, header: [u8; HEADER_LEN], body: &[u8]) {
+        self.bytes.extend_from_slice(&header);
+        self.bytes.extend_from_slice(body);
+        self.end_lsn += (HEADER_LEN + body.len()) as u64;
+    }
+}
+
+/// The writer's own things.
+struct Io {
+    file: Option<Box<dyn AppendFile>>,
+    /// Where the file begins.
+    base_lsn: u64,
+    /// Bytes taken from the queue and not yet written: kept when the disk is full.
+    taken: Vec<u8>,
+    rotate: bool,
+    /// A segment was created and its name is not yet durable.
+    is_name_new: bool,
+    /// The wal is poisoned: no file is touched any more.
+    is_dead: bool,
+    /// Bytes written since free space was last looked at, and when that was.
+    unlooked_bytes: u64,
+    looked_ns: Option<u64>,
+    is_short: bool,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Done,
+    /// What was taken could not be written; or there is too little space to take more.
+    Stalled,
+    Dead,
+}
+
+impl Writer {
+    pub(super) fn new(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        store_id: u64,
+        end_lsn: u64,
+        config: &Config,
+    ) -> Self {
+        let queue = Queue {
+            bytes: Vec::new(),
+            end_lsn,
+            changed_lsn: end_lsn,
+            refusal: None,
+            is_closing: false,
+        };
+        let io = Io {
+            file: None,
+            base_lsn: 0,
+            taken: Vec::new(),
+            rotate: false,
+            is_name_new: false,
+            is_dead: false,
+            unlooked_bytes: 0,
+            looked_ns: None,
+            is_short: false,
+        };
+        Self {
+            store_id,
+            author: Author::new(store_id, disk.random()),
+            sync_interval: config.wal_sync_interval,
+            queue: Mutex::new(Rank::WalQueue, queue),
+            work: Condvar::new(),
+            progressed: Condvar::new(),
+            io: Mutex::new(Rank::WalFile, io),
+            written_lsn: AtomicU64::new(end_lsn),
+            durable_lsn: AtomicU64::new(end_lsn),
+            marked_lsn: AtomicU64::new(end_lsn),
+            wanted_lsn: AtomicU64::new(0),
+            last_sync_ns: AtomicU64::new(disk.monotonic_ns()),
+            is_poisoned: AtomicBool::new(false),
+            lacks_space: AtomicBool::new(false),
+            free_bytes: AtomicU64::new(u64::MAX),
+            reserve_bytes: AtomicU64::new(config.wal_reserve_bytes),
+            notify: RwLock::new(Rank::WalNotify, None),
+            disk,
+            dir,
+        }
+    }
+
+    /// Adds a frame to the queue and returns the lsn after it.
+    pub(super) fn take(&self, kind: FrameKind, body: &[u8], len: u32) -> Result<u64, Error> {
+        let body_crc = frame::body_checksum(body);
+        let mut queue = self.queue.lock();
+        if let Some(refusal) = &queue.refusal
+            && !refusal.admits(kind)
+        {
+            return Err(self.error(refusal));
+        }
+        let was_empty = queue.bytes.is_empty();
+        let durable_lsn = self.durable_lsn.load(Ordering::Acquire);
+        let push = |queue: &mut Queue, purpose| {
+            let header = self.author.header(purpose, queue.end_lsn, durable_lsn, len, body_crc);
+            queue.push(header, body);
+        };
+        push(&mut queue, Purpose::Change(kind));
+        if kind == FrameKind::Register {
+            push(&mut queue, Purpose::RegisterCopy);
+        }
+        queue.changed_lsn = queue.end_lsn;
+        let lsn = queue.end_lsn;
+        drop(queue);
+        if was_empty {
+            self.work.notify_one();
+        }
+        Ok(lsn)
+    }
+
+    /// Whether `commit` has reached `ack`.
+    ///
+    /// # Errors
+    /// When the wal is poisoned: then nothing is acknowledged, whatever it has reached.
+    pub(super) fn has(&self, commit: Commit, ack: Ack) -> Result<bool, Error> {
+        if self.is_poisoned.load(Ordering::Acquire) {
+            let queue = self.queue.lock();
+            let refusal = queue.refusal.clone().unwrap_or(Refusal::Closed);
+            return Err(self.error(&refusal));
+        }
+        Ok(self.has_reached(commit, ack))
+    }
+
+    pub(super) fn has_reached(&self, commit: Commit, ack: Ack) -> bool {
+        match ack {
+            Ack::Memory => true,
+            Ack::Os => self.written_lsn.load(Ordering::Acquire) >= commit.lsn,
+            Ack::Durable => self.durable_lsn.load(Ordering::Acquire) >= commit.lsn,
+        }
+    }
+
+    pub(super) fn error(&self, refusal: &Refusal) -> Error {
+        match refusal {
+            Refusal::Short | Refusal::NoSpace => Error::NoSpace(self.dir.clone()),
+            Refusal::Stalled(reason) => Error::Stalled(reason.clone()),
+            Refusal::Poison(reason) => Error::Poisoned(reason.clone()),
+            Refusal::Closed => Error::Closed,
+        }
+    }
+
+    /// The writer thread.
+    pub(super) fn run(&self) {
+        loop {
+            {
+                let mut queue = self.queue.lock();
+                while !queue.is_closing && !queue.has_work() && !self.is_sync_due() {
+                    match self.is_clean() {
+                        true => self.work.wait(&mut queue),
+                        false => {
+                            self.work.wait_for(&mut queue, self.sync_interval);
+                        }
+                    }
+                }
+                if queue.is_closing {
+                    return;
+                }
+            }
+            match self.step() {
+                Step::Done => {}
+                Step::Stalled => self.disk.sleep(STALL_PAUSE),
+                Step::Dead => return,
+            }
+        }
+    }
+
+    /// Whether nothing that was written waits for a sync by the clock.
+    fn is_clean(&self) -> bool {
+        let written = self.written_lsn.load(Ordering::Acquire);
+        written == self.durable_lsn.load(Ordering::Acquire)
+            || written == self.marked_lsn.load(Ordering::Acquire)
+    }
+
+    fn is_sync_due(&self) -> bool {
+        let durable = self.durable_lsn.load(Ordering::Acquire);
+        let is_wanted = durable < self.wanted_lsn.load(Ordering::Acquire);
+        let age_ns = || {
+            let last_ns = self.last_sync_ns.load(Ordering::Acquire);
+            u128::from(self.disk.monotonic_ns().saturating_sub(last_ns))
+        };
+        durable < self.written_lsn.load(Ordering::Acquire)
+            && (is_wanted || (!self.is_clean() && age_ns() >= self.sync_interval.as_nanos()))
+    }
+
+    /// Writes the queue and syncs if that is due.
+    pub(super) fn step(&self) -> Step {
+        let step = {
+            let mut io = self.io.lock();
+            if io.is_dead {
+                return Step::Dead;
+            }
+            let done = self.write(&mut io).and_then(|()| match self.is_sync_due() {
+                true => self.sync(&mut io).and_then(|()| self.mark(&mut io)),
+                false => Ok(()),
+            });
+            self.look_at_space(&mut io);
+            self.settle(&mut io, done)
+        };
+        self.progressed.notify_all();
+        // Called without the lock: what it does is the caller's.
+        let notify = self.notify.read().clone();
+        if let Some(notify) = notify {
+            notify();
+        }
+        step
+    }
+
+    /// Records how work on the disk ended. A poisoned wal stays so; other refusals are forgotten
+    /// once a write succeeds.
+    fn settle(&self, io: &mut Io, done: Result<(), Refusal>) -> Step {
+        let refusal = match done {
+            Ok(()) if io.is_short => Some(Refusal::Short),
+            Ok(()) => None,
+            Err(refusal) => Some(refusal),
+        };
+        let lacks_space = matches!(refusal, Some(Refusal::Short | Refusal::NoSpace));
+        self.lacks_space.store(lacks_space, Ordering::Relaxed);
+        let mut queue = self.queue.lock();
+        let step = match &refusal {
+            None => Step::Done,
+            Some(Refusal::Poison(_)) => {
+                self.is_poisoned.store(true, Ordering::Release);
+                io.is_dead = true;
+                io.file = None;
+                io.taken = Vec::new();
+                queue.bytes = Vec::new();
+                Step::Dead
+            }
+            Some(_) => Step::Stalled,
+        };
+        match (&queue.refusal, &refusal) {
+            (Some(Refusal::Poison(_)), _) => {}
+            (Some(Refusal::Closed), Some(Refusal::Poison(_))) => queue.refusal = refusal,
+            (Some(Refusal::Closed), _) => {}
+            _ => queue.refusal = refusal,
+        }
+        step
+    }
+
+    fn write(&self, io: &mut Io) -> Result<(), Refusal> {
+        if io.taken.is_empty() {
+            std::mem::swap(&mut self.queue.lock().bytes, &mut io.taken);
+        }
+        if io.taken.is_empty() {
+            return Ok(());
+        }
+        let start = self.written_lsn.load(Ordering::Acquire);
+        let is_full = io.file.as_ref().is_some_and(|file| file.len() >= WAL_SEGMENT_BYTES);
+        if io.file.is_none() || io.rotate || is_full {
+            self.rotate(io, start)?;
+        }
+        let Some(file) = &mut io.file else { return Ok(()) };
+        if let Err(error) = file.append(&io.taken) {
+            // The file may end in half a frame: the bytes go to a new segment, at the same lsn.
+            io.rotate = true;
+            return Err(match is_out_of_space(&error) {
+                true => Refusal::NoSpace,
+                false => Refusal::Poison(format!("an append to the wal failed: {error}")),
+            });
+        }
+        self.written_lsn.store(start + io.taken.len() as u64, Ordering::Release);
+        io.unlooked_bytes += io.taken.len() as u64;
+        io.taken.clear();
+        io.taken.shrink_to(1 << 20);
+        Ok(())
+    }
+
+    /// Begins a segment at `base_lsn`.
+    fn rotate(&self, io: &mut Io, base_lsn: u64) -> Result<(), Refusal> {
+        // A sync of the new file must never vouch for bytes of the old one.
+        self.sync(io)?;
+        io.file = None;
+        let (store_id, incarnation) = (self.store_id, self.author.incarnation);
+        let header = SegmentHeader { store_id, base_lsn, incarnation }.encode();
+        let made = self.disk.create(&filenames::wal(&self.dir, base_lsn)).and_then(|mut file| {
+            file.append(&header)?;
+            Ok(file)
+        });
+        io.file = Some(made.map_err(|error| match is_out_of_space(&error) {
+            true => Refusal::NoSpace,
+            // No byte of the stream is in doubt: another try may do.
+            false => Refusal::Stalled(format!("a new segment of the wal cannot be made: {error}")),
+        })?);
+        io.base_lsn = base_lsn;
+        io.is_name_new = true;
+        io.rotate = false;
+        Ok(())
+    }
+
+    /// The only place that syncs the wal. Any failure here is final: what the system did with the
+    /// unsynced bytes cannot be known.
+    fn sync(&self, io: &mut Io) -> Result<(), Refusal> {
+        let written = self.written_lsn.load(Ordering::Acquire);
+        if let Some(file) = &mut io.file {
+            let result = file.sync().and_then(|()| match io.is_name_new {
+                true => self.disk.sync_dir(&self.dir),
+                false => Ok(()),
+            });
+            result
+                .map_err(|error| Refusal::Poison(format!("a sync of the wal failed: {error}")))?;
+            io.is_name_new = false;
+        }
+        self.last_sync_ns.store(self.disk.monotonic_ns(), Ordering::Release);
+        self.durable_lsn.store(written, Ordering::Release);
+        Ok(())
+    }
+
+    /// After a sync, if nothing came meanwhile: writes a frame that vouches for all before it, so
+    /// that damage to what was synced last can be told from a torn write. It needs no sync itself.
+    fn mark(&self, io: &mut Io) -> Result<(), Refusal> {
+        {
+            let mut queue = self.queue.lock();
+            let durable_lsn = self.durable_lsn.load(Ordering::Acquire);
+            if queue.changed_lsn < queue.end_lsn || queue.end_lsn != durable_lsn {
+                return Ok(());
+            }
+            let crc = frame::body_checksum(&[]);
+            queue.push(self.author.header(Purpose::Mark, durable_lsn, durable_lsn, 0, crc), &[]);
+            self.marked_lsn.store(queue.end_lsn, Ordering::Release);
+        }
+        self.write(io)
+    }
+
+    /// Looks once in a while whether enough space is free for a flush.
+    fn look_at_space(&self, io: &mut Io) {
+        let now_ns = self.disk.monotonic_ns();
+        let interval_ns = SPACE_LOOK_INTERVAL.as_nanos() as u64;
+        let is_old = io.looked_ns.is_none_or(|at| now_ns.saturating_sub(at) >= interval_ns);
+        if !is_old && !io.is_short && io.unlooked_bytes < SPACE_LOOK_BYTES {
+            return;
+        }
+        (io.looked_ns, io.unlooked_bytes) = (Some(now_ns), 0);
+        // A file system that cannot say is taken for one with room: a full one says so on append.
+        let free = self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
+        self.free_bytes.store(free, Ordering::Relaxed);
+        io.is_short = free < self.reserve_bytes.load(Ordering::Relaxed);
+    }
+
+    /// Begins a durable new segment where the written stream ends, so that what lies before can be
+    /// removed. Where that fails the one that is there does for now.
+    pub(super) fn begin_segment(&self) {
+        let mut io = self.io.lock();
+        let written = self.written_lsn.load(Ordering::Acquire);
+        let is_there = io.file.is_some() && io.base_lsn == written && !io.rotate;
+        let is_durable = is_there && !io.is_name_new;
+        if !io.is_dead && !is_durable {
+            let done = self.rotate(&mut io, written).and_then(|()| self.sync(&mut io));
+            // What a full disk refused still waits for the writer, who stops trying once it is told
+            // that all is well.
+            if done.is_err() || io.taken.is_empty() {
+                self.settle(&mut io, done);
+                // A refusal ends when the writer looks again, and refused writes do not wake it.
+                self.work.notify_one();
+            }
+        }
+    }
+}
+
+fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

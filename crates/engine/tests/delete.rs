@@ -1,0 +1,162 @@
+//! What is deleted stays deleted, and no reader sees anything in its place meanwhile.
+
+#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
+
+mod support;
+
+use foliot_disk::{Disk, SimDisk};
+use foliot_engine::{Caller, Config, Engine, Snapshot};
+use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use support::{Line, Owned, read, selector, write};
+
+fn open(disk: &SimDisk) -> Engine {
+    let config = Config {
+        background: false,
+        merge_quiet: Duration::from_secs(1 << 30),
+        delete_deadline: Duration::from_secs(60),
+        ..Config::default()
+    };
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::open(disk, Path::new("store"), config).unwrap()
+}
+
+fn put(engine: &Engine, key: &str, time_ns: i64, value: i64) {
+    let fields = vec![("value".to_owned(), Owned::Integer(value))];
+    write(engine, DEFAULT_NAMESPACE, &[Line { key: key.to_owned(), time_ns, fields }]).0.unwrap();
+}
+
+fn delete(engine: &Engine, measurement: &str, range: TimeRange) {
+    let selector = selector(DEFAULT_NAMESPACE, measurement);
+    engine.delete(&selector, range, &Caller::default()).unwrap();
+}
+
+/// The samples of all series of a measurement.
+fn found(snapshot: &Snapshot, measurement: &str) -> Vec<(i64, Owned)> {
+    let sids = snapshot.select(&selector(DEFAULT_NAMESPACE, measurement), TimeRange::ALL).unwrap();
+    sids.into_iter().flat_map(|sid| read(snapshot, sid, TimeRange::ALL)).collect()
+}
+
+#[test]
+fn a_delete_whose_deadline_passed_takes_no_later_one_with_it() {
+    let disk = SimDisk::new(1);
+    let engine = open(&disk);
+    put(&engine, "kept", 1, 1);
+    put(&engine, "gone", 1, 1);
+    engine.flush().unwrap();
+    put(&engine, "fleeting", 1, 1);
+    delete(&engine, "fleeting", TimeRange::ALL);
+    disk.advance(120_000_000_000);
+    while engine.maintain().unwrap() {}
+    delete(&engine, "gone", TimeRange::ALL);
+    put(&engine, "other", 1, 1);
+    engine.flush().unwrap();
+    let check = |engine: &Engine| {
+        assert_eq!(found(&engine.snapshot(), "gone"), []);
+        assert_eq!(found(&engine.snapshot(), "kept"), [(1, Owned::Integer(1))]);
+    };
+    check(&engine);
+    drop(engine);
+    check(&open(&disk));
+}
+
+#[test]
+fn a_snapshot_from_before_a_delete_shows_no_overwritten_value() {
+    let disk = SimDisk::new(2);
+    let engine = open(&disk);
+    // Overwritten in a part, in what was flushed after the snapshot, and in the head.
+    for (time_ns, flushes) in [(1, 2), (2, 1), (3, 0)] {
+        put(&engine, "m", time_ns, 10);
+        (0..flushes).for_each(|_| engine.flush().unwrap());
+    }
+    put(&engine, "m", 1, 20);
+    put(&engine, "m", 2, 20);
+    let in_head = engine.snapshot();
+    let before_flush = engine.snapshot();
+    engine.flush().unwrap();
+    put(&engine, "m", 2, 30);
+    put(&engine, "m", 3, 30);
+    let after_flush = engine.snapshot();
+    delete(&engine, "m", TimeRange::new(1, 3));
+    put(&engine, "m", 3, 40);
+    engine.flush().unwrap();
+    engine.merge_all().unwrap();
+    put(&engine, "m", 4, 50);
+    let new = [(3, Owned::Integer(40)), (4, Owned::Integer(50))];
+    for snapshot in [in_head, before_flush, after_flush, engine.snapshot()] {
+        assert_eq!(found(&snapshot, "m"), new);
+    }
+}
+
+#[test]
+fn while_a_sample_is_deleted_readers_see_it_or_nothing() {
+    let disk = SimDisk::new(3);
+    let engine = Arc::new(open(&disk));
+    let end = Arc::new(AtomicBool::new(false));
+    let reads = Arc::new(AtomicU64::new(0));
+    put(&engine, "m", 1, -1);
+    engine.flush().unwrap();
+    let sid = engine.snapshot().select(&selector(0, "m"), TimeRange::ALL).unwrap()[0];
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let (engine, end, reads) = (engine.clone(), end.clone(), reads.clone());
+            std::thread::spawn(move || {
+                let mut newest = -1;
+                while !end.load(Ordering::Relaxed) {
+                    let snapshot = engine.snapshot();
+                    for (_, value) in read(&snapshot, sid, TimeRange::ALL) {
+                        let Owned::Integer(value) = value else { panic!("{value:?}") };
+                        assert!(value >= newest, "{value} after {newest}");
+                        newest = value;
+                    }
+                    reads.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for round in 1..1000 {
+        // The overwritten value waits in a part, the new one in the head.
+        put(&engine, "m", 1, 2 * round);
+        engine.flush().unwrap();
+        if round % 10 == 0 {
+            engine.merge_all().unwrap();
+        }
+        put(&engine, "m", 1, 2 * round + 1);
+        delete(&engine, "m", TimeRange::ALL);
+    }
+    end.store(true, Ordering::Relaxed);
+    for reader in readers {
+        reader.join().unwrap();
+    }
+    assert!(reads.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn the_last_sample_goes_with_a_delete_of_many_series() {
+    let disk = SimDisk::new(4);
+    let engine = open(&disk);
+    let fields = vec![("value".to_owned(), Owned::Integer(1))];
+    for time_ns in [1, 2] {
+        let line =
+            |n: i32| Line { key: format!("many host=h{n}"), time_ns, fields: fields.clone() };
+        let lines: Vec<Line> = (0..3000).map(line).collect();
+        write(&engine, DEFAULT_NAMESPACE, &lines).0.unwrap();
+    }
+    delete(&engine, "many", TimeRange::new(2, 2));
+    let last = |expected: &[i64]| {
+        let snapshot = engine.snapshot();
+        for sid in snapshot.select(&selector(0, "many"), TimeRange::ALL).unwrap() {
+            let last = snapshot.last(sid).unwrap().unwrap();
+            assert_eq!(last.times_ns, expected);
+        }
+    };
+    last(&[1]);
+    engine.flush().unwrap();
+    last(&[1]);
+    put(&engine, "many host=h7", 5, 5);
+    delete(&engine, "many", TimeRange::new(5, 9));
+    last(&[1]);
+}

@@ -1,0 +1,88 @@
+//! A bit flipped in the golden directory, which has every kind of file: the store starts, has
+//! everything, and says what is wrong; after a repair nothing is.
+//!
+//! `make test` flips a bit in some hundred bytes. With `FOLIOT_SWEEP` set one is flipped in every
+//! byte:
+//!
+//! ```text
+//! FOLIOT_SWEEP=1 cargo test --release -p foliot-engine --test golden sweep -- --nocapture
+//! ```
+
+#![allow(clippy::print_stdout, reason = "the long run's result")]
+
+use super::*;
+use foliot_engine::repair;
+
+/// Bytes of each file that a short run damages.
+const FLIPS: usize = 24;
+
+#[derive(Debug, Default)]
+struct Swept {
+    flips: u64,
+    /// Told at the start; the others are told by a check only.
+    told_at_start: u64,
+}
+
+#[test]
+fn a_flipped_bit_in_any_paged_file_or_manifest_costs_nothing_and_is_told() {
+    let is_whole = std::env::var_os("FOLIOT_SWEEP").is_some();
+    let golden = files(&copy(2));
+    let (expected, _) = formula::expected(&formula::steps());
+    for (name, good) in golden.iter().filter(|(name, _)| !name.starts_with("wal-")) {
+        let mut swept = Swept::default();
+        let step = if is_whole { 1 } else { good.len().div_ceil(FLIPS) };
+        for at in (0..good.len()).step_by(step) {
+            flip(name, good, at, &expected, &mut swept);
+        }
+        if is_whole {
+            println!("{name}: {swept:?}");
+        }
+    }
+}
+
+fn flip(name: &str, good: &[u8], at: usize, expected: &Found, swept: &mut Swept) {
+    let what = format!("{name}, byte {at}");
+    let mut bad = good.to_vec();
+    bad[at] ^= 1 << ((at.wrapping_mul(0x9e37_79b1) >> 13) % 8);
+    let disk = copy(2);
+    replace(&disk, name, &bad);
+    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+    let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(&what);
+    assert!(checked.problems.iter().any(|problem| problem.contains(name)), "{what}: unseen");
+    let engine = open(&disk).expect(&what);
+    swept.flips += 1;
+    swept.told_at_start += u64::from(!engine.damages().is_empty());
+    assert!(all(&engine) == *expected, "{what}: something else is read");
+    drop(engine);
+    // The start wrote the manifest once more; what is left to mend is in the other files.
+    repair(&dynamic, Path::new(STORE)).expect(&what);
+    let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(&what);
+    assert_eq!(checked.problems, [""; 0], "{what}: after the repair");
+    if !name.starts_with("MANIFEST") {
+        assert!(bytes(&disk, name) == good, "{what}: the file is not what it was");
+    }
+    let engine = open(&disk).expect(&what);
+    assert_eq!(engine.damages(), [""; 0], "{what}: after the repair");
+    assert!(all(&engine) == *expected, "{what}: something else is read after the repair");
+}
+
+#[test]
+fn a_flipped_bit_in_the_wal_never_stops_the_start_and_is_told() {
+    let golden = files(&copy(2));
+    let (expected, _) = formula::expected(&formula::steps());
+    for (name, good) in golden.iter().filter(|(name, _)| name.starts_with("wal-")) {
+        for at in (0..good.len()).step_by(good.len().div_ceil(4 * FLIPS)) {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            let disk = copy(2);
+            replace(&disk, name, &bad);
+            let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+            let checked = foliot_engine::check(&dynamic, Path::new(STORE)).unwrap();
+            // A note where it may be the torn end of a power cut.
+            let is_told = checked.problems.len() + checked.notes.len() > 0;
+            let engine = open(&disk).unwrap_or_else(|error| panic!("{name}, byte {at}: {error}"));
+            // What parts hold already is not read again, so damage to it is none.
+            assert!(is_told || all(&engine) == expected, "{name}, byte {at}: unseen");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Damage to the wal: told from what a power cut leaves, reported, and no dearer than what it hit.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "test code says what must hold by unwrapping"
+)]
+
+mod support;
+
+use foliot_disk::{Disk, SimDisk};
+use foliot_engine::{Ack, Config, Engine};
+use foliot_model::TimeRange;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use support::{Line, Owned, read, selector, write};
+
+const DIR: &str = "store";
+const FRAME_HEADER: usize = 40;
+const SEGMENT_HEADER: usize = 40;
+
+fn open(disk: &SimDisk) -> Engine {
+    let config = Config { background: false, ..Config::default() };
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::open(disk, Path::new(DIR), config).unwrap()
+}
+
+fn line(host: i64, step: i64) -> Line {
+    Line {
+        key: format!("m host=h{host}"),
+        time_ns: step * 1_000_000_000,
+        fields: vec![("a".to_owned(), Owned::Integer(host * 1000 + step))],
+    }
+}
+
+/// Writes lines and waits until they are durable.
+fn put(engine: &Engine, lines: &[Line]) {
+    let (commit, rejects) = write(engine, 0, lines);
+    assert!(rejects.is_empty());
+    engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+}
+
+/// How many samples each host has; every one must be the one that was written.
+fn found(engine: &Engine) -> BTreeMap<i64, usize> {
+    let snapshot = engine.snapshot();
+    let mut found = BTreeMap::new();
+    for sid in snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap() {
+        let identity = snapshot.identity(sid).unwrap().unwrap();
+        let host: i64 = identity.labels.get("host").unwrap()[1..].parse().unwrap();
+        let samples = read(&snapshot, sid, TimeRange::ALL);
+        for (time_ns, value) in &samples {
+            assert_eq!(*value, Owned::Integer(host * 1000 + time_ns / 1_000_000_000));
+        }
+        *found.entry(host).or_default() += samples.len();
+    }
+    found
+}
+
+fn segments(disk: &SimDisk) -> Vec<PathBuf> {
+    let mut names = disk.list(Path::new(DIR)).unwrap();
+    names.retain(|name| name.starts_with("wal-"));
+    names.sort();
+    names.iter().map(|name| Path::new(DIR).join(name)).collect()
+}
+
+fn bytes(disk: &SimDisk, path: &Path) -> Vec<u8> {
+    let file = disk.open(path).unwrap();
+    let mut bytes = vec![0; file.len() as usize];
+    file.read_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// A copy of the machine's store, so that each damage has one of its own.
+fn copy(disk: &SimDisk) -> SimDisk {
+    let twin = SimDisk::new(1);
+    twin.create_dir_all(Path::new(DIR)).unwrap();
+    for name in disk.list(Path::new(DIR)).unwrap() {
+        let path = Path::new(DIR).join(name);
+        let mut file = twin.create(&path).unwrap();
+        file.append(&bytes(disk, &path)).unwrap();
+        file.sync().unwrap();
+    }
+    twin.sync_dir(Path::new(DIR)).unwrap();
+    twin
+}
+
+/// Where frames of a kind begin in a segment, and how long their bodies are.
+fn frames(segment: &[u8], kind: u8) -> Vec<(usize, usize)> {
+    let (mut at, mut found) = (SEGMENT_HEADER, Vec::new());
+    while at + FRAME_HEADER <= segment.len() {
+        let length = u32::from_le_bytes(segment[at + 32..at + 36].try_into().unwrap()) as usize;
+        if segment[at + 36] == kind {
+            found.push((at, length));
+        }
+        at += FRAME_HEADER + length;
+    }
+    found
+}
+
+const ROWS: u8 = 1;
+const REGISTER: u8 = 2;
+const REGISTER_COPY: u8 = 5;
+
+#[test]
+fn one_bit_in_the_newest_segment_costs_at_most_the_frame_that_it_hit() {
+    let disk = SimDisk::new(3);
+    let engine = open(&disk);
+    for step in 0..100 {
+        put(&engine, &[line(step % 3, step)]);
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let path = segments(&disk).pop().unwrap();
+    let length = bytes(&disk, &path).len();
+    for at in 0..length as u64 {
+        let twin = copy(&disk);
+        twin.rot(&path, at, 1 << (at % 8)).unwrap();
+        let engine = open(&twin);
+        let samples: usize = found(&engine).values().sum();
+        assert!(samples >= 99, "byte {at} of {length}: {samples} of 100 samples");
+        let is_told = !engine.damages().is_empty() || engine.stats().wal_torn_bytes > 0;
+        assert!(is_told, "byte {at} of {length}: nothing was said");
+        assert!(samples == 100 || !engine.damages().is_empty(), "byte {at}: a loss is damage");
+        // What is written next makes nothing of it final.
+        put(&engine, &[line(0, 1000)]);
+        drop(engine);
+        let again: usize = found(&open(&twin)).values().sum();
+        assert_eq!(again, samples + 1, "byte {at}");
+    }
+}
+
+#[test]
+fn damage_in_frames_long_flushed_costs_nothing() {
+    let disk = SimDisk::new(4);
+    let engine = open(&disk);
+    for step in 0..100 {
+        put(&engine, &[line(step % 3, step)]);
+    }
+    let path = segments(&disk).pop().unwrap();
+    let flushed = bytes(&disk, &path);
+    engine.flush().unwrap();
+    for step in 100..110 {
+        put(&engine, &[line(step % 3, step)]);
+    }
+    engine.close().unwrap();
+    drop(engine);
+    // As if these had come while the flush was writing: then they share a segment with those.
+    let [after] = &segments(&disk)[..] else { panic!("a flush leaves one segment") };
+    let both = [&flushed[..], &bytes(&disk, after)[SEGMENT_HEADER..]].concat();
+    disk.remove(after).unwrap();
+    disk.create(&path).unwrap().append(&both).unwrap();
+    for at in [0, SEGMENT_HEADER, flushed.len() / 2, flushed.len() - 1] {
+        let twin = copy(&disk);
+        twin.rot(&path, at as u64, 4).unwrap();
+        let engine = open(&twin);
+        assert_eq!(found(&engine).values().sum::<usize>(), 110);
+        // Of the segment's own header it is said.
+        assert_eq!(engine.damages().len(), usize::from(at == 0), "{:?}", engine.damages());
+    }
+}
+
+#[test]
+fn a_power_cut_is_no_damage() {
+    for seed in 0..200 {
+        let disk = SimDisk::new(seed);
+        let engine = open(&disk);
+        for step in 0..20 {
+            put(&engine, &[line(step % 3, step)]);
+        }
+        for step in 20..40 {
+            let (commit, _) = write(&engine, 0, &[line(step % 3, step)]);
+            engine.wait(commit.unwrap(), Ack::Os).unwrap();
+        }
+        let engine_after = open(&disk.crash());
+        assert_eq!(engine_after.damages(), [""; 0], "seed {seed}");
+        let samples: usize = found(&engine_after).values().sum();
+        assert!(samples >= 20, "seed {seed}: {samples}");
+    }
+}
+
+#[test]
+fn a_damaged_registration_is_read_from_its_copy() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk);
+    for host in 0..20 {
+        put(&engine, &[line(host, 1)]);
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let path = segments(&disk).pop().unwrap();
+    let segment = bytes(&disk, &path);
+    let (registrations, copies) = (frames(&segment, REGISTER), frames(&segment, REGISTER_COPY));
+    assert_eq!((registrations.len(), copies.len()), (20, 20));
+    for (at, length) in registrations.into_iter().chain(copies) {
+        let twin = copy(&disk);
+        twin.rot(&path, (at + FRAME_HEADER + length / 2) as u64, 1).unwrap();
+        let engine = open(&twin);
+        assert_eq!(found(&engine).len(), 20);
+        assert_eq!(engine.damages().len(), 1, "{:?}", engine.damages());
+    }
+}
+
+#[test]
+fn a_lost_registration_costs_only_the_series_that_it_registered() {
+    let disk = SimDisk::new(6);
+    let engine = open(&disk);
+    for step in 0..3 {
+        for host in 0..20 {
+            put(&engine, &[line(host, step)]);
+        }
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let path = segments(&disk).pop().unwrap();
+    let segment = bytes(&disk, &path);
+    for (lost, (at, length)) in frames(&segment, REGISTER).into_iter().enumerate().skip(1) {
+        let twin = copy(&disk);
+        for at in [at, at + FRAME_HEADER + length] {
+            twin.rot(&path, (at + FRAME_HEADER + length / 2) as u64, 1).unwrap();
+        }
+        let mut expected: BTreeMap<_, _> = (0..20).map(|host| (host, 3)).collect();
+        expected.remove(&(lost as i64));
+        let engine = open(&twin);
+        assert_eq!(found(&engine), expected, "the registration of host {lost}");
+        assert_eq!(engine.stats().samples_orphaned, 3);
+        assert!(engine.damages().iter().any(|said| said.contains("3 samples without a series")));
+        // It can be registered again, also across flush and restart, and is nobody else.
+        put(&engine, &[line(lost as i64, 7), line(100, 7)]);
+        expected.extend([(lost as i64, 1), (100, 1)]);
+        assert_eq!(found(&engine), expected);
+        drop(engine);
+        let engine = open(&twin);
+        assert_eq!(found(&engine), expected, "after a restart");
+        engine.flush().unwrap();
+        drop(engine);
+        let engine = open(&twin);
+        assert_eq!(found(&engine), expected, "after a flush");
+        assert_eq!(engine.damages(), [""; 0]);
+    }
+}
+
+#[test]
+fn rows_of_one_frame_are_lost_with_it_and_no_others() {
+    let disk = SimDisk::new(7);
+    let engine = open(&disk);
+    for step in 0..5 {
+        put(&engine, &[line(0, step), line(1, step)]);
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let path = segments(&disk).pop().unwrap();
+    for (at, _) in frames(&bytes(&disk, &path), ROWS) {
+        let twin = copy(&disk);
+        twin.rot(&path, at as u64, 0x80).unwrap();
+        assert_eq!(found(&open(&twin)), BTreeMap::from([(0, 4), (1, 4)]));
+    }
+}

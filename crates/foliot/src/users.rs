@@ -1,0 +1,218 @@
+//! `foliot user`: users and tokens of a store that no server has open.
+
+use crate::print;
+use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
+use foliot_access::{Access, Gate, Grant, NewToken, Rights};
+use foliot_disk::{Disk, RealDisk};
+use foliot_engine::{Ack, Caller, Engine};
+use foliot_server::Config;
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is to be done with users and tokens.
+#[derive(Debug)]
+pub(crate) enum Act {
+    /// Make a user; the password is the first line of standard input.
+    Add { name: String, rights: Rights },
+    /// Give a user another password.
+    Password { name: String },
+    /// List users and tokens.
+    List,
+    /// Make a token.
+    Token { name: String, rights: Rights, lasts: Option<Duration> },
+    /// Remove a user, or end a token by its id.
+    Revoke { what: String },
+}
+
+/// The subcommands; `on_data_dir` adds what says where the store is.
+pub(crate) fn command(on_data_dir: impl Fn(&'static str, &'static str) -> Clap) -> Clap {
+    let name = |about| Arg::new("name").value_name("NAME").required(true).help(about);
+    let lasts = Arg::new("expires").long("expires").value_name("TIME");
+    Clap::new("user")
+        .about("Makes and removes users and tokens of a store that no server has open")
+        .subcommand_required(true)
+        .subcommand(
+            on_data_dir("add", "Makes a user; the password is read from standard input")
+                .arg(name("The user's name"))
+                .args(rights_arguments()),
+        )
+        .subcommand(
+            on_data_dir("password", "Gives a user the password that is read from standard input")
+                .arg(name("The user's name")),
+        )
+        .subcommand(on_data_dir("list", "Lists users and tokens with their rights"))
+        .subcommand(
+            on_data_dir("token", "Makes a token and prints it, for the only time")
+                .arg(name("A name for people"))
+                .args(rights_arguments())
+                .arg(lasts.help("How long it is valid, such as 90d; for ever without this")),
+        )
+        .subcommand(
+            on_data_dir("revoke", "Removes a user, or ends the token with this id")
+                .arg(name("The user's name, or the token's id as `list` shows it")),
+        )
+}
+
+fn rights_arguments() -> [Arg; 3] {
+    [
+        Arg::new("role")
+            .long("role")
+            .value_name("ROLE")
+            .action(ArgAction::Append)
+            .required(true)
+            .value_parser(["read", "write", "admin", "operator"])
+            .help("What is allowed; may be given several times"),
+        Arg::new("db")
+            .long("db")
+            .value_name("NAME")
+            .default_value("*")
+            .help("The database for read and write; * means all"),
+        Arg::new("measurements")
+            .long("measurements")
+            .value_name("PATTERN")
+            .default_value("*")
+            .help("The measurements there; * stands for any text"),
+    ]
+}
+
+/// What the command line says.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn read(matches: &ArgMatches) -> Result<Act, String> {
+    let Some((act, matches)) = matches.subcommand() else { return Ok(Act::List) };
+    let text = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
+    let name = text("name").unwrap_or_default();
+    Ok(match act {
+        "add" => Act::Add { name, rights: rights(matches) },
+        "password" => Act::Password { name },
+        "token" => {
+            let lasts = text("expires").map(|text| {
+                <Duration as foliot_server::config::Setting>::read(&text)
+                    .map_err(|error| format!("--expires: {error}"))
+            });
+            Act::Token { name, rights: rights(matches), lasts: lasts.transpose()? }
+        }
+        "revoke" => Act::Revoke { what: name },
+        _ => Act::List,
+    })
+}
+
+fn rights(matches: &ArgMatches) -> Rights {
+    let text = |name| matches.get_one::<String>(name).cloned().unwrap_or_default();
+    let roles: Vec<&String> = matches.get_many("role").unwrap_or_default().collect();
+    let has = |role: &str| roles.iter().any(|found| *found == role);
+    let access = match (has("read"), has("write")) {
+        (true, true) => Access::All,
+        (true, false) => Access::Read,
+        (false, true) => Access::Write,
+        (false, false) => Access::Nothing,
+    };
+    let grant = Grant { database: text("db"), measurements: text("measurements"), access };
+    let grants = if access == Access::Nothing { Vec::new() } else { vec![grant] };
+    Rights { is_admin: has("admin"), is_operator: has("operator"), grants }
+}
+
+/// Opens the store and does it.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
+    let open = Engine::open(disk.clone(), &config.data_dir, crate::store(config));
+    let engine = open.map_err(|error| error.to_string())?;
+    let done = perform_on(&engine, act, disk.now_ns());
+    let safe = engine.wait(engine.written(), Ack::Durable).map(drop);
+    let closed = engine.close();
+    let text = done?;
+    safe.and(closed).map_err(|error| error.to_string())?;
+    print(&text)
+}
+
+fn perform_on(engine: &Engine, act: Act, now_ns: i64) -> Result<String, String> {
+    let gate = Gate::new(false);
+    let caller = Caller { door: "foliot user", from: String::new() };
+    let sentence = |error: foliot_access::Refused| error.to_string();
+    match act {
+        Act::Add { name, rights } => {
+            let password = password()?;
+            let made = gate.create_user(engine, &name, &password, rights, &caller);
+            made.map(|()| format!("user {name} can log in\n")).map_err(sentence)
+        }
+        Act::Password { name } => {
+            let set = gate.set_password(engine, &name, &password()?, &caller);
+            set.map(|()| format!("user {name} has another password\n")).map_err(sentence)
+        }
+        Act::Token { name, rights, lasts } => {
+            let lasts_ns = lasts.map(|lasts| i64::try_from(lasts.as_nanos()).unwrap_or(i64::MAX));
+            let expires_ns = lasts_ns.map(|lasts_ns| now_ns.saturating_add(lasts_ns));
+            let new = NewToken { name, expires_ns, rights };
+            let text = gate.create_token(engine, new, now_ns, &caller);
+            text.map(|text| text + "\n").map_err(sentence)
+        }
+        Act::List => Ok(list(&gate, engine)),
+        Act::Revoke { what } => {
+            if gate.revoke_token(engine, &what, &caller).map_err(sentence)? {
+                return Ok(format!("token {what} is no longer valid\n"));
+            }
+            let removed = gate.remove_user(engine, &what, &caller);
+            removed.map(|()| format!("user {what} is removed\n")).map_err(|error| match error {
+                foliot_access::Refused::NotFound => {
+                    format!("there is no user and no token {what}; `foliot user list` shows all")
+                }
+                error => error.to_string(),
+            })
+        }
+    }
+}
+
+/// The first line of standard input.
+fn password() -> Result<String, String> {
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| format!("cannot read the password from standard input: {error}"))?;
+    let password = line.trim_end_matches(['\r', '\n']);
+    match password.is_empty() {
+        true => Err("write the password to standard input".to_owned()),
+        false => Ok(password.to_owned()),
+    }
+}
+
+fn list(gate: &Gate, engine: &Engine) -> String {
+    let mut out = String::new();
+    for user in gate.users(engine) {
+        out += &format!("user   {:16} {}\n", user.name, describe(&user.rights));
+    }
+    for token in gate.tokens(engine) {
+        let expires = match jiff::Timestamp::from_nanosecond(token.expires_ns.into()) {
+            Ok(at) if token.expires_ns != i64::MAX => {
+                at.strftime(", until %Y-%m-%dT%H:%M:%SZ").to_string()
+            }
+            _ => String::new(),
+        };
+        let rights = describe(&token.rights);
+        out += &format!("token  {} {}: {rights}{expires}\n", token.id, token.name);
+    }
+    out
+}
+
+fn describe(rights: &Rights) -> String {
+    let mut parts = Vec::new();
+    if rights.is_admin {
+        parts.push("admin".to_owned());
+    }
+    if rights.is_operator {
+        parts.push("operator".to_owned());
+    }
+    for grant in &rights.grants {
+        let access = match grant.access {
+            Access::Nothing => continue,
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::All => "read and write",
+        };
+        parts.push(format!("{access} {} of {}", grant.measurements, grant.database));
+    }
+    parts.join(", ")
+}

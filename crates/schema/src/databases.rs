@@ -1,0 +1,367 @@
+//! Databases and retention policies: the one place that turns their names into namespaces.
+//!
+//! Every door asks here, so that a name means the same in all of them. What is durable are facts of
+//! the engine's catalog; this table is their copy in memory. A database that exists only because
+//! something was written to it has no facts of its own, just its namespaces.
+//!
+//! ```text
+//! database   name              -> name of the default policy, empty when it was dropped
+//! policy     database NUL name -> duration i64 | shard duration i64 | replication u32
+//! ```
+
+use crate::kinds::Kinds;
+use foliot_engine::{Caller, Engine, Error};
+use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// The retention policy of a database for which none was made.
+pub const DEFAULT_POLICY: &str = "autogen";
+
+/// Nanoseconds of a day.
+const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
+
+const DATABASE_KIND: &str = "database";
+const POLICY_KIND: &str = "policy";
+
+/// A database, or one of its retention policies, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseName {
+    /// The database.
+    pub database: String,
+    /// The policy; none means the database's default one.
+    pub policy: Option<String>,
+}
+
+impl DatabaseName {
+    /// Reads `database` or `database/policy`; nothing when the database has no name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (database, policy) = text.split_once('/').unwrap_or((text, ""));
+        let policy = Some(policy).filter(|name| !name.is_empty()).map(str::to_owned);
+        (!database.is_empty()).then(|| Self { database: database.to_owned(), policy })
+    }
+}
+
+impl fmt::Display for DatabaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.database)?;
+        self.policy.as_ref().map_or(Ok(()), |policy| write!(f, "/{policy}"))
+    }
+}
+
+/// A retention policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Its name.
+    pub name: String,
+    /// Where its samples are.
+    pub namespace: NamespaceId,
+    /// How long samples are kept, in nanoseconds; 0 means for ever.
+    pub duration_ns: i64,
+    /// Remembered for clients that ask; the store cuts time its own way.
+    pub shard_duration_ns: i64,
+    /// Remembered for clients that ask; there is one copy.
+    pub replication: u32,
+}
+
+impl Policy {
+    /// One that keeps everything; its namespace is still to be found.
+    pub fn unbounded(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            namespace: DEFAULT_NAMESPACE,
+            duration_ns: 0,
+            shard_duration_ns: 7 * DAY_NS,
+            replication: 1,
+        }
+    }
+}
+
+/// A database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Database {
+    /// Name of the policy that is meant when none is named; empty when that one was dropped.
+    pub default_policy: String,
+    /// In the order in which they were made.
+    pub policies: Vec<Policy>,
+    /// Whether somebody made it, as opposed to it being there from the start.
+    pub is_made: bool,
+}
+
+impl Database {
+    /// The policy with this name, or the default one.
+    pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
+        let name = name.unwrap_or(&self.default_policy);
+        self.policies.iter().find(|policy| policy.name == name)
+    }
+}
+
+/// What a name does not lead to.
+#[derive(Debug)]
+pub enum Missing {
+    /// There is no such database.
+    Database(String),
+    /// There is no such policy.
+    Policy(String),
+    /// It was to be created, and that failed.
+    Store(Error),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database(name) => write!(f, "database not found: {name:?}"),
+            Self::Policy(name) => write!(f, "retention policy not found: {name}"),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<Error> for Missing {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// All databases.
+#[derive(Debug)]
+pub struct Databases {
+    table: RwLock<BTreeMap<String, Database>>,
+    /// Changes come one after another.
+    changing: Mutex<()>,
+}
+
+impl Databases {
+    /// The databases that the store knows.
+    pub fn new(engine: &Engine) -> Self {
+        Self { table: RwLock::new(load(engine)), changing: Mutex::new(()) }
+    }
+
+    /// The namespace to read, which must exist.
+    ///
+    /// # Errors
+    /// When there is no such database or policy.
+    pub fn find(&self, database: &str, policy: Option<&str>) -> Result<NamespaceId, Missing> {
+        let table = self.table.read();
+        let found = table.get(database).ok_or_else(|| Missing::Database(database.to_owned()))?;
+        let name = policy.unwrap_or(&found.default_policy);
+        let found = found.policy(policy).ok_or_else(|| Missing::Policy(name.to_owned()))?;
+        Ok(found.namespace)
+    }
+
+    /// The namespace to write to. A policy is made on purpose; only a whole database comes into
+    /// being by being written to, if `creates` says so. That waits for the disk.
+    ///
+    /// # Errors
+    /// When there is no such database or policy, and when one cannot be made.
+    pub fn find_or_create(
+        &self,
+        engine: &Engine,
+        database: &str,
+        policy: Option<&str>,
+        creates: bool,
+    ) -> Result<NamespaceId, Missing> {
+        match self.find(database, policy) {
+            Err(Missing::Database(_)) if creates && !database.is_empty() => {
+                let name = policy.unwrap_or(DEFAULT_POLICY);
+                Ok(self.create(engine, database, name)?)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// A database.
+    pub fn get(&self, database: &str) -> Option<Database> {
+        self.table.read().get(database).cloned()
+    }
+
+    /// All databases by name.
+    pub fn list(&self) -> Vec<(String, Database)> {
+        self.table.read().iter().map(|(name, found)| (name.clone(), found.clone())).collect()
+    }
+
+    /// Creates a database with one policy, unless it exists; returns the policy's namespace.
+    fn create(&self, engine: &Engine, database: &str, policy: &str) -> Result<NamespaceId, Error> {
+        let caller = Caller { door: "first write", from: String::new() };
+        self.set_policy(engine, database, Policy::unbounded(policy), true, &caller)
+    }
+
+    /// Makes a policy, or gives an existing one other properties. The database is made with it if
+    /// there is none; `is_default` says whether the policy becomes its default one. Returns the
+    /// policy's namespace; the one that `policy` holds is ignored.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn set_policy(
+        &self,
+        engine: &Engine,
+        database: &str,
+        mut policy: Policy,
+        is_default: bool,
+        caller: &Caller,
+    ) -> Result<NamespaceId, Error> {
+        let _one_at_a_time = self.changing.lock();
+        policy.namespace = engine.create_namespace(database, &policy.name)?;
+        let namespace = policy.namespace;
+        let keep = u64::try_from(policy.duration_ns).ok().filter(|duration_ns| *duration_ns > 0);
+        let mut changed = self.get(database).unwrap_or_default();
+        // A new policy without a duration of its own keeps what the server keeps by default.
+        if keep.is_some() || changed.policy(Some(&policy.name)).is_some() {
+            engine.set_retention(namespace, keep.map(Duration::from_nanos), caller)?;
+        }
+        engine.catalog_put(POLICY_KIND, &key(database, &policy.name), &encode(&policy))?;
+        if is_default {
+            changed.default_policy.clone_from(&policy.name);
+        }
+        match changed.policies.iter_mut().find(|found| found.name == policy.name) {
+            Some(found) => *found = policy,
+            None => changed.policies.push(policy),
+        }
+        self.publish(engine, database, changed)?;
+        Ok(namespace)
+    }
+
+    /// Drops a policy with everything in it; nothing happens when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn drop_policy(
+        &self,
+        engine: &Engine,
+        database: &str,
+        policy: &str,
+        kinds: &Kinds,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let Some(mut changed) = self.get(database) else { return Ok(()) };
+        let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
+            return Ok(());
+        };
+        let dropped = changed.policies.remove(at);
+        self.publish(engine, database, changed)?;
+        drop_namespace(engine, database, &dropped, kinds, caller)
+    }
+
+    /// Drops a database with everything in it; nothing happens when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn drop_database(
+        &self,
+        engine: &Engine,
+        database: &str,
+        kinds: &Kinds,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let Some(dropped) = self.table.write().remove(database) else { return Ok(()) };
+        engine.catalog_delete(DATABASE_KIND, database)?;
+        for policy in &dropped.policies {
+            drop_namespace(engine, database, policy, kinds, caller)?;
+        }
+        // The first namespace cannot go: what names no database must have a place.
+        if dropped.policies.iter().any(|policy| policy.namespace == DEFAULT_NAMESPACE) {
+            let mut table = self.table.write();
+            table.extend(load(engine).remove_entry(database));
+        }
+        Ok(())
+    }
+
+    fn publish(&self, engine: &Engine, database: &str, mut changed: Database) -> Result<(), Error> {
+        engine.catalog_put(DATABASE_KIND, database, changed.default_policy.as_bytes())?;
+        changed.is_made = true;
+        self.table.write().insert(database.to_owned(), changed);
+        Ok(())
+    }
+}
+
+fn drop_namespace(
+    engine: &Engine,
+    database: &str,
+    policy: &Policy,
+    kinds: &Kinds,
+    caller: &Caller,
+) -> Result<(), Error> {
+    engine.catalog_delete(POLICY_KIND, &key(database, &policy.name))?;
+    engine.drop_namespace(policy.namespace, caller)?;
+    kinds.forget_all(engine, policy.namespace)
+}
+
+/// Reads the table from the store.
+fn load(engine: &Engine) -> BTreeMap<String, Database> {
+    let mut table: BTreeMap<String, Database> = BTreeMap::new();
+    let mut namespaces = engine.namespaces();
+    namespaces.sort_unstable_by_key(|(id, ..)| *id);
+    for (namespace, database, name) in namespaces {
+        let fact = engine.catalog_get(POLICY_KIND, &key(&database, &name)).unwrap_or_default();
+        let found = table.entry(database).or_insert_with(|| Database {
+            default_policy: DEFAULT_POLICY.to_owned(),
+            policies: Vec::new(),
+            is_made: namespace != DEFAULT_NAMESPACE,
+        });
+        found.policies.push(decode(&fact, name, namespace));
+    }
+    for (database, policy) in engine.catalog_list(DATABASE_KIND) {
+        let found = table.entry(database).or_default();
+        found.is_made = true;
+        found.default_policy = String::from_utf8_lossy(&policy).into_owned();
+    }
+    table
+}
+
+fn key(database: &str, policy: &str) -> String {
+    format!("{database}\0{policy}")
+}
+
+fn encode(policy: &Policy) -> Vec<u8> {
+    let mut out = policy.duration_ns.to_le_bytes().to_vec();
+    out.extend_from_slice(&policy.shard_duration_ns.to_le_bytes());
+    out.extend_from_slice(&policy.replication.to_le_bytes());
+    out
+}
+
+fn decode(fact: &[u8], name: String, namespace: NamespaceId) -> Policy {
+    let number = |at: usize| fact.get(at..).and_then(<[u8]>::first_chunk);
+    Policy {
+        name,
+        namespace,
+        duration_ns: number(0).map_or(0, |bytes| i64::from_le_bytes(*bytes)),
+        shard_duration_ns: number(8).map_or(7 * DAY_NS, |bytes| i64::from_le_bytes(*bytes)),
+        replication: fact
+            .get(16..)
+            .and_then(<[u8]>::first_chunk)
+            .map_or(1, |bytes| u32::from_le_bytes(*bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_with_or_without_policy() {
+        let name = |text| DatabaseName::parse(text).map(|name| (name.database, name.policy));
+        assert_eq!(name("a"), Some(("a".to_owned(), None)));
+        assert_eq!(name("a/b"), Some(("a".to_owned(), Some("b".to_owned()))));
+        assert_eq!(name("a/"), Some(("a".to_owned(), None)));
+        assert_eq!(name("/b"), None);
+        assert_eq!(DatabaseName::parse("a/b").unwrap().to_string(), "a/b");
+    }
+
+    #[test]
+    fn policies_survive_their_encoding() {
+        let policy = Policy {
+            name: "p".to_owned(),
+            namespace: 3,
+            duration_ns: 86_400_000_000_000,
+            shard_duration_ns: 3_600_000_000_000,
+            replication: 2,
+        };
+        assert_eq!(decode(&encode(&policy), "p".to_owned(), 3), policy);
+        let bare = decode(&[], "p".to_owned(), 3);
+        assert_eq!((bare.duration_ns, bare.replication), (0, 1));
+    }
+}

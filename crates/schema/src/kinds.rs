@@ -1,0 +1,421 @@
+//! Kinds of fields: InfluxDB gives each field of a measurement one kind for ever, and so do the
+//! doors that take its lines. Doors of put lines keep a kind per sample: what they write is read as
+//! floats where one kind is wanted.
+//!
+//! ```text
+//! field   namespace NUL length of measurement NUL measurement field -> kind u8
+//! ```
+//!
+//! Numbers in keys are decimal. The table is the catalog itself, a fact for each field, so that a
+//! new field costs the same however many there are. What shapes of lines came to is remembered: one
+//! look-up for each measurement of a batch, and a comparison a row.
+
+use foliot_engine::{Engine, Error, FIELDS_MAX, Listed};
+use foliot_model::{
+    Batch, DEFAULT_FIELD, KeyParts, Kind, Name, NamespaceId, Reject, Row, Selector, Span, Test,
+};
+use parking_lot::{Mutex, RwLock};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const KIND: &str = "field";
+
+/// Shapes of lines that are remembered; more are looked up again.
+const REMEMBERED_MAX: usize = 1 << 16;
+
+/// Decides and remembers the kinds of fields.
+#[derive(Debug, Default)]
+pub struct Kinds {
+    /// Held while the kind of a new field is decided.
+    deciding: Mutex<()>,
+    remembered: RwLock<Remembered>,
+}
+
+/// The kinds that the fields of one shape have in one measurement, in the shape's order.
+type Columns = Arc<[Kind]>;
+
+/// Columns by the hashes of measurement, as it is written, and shape.
+#[derive(Debug, Default)]
+struct Remembered {
+    columns: HashMap<(u128, u128), Columns>,
+    /// How often everything was forgotten: what was looked up before must not be remembered after.
+    forgotten: u64,
+}
+
+/// How the values of a batch are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// A field is of the kind of its first value, and values of others are refused.
+    Strict,
+    /// Numbers are floats, and nothing is refused.
+    Loose,
+}
+
+impl Kinds {
+    /// The kind of a field. One that nobody declared holds numbers of put lines.
+    pub fn of(engine: &Engine, namespace: NamespaceId, measurement: &str, field: &str) -> Kind {
+        declared(engine, namespace, measurement, field).unwrap_or(Kind::Float)
+    }
+
+    /// Forgets a measurement: its next line decides anew.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn forget(
+        &self,
+        engine: &Engine,
+        namespace: NamespaceId,
+        measurement: &str,
+    ) -> Result<(), Error> {
+        self.forget_keys(engine, &prefix(namespace, measurement))
+    }
+
+    /// Forgets all measurements of a namespace that was dropped.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn forget_all(&self, engine: &Engine, namespace: NamespaceId) -> Result<(), Error> {
+        self.forget_keys(engine, &format!("{namespace}\0"))
+    }
+
+    fn forget_keys(&self, engine: &Engine, prefix: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.deciding.lock();
+        for (key, _) in engine.catalog_list_from(KIND, prefix) {
+            engine.catalog_delete(KIND, &key)?;
+        }
+        self.forget_remembered();
+        Ok(())
+    }
+
+    fn forget_remembered(&self) {
+        let mut remembered = self.remembered.write();
+        remembered.columns.clear();
+        remembered.forgotten += 1;
+    }
+
+    /// Has a field go on as the default field of a measurement.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn rename(
+        &self,
+        engine: &Engine,
+        namespace: NamespaceId,
+        (measurement, field): (&str, &str),
+        to: &str,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.deciding.lock();
+        let Some(kind) = declared(engine, namespace, measurement, field) else { return Ok(()) };
+        if declared(engine, namespace, to, DEFAULT_FIELD).is_none() {
+            declare(engine, namespace, to, DEFAULT_FIELD, kind)?;
+        }
+        engine.catalog_delete(KIND, &key(namespace, measurement, field))?;
+        self.forget_remembered();
+        Ok(())
+    }
+
+    /// Takes rows out of a batch of lines whose values are of another kind than their fields, and
+    /// says so in `rejects`.
+    ///
+    /// # Errors
+    /// When the store cannot take new fields.
+    pub fn check(
+        &self,
+        engine: &Engine,
+        batch: &mut Batch<'_>,
+        rejects: &mut Vec<Reject>,
+    ) -> Result<(), Error> {
+        let found = self.find(engine, batch)?;
+        if !found.is_empty() {
+            let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+            batch.retain_rows(|index| lines.binary_search(&index).is_err());
+            rejects.extend(found.into_iter().map(|(_, reject)| reject));
+        }
+        Ok(())
+    }
+
+    /// Declares the fields of lines of a door that has no kinds: numbers are floats.
+    ///
+    /// # Errors
+    /// When the store cannot take new fields.
+    pub fn note(&self, engine: &Engine, batch: &Batch<'_>) -> Result<(), Error> {
+        let mut walk = Walk::new(self, engine, batch, Manner::Loose);
+        batch.rows().iter().try_for_each(|row| walk.columns(row).map(drop))
+    }
+
+    /// Declares the fields of histograms, whatever the syntax of their keys.
+    ///
+    /// # Errors
+    /// When the store cannot take new fields.
+    pub fn note_histograms(&self, engine: &Engine, batch: &Batch<'_>) -> Result<(), Error> {
+        let (mut parts, mut field) = (KeyParts::default(), Vec::new());
+        for row in batch.rows() {
+            let (head, tail) = (batch.slice(row.key_head), batch.slice(row.key_tail));
+            parts.clear();
+            // A key that cannot be read is refused by the store, in better words.
+            let Ok(()) = (batch.syntax().parse)(head, tail, &mut parts) else { continue };
+            let measurement = String::from_utf8_lossy(parts.measurement());
+            for span in fields_of(batch, row) {
+                field.clear();
+                let name = plain(batch, batch.slice(*span), &mut field);
+                if declared(engine, batch.namespace(), &measurement, &name).is_none() {
+                    let _one_at_a_time = self.deciding.lock();
+                    declare(engine, batch.namespace(), &measurement, &name, Kind::Histogram)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that are in conflict, by index.
+    fn find(&self, engine: &Engine, batch: &Batch<'_>) -> Result<Vec<(usize, Reject)>, Error> {
+        let mut walk = Walk::new(self, engine, batch, Manner::Strict);
+        let mut found = Vec::new();
+        for (index, row) in batch.rows().iter().enumerate() {
+            let (measurement, columns) = walk.columns(row)?;
+            let cells = batch.cells(row, columns.len() as u32);
+            let conflict = cells.iter().zip(&*columns).position(|(cell, kind)| cell.kind != *kind);
+            if let Some(column) = conflict {
+                found.push((index, conflict_of(batch, row, measurement, &columns, column)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The kinds of the fields of a row's shape in a measurement, as it is written; fields without
+    /// one get that of this row. A row with more fields than the store takes has none: the store
+    /// refuses it.
+    fn columns(
+        &self,
+        engine: &Engine,
+        batch: &Batch<'_>,
+        row: &Row,
+        measurement: &[u8],
+        manner: Manner,
+    ) -> Result<Columns, Error> {
+        let shape_hash = batch.shape(row.shape).map_or(0, |shape| shape.hash);
+        let place = (batch.hasher().key(&[], measurement), shape_hash);
+        let forgotten = {
+            let remembered = self.remembered.read();
+            if let Some(columns) = remembered.columns.get(&place) {
+                return Ok(columns.clone());
+            }
+            remembered.forgotten
+        };
+        if fields_of(batch, row).len() > FIELDS_MAX {
+            return Ok(Columns::default());
+        }
+        let columns = self.decide(engine, batch, row, measurement, manner)?;
+        let mut remembered = self.remembered.write();
+        if remembered.forgotten == forgotten {
+            if remembered.columns.len() >= REMEMBERED_MAX {
+                remembered.columns.clear();
+            }
+            remembered.columns.insert(place, columns.clone());
+        }
+        Ok(columns)
+    }
+
+    #[cold]
+    fn decide(
+        &self,
+        engine: &Engine,
+        batch: &Batch<'_>,
+        row: &Row,
+        measurement: &[u8],
+        manner: Manner,
+    ) -> Result<Columns, Error> {
+        let (namespace, mut scratch) = (batch.namespace(), Vec::new());
+        let measurement = plain(batch, measurement, &mut scratch).into_owned();
+        let fields = fields_of(batch, row);
+        let cells = batch.cells(row, fields.len() as u32);
+        let mut columns = Vec::with_capacity(fields.len());
+        for (span, cell) in fields.iter().zip(cells) {
+            scratch.clear();
+            let field = plain(batch, batch.slice(*span), &mut scratch);
+            if let Some(kind) = declared(engine, namespace, &measurement, &field) {
+                columns.push(kind);
+                continue;
+            }
+            let _one_at_a_time = self.deciding.lock();
+            if let Some(kind) = declared(engine, namespace, &measurement, &field) {
+                columns.push(kind);
+                continue;
+            }
+            let is_number = matches!(cell.kind, Kind::Float | Kind::Integer | Kind::Unsigned);
+            let is_float = is_number && manner == Manner::Loose
+                || field == DEFAULT_FIELD && is_written(engine, namespace, &measurement)?;
+            let kind = if is_float { Kind::Float } else { cell.kind };
+            declare(engine, namespace, &measurement, &field, kind)?;
+            columns.push(kind);
+        }
+        Ok(columns.into())
+    }
+}
+
+/// Goes through the rows of a batch of lines, most of which are of the measurement and shape of the
+/// row before.
+struct Walk<'w, 'b> {
+    kinds: &'w Kinds,
+    engine: &'w Engine,
+    batch: &'w Batch<'b>,
+    manner: Manner,
+    known: HashMap<(&'w [u8], u32), Columns>,
+    last: Option<(&'w [u8], u32, Columns)>,
+}
+
+impl<'w, 'b> Walk<'w, 'b> {
+    fn new(kinds: &'w Kinds, engine: &'w Engine, batch: &'w Batch<'b>, manner: Manner) -> Self {
+        Self { kinds, engine, batch, manner, known: HashMap::new(), last: None }
+    }
+
+    /// A row's measurement, as it is written, and the kinds of its fields.
+    fn columns(&mut self, row: &Row) -> Result<(&'w [u8], Columns), Error> {
+        let line_key = self.batch.slice(row.key_tail);
+        if let Some((measurement, shape, columns)) = &self.last
+            && *shape == row.shape
+            && begins_with(line_key, measurement)
+        {
+            return Ok((measurement, columns.clone()));
+        }
+        let measurement = raw_measurement(line_key);
+        let columns = match self.known.get(&(measurement, row.shape)) {
+            Some(columns) => columns.clone(),
+            None => {
+                let (engine, batch) = (self.engine, self.batch);
+                let found = self.kinds.columns(engine, batch, row, measurement, self.manner)?;
+                self.known.insert((measurement, row.shape), found.clone());
+                found
+            }
+        };
+        self.last = Some((measurement, row.shape, columns.clone()));
+        Ok((measurement, columns))
+    }
+}
+
+/// The kind that a field was given.
+fn declared(
+    engine: &Engine,
+    namespace: NamespaceId,
+    measurement: &str,
+    field: &str,
+) -> Option<Kind> {
+    let fact = engine.catalog_get(KIND, &key(namespace, measurement, field))?;
+    fact.first().and_then(|code| Kind::from_code(*code))
+}
+
+fn declare(
+    engine: &Engine,
+    namespace: NamespaceId,
+    measurement: &str,
+    field: &str,
+    kind: Kind,
+) -> Result<(), Error> {
+    engine.catalog_put(KIND, &key(namespace, measurement, field), &[kind as u8]).map(drop)
+}
+
+/// Whether put lines have written to a measurement: they declare nothing, and know no other field
+/// than the default one.
+fn is_written(engine: &Engine, namespace: NamespaceId, measurement: &str) -> Result<bool, Error> {
+    let name = Name { measurement: Test::equal(measurement), field: Test::equal(DEFAULT_FIELD) };
+    let selector = Selector {
+        namespace,
+        names: vec![name],
+        matchers: Vec::new(),
+        exact_labels: None,
+        only: None,
+    };
+    Ok(!engine.snapshot().list(&Listed::Fields, &selector, "", 0, 1)?.is_empty())
+}
+
+/// What the keys of a measurement's facts begin with. The length keeps measurements apart whose
+/// names hold a NUL.
+fn prefix(namespace: NamespaceId, measurement: &str) -> String {
+    format!("{namespace}\0{}\0{measurement}", measurement.len())
+}
+
+fn key(namespace: NamespaceId, measurement: &str, field: &str) -> String {
+    prefix(namespace, measurement) + field
+}
+
+/// Whether a line's key belongs to this measurement, as it is written.
+fn begins_with(line_key: &[u8], measurement: &[u8]) -> bool {
+    line_key.starts_with(measurement)
+        && matches!(line_key.get(measurement.len()), None | Some(b','))
+}
+
+/// A key's measurement as it is written: up to the first comma without a backslash.
+fn raw_measurement(line_key: &[u8]) -> &[u8] {
+    let mut start = 0;
+    while let Some(at) = line_key.get(start..).and_then(|rest| memchr::memchr(b',', rest)) {
+        let comma = start + at;
+        if comma == 0 || line_key.get(comma - 1) != Some(&b'\\') {
+            return line_key.get(..comma).unwrap_or_default();
+        }
+        start = comma + 1;
+    }
+    line_key
+}
+
+/// A name without the backslashes of its syntax; `scratch` is empty, and used.
+fn plain<'t>(batch: &Batch<'_>, raw: &'t [u8], scratch: &'t mut Vec<u8>) -> Cow<'t, str> {
+    // Fields and measurements escape the same characters.
+    match (batch.syntax().parse_field)(raw, scratch) {
+        Ok(()) => String::from_utf8_lossy(scratch),
+        Err(_) => String::from_utf8_lossy(raw),
+    }
+}
+
+/// The names of a row's fields, as they are written.
+fn fields_of<'b>(batch: &'b Batch<'_>, row: &Row) -> &'b [Span] {
+    batch.shape(row.shape).map_or(&[], |shape| batch.fields(shape))
+}
+
+const fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Float => "float",
+        Kind::Integer => "integer",
+        Kind::Unsigned => "unsigned",
+        Kind::Boolean => "boolean",
+        Kind::String => "string",
+        Kind::Histogram => "histogram",
+    }
+}
+
+/// The conflict in InfluxDB's words.
+#[cold]
+fn conflict_of(
+    batch: &Batch<'_>,
+    row: &Row,
+    measurement: &[u8],
+    columns: &[Kind],
+    column: usize,
+) -> Reject {
+    let (mut scratch, mut other) = (Vec::new(), Vec::new());
+    let name = fields_of(batch, row).get(column).map_or(&[][..], |span| batch.slice(*span));
+    let name = plain(batch, name, &mut scratch);
+    let cells = batch.cells(row, columns.len() as u32);
+    let given = cells.get(column).map_or("", |cell| name_of(cell.kind));
+    let known = columns.get(column).map_or("", |kind| name_of(*kind));
+    let measurement = plain(batch, measurement, &mut other);
+    let reason = format!(
+        "field type conflict: input field {name:?} on measurement {measurement:?} is type \
+         {given}, already exists as type {known}"
+    );
+    Reject { line: row.line, field: "field".into(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_are_found_in_keys() {
+        assert_eq!(raw_measurement(b"m,a=b,c=d"), b"m");
+        assert_eq!(raw_measurement(b"m\\,x,a=b"), b"m\\,x");
+        assert_eq!(raw_measurement(b"m"), b"m");
+        assert!(begins_with(b"m,a=b", b"m") && begins_with(b"m", b"m"));
+        assert!(!begins_with(b"mm,a=b", b"m") && !begins_with(b"m\\,x,a=b", b"m"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Kinds of fields over a real store: what is declared, what is refused, and what it costs.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
+
+use foliot_disk::SimDisk;
+use foliot_engine::{Config, Engine};
+use foliot_model::{Batch, BatchBuffers, Kind, Reject};
+use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
+use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_histograms, decode_lines};
+use foliot_schema::Kinds;
+use std::path::Path;
+use std::sync::Arc;
+
+fn open() -> Engine {
+    let config = Config { background: false, ..Config::default() };
+    Engine::open(Arc::new(SimDisk::new(1)), Path::new("data"), config).unwrap()
+}
+
+/// Checks lines; returns how many rows are left and why others are not.
+fn check(kinds: &Kinds, engine: &Engine, lines: &str) -> (usize, Vec<Reject>) {
+    batch_of_lines(engine, lines, |batch| {
+        let mut rejects = Vec::new();
+        kinds.check(engine, batch, &mut rejects).unwrap();
+        (batch.rows().len(), rejects)
+    })
+}
+
+fn batch_of_lines<T>(engine: &Engine, lines: &str, then: impl FnOnce(&mut Batch<'_>) -> T) -> T {
+    let (bytes, secret) = (lines.as_bytes(), engine.key_secret());
+    let mut batch = Batch::new(bytes, 0, &LINE_SYNTAX, secret, BatchBuffers::default());
+    let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
+    let mut rejects = Vec::new();
+    Decoder::default().decode(&mut batch, settings, &mut rejects);
+    assert!(rejects.is_empty(), "{rejects:?}");
+    then(&mut batch)
+}
+
+fn of(engine: &Engine, measurement: &str, field: &str) -> Kind {
+    Kinds::of(engine, 0, measurement, field)
+}
+
+#[test]
+fn a_field_keeps_the_kind_of_its_first_value() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let (rows, rejects) = check(&kinds, &engine, "m,h=a v=1i,s=\"x\" 1\nm,h=b v=2.5,s=\"y\" 1");
+    assert_eq!((rows, rejects.len()), (1, 1));
+    assert!(rejects[0].reason.contains("\"v\" on measurement \"m\" is type float, already exists"));
+    assert_eq!((of(&engine, "m", "v"), of(&engine, "m", "s")), (Kind::Integer, Kind::String));
+    assert_eq!(check(&kinds, &engine, "m\\,x v=2.5 1").0, 1, "another measurement");
+    assert_eq!(of(&engine, "m,x", "v"), Kind::Float);
+}
+
+#[test]
+fn what_is_forgotten_is_decided_anew_and_its_neighbours_stay() {
+    let (engine, kinds) = (open(), Kinds::default());
+    for name in ["m", "mm", "m\0m"] {
+        assert_eq!(check(&kinds, &engine, &format!("{name} v=1i 1")).0, 1);
+    }
+    kinds.forget(&engine, 0, "m").unwrap();
+    assert_eq!(check(&kinds, &engine, "m v=true 1").0, 1);
+    assert_eq!(of(&engine, "m", "v"), Kind::Boolean);
+    for name in ["mm", "m\0m"] {
+        assert_eq!(of(&engine, name, "v"), Kind::Integer, "{name:?}");
+        assert_eq!(check(&kinds, &engine, &format!("{name} v=true 1")).0, 0);
+    }
+    kinds.forget_all(&engine, 0).unwrap();
+    assert_eq!(check(&kinds, &engine, "mm v=true 1").0, 1);
+}
+
+#[test]
+fn a_renamed_field_takes_its_kind_along() {
+    let (engine, kinds) = (open(), Kinds::default());
+    check(&kinds, &engine, "sys.cpu user=1i,idle=2i 1");
+    kinds.rename(&engine, 0, ("sys.cpu", "user"), "cpu").unwrap();
+    assert_eq!(of(&engine, "cpu", "value"), Kind::Integer);
+    assert_eq!(check(&kinds, &engine, "sys.cpu user=1.5 1").0, 1);
+    assert_eq!(check(&kinds, &engine, "sys.cpu idle=1.5 1").0, 0);
+}
+
+#[test]
+fn numbers_of_put_lines_are_floats_for_lines_that_come_later() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let text = b"put m 1000 7 h=a\n";
+    let mut batch = Batch::new(text, 0, &KEY_SYNTAX, engine.key_secret(), BatchBuffers::default());
+    let mut rejects = Vec::new();
+    decode_lines(&mut batch, &Options::default(), &mut rejects);
+    engine.write(&batch, &mut rejects).unwrap();
+    assert_eq!((of(&engine, "m", "value"), rejects.len()), (Kind::Float, 0));
+    assert_eq!(check(&kinds, &engine, "m value=1i 1").0, 0);
+    assert_eq!(check(&kinds, &engine, "m value=1.5,other=1i 1").0, 1);
+}
+
+#[test]
+fn lines_of_a_door_without_kinds_declare_floats_and_refuse_nothing() {
+    let (engine, kinds) = (open(), Kinds::default());
+    batch_of_lines(&engine, "m a=1i,s=\"x\" 1\nm a=2.5,s=\"x\" 2", |batch| {
+        kinds.note(&engine, batch).unwrap();
+        assert_eq!(batch.rows().len(), 2);
+    });
+    assert_eq!((of(&engine, "m", "a"), of(&engine, "m", "s")), (Kind::Float, Kind::String));
+}
+
+#[test]
+fn histograms_are_declared() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let text = br#"[{"metric":"h","timestamp":1000,"buckets":{"0,1":2},"tags":{"a":"b"}}]"#;
+    let mut batch = Batch::new(text, 0, &KEY_SYNTAX, engine.key_secret(), BatchBuffers::default());
+    let mut rejects = Vec::new();
+    assert!(decode_histograms(&mut batch, &Options::default(), &mut rejects).is_ok());
+    assert_eq!((batch.rows().len(), rejects.len()), (1, 0));
+    kinds.note_histograms(&engine, &batch).unwrap();
+    assert_eq!(of(&engine, "h", "value"), Kind::Histogram);
+}
+
+#[test]
+fn a_line_of_more_fields_than_the_store_takes_declares_none() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let fields: Vec<String> = (0..100_000).map(|field| format!("f{field}=1i")).collect();
+    let (rows, _) = check(&kinds, &engine, &format!("m {} 1", fields.join(",")));
+    assert_eq!(rows, 1, "the store refuses it");
+    assert_eq!(engine.catalog_list("field").len(), 0);
+}
+
+#[test]
+fn a_new_field_costs_the_same_however_many_there_are() {
+    let (engine, kinds) = (open(), Kinds::default());
+    let written = || {
+        engine.wait(engine.written(), foliot_engine::Ack::Os).unwrap();
+        engine.stats().wal_bytes
+    };
+    let mut grown = Vec::new();
+    for round in 0..4 {
+        let before = written();
+        for field in 0..500 {
+            check(&kinds, &engine, &format!("m f{round}_{field:03}=1i 1"));
+        }
+        grown.push(written() - before);
+    }
+    assert!(grown[3] <= grown[0] + grown[0] / 10, "bytes of 500 fields each: {grown:?}");
+}

@@ -1,0 +1,161 @@
+//! The one check before every route: whether the request comes by a name of this server and from no
+//! foreign page, who sends it, and whether that one may.
+
+use super::routes::{Right, Route, Target};
+use super::{Call, Reply, changes, store};
+use crate::login;
+use crate::shared::Shared;
+use foliot_access::{Access, Credentials, Need, Principal, Refusal};
+use foliot_proto_influx::WriteApi;
+use foliot_proto_influx::answer::error_answer;
+use foliot_proto_opentsdb::{Endpoint, HttpError, Params};
+use hyper::StatusCode;
+use hyper::header::{self, AUTHORIZATION, HeaderMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What a client that shows nothing is asked for.
+const CHALLENGE: &str = "Basic realm=\"Foliot\", charset=\"UTF-8\"";
+
+/// Lets a request through to its route, with who sends it.
+///
+/// # Errors
+/// The refusal, in the manner of the route's door.
+pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(), Reply> {
+    if !is_ours(shared, &call.headers) {
+        let text = "this server does not go by that name; http.hosts lists its names";
+        return Err(Reply::text(StatusCode::MISDIRECTED_REQUEST, text).close());
+    }
+    let is_looking = matches!(&*call.method, "GET" | "HEAD");
+    let is_change = changes(route, call);
+    if route.right != Right::Public && !call.is_trusted && (is_change || !is_looking) {
+        let text = "scripts of other web pages may not write here";
+        return Err(refuse(route, StatusCode::FORBIDDEN, text).close());
+    }
+    if route.right != Right::Public && shared.gate.is_on() {
+        call.who = identify(shared, route, call)?;
+        if !may(shared, route, call, is_change) {
+            return Err(match call.who.is_nobody() {
+                true => refused(route, Refusal::Missing),
+                false => refuse(route, StatusCode::FORBIDDEN, "you have no right to do that"),
+            });
+        }
+    }
+    if is_change && is_looking && !shared.config.http_changes_by_get {
+        let text = "GET changes nothing here (http.changes_by_get): use POST";
+        let refusal = refuse(route, StatusCode::METHOD_NOT_ALLOWED, text);
+        return Err(refusal.header(header::ALLOW, "POST"));
+    }
+    Ok(())
+}
+
+/// Whether a request names this server as it is known: by an address, which no foreign page's name
+/// can be turned into, by a name of this machine, or by one of `http.hosts`.
+fn is_ours(shared: &Shared, headers: &HeaderMap) -> bool {
+    let hosts = &shared.config.http_hosts.0;
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let Ok(host) = host.to_str() else { return false };
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let is = |known: &str| name.trim_end_matches('.').eq_ignore_ascii_case(known);
+    name.parse::<IpAddr>().is_ok()
+        || is("localhost")
+        || is(&shared.build.host)
+        || hosts.iter().any(|known| known == "*" || is(known))
+}
+
+/// Who sends a request.
+fn identify(shared: &Shared, route: &Route, call: &Call) -> Result<Arc<Principal>, Reply> {
+    let store = store(shared)?;
+    let shown = credentials(route, call);
+    if shown.as_ref().is_some_and(Credentials::is_without_name) {
+        return Err(challenge(refuse(route, StatusCode::UNAUTHORIZED, "username required")));
+    }
+    match login::admit(shared, store, "http", shown.as_ref(), call.peer) {
+        // What an address may do without credentials is to write.
+        Ok(who) if !who.is_nobody() || route.stores() => Ok(who),
+        // InfluxQL says what is to be done first.
+        Ok(_) | Err(Refusal::Missing) if !shared.gate.has_administrator() => {
+            Ok(Arc::new(Principal::nobody()))
+        }
+        Ok(_) => Err(refused(route, Refusal::Missing)),
+        Err(refusal) => Err(refused(route, refusal)),
+    }
+}
+
+fn refused(route: &Route, refusal: Refusal) -> Reply {
+    match refusal {
+        Refusal::Missing => challenge(refuse(
+            route,
+            StatusCode::UNAUTHORIZED,
+            "unable to parse authentication credentials",
+        )),
+        Refusal::Wrong => {
+            challenge(refuse(route, StatusCode::UNAUTHORIZED, "authorization failed"))
+        }
+        Refusal::Throttled(wait_s) => {
+            let text = "too many logins from this address have failed; try again later";
+            refuse(route, StatusCode::TOO_MANY_REQUESTS, text).retry_after(wait_s)
+        }
+        Refusal::Busy => {
+            let text = "too many logins at once; try again later";
+            refuse(route, StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1)
+        }
+    }
+}
+
+fn challenge(reply: Reply) -> Reply {
+    reply.header(header::WWW_AUTHENTICATE, CHALLENGE)
+}
+
+/// What a request shows: `Authorization`, or InfluxDB's `u` and `p`.
+fn credentials(route: &Route, call: &Call) -> Option<Credentials> {
+    if route.is_influx() {
+        let params = Params::parse(&call.query);
+        if let (Some(user), Some(password)) = (params.get("u"), params.get("p"))
+            && !user.is_empty()
+            && !password.is_empty()
+        {
+            return Some(Credentials::of_pair(user, password));
+        }
+    }
+    let header = call.headers.get(AUTHORIZATION)?;
+    Credentials::of_header(header.to_str().ok()?)
+}
+
+/// Whether the sender may do what the route does. Doors with languages of their own look at each
+/// statement.
+fn may(shared: &Shared, route: &Route, call: &Call, is_change: bool) -> bool {
+    let who = &call.who;
+    let database = call.database(shared);
+    match (route.right, is_change) {
+        (Right::Public | Right::Door, _) => true,
+        (Right::Read, _) => who.may(Need::Read(&database)),
+        (Right::Write, _) => who.may(Need::Write(&database)),
+        // Samples are read within what the sender may see; names and facts belong to no
+        // measurement.
+        (Right::Edit, false) if route.target == Target::OpenTsdb(Endpoint::Query) => {
+            who.may(Need::Read(&database))
+        }
+        (Right::Edit | Right::Facts, false) => who.may_throughout(&database, Access::Read),
+        (Right::Edit | Right::Facts, true) => who.may_throughout(&database, Access::Write),
+        (Right::Operate, _) => who.may(Need::Operate),
+        (Right::Administer, _) => who.may(Need::Administer),
+    }
+}
+
+/// A refusal in the manner of the route's door.
+fn refuse(route: &Route, status: StatusCode, text: &str) -> Reply {
+    let api = match route.target {
+        Target::InfluxWrite | Target::InfluxQuery => WriteApi::V1,
+        Target::InfluxWrite3 => WriteApi::V3,
+        target if target.is_influx() => WriteApi::V2,
+        Target::OpenTsdb(_) => {
+            return Reply::json(status, HttpError::new(status.as_u16(), text).to_json());
+        }
+        _ => return Reply::text(status, text),
+    };
+    super::influx::dress(error_answer(api, status.as_u16(), text))
+}

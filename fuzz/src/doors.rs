@@ -1,0 +1,163 @@
+//! What comes in: each decoder, and the writing of what it decoded.
+//!
+//! Streams must not care how they are cut: the same bytes in pieces of any size give the same rows
+//! and the same refusals.
+
+use crate::store::take;
+use foliot_model::{Batch, Reject};
+use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings, TICKTOCK_LINE_SYNTAX};
+use foliot_proto_opentsdb::{KEY_SYNTAX, Options, Rollups, Session, ticktock};
+use std::sync::Arc;
+
+/// What a stream gave: rows by key, line and time, and refusals by line.
+#[derive(Debug, Default, PartialEq)]
+struct Given {
+    rows: Vec<(Vec<u8>, Vec<u8>, u32, i64)>,
+    refused: Vec<(u32, String)>,
+}
+
+impl Given {
+    fn add(&mut self, batch: &Batch<'_>) {
+        let copy = |span| batch.slice(span).to_vec();
+        let rows = batch.rows().iter();
+        self.rows.extend(
+            rows.map(|row| (copy(row.key_head), copy(row.key_tail), row.line, row.time_ns)),
+        );
+    }
+
+    fn refuse(mut self, rejects: Vec<Reject>) -> Self {
+        self.refused = rejects.into_iter().map(|reject| (reject.line, reject.reason)).collect();
+        self
+    }
+}
+
+/// Sizes of pieces that a stream is cut into, as its length says.
+fn piece_bytes(data: &[u8]) -> usize {
+    [1, 2, 3, 7, 19, 64][data.len() % 6]
+}
+
+const ROLLUPS: &str = r#"{"aggregationIds": {"sum": 0, "count": 1}, "intervals": [
+    {"table": "raw", "preAggregationTable": "raw-pre", "interval": "1m", "rowSpan": "1h",
+     "defaultInterval": true},
+    {"table": "hours", "preAggregationTable": "hours-pre", "interval": "1h", "rowSpan": "1d"}]}"#;
+
+fn options(line_bytes_max: usize) -> Options {
+    let rollups = Some(Arc::new(Rollups::parse(ROLLUPS).expect("a good configuration")));
+    Options { line_bytes_max, tags_max: None, rollups }
+}
+
+pub(crate) fn telnet(data: &[u8]) {
+    let whole = telnet_in_pieces(data, data.len().max(1));
+    assert_eq!(whole, telnet_in_pieces(data, piece_bytes(data)), "cut into pieces");
+}
+
+fn telnet_in_pieces(data: &[u8], piece_bytes: usize) -> Given {
+    let mut session = Session::new(options(200));
+    let (mut held, mut given, mut refused) = (Vec::new(), Given::default(), Vec::new());
+    for piece in data.chunks(piece_bytes) {
+        held.extend_from_slice(piece);
+        loop {
+            let step = take(&held, &KEY_SYNTAX, |batch, rejects| {
+                let step = session.decode(batch, rejects);
+                given.add(batch);
+                refused.append(&mut rejects.clone());
+                step
+            });
+            held.drain(..step.consumed);
+            if step.command.is_none() {
+                break;
+            }
+        }
+        session.take_rollups();
+    }
+    given.refuse(refused)
+}
+
+pub(crate) fn datagram(data: &[u8]) {
+    take(data, &KEY_SYNTAX, |batch, rejects| {
+        foliot_proto_opentsdb::decode_datagram(batch, &options(1000), rejects)
+    });
+}
+
+/// `/api/put`, `/api/histogram` and `/api/rollup` have bodies of one form.
+pub(crate) fn put_json(data: &[u8]) {
+    use foliot_proto_opentsdb::{PutFlags, decode_histograms, decode_json, decode_rollups};
+    let _ = take(data, &KEY_SYNTAX, |batch, rejects| {
+        let points = decode_json(batch, &options(1000), rejects)?;
+        assert_eq!(batch.rows().len() + rejects.len(), points as usize, "each point is told of");
+        let flags = PutFlags { details: true, ..PutFlags::default() };
+        foliot_proto_opentsdb::put_answer(data, &flags, points, rejects);
+        Ok::<_, foliot_proto_opentsdb::HttpError>(())
+    });
+    let _ =
+        take(data, &KEY_SYNTAX, |batch, rejects| decode_histograms(batch, &options(1000), rejects));
+    let _ = decode_rollups(data, &options(1000), &mut Vec::new());
+    let mut puts = Vec::new();
+    let _ = ticktock::puts_of_json(data, &mut puts);
+    ticktock_lines(&puts);
+}
+
+pub(crate) fn lines(data: &[u8]) {
+    let units = [Precision::Nanosecond, Precision::Second, Precision::Auto];
+    let settings = Settings {
+        precision: units[data.len() % 3],
+        now_ns: crate::store::NOW_MS * 1_000_000,
+        first_line: 1,
+        is_partial: false,
+    };
+    let mut whole = Given::default();
+    let mut refused = Vec::new();
+    take(data, &LINE_SYNTAX, |batch, rejects| {
+        Decoder::default().decode(batch, settings, rejects);
+        whole.add(batch);
+        refused.append(&mut rejects.clone());
+    });
+    // A stream refuses lines beyond its limit, a body has none; and words no more than a hundred.
+    if refused.len() < 100
+        && let Some(pieces) = lines_in_pieces(data, piece_bytes(data), settings)
+    {
+        assert_eq!(whole.refuse(refused), pieces, "cut into pieces");
+    }
+}
+
+/// Nothing when the last line has no end: a stream refuses it, a body takes it.
+fn lines_in_pieces(data: &[u8], piece_bytes: usize, settings: Settings) -> Option<Given> {
+    let mut session = foliot_proto_influx::Session::new(1 << 20);
+    let (mut given, mut refused) = (Given::default(), Vec::new());
+    let mut decoder = Decoder::default();
+    for piece in data.chunks(piece_bytes) {
+        session.push(piece);
+        let decoded = take(session.bytes(), &LINE_SYNTAX, |batch, rejects| {
+            let settings = session.settings(settings.precision, settings.now_ns);
+            let decoded = decoder.decode(batch, settings, rejects);
+            given.add(batch);
+            refused.append(&mut rejects.clone());
+            decoded
+        });
+        session.advance(decoded, &mut refused);
+    }
+    let has_ended = session.finish().is_none();
+    has_ended.then(|| given.refuse(refused))
+}
+
+pub(crate) fn ticktock_lines(data: &[u8]) {
+    let mut rest = data;
+    while let Some(run) = ticktock::next_run(rest, true, data.len().is_multiple_of(2)) {
+        assert!(run.bytes > 0 && run.bytes <= rest.len() && run.lines > 0, "{run:?}");
+        let (lines, behind) = rest.split_at(run.bytes);
+        rest = behind;
+        match run.kind {
+            ticktock::RunKind::Puts => take(lines, &ticktock::TICKTOCK_SYNTAX, |batch, rejects| {
+                ticktock::decode_puts(batch, &options(1000), rejects);
+            }),
+            ticktock::RunKind::Lines => take(lines, &TICKTOCK_LINE_SYNTAX, |batch, rejects| {
+                let precision = Precision::Auto;
+                let settings = Settings { precision, now_ns: 0, first_line: 1, is_partial: false };
+                Decoder::default().decode(batch, settings, rejects);
+            }),
+            ticktock::RunKind::Checkpoint => drop(ticktock::read_checkpoint(lines)),
+            ticktock::RunKind::Word(_) | ticktock::RunKind::Unknown => {}
+        }
+    }
+    assert!(rest.is_empty(), "a whole text is read to its end");
+}

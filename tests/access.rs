@@ -1,0 +1,420 @@
+//! Who may do what, through the real binary: every route by every role, from the table that
+//! `docs/security.md` shows; connections; users and tokens; web pages of others.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Response, Scratch, Server, foliot};
+use std::io::{BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Stdio;
+
+/// Runs `foliot user` on a store that no server has open; what it printed.
+fn user(dir: &Path, arguments: &[&str], input: &str) -> String {
+    let mut command = foliot();
+    command.arg("user").arg(arguments[0]).arg("--data-dir").arg(dir).args(&arguments[1..]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Makes a token with these rights; the value of the header that shows it.
+fn token(dir: &Path, rights: &[&str]) -> String {
+    let made = user(dir, &[&["token", "t"], rights].concat(), "");
+    assert!(made.starts_with("foliot_") && made.trim().len() == 71, "{made}");
+    format!("Bearer {}", made.trim())
+}
+
+fn with(server: &Server, who: &str, method: &str, path: &str, body: &str) -> Response {
+    let headers: &[(&str, &str)] = if who.is_empty() { &[] } else { &[("Authorization", who)] };
+    server.request(method, path, headers, body.as_bytes())
+}
+
+/// The same at another port, without a body.
+fn to(address: SocketAddr, who: &str, method: &str, path: &str) -> Response {
+    let headers: &[(&str, &str)] = if who.is_empty() { &[] } else { &[("Authorization", who)] };
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(harness::PATIENCE)).unwrap();
+    socket.write_all(&harness::request(method, path, headers, b"")).unwrap();
+    harness::read_response(&mut BufReader::new(socket)).expect("no answer")
+}
+
+/// The rows of the table of rights in docs/security.md: path, method, need, whether of TickTock.
+fn documented() -> Vec<(String, String, String, bool)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut rows = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with("| `/")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let path = cells[0].split('`').nth(1).unwrap();
+        for method in cells[1].split(", ") {
+            let is_ticktock = cells[0].contains("TickTock");
+            rows.push((path.to_owned(), method.to_owned(), cells[2].to_owned(), is_ticktock));
+        }
+    }
+    assert!(rows.len() > 60, "the table has {} rows", rows.len());
+    rows
+}
+
+/// Whether a role may do what a route needs, for the database `default`. Statements are looked at
+/// elsewhere: here each of them reads.
+fn may(role: &str, method: &str, path: &str, need: &str) -> bool {
+    let changes = path == "/api/uid/assign"
+        || method != "GET" && ["/api/annotation", "/api/tree"].contains(&path)
+        || method == "DELETE" && path == "/api/query";
+    match need {
+        "nobody is asked" => true,
+        "by statement" => match (path, method) {
+            ("/write" | "/api/v2/write" | "/api/v3/write_lp" | "/api/v2/delete", _) => {
+                ["writer", "admin"].contains(&role)
+            }
+            ("/query", _) => ["reader", "scoped", "admin"].contains(&role),
+            ("/api/v2/buckets", "POST") | ("/api/v2/buckets/{id}", "PATCH" | "DELETE") => {
+                role == "admin"
+            }
+            _ => role != "nobody",
+        },
+        "read" => ["reader", "scoped", "admin"].contains(&role),
+        "read, all measurements" => ["reader", "admin"].contains(&role),
+        "write" => ["writer", "admin"].contains(&role),
+        "read; changes: write, all measurements" => match (changes, path) {
+            (true, _) => ["writer", "admin"].contains(&role),
+            (false, "/api/query") => ["reader", "scoped", "admin"].contains(&role),
+            (false, _) => ["reader", "admin"].contains(&role),
+        },
+        "operator" => ["operator", "admin"].contains(&role),
+        "admin" => role == "admin",
+        other => panic!("{other} is no need"),
+    }
+}
+
+#[test]
+fn every_route_asks_every_role_for_its_rights() {
+    let dir = Scratch::new();
+    let roles = [
+        ("nobody", String::new()),
+        ("reader", token(dir.path(), &["--role", "read", "--db", "default"])),
+        ("scoped", token(dir.path(), &["--role", "read", "--measurements", "cpu*"])),
+        ("stranger", token(dir.path(), &["--role", "read", "--role", "write", "--db", "e"])),
+        ("writer", token(dir.path(), &["--role", "write"])),
+        ("operator", token(dir.path(), &["--role", "operator"])),
+        ("admin", token(dir.path(), &["--role", "admin"])),
+    ];
+    let flags = ["--access", "--listen-ticktock", "127.0.0.1:0"];
+    let server = Server::start(dir.path(), &flags);
+    let second = server.welcome.lines().find(|line| line.contains("TickTock")).unwrap();
+    let ticktock = second.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert_eq!(with(&server, &roles[6].1, "POST", "/write?db=default", "cpu v=1 1").status, 204);
+    for (path, method, need, is_ticktock) in documented() {
+        // What ends the server is not done while others are asked.
+        let place = match path.as_str() {
+            "/query" => "/query?db=default&q=SELECT+v+FROM+cpu".to_owned(),
+            "/write" | "/api/v3/write_lp" => format!("{path}?db=default"),
+            "/api/v2/write" | "/api/v2/delete" => format!("{path}?bucket=default"),
+            "/api/admin" => "/api/admin?cmd=ping".to_owned(),
+            path => path.replace("{id}", "0000000000000000"),
+        };
+        for (role, who) in &roles {
+            let response = match is_ticktock {
+                true => to(ticktock, who, &method, &place),
+                false => with(&server, who, &method, &place, ""),
+            };
+            let refused = [401, 403].contains(&response.status);
+            let deletes = path == "/api/query" && method == "DELETE";
+            let is_right = refused != may(role, &method, &path, &need) || deletes && refused;
+            assert!(
+                is_right,
+                "{role} {method} {path} needs {need}: {} {}",
+                response.status,
+                response.text()
+            );
+            assert_eq!(response.status == 401, refused && *role == "nobody", "{role} {path}");
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn a_running_server_makes_lists_and_ends_tokens() {
+    let dir = Scratch::new();
+    let admin = token(dir.path(), &["--role", "admin"]);
+    let server = Server::start(dir.path(), &["--access"]);
+    let path = "/api/v2/authorizations";
+    let asked = r#"{"description":"edge","expiresInSeconds":3600,"permissions":[{"action":"write",
+        "resource":{"type":"buckets","name":"default","measurements":"cpu*"}}]}"#;
+    let made = with(&server, &admin, "POST", path, asked);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let made: serde_json::Value = serde_json::from_str(&made.text()).unwrap();
+    let edge = format!("Token {}", made["token"].as_str().unwrap());
+    let write = |lines: &str| with(&server, &edge, "POST", "/write?db=default", lines).status;
+    assert_eq!((write("cpu v=1 1"), write("mem v=1 1")), (204, 400));
+    assert_eq!(with(&server, &edge, "GET", path, "").status, 403);
+    let listed = with(&server, &admin, "GET", path, "").text();
+    assert!(listed.contains("\"edge\"") && listed.contains("cpu*"), "{listed}");
+    assert!(!listed.contains("foliot_"), "{listed}");
+    let one = format!("{path}/{}", made["id"].as_str().unwrap());
+    assert_eq!(with(&server, &admin, "DELETE", &one, "").status, 204);
+    assert_eq!(write("cpu v=1 2"), 401);
+    assert_eq!(with(&server, &admin, "DELETE", &one, "").status, 404);
+    for bad in ["{}", r#"{"permissions":[]}"#, "x"] {
+        assert_eq!(with(&server, &admin, "POST", path, bad).status, 400, "{bad}");
+    }
+    server.stop();
+}
+
+#[test]
+fn tokens_are_kept_to_their_measurements_at_every_door() {
+    let dir = Scratch::new();
+    let admin = token(dir.path(), &["--role", "admin"]);
+    let scope = ["--role", "read", "--role", "write", "--db", "default", "--measurements", "cpu*"];
+    let edge = token(dir.path(), &scope);
+    let server = Server::start(dir.path(), &["--access"]);
+    let lines = "cpu v=1 1000000000\nmem v=1 1000000000\ncpu0 v=2 1000000000";
+    assert_eq!(with(&server, &admin, "POST", "/write?db=default", lines).status, 204);
+    let refused = with(&server, &edge, "POST", "/write?db=default", "cpu v=3 2\nmem v=3 2");
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("no right to write to measurement"), "{}", refused.text());
+    let point = |metric: &str| {
+        format!("{{\"metric\":\"{metric}\",\"timestamp\":3,\"value\":1,\"tags\":{{\"a\":\"b\"}}}}")
+    };
+    assert_eq!(with(&server, &edge, "POST", "/api/put", &point("cpu.x")).status, 204);
+    assert_eq!(with(&server, &edge, "POST", "/api/put", &point("mem.x")).status, 400);
+    let ask = |who: &str, q: &str| {
+        let body = format!("q={q}&epoch=ns");
+        let form = ("Content-Type", "application/x-www-form-urlencoded");
+        let headers = [("Authorization", who), form];
+        server.request("POST", "/query?db=default", &headers, body.as_bytes()).text()
+    };
+    let seen = ask(&edge, "SELECT v FROM /.*/");
+    assert!(seen.contains("\"cpu0\"") && !seen.contains("\"mem\""), "{seen}");
+    assert!(ask(&admin, "SELECT v FROM /.*/").contains("\"mem\""));
+    assert!(!ask(&edge, "SHOW MEASUREMENTS").contains("mem"));
+    assert!(!ask(&edge, "SHOW FIELD KEYS").contains("mem"));
+    assert!(!ask(&edge, "SELECT v FROM mem").contains("values"));
+    let delete = ask(&edge, "DELETE FROM cpu");
+    assert!(delete.contains("not authorized"), "{delete}");
+    let every = "BEGIN SELECT mean(v) INTO mean_mem FROM mem GROUP BY time(1h) END";
+    let made = ask(&admin, &format!("CREATE CONTINUOUS QUERY means ON \"default\" {every}"));
+    assert!(!made.contains("error"), "{made}");
+    assert!(ask(&admin, "SHOW CONTINUOUS QUERIES").contains("mean_mem"));
+    assert!(!ask(&edge, "SHOW CONTINUOUS QUERIES").contains("mem"));
+    for all in ["DROP CONTINUOUS QUERY means ON", "DROP RETENTION POLICY autogen ON"] {
+        let refused = ask(&edge, &format!("{all} \"default\""));
+        assert!(refused.contains("requires WRITE on default"), "{refused}");
+    }
+    let suggest = with(&server, &edge, "GET", "/api/suggest?type=metrics", "").text();
+    assert!(suggest.contains("cpu") && !suggest.contains("mem"), "{suggest}");
+    let of_mem = with(&server, &edge, "GET", "/api/query?start=0&m=none:mem.v", "");
+    assert!(!of_mem.text().contains("dps"), "{}", of_mem.text());
+    server.stop();
+}
+
+#[test]
+fn connections_say_who_they_are_before_they_write() {
+    let dir = Scratch::new();
+    let writer = token(dir.path(), &["--role", "write", "--db", "default"]);
+    let writer = writer.trim_start_matches("Bearer ");
+    let reader = token(dir.path(), &["--role", "read"]);
+    let reader = reader.trim_start_matches("Bearer ");
+    let admin = token(dir.path(), &["--role", "admin"]);
+    user(dir.path(), &["add", "u", "--role", "write"], "ge heim\n");
+    let server = Server::start(dir.path(), &["--access", "--listen-udp"]);
+    let put = "put m 1 5 h=a\n";
+    assert_eq!(server.talk(put.as_bytes()), "AUTH_FAIL\r\n");
+    assert_eq!(
+        server.talk(format!("auth {reader}\n{put}").as_bytes()),
+        "AUTH_FAIL\r\nAUTH_FAIL\r\n"
+    );
+    assert_eq!(
+        server.talk(format!("auth u wrong\n{put}").as_bytes()),
+        "AUTH_FAIL\r\nAUTH_FAIL\r\n"
+    );
+    assert_eq!(server.talk(format!("auth {writer}\r\n{put}").as_bytes()), "AUTH_SUCCESS\r\n");
+    let second = server.talk(b"auth u ge heim\nput m 2 6 h=a\nstats\nexit\n");
+    assert_eq!(second, "AUTH_SUCCESS\r\nstats: not authorized\n");
+    assert_eq!(server.talk(b"put\n".repeat(20).as_slice()), "AUTH_FAIL\r\n".repeat(10));
+    assert!(server.talk(b"m,h=a v=1 1\n").starts_with("plain lines are not taken"));
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(b"put m 3 7 h=a", server.address).unwrap();
+    let dropped = || {
+        let text = with(&server, &admin, "GET", "/metrics", "").text();
+        text.contains("foliot_udp_refused_total 1\n")
+    };
+    let began = std::time::Instant::now();
+    while !dropped() {
+        assert!(began.elapsed() < harness::PATIENCE, "the datagram is not counted");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let stored = with(&server, &admin, "GET", "/api/query?start=0&m=none:m", "").text();
+    assert!(stored.contains("\"dps\":{\"1\":5,\"2\":6}"), "{stored}");
+    server.stop();
+}
+
+#[test]
+fn addresses_that_are_listed_write_without_credentials_and_do_nothing_else() {
+    let dir = Scratch::new();
+    let admin = token(dir.path(), &["--role", "admin"]);
+    let flags = ["--access", "--access-write-from", "127.0.0.0/8,::1"];
+    let server = Server::start(dir.path(), &flags);
+    assert_eq!(server.talk(b"put m 1 5 h=a\n"), "");
+    assert_eq!(server.talk(b"m,h=a value=6 2\n"), "");
+    assert_eq!(server.post("/write?db=default", "m,h=a value=7 3000000000").status, 204);
+    let refused = server.post("/write?db=other", "m v=1 1");
+    assert!([401, 403].contains(&refused.status), "{}", refused.status);
+    assert_eq!(server.get("/api/query?start=0&m=none:m").status, 401);
+    let stored = with(&server, &admin, "GET", "/api/query?start=0&m=none:m", "").text();
+    assert!(stored.contains("\"dps\":{\"1\":5.0,\"2\":6.0,\"3\":7.0}"), "{stored}");
+    server.stop();
+}
+
+#[test]
+fn continuous_queries_have_the_rights_of_their_owner() {
+    let dir = Scratch::new();
+    let admin = token(dir.path(), &["--role", "admin"]);
+    user(dir.path(), &["add", "u", "--role", "read", "--role", "write", "--db", "d"], "pw\n");
+    let server = Server::start(dir.path(), &["--access"]);
+    for database in ["d", "secret"] {
+        let path = format!("/write?db={database}");
+        assert_eq!(with(&server, &admin, "POST", &path, "m v=1 1").status, 204);
+    }
+    let ask = |who: &str, q: &str| {
+        let headers =
+            [("Authorization", who), ("Content-Type", "application/x-www-form-urlencoded")];
+        let body = format!("q={q}");
+        server.request("POST", "/query?db=d", &headers, body.as_bytes())
+    };
+    let make = |source: &str| {
+        format!(
+            "CREATE CONTINUOUS QUERY c ON d BEGIN SELECT count(v) INTO n FROM {source} \
+             GROUP BY time(1m) END"
+        )
+    };
+    let refused = ask("Token u:pw", &make("secret..m"));
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    assert!(refused.text().contains("requires READ on secret"), "{}", refused.text());
+    assert_eq!(ask("Token u:pw", &make("m")).status, 200);
+    server.stop();
+}
+
+#[test]
+fn guesses_are_put_off_and_the_audit_log_holds_no_secret() {
+    let dir = Scratch::new();
+    user(dir.path(), &["add", "root", "--role", "admin"], "geheim\n");
+    let server = Server::start(dir.path(), &["--access"]);
+    let guess = |name: &str, password: &str| {
+        let path = format!("/query?u={name}&p={password}&q=SHOW+DATABASES");
+        server.get(&path)
+    };
+    assert_eq!(guess("root", "geheim").status, 200);
+    let statuses: Vec<u16> = (0..12).map(|n| guess("root", &format!("guess{n}")).status).collect();
+    assert!(statuses[..10].iter().all(|status| *status == 401), "{statuses:?}");
+    assert!(statuses[10..].contains(&429), "{statuses:?}");
+    assert_eq!(guess("root", "geheim").status, 200, "who is known goes on");
+    let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
+    assert!(audit.contains("\"act\":\"failed login\"") && audit.contains("\"create user\""));
+    assert!(!audit.contains("geheim") && !audit.contains("guess"), "{audit}");
+    server.stop();
+}
+
+#[test]
+fn a_new_server_prints_a_token_that_makes_its_first_administrator() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--access"]);
+    let line = server.welcome.lines().find(|line| line.trim().starts_with("foliot_")).unwrap();
+    let first = format!("Token {}", line.trim());
+    let ask = |who: &str, q: &str| {
+        let headers =
+            [("Authorization", who), ("Content-Type", "application/x-www-form-urlencoded")];
+        server.request("POST", "/query", &headers, format!("q={q}").as_bytes()).status
+    };
+    let make = "CREATE USER root WITH PASSWORD 'r' WITH ALL PRIVILEGES";
+    assert_eq!(server.request("POST", "/query", &[], b"").status, 400);
+    assert_eq!(ask("Token x", make), 401);
+    assert_eq!(ask(&first, make), 200);
+    assert_eq!(ask(&first, "SHOW USERS"), 401, "it has ended");
+    assert_eq!(ask("Token root:r", "SHOW USERS"), 200);
+    server.stop();
+    let listed = user(dir.path(), &["list"], "");
+    assert!(listed.contains("user   root") && listed.contains("admin"), "{listed}");
+    user(dir.path(), &["revoke", "root"], "");
+    assert!(!user(dir.path(), &["list"], "").contains("root"));
+}
+
+#[test]
+fn pages_of_others_neither_write_nor_turn_their_name_to_this_server() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--http-hosts", "tsdb.lan"]);
+    let status = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
+        server.request(method, path, headers, body.as_bytes()).status
+    };
+    let point = r#"{"metric":"m","timestamp":1,"value":1,"tags":{"a":"b"}}"#;
+    for host in ["evil.example", "evil.example:4242", "127.0.0.1.evil.example", "localhost.evil"] {
+        for path in ["/", "/api/query?start=0&m=none:m", "/query?q=SHOW+DATABASES"] {
+            assert_eq!(status("GET", path, &[("Host", host)], ""), 421, "{host} {path}");
+        }
+    }
+    for host in ["localhost", "LOCALHOST:4242", "127.0.0.1:1", "[::1]:4242", "tsdb.lan", "10.0.0.1"]
+    {
+        assert_eq!(status("GET", "/-/ready", &[("Host", host)], ""), 200, "{host}");
+    }
+    let foreign: &[&[(&str, &str)]] = &[
+        &[("Origin", "http://evil.example")],
+        &[("Origin", "null")],
+        &[("Sec-Fetch-Site", "cross-site")],
+        &[("Sec-Fetch-Site", "same-site")],
+    ];
+    for headers in foreign {
+        assert_eq!(status("POST", "/api/put", headers, point), 403, "{headers:?}");
+        assert_eq!(status("POST", "/api/query/exp", headers, "{}"), 403, "{headers:?}");
+        assert_eq!(status("POST", "/query", headers, "q=DROP DATABASE d"), 403, "{headers:?}");
+        assert_eq!(status("DELETE", "/api/annotation", headers, ""), 403, "{headers:?}");
+    }
+    for path in ["/query?q=CREATE+DATABASE+d", "/logs?level=TRACE", "/api/uid/assign?metric=m"] {
+        assert_eq!(status("GET", path, &[], ""), 405, "{path}");
+    }
+    for path in ["/", "/api/version", "/nowhere", "/query?q=SHOW+DATABASES"] {
+        let response = server.get(path);
+        let policy = response.header("content-security-policy");
+        assert!(policy.contains("default-src 'none'"), "{path}: {policy:?}");
+        assert!(response.header("access-control-allow-origin").is_empty(), "{path}");
+    }
+    server.stop();
+}
+
+#[test]
+fn the_welcome_says_what_is_open_to_whom() {
+    let dir = Scratch::new();
+    let refused = foliot()
+        .args(["serve", "--listen", "0.0.0.0:0", "--data-dir"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    let sentence = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && sentence.contains("--access"), "{sentence}");
+    let server = Server::start(dir.path(), &["--access", "--access-write-from", "10.0.0.0/8"]);
+    assert!(server.welcome.contains("by user and password, or by token"), "{}", server.welcome);
+    assert!(server.welcome.contains("10.0.0.0/8 write without one to default"));
+    let mut socket = server.connect();
+    socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let response = harness::read_response(&mut BufReader::new(&mut socket)).unwrap();
+    assert_eq!(response.status, 401);
+    assert!(response.header("www-authenticate").starts_with("Basic realm="));
+    let _ = socket.read(&mut []);
+    server.stop();
+}

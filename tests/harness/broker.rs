@@ -1,0 +1,132 @@
+//! An MQTT broker of a hundred lines, for tests.
+//!
+//! What a connection that ended gives is nothing: a test that kills the server goes on.
+#![allow(clippy::big_endian_bytes, reason = "MQTT is big-endian")]
+
+use super::PATIENCE;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// A broker that knows one client, as far as MQTT 3.1.1 needs it for that.
+pub(crate) struct Broker {
+    listener: TcpListener,
+}
+
+/// The client's connection.
+pub(crate) struct Session {
+    socket: TcpStream,
+    /// What the client said when it connected.
+    pub(crate) connect: Vec<u8>,
+    pub(crate) topics: Vec<String>,
+    next_id: u16,
+}
+
+impl Broker {
+    pub(crate) fn new() -> Self {
+        Self { listener: TcpListener::bind("127.0.0.1:0").unwrap() }
+    }
+
+    pub(crate) fn flag(&self) -> String {
+        self.listener.local_addr().unwrap().to_string()
+    }
+
+    /// Waits for the client, and for as many subscriptions as it has topics.
+    pub(crate) fn accept(&self, topics: usize) -> Option<Session> {
+        let began = Instant::now();
+        self.listener.set_nonblocking(true).unwrap();
+        let socket = loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => break socket,
+                Err(_) if began.elapsed() > PATIENCE => return None,
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        socket.set_nonblocking(false).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut session = Session { socket, connect: Vec::new(), topics: Vec::new(), next_id: 1 };
+        let (kind, connect) = session.receive()?;
+        assert_eq!(kind, 0x10, "CONNECT comes first");
+        session.connect = connect;
+        session.send(0x20, &[0, 0]);
+        while session.topics.len() < topics {
+            let (kind, body) = session.receive()?;
+            assert_eq!(kind, 0x82, "SUBSCRIBE comes next");
+            let length = usize::from(u16::from_be_bytes([body[2], body[3]]));
+            session.topics.push(String::from_utf8(body[4..4 + length].to_vec()).unwrap());
+            assert_eq!(body[4 + length], 1, "quality of service 1");
+            session.send(0x90, &[body[0], body[1], 1]);
+        }
+        Some(session)
+    }
+}
+
+impl Session {
+    /// Sends a packet: first byte, length in sevens of bits, the rest.
+    fn send(&mut self, kind: u8, body: &[u8]) {
+        let mut packet = vec![kind];
+        let mut left = body.len();
+        loop {
+            let more = left >> 7 > 0;
+            packet.push((left & 0x7f) as u8 | if more { 0x80 } else { 0 });
+            left >>= 7;
+            if !more {
+                break;
+            }
+        }
+        packet.extend_from_slice(body);
+        // Whether it arrived, the next answer tells.
+        let _ = self.socket.write_all(&packet);
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let mut byte = [0];
+        self.socket.read_exact(&mut byte).ok()?;
+        Some(byte[0])
+    }
+
+    /// The next packet that is no PINGREQ.
+    fn receive(&mut self) -> Option<(u8, Vec<u8>)> {
+        loop {
+            let kind = self.byte()?;
+            let (mut length, mut shift) = (0_usize, 0);
+            loop {
+                let byte = self.byte()?;
+                length |= usize::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte & 0x80 == 0 {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            self.socket.read_exact(&mut body).ok()?;
+            match kind {
+                0xc0 => self.send(0xd0, &[]),
+                _ => return Some((kind, body)),
+            }
+        }
+    }
+
+    /// Sends a message and returns its number.
+    pub(crate) fn publish(&mut self, topic: &str, payload: &str) -> u16 {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1).max(1);
+        let mut body = (topic.len() as u16).to_be_bytes().to_vec();
+        body.extend_from_slice(topic.as_bytes());
+        body.extend_from_slice(&id.to_be_bytes());
+        body.extend_from_slice(payload.as_bytes());
+        self.send(0x32, &body);
+        id
+    }
+
+    /// Waits for the acknowledgement of a message.
+    pub(crate) fn acknowledged(&mut self) -> Option<u16> {
+        let (kind, body) = self.receive()?;
+        if kind == 0xe0 {
+            // DISCONNECT
+            return None;
+        }
+        assert_eq!(kind, 0x40, "PUBACK");
+        Some(u16::from_be_bytes([body[0], body[1]]))
+    }
+}

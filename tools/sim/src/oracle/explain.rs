@@ -1,0 +1,172 @@
+//! Explaining what a crash left: some prefix of the history, with all that was acknowledged.
+
+use super::state::{Change, Clock, Key, State, agrees, differences};
+use super::{Event, History, Loss};
+use std::fmt::Write;
+
+/// Orders of events that are tried before the search is given up.
+const ORDERS_MAX: usize = 20_000;
+
+impl History {
+    /// Takes what was found after `loss` as the truth, if it is a possible one. What was found is
+    /// safe from now on: opening a store makes durable what it recovers.
+    ///
+    /// # Errors
+    /// What contradicts the acknowledgements.
+    pub(crate) fn survive(&mut self, loss: Loss, found: &State) -> Result<(), String> {
+        let kept = self.explain(loss, found)?;
+        let mut state = self.base.clone();
+        kept.iter().for_each(|event| event.apply(&mut state));
+        self.events.clear();
+        self.under_way.clear();
+        self.crowded.clear();
+        self.watches.clear();
+        (self.durable_lsn, self.written_lsn) = (0, 0);
+        self.current.clone_from(&state);
+        self.base = state;
+        Ok(())
+    }
+
+    /// The events after the safe ones that lead to what was found after `loss`.
+    ///
+    /// Samples and the facts of the catalog are explained apart: a flush may write a fact to a file
+    /// that came after a sample which the power takes, as long as nobody was promised either.
+    ///
+    /// # Errors
+    /// What contradicts the acknowledgements.
+    pub(crate) fn explain(&self, loss: Loss, found: &State) -> Result<Vec<Event>, String> {
+        let least_lsn = match loss {
+            Loss::None => u64::MAX,
+            Loss::Process => self.written_lsn,
+            Loss::Power => self.durable_lsn,
+        };
+        let mut kept = Vec::new();
+        for is_catalog in [false, true] {
+            let events = self.events.iter().filter(|event| event.is_of_catalog() == is_catalog);
+            let lane = Lane {
+                base: lane(&self.base, is_catalog),
+                events: events.collect(),
+                least_lsn,
+                found: lane(found, is_catalog),
+                clock: self.clock,
+            };
+            kept.extend(lane.explain()?);
+        }
+        kept.sort_by_key(|event| event.to_lsn);
+        Ok(kept)
+    }
+}
+
+impl Event {
+    fn is_of_catalog(&self) -> bool {
+        self.changes.iter().all(|change| match change {
+            Change::Set(key, _) | Change::Unset(key) => is_of_catalog(key),
+            Change::Cut(..) | Change::Keep(..) => false,
+        })
+    }
+}
+
+fn is_of_catalog(key: &Key) -> bool {
+    matches!(key, Key::Catalog(..) | Key::Namespace(_))
+}
+
+fn lane(state: &State, is_catalog: bool) -> State {
+    let own = state.iter().filter(|(key, _)| is_of_catalog(key) == is_catalog);
+    own.map(|(key, fact)| (key.clone(), fact.clone())).collect()
+}
+
+/// Facts that are explained by a prefix of events of their own.
+struct Lane<'e> {
+    base: State,
+    events: Vec<&'e Event>,
+    least_lsn: u64,
+    found: State,
+    clock: Clock,
+}
+
+impl Lane<'_> {
+    fn explain(&self) -> Result<Vec<Event>, String> {
+        let (exact, vague): (Vec<&Event>, Vec<&Event>) =
+            self.events.iter().partition(|event| event.from_lsn == event.to_lsn);
+        let mut left = ORDERS_MAX;
+        self.place(exact, &vague, &mut left).ok_or_else(|| self.contradiction())
+    }
+
+    /// Puts the first of the vague events to each place where it may stand, and goes on with the
+    /// others.
+    fn place(&self, order: Vec<&Event>, vague: &[&Event], left: &mut usize) -> Option<Vec<Event>> {
+        let Some((first, others)) = vague.split_first() else {
+            *left = left.checked_sub(1)?;
+            let kept = self.longest_match(&order)?;
+            return Some(order.into_iter().take(kept).cloned().collect());
+        };
+        let low = order.partition_point(|event| event.to_lsn <= first.from_lsn);
+        let high = order.partition_point(|event| event.from_lsn <= first.to_lsn).max(low);
+        for at in (low..=high).rev() {
+            let mut order = order.clone();
+            order.insert(at, first);
+            if let Some(kept) = self.place(order, others, left) {
+                return Some(kept);
+            }
+        }
+        if first.is_doubtful { self.place(order, others, left) } else { None }
+    }
+
+    /// The largest number of events that leads to what was found, with all that must be there.
+    fn longest_match(&self, order: &[&Event]) -> Option<usize> {
+        let Self { found, clock, .. } = self;
+        let is_safe = |event: &&Event| event.to_lsn <= self.least_lsn && !event.is_doubtful;
+        let least = order.iter().rposition(is_safe).map_or(0, |last| last + 1);
+        let mut state = self.base.clone();
+        order.iter().take(least).for_each(|event| event.apply(&mut state));
+        let mut differing = differences(&state, found, *clock).count();
+        let mut matched = (differing == 0).then_some(least);
+        for (index, event) in order.iter().enumerate().skip(least) {
+            for change in &event.changes {
+                let keys = change.keys(&state);
+                let wrong = |state: &State| {
+                    let is_wrong = |key: &&_| match state.contains_key(key) {
+                        true => !agrees(state, key, found.get(*key), *clock),
+                        false => found.contains_key(key),
+                    };
+                    keys.iter().filter(is_wrong).count()
+                };
+                let before = wrong(&state);
+                change.apply(&mut state);
+                differing = differing + wrong(&state) - before;
+            }
+            if differing == 0 {
+                matched = Some(index + 1);
+            }
+        }
+        matched
+    }
+
+    fn contradiction(&self) -> String {
+        let Self { least_lsn, found, clock, .. } = self;
+        let mut state = self.base.clone();
+        let mut best: Option<(usize, usize, State)> = None;
+        for index in 0..=self.events.len() {
+            if self.events.get(index).is_none_or(|next| next.to_lsn > *least_lsn) {
+                let count = differences(&state, found, *clock).count();
+                if best.as_ref().is_none_or(|(fewest, ..)| count < *fewest) {
+                    best = Some((count, index, state.clone()));
+                }
+            }
+            if let Some(event) = self.events.get(index) {
+                event.apply(&mut state);
+            }
+        }
+        let Some((count, index, state)) = best else { return String::new() };
+        let mut text = format!(
+            "no prefix of the {} events with all up to position {least_lsn} explains what was \
+             found; with {index} of them {count} facts differ",
+            self.events.len()
+        );
+        for key in differences(&state, found, *clock).take(8) {
+            let (expected, found) = (state.get(key), found.get(key));
+            let _ = write!(text, "\n  {key:?}: expected {expected:?}, found {found:?}");
+        }
+        text
+    }
+}

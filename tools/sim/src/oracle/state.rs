@@ -1,0 +1,181 @@
+//! Facts, changes to them, and when a reader's facts agree with them.
+
+use foliot_model::{Kind, TimeRange};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// A series: its namespace and its own number in the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Series {
+    pub(crate) namespace: usize,
+    pub(crate) number: u32,
+}
+
+/// What a fact is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// The sample of a series at a time.
+    Sample(Series, i64),
+    /// A row of the catalog: kind and key.
+    Catalog(String, String),
+    /// A namespace, by its number in the workload.
+    Namespace(usize),
+    /// How long a namespace keeps its samples.
+    Keep(usize),
+    /// Before when a namespace may have lost samples, because it once kept less.
+    Doubt(usize),
+}
+
+/// What is so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fact {
+    /// A value: kind, and bits or bytes.
+    Value(Kind, u64, Vec<u8>),
+    /// The bytes of a catalog row.
+    Bytes(Vec<u8>),
+    /// The engine's number of a namespace.
+    Number(u32),
+    /// A length of time, or an instant.
+    Nanoseconds(i64),
+    /// That or nothing: a delete came at the same time.
+    Perhaps(Box<Fact>),
+}
+
+/// All that is so.
+pub(crate) type State = BTreeMap<Key, Fact>;
+
+/// What the wall clock shows: something between these two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock {
+    pub(crate) earliest_ns: i64,
+    pub(crate) latest_ns: i64,
+}
+
+/// A change of facts.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    Set(Key, Fact),
+    Unset(Key),
+    /// Takes the samples of a series away, those that were there when the delete began. Whether it
+    /// met others, who came at the same time, nobody can say.
+    Cut(Series, TimeRange, Arc<BTreeMap<Key, Fact>>),
+    /// A namespace keeps its samples for so long from now on.
+    Keep(usize, i64, Clock),
+}
+
+impl Change {
+    /// Whether it may change that fact.
+    pub(crate) fn touches(&self, key: &Key) -> bool {
+        match (self, key) {
+            (Self::Set(own, _) | Self::Unset(own), key) => own == key,
+            (Self::Cut(own, range, _), Key::Sample(series, time_ns)) => {
+                own == series && range.contains(*time_ns)
+            }
+            (Self::Keep(own, ..), Key::Sample(series, _)) => *own == series.namespace,
+            (Self::Keep(own, ..), Key::Keep(slot)) => own == slot,
+            _ => false,
+        }
+    }
+
+    /// The keys of `state` that it may change, and its own.
+    pub(crate) fn keys(&self, state: &State) -> Vec<Key> {
+        let own = match self {
+            Self::Set(key, _) | Self::Unset(key) => return vec![key.clone()],
+            Self::Cut(..) => None,
+            Self::Keep(slot, ..) => Some(Key::Keep(*slot)),
+        };
+        let touched = state.keys().filter(|key| self.touches(key));
+        let mut keys: Vec<Key> = touched.cloned().collect();
+        keys.extend(own);
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    pub(crate) fn apply(&self, state: &mut State) {
+        match self {
+            Self::Set(key, fact) => {
+                state.insert(key.clone(), fact.clone());
+            }
+            Self::Unset(key) => {
+                state.remove(key);
+            }
+            Self::Cut(series, range, known) => {
+                let cut = state.range(keys(*series, *range));
+                let cut: Vec<Key> = cut.map(|(key, _)| key.clone()).collect();
+                for key in cut {
+                    match state.remove(&key) {
+                        fact if fact.as_ref() == known.get(&key) => {}
+                        Some(fact @ Fact::Perhaps(_)) => drop(state.insert(key, fact)),
+                        Some(fact) => drop(state.insert(key, Fact::Perhaps(Box::new(fact)))),
+                        None => {}
+                    }
+                }
+            }
+            Self::Keep(slot, keep_ns, clock) => {
+                if let Some(Fact::Nanoseconds(before)) = state.get(&Key::Keep(*slot))
+                    && before < keep_ns
+                {
+                    // What was hidden may be gone, or show again.
+                    let doubt_ns = clock.latest_ns.saturating_sub(*before).max(doubt(state, *slot));
+                    state.insert(Key::Doubt(*slot), Fact::Nanoseconds(doubt_ns));
+                }
+                state.insert(Key::Keep(*slot), Fact::Nanoseconds(*keep_ns));
+            }
+        }
+    }
+}
+
+/// The samples of a series in a range.
+pub(crate) fn keys(series: Series, range: TimeRange) -> RangeInclusive<Key> {
+    Key::Sample(series, range.start_ns)..=Key::Sample(series, range.end_ns)
+}
+
+/// The instant before which a namespace may have lost samples.
+pub(crate) fn doubt(state: &State, slot: usize) -> i64 {
+    match state.get(&Key::Doubt(slot)) {
+        Some(Fact::Nanoseconds(doubt_ns)) => *doubt_ns,
+        _ => i64::MIN,
+    }
+}
+
+/// The instant before which a namespace shows no samples when the clock shows `now_ns`.
+pub(crate) fn floor(state: &State, slot: usize, now_ns: i64) -> i64 {
+    match state.get(&Key::Keep(slot)) {
+        Some(Fact::Nanoseconds(keep_ns)) => now_ns.saturating_sub(*keep_ns),
+        _ => i64::MIN,
+    }
+}
+
+/// Whether a reader may find `found` where `state` is so.
+pub(crate) fn agrees(state: &State, key: &Key, found: Option<&Fact>, clock: Clock) -> bool {
+    match key {
+        Key::Doubt(_) => true,
+        Key::Sample(series, time_ns) => {
+            let floor = |now_ns| floor(state, series.namespace, now_ns);
+            if *time_ns < floor(clock.earliest_ns) {
+                return found.is_none();
+            }
+            let doubt_ns = doubt(state, series.namespace).max(floor(clock.latest_ns));
+            match (state.get(key), found) {
+                (Some(Fact::Perhaps(_)), None) => true,
+                (Some(Fact::Perhaps(fact)), found) => found == Some(&**fact),
+                (fact, found) => found == fact || (*time_ns < doubt_ns && found.is_none()),
+            }
+        }
+        key => found == state.get(key),
+    }
+}
+
+/// The keys whose facts a reader should find, and did not or found otherwise; and those that he
+/// should not find.
+pub(crate) fn differences<'a>(
+    expected: &'a State,
+    found: &'a State,
+    clock: Clock,
+) -> impl Iterator<Item = &'a Key> {
+    let differs = move |key: &&Key| !agrees(expected, key, found.get(*key), clock);
+    let unexpected = |key: &&Key| !expected.contains_key(key);
+    expected.keys().filter(differs).chain(found.keys().filter(unexpected))
+}
