@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Words of a thread's stack. Only what is touched takes memory.
 const STACK_WORDS: usize = 128 << 10;
-/// A simulation that switches threads so often will never end.
-const SWITCHES_MAX: u64 = 3_000_000;
+/// A simulation that switches threads so often will never end; long rounds come to four million.
+const SWITCHES_MAX: u64 = 30_000_000;
 /// A thread that passes so many places without ever waiting runs in circles.
 const PASSES_MAX: u64 = 10_000_000;
 /// After so many places others have their turn, whatever the world says.
@@ -225,7 +225,9 @@ impl Stage {
             let places =
                 self.waits().map(|(thread, wait)| format!("{} at {}", thread.name, wait.place));
             let places: Vec<String> = places.collect();
-            let text = format!("everyone, while there wait {},", places.join(", "));
+            let ready = self.ready().filter_map(|id| Some(self.threads.get(id)?.name.as_str()));
+            let ready: Vec<&str> = ready.collect();
+            let text = format!("{}, while there wait {},", ready.join(", "), places.join(", "));
             return Next::Fail(Failure::Endless(text));
         }
         self.wake_late();

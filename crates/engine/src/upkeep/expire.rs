@@ -6,7 +6,7 @@
 
 use super::Upkeep;
 use crate::clock::{BELIEVED_NS, Looked};
-use crate::config::{Ack, Commit};
+use crate::config::Commit;
 use crate::error::Error;
 use crate::manifest::PartEntry;
 use crate::part::Part;
@@ -118,7 +118,7 @@ impl Upkeep {
         let mut held = self.files.hold();
         // What goes from the disk must not come back from parts when a power cut takes the delete.
         let lsn = self.files.view().tombstones.lsn();
-        self.ingest.wal().wait(Commit { lsn }, Ack::Durable)?;
+        self.ingest.wal().settle(Commit { lsn })?;
         held.drop_parts(gone)
     }
 
@@ -138,7 +138,7 @@ impl Upkeep {
         // A floor that is known, and the retention that it follows from, may still be on their way
         // to the disk, or never get there: an earlier wait may have failed.
         let wal = self.ingest.wal();
-        wal.wait(Commit { lsn: wal.end_lsn() }, Ack::Durable)
+        wal.settle(Commit { lsn: wal.end_lsn() })
     }
 
     /// Whether every sample of a part is too old; then `floors` is told which floors say so.
@@ -209,7 +209,7 @@ impl Upkeep {
         if floor_ns > self.ingest.retention().size_floor_ns() {
             let commit = self.ingest.keep_size_floor(floor_ns)?;
             self.ingest.reload_retention();
-            self.ingest.wal().wait(commit, Ack::Durable)?;
+            self.ingest.wal().settle(commit)?;
         }
         Ok(())
     }

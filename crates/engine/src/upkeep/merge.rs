@@ -21,7 +21,7 @@
 
 use super::Upkeep;
 use super::shed::{Expired, mask_outside};
-use crate::config::{Ack, Commit};
+use crate::config::Commit;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::files::Made;
@@ -214,7 +214,7 @@ impl Upkeep {
         writer: &mut PartWriter,
     ) -> Result<(), Error> {
         // What goes from the disk must not come back when a power cut takes the delete.
-        self.ingest.wal().wait(Commit { lsn: tombstones.lsn() }, Ack::Durable)?;
+        self.ingest.wal().settle(Commit { lsn: tombstones.lsn() })?;
         let (namespace, class) =
             merge.inputs.first().map_or((0, 0), |part| (part.entry.namespace, part.entry.class));
         let mut expired = Expired::new(&self.ingest, namespace, class);

@@ -109,6 +109,21 @@ impl Wal {
         Ok(())
     }
 
+    /// Waits until `commit` is durable, but not for a full disk: whoever calls this holds what would
+    /// make room, or ends.
+    ///
+    /// # Errors
+    /// When it never will be, or cannot be at present: then it may still be later.
+    pub(crate) fn settle(&self, commit: Commit) -> Result<(), Error> {
+        while !self.request(commit, Ack::Durable)? {
+            if let Some(error) = self.stall() {
+                return Err(error);
+            }
+            self.wait_once(commit, Ack::Durable)?;
+        }
+        Ok(())
+    }
+
     fn wait_once(&self, commit: Commit, ack: Ack) -> Result<(), Error> {
         let writer = &*self.writer;
         if !self.has_thread {
@@ -198,7 +213,7 @@ impl Wal {
 
     /// Writes and syncs everything, then stops. On a full disk it stops without.
     pub(crate) fn close(&self) -> Result<(), Error> {
-        let written = self.drain();
+        let written = self.settle(self.written());
         {
             let mut queue = self.writer.queue.lock();
             queue.is_closing = true;
@@ -214,16 +229,5 @@ impl Wal {
             return Err(Error::Poisoned("the wal writer panicked".to_owned()));
         }
         written
-    }
-
-    fn drain(&self) -> Result<(), Error> {
-        let commit = self.written();
-        while !self.request(commit, Ack::Durable)? {
-            if let Some(error) = self.stall() {
-                return Err(error);
-            }
-            self.wait_once(commit, Ack::Durable)?;
-        }
-        Ok(())
     }
 }
