@@ -109,8 +109,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Waits until `commit` is durable, but not for a full disk: whoever calls this holds what would
-    /// make room, or ends.
+    /// Waits until `commit` is durable, but not for a full disk: whoever calls this holds what
+    /// would make room, or ends.
     ///
     /// # Errors
     /// When it never will be, or cannot be at present: then it may still be later.
