@@ -39,7 +39,7 @@ bench:           ## the gates of docs/performance.md, then each room's hot loops
 	tools/gates
 	tools/bench
 
-benchmarks:      ## five published experiments beside the peers that are installed, about half an hour
+benchmarks:      ## five published experiments beside the peers that are installed, an hour or two each
 	$(CARGO) build --release --locked -p foliot
 	tools/benchmarks
 

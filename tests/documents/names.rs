@@ -6,8 +6,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What ends a file's name, not a setting's.
-const ENDINGS: [&str; 13] =
-    ["rs", "md", "sh", "py", "c", "log", "toml", "html", "css", "js", "conf", "json", "java"];
+const ENDINGS: [&str; 15] = [
+    "c", "conf", "css", "html", "java", "js", "json", "log", "md", "pem", "png", "py", "rs", "sh",
+    "toml",
+];
+
+/// What looks like a setting and is an example of a name.
+const EXAMPLES: [&str; 12] = [
+    "cpu", "df", "evil", "foliot", "greenhouse", "inputs", "m", "measurement", "outputs", "proc",
+    "process", "soil",
+];
 
 /// Every `section.key` that a document names is in the configuration's reference.
 pub(crate) fn settings_exist() {
@@ -23,7 +31,10 @@ pub(crate) fn settings_exist() {
         let text = std::fs::read_to_string(&path).unwrap();
         for word in dotted(&text) {
             let (section, key) = word.split_once('.').unwrap();
-            if sections.contains(section) && !ENDINGS.contains(&key) && !keys.contains(word) {
+            // Outside of code the end of a sentence may look like one.
+            let is_meant = sections.contains(section)
+                || text.contains(&format!("`{word}`")) && !EXAMPLES.contains(&section);
+            if is_meant && !ENDINGS.contains(&key) && !keys.contains(word) {
                 unknown.push(format!("{}: {word}", path.display()));
             }
         }
