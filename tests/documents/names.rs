@@ -13,8 +13,18 @@ const ENDINGS: [&str; 15] = [
 
 /// What looks like a setting and is an example of a name.
 const EXAMPLES: [&str; 12] = [
-    "cpu", "df", "evil", "foliot", "greenhouse", "inputs", "m", "measurement", "outputs", "proc",
-    "process", "soil",
+    "cpu",
+    "df",
+    "evil",
+    "foliot",
+    "greenhouse",
+    "inputs",
+    "m",
+    "measurement",
+    "outputs",
+    "proc",
+    "process",
+    "soil",
 ];
 
 /// Every `section.key` that a document names is in the configuration's reference.
