@@ -95,8 +95,9 @@ settings! {
     listen_udp: bool = false, "listen.udp", "listen-udp";
     /// Address of a second HTTP listener on InfluxDB's port (8086), or `off`.
     listen_influx: Listen = Listen(None), "listen.influx", "listen-influx";
-    /// Database, or `database/policy`, of everything that names none: telnet, UDP and line
-    /// connections, and HTTP requests without `db` or the header `X-Foliot-Database`.
+    /// Database, or `database/policy`, of everything that names none: telnet, UDP, line connections
+    /// and messages of a broker, and requests of OpenTSDB's and TickTock's paths without `db` or
+    /// the header `X-Foliot-Database`. InfluxDB's paths must name one.
     listen_database: DatabaseName =
         DatabaseName { database: "default".to_owned(), policy: None },
         "listen.database", "listen-database";
