@@ -283,6 +283,7 @@ impl<'a> Out<'a> {
                 written => break written.map(drop)?,
             };
         }
+        self.store.ingest.wal().push();
         self.store.upkeep.ask_for_flush();
         self.samples += self.batch.rows().len() as u64;
         // What has expired since it was read is gone either way.

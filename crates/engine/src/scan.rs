@@ -36,6 +36,9 @@ struct Piece {
     source: Source,
 }
 
+/// A block that was not read.
+pub(crate) struct Passed(Piece);
+
 /// A block that need not be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Peek<'s> {
@@ -169,6 +172,13 @@ impl Scan {
         self.pieces.iter().map(|piece| piece.range.end_ns).max()
     }
 
+    /// Leaves only what is not before `start_ns`. What was found when the scan began stays found,
+    /// whatever was deleted since.
+    pub(crate) fn narrow(&mut self, start_ns: i64) {
+        self.range.start_ns = self.range.start_ns.max(start_ns);
+        self.pieces.retain(|piece| piece.range.end_ns >= start_ns);
+    }
+
     /// Whether a block in the range has lost samples.
     pub(crate) fn is_masked(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece.source, Source::Masked(..)))
@@ -194,6 +204,21 @@ impl Scan {
     /// Passes over the block that [`Scan::peek`] showed.
     pub fn skip(&mut self) {
         self.pieces.pop();
+    }
+
+    /// The same for one that may be wanted after all: see [`Scan::go_back`].
+    pub(crate) fn pass(&mut self) -> Option<Passed> {
+        self.pieces.pop().map(Passed)
+    }
+
+    /// Reads the last sample of a block that was passed, at the end of the scan.
+    pub(crate) fn go_back(
+        &mut self,
+        Passed(piece): Passed,
+        out: &mut Samples,
+    ) -> Result<(), Error> {
+        self.range.start_ns = piece.range.end_ns;
+        self.read(piece, out)
     }
 
     /// Bytes that [`Scan::next`] takes, or has taken, to merge blocks that overlap, by estimate;

@@ -349,36 +349,36 @@ impl Snapshot {
         }
         let mut scan = self.scan(sid, range)?;
         if scan.is_masked() {
-            self.last_of(sid, &mut scan, &mut last)?;
+            last_of(&mut scan, &mut last)?;
         } else if let Some(end_ns) = scan.end_ns() {
             last.clear();
-            self.scan(sid, TimeRange::new(end_ns, end_ns))?.next(&mut last)?;
+            scan.narrow(end_ns);
+            scan.next(&mut last)?;
         }
         Ok((!last.is_empty()).then_some(last))
     }
+}
 
-    /// The last sample of a scan some of whose blocks have lost samples, so that only reading tells
-    /// which one it is. Blocks that lost none are passed over.
-    fn last_of(&self, sid: u32, scan: &mut Scan, last: &mut Samples) -> Result<(), Error> {
-        let mut passed = None;
-        let mut chunk = Samples::default();
-        loop {
-            while let Some(range) = scan.peek().map(|block| block.range) {
-                passed = Some(range.end_ns);
-                scan.skip();
-            }
-            chunk.clear();
-            if !scan.next(&mut chunk)? {
-                break;
-            }
-            passed = None;
-            last.clear();
-            last.append(&chunk, chunk.len().saturating_sub(1)..chunk.len());
+/// The last sample of a scan some of whose blocks have lost samples, so that only reading tells
+/// which one it is. Blocks that lost none are passed over.
+fn last_of(scan: &mut Scan, last: &mut Samples) -> Result<(), Error> {
+    let mut passed = None;
+    let mut chunk = Samples::default();
+    loop {
+        while scan.peek().is_some() {
+            passed = scan.pass();
         }
-        if let Some(end_ns) = passed {
-            last.clear();
-            self.scan(sid, TimeRange::new(end_ns, end_ns))?.next(last)?;
+        chunk.clear();
+        if !scan.next(&mut chunk)? {
+            break;
         }
-        Ok(())
+        passed = None;
+        last.clear();
+        last.append(&chunk, chunk.len().saturating_sub(1)..chunk.len());
     }
+    if let Some(passed) = passed {
+        last.clear();
+        scan.go_back(passed, last)?;
+    }
+    Ok(())
 }

@@ -98,7 +98,8 @@ impl Engine {
     ///
     /// Rows are visible to snapshots when this returns, and safe when the commit reaches the level
     /// asked of [`Engine::wait`]. Rows that cannot be stored are added to `rejects`, the others are
-    /// kept. Never waits for the disk.
+    /// kept. Never waits for a sync: this thread gives the rows to the system, or the wal's does if
+    /// it is at work.
     ///
     /// # Errors
     /// When nothing of the batch was stored: the wal failed, the disk is full, the store is closed.

@@ -80,11 +80,13 @@ impl Ingest {
             let _gate = self.join();
             self.write_held(batch, rejects)
         };
+        // Also when it was refused: something may have been registered.
+        self.wal().push();
         self.keep_reserve();
         commit
     }
 
-    /// Writes a batch for a caller that holds the gate.
+    /// Writes a batch for a caller that holds the gate, and pushes the wal.
     pub(crate) fn write_held(
         &self,
         batch: &Batch<'_>,
@@ -180,7 +182,7 @@ impl Workspace {
     ) -> Result<(), Error> {
         let Self { places, missing, ids, .. } = self;
         let mut publish =
-            |records: &[u8]| ingest.wal().append(FrameKind::Register, records).map(|_| ());
+            |records: &[u8]| ingest.wal().enqueue(FrameKind::Register, records).map(|_| ());
         let mut found = |index: u32, sids: Sids<'_>| {
             if let Some(place) = places.get_mut(index as usize) {
                 *place = Place::Ids(ids.len() as u32);
@@ -249,7 +251,7 @@ impl Workspace {
             pages.dedup();
         }
         let mut appender = ingest.head().appender(pages, builder);
-        let commit = ingest.wal().append(FrameKind::Rows, frame)?;
+        let commit = ingest.wal().enqueue(FrameKind::Rows, frame)?;
         if frame.capacity() > FRAME_BYTES_KEPT {
             *frame = Vec::new();
         }

@@ -160,3 +160,33 @@ fn the_last_sample_goes_with_a_delete_of_many_series() {
     delete(&engine, "many", TimeRange::new(5, 9));
     last(&[1]);
 }
+
+#[test]
+fn while_the_newest_sample_is_deleted_the_last_one_is_it_or_the_one_before() {
+    let disk = SimDisk::new(4);
+    let engine = Arc::new(open(&disk));
+    let end = Arc::new(AtomicBool::new(false));
+    put(&engine, "m", 1, 1);
+    engine.flush().unwrap();
+    let sid = engine.snapshot().select(&selector(0, "m"), TimeRange::ALL).unwrap()[0];
+    let reader = {
+        let (engine, end) = (engine.clone(), end.clone());
+        std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                let last = engine.snapshot().last(sid).unwrap();
+                let time_ns = last.and_then(|last| last.times_ns.last().copied());
+                assert!(matches!(time_ns, Some(1..=10)), "{time_ns:?}");
+            }
+        })
+    };
+    for _ in 0..4_000 {
+        // Late ones too, so that the head does not know the last one by itself.
+        (2..=10).rev().for_each(|time_ns| put(&engine, "m", time_ns, 2));
+        delete(&engine, "m", TimeRange::new(2, 10));
+        if reader.is_finished() {
+            break;
+        }
+    }
+    end.store(true, Ordering::Relaxed);
+    reader.join().unwrap();
+}

@@ -65,11 +65,30 @@ impl Wal {
     /// # Errors
     /// When nothing is accepted at present: then nothing of it is ever written.
     pub(crate) fn append(&self, kind: FrameKind, body: &[u8]) -> Result<Commit, Error> {
+        let commit = self.enqueue(kind, body)?;
+        self.writer.wake();
+        Ok(commit)
+    }
+
+    /// The same for one of several frames: they are written once [`Wal::push`] is called.
+    ///
+    /// # Errors
+    /// When nothing is accepted at present: then nothing of it is ever written.
+    pub(crate) fn enqueue(&self, kind: FrameKind, body: &[u8]) -> Result<Commit, Error> {
         let len = match u32::try_from(body.len()) {
             Ok(len) if len <= WAL_FRAME_BYTES_MAX => len,
             _ => return Err(Error::Invalid("request too large for one wal frame".to_owned())),
         };
         self.writer.take(kind, body, len).map(|lsn| Commit { lsn })
+    }
+
+    /// Gives what was enqueued to the system on this thread if that is easily done, else wakes the
+    /// wal's own.
+    pub(crate) fn push(&self) {
+        // Without a thread of the wal whoever waits writes.
+        if self.has_thread && !self.writer.write_out() {
+            self.writer.wake();
+        }
     }
 
     /// Asks for `commit` to reach `ack` and tells whether it has. While the disk is full it has
@@ -82,19 +101,14 @@ impl Wal {
         if writer.has(commit, ack)? {
             return Ok(true);
         }
-        {
-            // Under the lock, so that the writer cannot look just before and sleep just after.
-            let queue = writer.queue.lock();
-            if ack == Ack::Durable {
-                writer.wanted_lsn.fetch_max(commit.lsn, Ordering::AcqRel);
-                writer.work.notify_one();
-            }
-            if let Some(Refusal::Closed) = queue.refusal {
-                drop(queue);
-                return writer.has(commit, ack)?.then_some(true).ok_or(Error::Closed);
-            }
+        if ack == Ack::Durable {
+            writer.want(commit.lsn);
         }
-        writer.has(commit, ack)
+        let is_closed = matches!(writer.queue.lock().refusal, Some(Refusal::Closed));
+        match writer.has(commit, ack)? {
+            false if is_closed => Err(Error::Closed),
+            has => Ok(has),
+        }
     }
 
     /// Waits until `commit` has reached `ack`, also through a full disk.

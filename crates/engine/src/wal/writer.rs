@@ -97,6 +97,8 @@ pub(super) struct Queue {
     pub(super) changed_lsn: u64,
     pub(super) refusal: Option<Refusal>,
     pub(super) is_closing: bool,
+    /// The writer's thread sleeps until it is woken.
+    is_asleep: bool,
 }
 
 impl Queue {
@@ -153,6 +155,7 @@ impl Writer {
             changed_lsn: end_lsn,
             refusal: None,
             is_closing: false,
+            is_asleep: false,
         };
         let io = Io {
             file: None,
@@ -197,7 +200,6 @@ impl Writer {
         {
             return Err(self.error(refusal));
         }
-        let was_empty = queue.bytes.is_empty();
         let durable_lsn = self.durable_lsn.load(Ordering::Acquire);
         let push = |queue: &mut Queue, purpose| {
             let header = self.author.header(purpose, queue.end_lsn, durable_lsn, len, body_crc);
@@ -208,12 +210,21 @@ impl Writer {
             push(&mut queue, Purpose::RegisterCopy);
         }
         queue.changed_lsn = queue.end_lsn;
-        let lsn = queue.end_lsn;
-        drop(queue);
-        if was_empty {
+        Ok(queue.end_lsn)
+    }
+
+    /// Wakes the thread. Under the lock, so that it cannot look just before and sleep just after.
+    pub(super) fn wake(&self) {
+        let _queue = self.queue.lock();
+        self.work.notify_one();
+    }
+
+    /// Asks for everything before `lsn` to become durable.
+    pub(super) fn want(&self, lsn: u64) {
+        let _queue = self.queue.lock();
+        if self.wanted_lsn.fetch_max(lsn, Ordering::AcqRel) < lsn {
             self.work.notify_one();
         }
-        Ok(lsn)
     }
 
     /// Whether `commit` has reached `ack`.
@@ -251,14 +262,17 @@ impl Writer {
         loop {
             {
                 let mut queue = self.queue.lock();
+                let mut is_idle = false;
                 while !queue.is_closing && !queue.has_work() && !self.is_sync_due() {
-                    match self.is_clean() {
+                    queue.is_asleep = is_idle && self.is_clean();
+                    match queue.is_asleep {
                         true => self.work.wait(&mut queue),
-                        false => {
-                            self.work.wait_for(&mut queue, self.sync_interval);
-                        }
+                        // Whoever writes meanwhile need not wake it.
+                        false => self.work.wait_for(&mut queue, self.sync_interval),
                     }
+                    is_idle = true;
                 }
+                queue.is_asleep = false;
                 if queue.is_closing {
                     return;
                 }
@@ -303,13 +317,41 @@ impl Writer {
             self.look_at_space(&mut io);
             self.settle(&mut io, done)
         };
+        self.tell();
+        step
+    }
+
+    /// Writes the queue on a thread that is not the writer's, which saves two changes of threads.
+    /// False when the writer has to: it is at it, or more is to be done than an append, which takes
+    /// as long as a disk does.
+    pub(super) fn write_out(&self) -> bool {
+        let step = {
+            let Some(mut io) = self.io.try_lock() else { return false };
+            let is_full = |file: &dyn AppendFile| file.len() >= WAL_SEGMENT_BYTES;
+            let needs_file = io.rotate || io.file.as_deref().is_none_or(is_full);
+            if io.is_dead || needs_file || !io.taken.is_empty() {
+                return false;
+            }
+            let done = self.write(&mut io);
+            self.look_at_space(&mut io);
+            self.settle(&mut io, done)
+        };
+        self.tell();
+        // A sync is due at some time.
+        if self.queue.lock().is_asleep {
+            self.work.notify_one();
+        }
+        step == Step::Done
+    }
+
+    /// Tells those who wait that there is progress.
+    fn tell(&self) {
         self.progressed.notify_all();
-        // Called without the lock: what it does is the caller's.
+        // Called without a lock: what it does is the caller's.
         let notify = self.notify.read().clone();
         if let Some(notify) = notify {
             notify();
         }
-        step
     }
 
     /// Records how work on the disk ended. A poisoned wal stays so; other refusals are forgotten
