@@ -30,7 +30,8 @@ impl History {
     /// The events after the safe ones that lead to what was found after `loss`.
     ///
     /// Samples and the facts of the catalog are explained apart: a flush may write a fact to a file
-    /// that came after a sample which the power takes, as long as nobody was promised either.
+    /// that came after a sample which the power takes, as long as nobody was promised either. How
+    /// long samples are kept is such a fact too.
     ///
     /// # Errors
     /// What contradicts the acknowledgements.
@@ -45,7 +46,7 @@ impl History {
             let events = self.events.iter().filter(|event| event.is_of_catalog() == is_catalog);
             let lane = Lane {
                 base: lane(&self.base, is_catalog),
-                events: events.collect(),
+                events: events.map(|event| event.as_early_as(least_lsn)).collect(),
                 least_lsn,
                 found: lane(found, is_catalog),
                 clock: self.clock,
@@ -58,6 +59,14 @@ impl History {
 }
 
 impl Event {
+    /// The same, but a fact that may have gone to a file with what was there before it may stand
+    /// right after what is safe.
+    fn as_early_as(&self, lsn: u64) -> Self {
+        let is_fact = self.changes.iter().all(|change| matches!(change, Change::Keep(..)));
+        let from_lsn = if is_fact { self.from_lsn.min(lsn) } else { self.from_lsn };
+        Self { from_lsn, ..self.clone() }
+    }
+
     fn is_of_catalog(&self) -> bool {
         self.changes.iter().all(|change| match change {
             Change::Set(key, _) | Change::Unset(key) => is_of_catalog(key),
@@ -76,15 +85,15 @@ fn lane(state: &State, is_catalog: bool) -> State {
 }
 
 /// Facts that are explained by a prefix of events of their own.
-struct Lane<'e> {
+struct Lane {
     base: State,
-    events: Vec<&'e Event>,
+    events: Vec<Event>,
     least_lsn: u64,
     found: State,
     clock: Clock,
 }
 
-impl Lane<'_> {
+impl Lane {
     fn explain(&self) -> Result<Vec<Event>, String> {
         let (exact, vague): (Vec<&Event>, Vec<&Event>) =
             self.events.iter().partition(|event| event.from_lsn == event.to_lsn);
