@@ -237,3 +237,23 @@ fn a_flush_on_request_keeps_answers() {
     let server = Server::start(dir.path(), &[]);
     assert_eq!(server.samples("sum:flush.m"), before);
 }
+
+#[test]
+fn a_stop_amid_much_work_on_request_is_no_error() {
+    let dir = Scratch::new();
+    let log = dir.path().with_extension("log");
+    let mut command = Server::command(dir.path(), &[]);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let mut server = Server::ready(command).unwrap();
+    for round in 0..40 {
+        let line = |n| format!("put busy.m {} {n} h={n}\n", 1_700_000_000 + round);
+        server.talk((0..200).map(line).collect::<String>().as_bytes());
+        server.signal(Signal::USR1);
+        server.signal(Signal::USR2);
+    }
+    server.signal(Signal::TERM);
+    let status = server.wait();
+    let said = std::fs::read_to_string(&log).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    assert!(status.success() && said.is_empty(), "{status}: {said}");
+}

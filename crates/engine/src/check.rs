@@ -15,9 +15,7 @@ use crate::manifest::{Manifest, PartEntry};
 use crate::namespaces::Namespaces;
 use crate::paged;
 use crate::part::{BlockPlace, Cursor, Part};
-use crate::recover;
-use crate::tombstones::Tombstone;
-use crate::wal::frame::FrameKind;
+use crate::recover::{self, Learned};
 use crate::wal::{reader, rows, segment};
 use foliot_codec::Summary;
 use foliot_disk::Disk;
@@ -165,12 +163,16 @@ impl Checker<'_> {
         let namespaces = Namespaces::load(catalog);
         for part in manifest.parts.iter().filter(|part| namespaces.name(part.namespace).is_none()) {
             let path = filenames::part(self.dir, part.number);
-            self.done.problems.push(format!(
-                "{} belongs to the database numbered {}, which has no name: {} samples",
-                path.display(),
-                part.namespace,
-                part.samples
-            ));
+            let (path, namespace, samples) = (path.display(), part.namespace, part.samples);
+            let belongs = format!("{path} belongs to the database numbered {namespace}, which");
+            match namespaces.is_dropped(namespace) {
+                true => self.done.notes.push(format!(
+                    "{belongs} was dropped: the next start removes it, with {samples} samples"
+                )),
+                false => {
+                    self.done.problems.push(format!("{belongs} has no name: {samples} samples"));
+                }
+            }
         }
     }
 
@@ -183,20 +185,10 @@ impl Checker<'_> {
     ) -> Result<(), Error> {
         let (mut unread, mut orphans) = (0u64, 0u64);
         let each = &mut |_, kind, body: &[u8]| {
-            match kind {
-                FrameKind::Register => {
-                    unread += u64::from(!epochs.replay(body));
-                }
-                FrameKind::Delete => match Tombstone::decode(&mut &*body) {
-                    // The names of dropped series may be registered again.
-                    Some(tombstone) if tombstone.is_drop => {
-                        epochs.in_memory().for_each(|registry| registry.forget(&tombstone.sids));
-                    }
-                    Some(_) => {}
-                    None => unread += 1,
-                },
-                FrameKind::Catalog => unread += u64::from(catalog.apply(&mut &*body).is_none()),
-                FrameKind::Rows => {
+            match recover::learn(kind, body, epochs, catalog) {
+                None => unread += 1,
+                Some(Learned::Names | Learned::Fact | Learned::Delete(_)) => {}
+                Some(Learned::Rows) => {
                     let read = rows::read(body, &mut |sid, _, _, _| {
                         orphans += u64::from(epochs.epoch_of(sid).is_none());
                     });

@@ -11,7 +11,7 @@
 //! What parts hold goes when they are merged next, at the latest after `delete.deadline`.
 
 use crate::audit::{Act, Caller};
-use crate::config::{Ack, Commit};
+use crate::config::Commit;
 use crate::error::Error;
 use crate::limits::CUT_LIVE_SERIES_MAX;
 use crate::retention::all_of;
@@ -132,15 +132,15 @@ impl Engine {
     }
 
     /// Drops all series of a namespace and the namespace itself; the first one stays, empty. Its
-    /// number is not given out again, and its parts are removed before this returns.
+    /// number is not given out again, and its parts are removed before this returns; those of rows
+    /// that were on their way follow.
     ///
     /// # Errors
     /// When a part cannot be read or removed, or the wal refuses.
     pub fn drop_namespace(&self, id: NamespaceId, caller: &Caller) -> Result<Deleted, Error> {
-        let (deleted, commit) = self.drop_selected(&all_of(id), &Act::DropNamespace, caller)?;
-        let commit = self.forget_namespace(id)?.max(commit);
-        self.wait(commit, Ack::Durable)?;
-        self.store().drop_parts_of(id)?;
+        let (deleted, _) = self.drop_selected(&all_of(id), &Act::DropNamespace, caller)?;
+        self.forget_namespace(id)?;
+        self.store().upkeep.drop_parts_of(|namespace| namespace == id)?;
         Ok(deleted)
     }
 }
@@ -267,13 +267,5 @@ impl Store {
             closing.forget(sids);
         }
         Ok(Some(commit))
-    }
-
-    /// Removes all parts of a namespace.
-    fn drop_parts_of(&self, namespace: NamespaceId) -> Result<(), Error> {
-        let parts = self.files.hold().manifest().parts.clone();
-        let gone = parts.iter().filter(|part| part.namespace == namespace);
-        let gone: Vec<u64> = gone.map(|part| part.number).collect();
-        self.upkeep.drop_parts(&gone)
     }
 }

@@ -15,14 +15,15 @@ use crate::head::stream::Decoded;
 use crate::index_file;
 use crate::manifest::{Manifest, PartEntry};
 use crate::part::{Cursor, Part};
-use crate::recover;
+use crate::recover::{self, Learned};
 use crate::segment_file;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::wal::frame::FrameKind;
 use crate::wal::{reader, rows, segment};
 use foliot_disk::Disk;
-use foliot_index::{Identity, Limits, Registry};
+use foliot_index::{Identity, Registry};
 use foliot_model::{Samples, TimeRange};
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,14 +60,15 @@ pub fn inspect(
     let is_manifest = [filenames::MANIFEST, filenames::MANIFEST_COPY].contains(&name);
     let is_file = is_manifest || filenames::parse(name).is_some();
     let dir = if is_file { path.parent().unwrap_or(Path::new("")) } else { path };
-    let mut inspector = Inspector { disk, dir, wants_samples, show };
+    let epochs = OnceCell::new();
+    let mut inspector = Inspector { disk, dir, wants_samples, show, epochs };
     match filenames::parse(name) {
         Some(Named::Part(number)) => inspector.part(path, number),
         Some(Named::Index(number)) => inspector.index(number),
         Some(Named::Segment(number)) => inspector.segment(number),
         Some(Named::Catalog(number)) => inspector.catalog(path, number),
         Some(Named::Deletes(number)) => inspector.deletes(path, number),
-        Some(Named::Wal(base)) => inspector.wal(base),
+        Some(Named::Wal(base)) => inspector.wal(&[base]),
         Some(Named::ManifestNew | Named::ManifestCopyNew) => Err(Error::Invalid(format!(
             "{} is a manifest that was not finished; its store ignores it",
             path.display()
@@ -83,6 +85,8 @@ struct Inspector<'i, 's> {
     dir: &'i Path,
     wants_samples: bool,
     show: &'i mut Show<'s>,
+    /// The epochs as index files and segments tell them; none if they cannot be read.
+    epochs: OnceCell<Epochs>,
 }
 
 impl Inspector<'_, '_> {
@@ -95,14 +99,18 @@ impl Inspector<'_, '_> {
         Ok(Manifest::read(&**self.disk, self.dir)?.ok_or_else(none)?.manifest)
     }
 
-    /// The epochs as index files and segments tell them; none if they cannot be read.
-    fn epochs(&self) -> Epochs {
-        let read = self.manifest().and_then(|manifest| {
-            let cache = Arc::new(Cache::new(CACHE_BYTES));
-            let deletes = recover::read_deletes(&**self.disk, self.dir, &manifest, &cache)?;
-            recover::read_epochs(&**self.disk, self.dir, &manifest, &deletes, &cache)
-        });
-        read.unwrap_or_else(|_| Epochs::new(Arc::new(Registry::new(0)), 0))
+    /// The epochs as a start reads them, of those files that a manifest names.
+    fn read_epochs(&self, manifest: &Manifest) -> Result<Epochs, Error> {
+        let cache = Arc::new(Cache::new(CACHE_BYTES));
+        let deletes = recover::read_deletes(&**self.disk, self.dir, manifest, &cache)?;
+        recover::read_epochs(&**self.disk, self.dir, manifest, &deletes, &cache)
+    }
+
+    fn epochs(&self) -> &Epochs {
+        self.epochs.get_or_init(|| {
+            let read = self.manifest().and_then(|manifest| self.read_epochs(&manifest));
+            read.unwrap_or_else(|_| Epochs::new(Arc::new(Registry::new(0)), 0))
+        })
     }
 
     /// The manifest, and with `all` every file that it names, and the wal.
@@ -145,10 +153,7 @@ impl Inspector<'_, '_> {
                 Named::Wal(_) | Named::ManifestNew | Named::ManifestCopyNew => {}
             }
         }
-        for base in segment::list(&**self.disk, self.dir)? {
-            self.wal(base)?;
-        }
-        Ok(())
+        self.wal(&segment::list(&**self.disk, self.dir)?)
     }
 
     fn part(&mut self, path: &Path, number: u64) -> Result<(), Error> {
@@ -174,7 +179,7 @@ impl Inspector<'_, '_> {
         let (series, blocks) = (part.footer.series, part.footer.blocks);
         let said = describe_part(&entry);
         self.line(&format!("  {said}, {series} series in {blocks} blocks"))?;
-        let epochs = self.epochs();
+        let epochs = self.epochs().clone();
         let mut cursor = Cursor::new(Arc::new(part))?;
         let (mut decoder, mut bytes, mut samples) =
             (Decoder::default(), Vec::new(), Samples::default());
@@ -214,17 +219,19 @@ impl Inspector<'_, '_> {
         let path = filenames::index(self.dir, number);
         let (store_id, origin) = index_file::owner(&**self.disk, &path, number)?;
         self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
-        let registry = Registry::begin(origin, Limits::default());
-        let cache = Cache::new(0);
-        let entries = self.manifest().map(|manifest| manifest.epochs).unwrap_or_default();
-        let of_epoch = entries.into_iter().filter(|entry| entry.origin == origin);
-        let before = of_epoch.flat_map(|entry| entry.index_files);
-        for before in before.take_while(|before| *before < number) {
-            let path = filenames::index(self.dir, before);
-            index_file::read(&**self.disk, &path, before, store_id, &registry, &cache)?;
-        }
-        let first = registry.series_end();
-        index_file::read(&**self.disk, &path, number, store_id, &registry, &cache)?;
+        // A registration rests on those before it, of earlier epochs too, and on what was dropped.
+        let mut before = self.manifest().unwrap_or_default();
+        before.epochs.retain(|entry| entry.origin.epoch <= origin.epoch);
+        let entry = before.epoch_entry(origin);
+        entry.segment = 0;
+        entry.index_files.retain(|before| *before < number);
+        let mut after = before.clone();
+        after.epoch_entry(origin).index_files.push(number);
+        after.store_id = store_id;
+        before.store_id = store_id;
+        let first = self.read_epochs(&before)?.current().series_end();
+        let epochs = self.read_epochs(&after)?;
+        let registry = epochs.current();
         let after = registry.series_end();
         self.line(&format!("  epoch {}, {} series", origin.epoch, after - first))?;
         for sid in first..after {
@@ -275,64 +282,92 @@ impl Inspector<'_, '_> {
         Ok(())
     }
 
-    /// One segment of the wal, frame by frame.
-    fn wal(&mut self, base: u64) -> Result<(), Error> {
-        let path = filenames::wal(self.dir, base);
-        let store_id = segment::owner(&**self.disk, self.dir, base)?;
-        self.line(&format!("file {} of store {store_id:016x}", path.display()))?;
-        let mut epochs = self.epochs();
+    /// Segments of the wal, frame by frame: those that begin at `bases`, which ascend.
+    fn wal(&mut self, bases: &[u64]) -> Result<(), Error> {
+        let (disk, dir) = (&**self.disk, self.dir);
+        let Some(&first) = bases.first() else { return Ok(()) };
+        let store_id = segment::owner(disk, dir, first)?;
+        let last = bases.last().copied().unwrap_or(first);
+        let end_lsn = segment::list(disk, dir)?.into_iter().find(|next| *next > last);
+        let end_lsn = end_lsn.unwrap_or(u64::MAX);
+        // What the index files say already is not registered once more.
+        let start_lsn = self.manifest().map_or(first, |manifest| manifest.wal_start_lsn);
+        let (mut epochs, catalog) = (self.epochs().clone(), Catalog::default());
         let (show, wants_samples) = (&mut *self.show, self.wants_samples);
-        let mut lines = Vec::new();
-        let end_lsn = segment::list(&**self.disk, self.dir)?;
-        let end_lsn = end_lsn.into_iter().find(|next| *next > base);
+        let mut ahead = bases.iter().peekable();
         let mut each = |lsn: u64, kind, body: &[u8]| -> Result<(), Error> {
-            let is_within = end_lsn.is_none_or(|end_lsn| lsn < end_lsn);
-            let said = match kind {
-                FrameKind::Register => {
-                    let before = epochs.series();
-                    match epochs.replay(body) {
-                        true => format!("registers {} series", epochs.series() - before),
-                        false => "registers, but cannot be read".to_owned(),
-                    }
-                }
-                FrameKind::Catalog => describe_change(body),
-                FrameKind::Delete => match Tombstone::decode(&mut &*body) {
-                    Some(tombstone) => describe_delete(&tombstone),
-                    None => "a delete that cannot be read".to_owned(),
-                },
-                FrameKind::Rows => {
-                    lines.clear();
-                    let keep = is_within && wants_samples;
-                    let read = rows::read(body, &mut |sid, _, sample, bytes| {
-                        if keep {
-                            lines.push((sid, one(sample, bytes)));
-                        }
-                    });
-                    match read {
-                        Some((epoch, samples)) => format!("epoch {epoch}, {samples} samples"),
-                        None => "rows that cannot be read".to_owned(),
-                    }
-                }
+            let is_within = (first..end_lsn).contains(&lsn);
+            while let Some(base) = ahead.next_if(|base| is_within && **base <= lsn) {
+                let path = filenames::wal(dir, *base);
+                let file = format!("file {} of store {store_id:016x}", path.display());
+                show(Shown::Line(&file))?;
+            }
+            let mut samples = Vec::new();
+            let said = match lsn < start_lsn {
+                true => Some(describe_flushed(kind, body)),
+                false => describe_frame(kind, body, &mut epochs, &catalog),
             };
+            if kind == FrameKind::Rows && is_within && wants_samples {
+                rows::read(body, &mut |sid, _, sample, bytes| {
+                    samples.push((sid, one(sample, bytes)));
+                });
+            }
             if is_within {
+                let said = said.unwrap_or_else(|| "cannot be read".to_owned());
                 let frame = format!("  frame at {lsn}, {} bytes: {said}", body.len());
                 show(Shown::Line(&frame))?;
-                for (sid, samples) in lines.drain(..) {
+                for (sid, samples) in samples {
                     let identity = epochs.identity(sid).unwrap_or_default();
                     show(Shown::Samples { sid, identity: identity.as_ref(), samples: &samples })?;
                 }
             }
             Ok(())
         };
-        let replayed = reader::replay(&**self.disk, self.dir, store_id, base, &mut each)?;
-        for damage in &replayed.damages {
+        let replayed = reader::replay(disk, dir, store_id, first.min(start_lsn), &mut each)?;
+        let paths = bases.iter().map(|base| filenames::wal(dir, *base).display().to_string());
+        let paths = Vec::from_iter(paths);
+        let of_these = |damage: &&String| paths.iter().any(|path| damage.contains(path));
+        for damage in replayed.damages.iter().filter(of_these) {
             self.line(&format!("  {damage}"))?;
         }
-        if let Some(torn) = replayed.torn() {
-            self.line(&format!("  {torn}"))?;
+        match replayed.torn().filter(|_| end_lsn == u64::MAX) {
+            Some(torn) => self.line(&format!("  {torn}")),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// What a frame of the wal does that a start would replay; nothing when it cannot be read.
+fn describe_frame(
+    kind: FrameKind,
+    body: &[u8],
+    epochs: &mut Epochs,
+    catalog: &Catalog,
+) -> Option<String> {
+    let before = epochs.series();
+    Some(match recover::learn(kind, body, epochs, catalog)? {
+        Learned::Names => format!("registers {} series", epochs.series() - before),
+        Learned::Fact => describe_change(body),
+        Learned::Delete(tombstone) => describe_delete(&tombstone),
+        Learned::Rows => {
+            let (epoch, samples) = rows::read(body, &mut |_, _, _, _| {})?;
+            format!("epoch {epoch}, {samples} samples")
+        }
+    })
+}
+
+/// What a frame of the wal was, which a start does not replay: files have what it says.
+fn describe_flushed(kind: FrameKind, body: &[u8]) -> String {
+    let what = match kind {
+        FrameKind::Register => "registrations".to_owned(),
+        FrameKind::Catalog => describe_change(body),
+        FrameKind::Delete => "a delete".to_owned(),
+        FrameKind::Rows => {
+            let samples = rows::read(body, &mut |_, _, _, _| {}).map_or(0, |(_, samples)| samples);
+            format!("{samples} samples")
+        }
+    };
+    format!("{what}, flushed already")
 }
 
 fn one(sample: Decoded, bytes: &[u8]) -> Samples {

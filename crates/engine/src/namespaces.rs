@@ -2,16 +2,17 @@
 //! memory answers for them.
 
 use crate::catalog::Catalog;
-use crate::config::Commit;
 use crate::error::Error;
 use crate::store::Engine;
+use foliot_index::SidSet;
 use foliot_lock::{Rank, RwLock};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
 use std::collections::{BTreeMap, HashMap};
 
 /// Facts: the number of a namespace (u32), by its names.
 const KIND: &str = "namespace";
-/// The highest number of a dropped namespace, so that none is given out twice.
+/// A fact: the numbers of all namespaces that were dropped, a set. None is given out twice, and
+/// files that still hold samples of one are removed.
 const DROPPED_KIND: &str = "namespace dropped";
 /// Database and policy of the namespace that exists from the start.
 const DEFAULT_NAMES: (&str, &str) = ("default", "autogen");
@@ -27,6 +28,7 @@ struct Table {
     ids: HashMap<Names, NamespaceId>,
     /// The highest number that was ever given out.
     highest: NamespaceId,
+    dropped: SidSet,
 }
 
 impl Table {
@@ -40,19 +42,19 @@ impl Table {
 impl Namespaces {
     /// What the catalog says.
     pub(crate) fn load(catalog: &Catalog) -> Self {
-        let mut table = Table { names: BTreeMap::new(), ids: HashMap::new(), highest: 0 };
+        let dropped = dropped(catalog);
+        let highest = dropped.last().unwrap_or_default();
+        let mut table = Table { names: BTreeMap::new(), ids: HashMap::new(), highest, dropped };
         let (database, policy) = DEFAULT_NAMES;
         table.add(DEFAULT_NAMESPACE, (database.to_owned(), policy.to_owned()));
-        for (key, bytes) in catalog.list(KIND) {
-            if let (Some((database, policy)), Some(id)) =
-                (key.split_once('\0'), bytes.first_chunk())
+        for (key, id) in named(catalog) {
+            // One whose drop was stopped before its name went has none.
+            if let Some((database, policy)) = key.split_once('\0')
+                && !table.dropped.contains(id)
             {
-                table.add(u32::from_le_bytes(*id), (database.to_owned(), policy.to_owned()));
+                table.add(id, (database.to_owned(), policy.to_owned()));
             }
         }
-        let dropped = catalog.get(DROPPED_KIND, "");
-        let dropped = dropped.and_then(|bytes| bytes.first_chunk().copied());
-        table.highest = table.highest.max(dropped.map_or(0, u32::from_le_bytes));
         Self(RwLock::new(Rank::Namespaces, table))
     }
 
@@ -77,6 +79,16 @@ impl Namespaces {
         self.0.read().highest
     }
 
+    /// Whether a namespace was dropped.
+    pub(crate) fn is_dropped(&self, id: NamespaceId) -> bool {
+        self.0.read().dropped.contains(id)
+    }
+
+    /// The numbers of all namespaces that were dropped.
+    pub(crate) fn dropped(&self) -> SidSet {
+        self.0.read().dropped.clone()
+    }
+
     /// Keeps numbers up to `highest` from being given out, whatever the catalog says.
     pub(crate) fn reserve(&self, highest: NamespaceId) {
         let mut table = self.0.write();
@@ -87,8 +99,9 @@ impl Namespaces {
         self.0.write().add(id, (database.to_owned(), policy.to_owned()));
     }
 
-    fn remove(&self, id: NamespaceId) {
+    fn drop(&self, id: NamespaceId) {
         let mut table = self.0.write();
+        table.dropped.add(&[id].into_iter().collect());
         if let Some(names) = table.names.remove(&id) {
             table.ids.remove(&names);
         }
@@ -120,21 +133,34 @@ impl Engine {
         Ok(id)
     }
 
-    /// Takes a namespace off the catalog; the first one stays.
-    pub(crate) fn forget_namespace(&self, id: NamespaceId) -> Result<Commit, Error> {
+    /// Takes a namespace off the catalog; the first one stays, and forgets only for how long its
+    /// samples were kept. With the fact that it was dropped it is: whatever stops the rest, its
+    /// files go when the store is opened next.
+    pub(crate) fn forget_namespace(&self, id: NamespaceId) -> Result<(), Error> {
         let ingest = &self.store().ingest;
         let _one_at_a_time = self.store().settings.lock();
-        let namespaces = ingest.namespaces();
-        let mut commit = ingest.forget_retention(id)?;
-        let dropped = ingest.catalog().get(DROPPED_KIND, "");
-        let dropped = dropped.and_then(|bytes| bytes.first_chunk().copied());
-        let highest = dropped.map_or(0, u32::from_le_bytes).max(id);
-        commit = self.catalog_put(DROPPED_KIND, "", &highest.to_le_bytes())?.max(commit);
-        if let Some((database, policy)) = namespaces.name(id).filter(|_| id != DEFAULT_NAMESPACE) {
-            commit = self.catalog_delete(KIND, &key(&database, &policy))?.max(commit);
-            namespaces.remove(id);
+        if id != DEFAULT_NAMESPACE {
+            let namespaces = ingest.namespaces();
+            let mut dropped = namespaces.dropped();
+            dropped.add(&[id].into_iter().collect());
+            let mut bytes = Vec::new();
+            dropped.encode(&mut bytes);
+            self.catalog_put(DROPPED_KIND, "", &bytes)?;
+            namespaces.drop(id);
+            self.forget_dropped_names()?;
         }
-        Ok(commit)
+        ingest.forget_retention(id).map(|_| ())
+    }
+
+    /// Removes the facts that give names to namespaces that were dropped.
+    pub(crate) fn forget_dropped_names(&self) -> Result<(), Error> {
+        let ingest = &self.store().ingest;
+        for (key, id) in named(ingest.catalog()) {
+            if ingest.namespaces().is_dropped(id) {
+                self.catalog_delete(KIND, &key)?;
+            }
+        }
+        Ok(())
     }
 
     /// All namespaces: id, database, policy.
@@ -150,6 +176,18 @@ pub(crate) fn fact(
     policy: &str,
 ) -> (&'static str, String, [u8; 4]) {
     (KIND, key(database, policy), id.to_le_bytes())
+}
+
+/// The numbers that the catalog has names for, by the keys of the facts that say so.
+fn named(catalog: &Catalog) -> impl Iterator<Item = (String, NamespaceId)> {
+    let facts = catalog.list(KIND).into_iter();
+    facts.filter_map(|(key, bytes)| Some((key, u32::from_le_bytes(*bytes.first_chunk()?))))
+}
+
+/// The numbers of namespaces that the catalog says were dropped.
+fn dropped(catalog: &Catalog) -> SidSet {
+    let bytes = catalog.get(DROPPED_KIND, "").unwrap_or_default();
+    SidSet::decode(&mut &*bytes).unwrap_or_default()
 }
 
 fn key(database: &str, policy: &str) -> String {

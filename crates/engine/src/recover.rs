@@ -303,6 +303,40 @@ pub(crate) fn is_damage(error: &Error) -> bool {
     }
 }
 
+/// What a frame of the wal says.
+pub(crate) enum Learned {
+    /// Names and numbers, which the epochs know now.
+    Names,
+    /// A fact, which the catalog knows now.
+    Fact,
+    /// A delete. Series that it drops are forgotten: their names may be registered again.
+    Delete(Tombstone),
+    /// Samples, which are the caller's affair.
+    Rows,
+}
+
+/// Takes in a frame of the wal, as recovery does and whoever judges what it would meet; nothing
+/// when the frame cannot be read.
+pub(crate) fn learn(
+    kind: FrameKind,
+    body: &[u8],
+    epochs: &mut Epochs,
+    catalog: &Catalog,
+) -> Option<Learned> {
+    match kind {
+        FrameKind::Register => epochs.replay(body).then_some(Learned::Names),
+        FrameKind::Catalog => catalog.apply(&mut &*body).map(|()| Learned::Fact),
+        FrameKind::Delete => {
+            let tombstone = Tombstone::decode(&mut &*body)?;
+            if tombstone.is_drop {
+                epochs.in_memory().for_each(|registry| registry.forget(&tombstone.sids));
+            }
+            Some(Learned::Delete(tombstone))
+        }
+        FrameKind::Rows => Some(Learned::Rows),
+    }
+}
+
 /// What the wal is replayed into.
 struct Target<'t> {
     epochs: &'t RefCell<Epochs>,
@@ -325,28 +359,20 @@ fn replay(
     // The highest id that is mentioned, whether its registration is there or not.
     let mut mentioned = None;
     let each = &mut |_, kind, body: &[u8]| {
-        match kind {
-            FrameKind::Register => {
-                unread += u64::from(!epochs.borrow_mut().replay(body));
-            }
-            FrameKind::Catalog => {
-                unread += u64::from(catalog.apply(&mut &*body).is_none());
+        let learned = learn(kind, body, &mut epochs.borrow_mut(), catalog);
+        match learned {
+            None => unread += 1,
+            Some(Learned::Names) => {}
+            Some(Learned::Fact) => {
                 counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
             }
-            FrameKind::Delete => match Tombstone::decode(&mut &*body) {
-                Some(tombstone) => {
-                    head.cut(&tombstone.sids, tombstone.range)?;
-                    mentioned = mentioned.max(tombstone.sids.last());
-                    if tombstone.is_drop {
-                        let epochs = epochs.borrow();
-                        epochs.in_memory().for_each(|registry| registry.forget(&tombstone.sids));
-                    }
-                    // What was replayed is synced before anything is made physical.
-                    *tombstones = Arc::new(tombstones.with(Arc::new(tombstone), 0));
-                }
-                None => unread += 1,
-            },
-            FrameKind::Rows => {
+            Some(Learned::Delete(tombstone)) => {
+                head.cut(&tombstone.sids, tombstone.range)?;
+                mentioned = mentioned.max(tombstone.sids.last());
+                // What was replayed is synced before anything is made physical.
+                *tombstones = Arc::new(tombstones.with(Arc::new(tombstone), 0));
+            }
+            Some(Learned::Rows) => {
                 // Nothing is registered within a frame; and the names' lock is not asked for under
                 // that of a page.
                 let (known, lost) = (epochs.borrow().known(), epochs.borrow().lost());

@@ -56,6 +56,8 @@ impl Engine {
             damages,
             notes,
         };
+        engine.forget_dropped_names()?;
+        engine.store.upkeep.finish_drops()?;
         let changed = engine.begin_retention()?;
         engine.notes.extend(changed);
         if has_threads {
@@ -166,7 +168,8 @@ impl Engine {
     /// Moves the head into parts now.
     ///
     /// # Errors
-    /// When the disk fails; nothing is lost then, and the next flush tries again.
+    /// When the disk fails; nothing is lost then, and the next flush tries again. When the store is
+    /// closing: the head is in the wal.
     pub fn flush(&self) -> Result<(), Error> {
         self.store.upkeep.flush()
     }
@@ -183,7 +186,7 @@ impl Engine {
     /// Merges as far as it goes, whether that is due or not: one part for each window.
     ///
     /// # Errors
-    /// As [`Engine::maintain`].
+    /// As [`Engine::maintain`], and when the store is closing.
     pub fn merge_all(&self) -> Result<(), Error> {
         self.store.upkeep.merge_all()
     }

@@ -10,7 +10,7 @@
 mod support;
 
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Ack, Config, Engine};
+use foliot_engine::{Ack, Config, Engine, Error};
 use foliot_model::TimeRange;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -262,4 +262,21 @@ fn a_flipped_bit_in_a_final_part_is_found() {
         disk.rot(&path, at, 4).unwrap();
     }
     assert_eq!(count(&open(&disk)), [8000; 3]);
+}
+
+#[test]
+fn a_store_that_closes_begins_no_work_and_calls_that_no_failure() {
+    let disk = SimDisk::new(1);
+    let engine = open(&disk);
+    (0..3).for_each(|round| flush(&engine, round * 10, round * 10 + 10));
+    engine.close().unwrap();
+    let files = disk.list(Path::new(DIR)).unwrap();
+    assert!(matches!(engine.flush(), Err(Error::Closed)));
+    assert!(matches!(engine.merge_all(), Err(Error::Closed)));
+    assert!(matches!(engine.begin_epoch(), Err(Error::Closed)));
+    let stats = engine.stats();
+    assert_eq!((stats.flushes_failed, stats.merges_failed, engine.troubles()), (0, 0, Vec::new()));
+    assert_eq!(disk.list(Path::new(DIR)).unwrap(), files);
+    drop(engine);
+    assert_eq!(count(&open(&disk)), [30; 3]);
 }

@@ -10,6 +10,7 @@
 
 pub mod config;
 mod continuous;
+mod errands;
 mod host;
 mod http;
 mod ingest;

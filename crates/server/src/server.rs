@@ -1,6 +1,7 @@
 //! The server as a whole: bind, open, wait, stop.
 
 use crate::config::Config;
+use crate::errands::Errand;
 use crate::http::Dialect;
 use crate::listen::{self, Accepts};
 use crate::shared::Shared;
@@ -148,13 +149,15 @@ impl Server {
     /// second signal ends the process at once.
     pub fn wait(&mut self) {
         let Some(mut signals) = self.signals.take() else { return };
+        let flush = Errand::new("flush", Engine::flush);
+        let merge = Errand::new("merge", Engine::merge_all);
         self.runtime.block_on(async {
             loop {
                 tokio::select! {
                     _ = signals.terminate.recv() => break,
                     _ = signals.interrupt.recv() => break,
-                    _ = signals.flush.recv() => tidy_now(&self.shared, "flush", Engine::flush),
-                    _ = signals.merge.recv() => tidy_now(&self.shared, "merge", Engine::merge_all),
+                    _ = signals.flush.recv() => flush.ask(&self.shared),
+                    _ = signals.merge.recv() => merge.ask(&self.shared),
                     _ = signals.reload.recv() => reload_certificate(&self.shared, true),
                 }
             }
@@ -207,23 +210,6 @@ async fn end_at_second(mut terminate: Signal, mut interrupt: Signal) {
     }
     log::warn!("second signal: ending at once");
     std::process::exit(1);
-}
-
-/// Has the store do something that was asked for with a signal.
-fn tidy_now(
-    shared: &Arc<Shared>,
-    what: &'static str,
-    work: fn(&Engine) -> Result<(), foliot_engine::Error>,
-) {
-    let shared = shared.clone();
-    tokio::task::spawn_blocking(move || {
-        let outcome = shared.store().map(|store| work(store.engine()));
-        match outcome {
-            Some(Ok(())) => log::info!("{what} on request: done"),
-            Some(Err(error)) => log::error!("cannot {what}: {error}"),
-            None => log::warn!("nothing to {what}: the store is not open yet"),
-        }
-    });
 }
 
 /// Looks once in a while whether the certificate's files have changed, until the server stops.

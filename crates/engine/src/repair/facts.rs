@@ -25,7 +25,7 @@ impl Repairer<'_> {
         let names = Namespaces::load(&self.with_wal(&saved, manifest)?);
         let of_parts = manifest.parts.iter().map(|part| part.namespace);
         let unnamed: BTreeSet<NamespaceId> =
-            of_parts.filter(|id| names.name(*id).is_none()).collect();
+            of_parts.filter(|id| names.name(*id).is_none() && !names.is_dropped(*id)).collect();
         if facts.is_none() && unnamed.is_empty() {
             return Ok(());
         }

@@ -12,6 +12,7 @@ use crate::manifest::PartEntry;
 use crate::part::Part;
 use crate::retention::Retention;
 use crate::troubles::Work;
+use foliot_index::SidSet;
 use foliot_model::NamespaceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -120,6 +121,24 @@ impl Upkeep {
         let lsn = self.files.view().tombstones.lsn();
         self.ingest.wal().settle(Commit { lsn })?;
         held.drop_parts(gone)
+    }
+
+    /// Takes away all parts of some namespaces, whose drop becomes durable before.
+    pub(crate) fn drop_parts_of(&self, is_gone: impl Fn(NamespaceId) -> bool) -> Result<(), Error> {
+        let wal = self.ingest.wal();
+        wal.settle(Commit { lsn: wal.end_lsn() })?;
+        let parts = self.files.hold().manifest().parts.clone();
+        let gone = parts.iter().filter(|part| is_gone(part.namespace));
+        self.drop_parts(&gone.map(|part| part.number).collect::<Vec<_>>())
+    }
+
+    /// The namespaces that were dropped, if any part is left of one: a stop came before its drop
+    /// had removed it, or rows were on their way.
+    pub(super) fn dropped(&self) -> Option<SidSet> {
+        let dropped = Some(self.ingest.namespaces().dropped()).filter(|set| !set.is_empty())?;
+        let files = self.files.hold();
+        let is_left = files.manifest().parts.iter().any(|part| dropped.contains(part.namespace));
+        is_left.then_some(dropped)
     }
 
     /// Makes floors durable facts.

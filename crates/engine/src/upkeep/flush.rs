@@ -89,12 +89,14 @@ impl Upkeep {
     }
 
     fn flush_counted(&self, checkpoint: &mut Checkpoint, switches: bool) -> Result<(), Error> {
+        // Who waited for the flush before may find the store closing.
+        self.check_open()?;
         let result = self.flush_with(checkpoint, switches);
-        let counter = match result {
-            Ok(()) => &self.counters.flushes,
-            Err(_) => &self.counters.flushes_failed,
+        match result {
+            Ok(()) => self.counters.flushes.fetch_add(1, Ordering::Relaxed),
+            Err(Error::Closed) => 0,
+            Err(_) => self.counters.flushes_failed.fetch_add(1, Ordering::Relaxed),
         };
-        counter.fetch_add(1, Ordering::Relaxed);
         self.queue.ask(|orders| &mut orders.jobs);
         self.note(Work::Flush, result)
     }

@@ -23,7 +23,7 @@ use crate::troubles::{Troubles, Work};
 use activity::Activity;
 use flush::Checkpoint;
 use foliot_disk::Disk;
-use foliot_index::Mark;
+use foliot_index::{Mark, SidSet};
 use foliot_lock::{Condvar, Mutex, Rank};
 use merge::{Merge, Unreadable};
 use std::collections::BTreeMap;
@@ -57,6 +57,8 @@ pub(crate) struct Upkeep {
 
 /// A piece of work on files.
 pub(crate) enum Job {
+    /// Remove what is left of namespaces, by number, that were dropped.
+    Drop(SidSet),
     /// Remove parts whose samples are all too old.
     Expire(expire::Expiry),
     /// Write the index of a closed epoch to disk.
@@ -164,6 +166,14 @@ impl Upkeep {
         self.queue.wake.notify_all();
     }
 
+    /// Refuses work that nobody begins any more: it is done when the store is opened again.
+    fn check_open(&self) -> Result<(), Error> {
+        match self.queue.is_closing() {
+            true => Err(Error::Closed),
+            false => Ok(()),
+        }
+    }
+
     /// Does one job, if one is due. See `Engine::maintain`.
     pub(crate) fn maintain(&self) -> Result<bool, Error> {
         let mut unreadable = self.unreadable.lock();
@@ -177,6 +187,7 @@ impl Upkeep {
 
     fn do_job(&self, job: &Job, unreadable: &mut Unreadable) -> Result<(), Error> {
         match job {
+            Job::Drop(gone) => self.drop_parts_of(|namespace| gone.contains(namespace)),
             Job::Expire(expiry) => self.expire(expiry),
             Job::Archive(closing) => self.archive(closing),
             Job::Retire(epochs) => self.retire(epochs),
@@ -187,6 +198,9 @@ impl Upkeep {
     /// The job that is due, the most urgent first: what makes room, what gives memory back, and
     /// what makes reading cheaper.
     fn next_job(&self, unreadable: &Unreadable) -> Result<Option<Job>, Error> {
+        if let Some(gone) = self.dropped() {
+            return Ok(Some(Job::Drop(gone)));
+        }
         if let Some(expiry) = self.expiry()? {
             return Ok(Some(Job::Expire(expiry)));
         }
@@ -204,13 +218,24 @@ impl Upkeep {
         Ok(merge.map(Job::Merge))
     }
 
+    /// Finishes the drops of namespaces that a stop came in between of.
+    pub(crate) fn finish_drops(&self) -> Result<(), Error> {
+        match self.dropped() {
+            Some(gone) => self.do_job(&Job::Drop(gone), &mut self.unreadable.lock()),
+            None => Ok(()),
+        }
+    }
+
     /// See `Engine::merge_all`.
     pub(crate) fn merge_all(&self) -> Result<(), Error> {
         let mut unreadable = self.unreadable.lock();
-        while let Some(merge) = self.unfinished(&unreadable) {
-            self.merge(&merge, &mut unreadable)?;
+        loop {
+            self.check_open()?;
+            match self.unfinished(&unreadable) {
+                Some(merge) => self.merge(&merge, &mut unreadable)?,
+                None => return Ok(()),
+            }
         }
-        Ok(())
     }
 
     /// See `Engine::begin_epoch`.
