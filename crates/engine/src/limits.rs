@@ -67,12 +67,9 @@ pub(crate) const STRETCH_BYTES: u64 = 4 << 20;
 /// Bytes of a parity, at most: a page.
 pub(crate) const PARITY_WIDTH_MAX: usize = 32 * 1024;
 
-/// Bytes of a parity, at least, of files that have as many: a sector of a disk.
-pub(crate) const PARITY_WIDTH_MIN: usize = 4096;
-
-/// The same of parts: a store may have thousands of a few KiB, and these bytes count for the space
-/// that a sample takes. A part of 128 KiB or more has the parity of a sector all the same.
-pub(crate) const PARITY_WIDTH_SAMPLES_MIN: usize = 64;
+/// Bytes that disks lose at once: a sector of the longer kind. A parity is no narrower, and begins
+/// in a sector of its own.
+pub(crate) const SECTOR_BYTES: usize = 4096;
 
 /// Sentences about damage that are kept until somebody asks: more would say no more.
 pub(crate) const DAMAGES_KEPT_MAX: usize = 100;

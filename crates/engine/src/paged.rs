@@ -5,10 +5,12 @@
 //! another file or another place never passes. What is written and read is the logical bytes, laid
 //! end to end. A page may be *packed*: stored as a Zstandard frame that is shorter than its bytes.
 //! Pages of about 4 MiB, a *stretch*, are followed by their parity, see `paged/parity.rs`. A table
-//! of the lengths of all pages stands before the last parity and once more at the end.
+//! of the lengths of all pages stands before the last parity and once more at the end. A parity
+//! begins in a sector of its own, behind a gap of zeros.
 //!
 //! ```text
-//! file     stretch | parity | stretch | parity | ... stretch | table | parity | table
+//! file     stretch | gap | parity | ... stretch | gap | parity | stretch | table | gap | parity
+//!          | table
 //! stretch  page | crc32 u32 | page | crc32 u32 | ...
 //! parity   bytes | crc32 u32
 //! table    length of each stored page without its checksum u32... | pages u32
@@ -75,11 +77,12 @@ pub(crate) fn restore(
         if stretch.end == layout.pages() {
             each(&table)?;
         }
+        if read.has_marks_in_gap() {
+            tell(stretch.gap_at, "bytes before a parity are not zero");
+        }
+        each(&vec![0; (stretch.parity_at - stretch.gap_at) as usize])?;
         each(&read.parity)?;
         page = stretch.end;
-    }
-    if layout.pages() == 0 {
-        each(&table)?;
     }
     each(&table)
 }

@@ -1,9 +1,9 @@
 //! Where the pages of a paged file lie in it: its table, which is written twice.
 
-use super::parity::is_full;
+use super::parity::{self, is_full};
 use super::{CRC_LEN, page_checksum};
 use crate::error::Error;
-use crate::limits::{FILE_PAGE_BYTES, PARITY_WIDTH_MAX};
+use crate::limits::{FILE_PAGE_BYTES, PARITY_WIDTH_MAX, SECTOR_BYTES};
 use crate::part::format::take;
 use crate::preamble;
 use foliot_disk::ReadFile;
@@ -42,6 +42,8 @@ pub(super) struct Stretch {
     /// Where they lie.
     pub(super) at: u64,
     pub(super) len: u64,
+    /// Zeros before the parity.
+    pub(super) gap_at: u64,
     pub(super) parity_at: u64,
     /// Bytes of the parity, its checksum excluded.
     pub(super) width: usize,
@@ -70,23 +72,24 @@ impl Layout {
     /// When neither can be read, or the file is of another version.
     pub(super) fn read(file: &dyn ReadFile, path: &Path, number: u64) -> Result<Self, Error> {
         let end = file.len();
-        if let Some(mut layout) = Self::at(file, end, path, number)? {
+        // A sector that the disk does not give is as bad as a damaged one.
+        let last = Self::at(file, end, path, number);
+        if let Ok(Some(mut layout)) = last {
             let (first_at, len) = layout.first_table();
-            if read(file, first_at, len, path)? != read(file, end - len as u64, len, path)? {
+            if parity::read(file, first_at, len) != read(file, end - len as u64, len, path)? {
                 layout.damage = Some((first_at, "the first table of its pages is damaged".into()));
             }
             return Ok(layout);
         }
         preamble::check_version(file, path)?;
-        let table = search(file, path)?.into_iter();
-        for end in table {
-            if let Some(mut layout) = Self::at(file, end, path, number)? {
+        for end in search(file) {
+            if let Ok(Some(mut layout)) = Self::at(file, end, path, number) {
                 let at = end.min(file.len());
                 layout.damage = Some((at, "the last table of its pages is damaged".into()));
                 return Ok(layout);
             }
         }
-        Err(Error::corrupt(path, end, "has no table of its pages"))
+        last.and(Err(Error::corrupt(path, end, "has no table of its pages")))
     }
 
     /// The layout that the table ending at `end` tells, if there is one that fits the file.
@@ -109,10 +112,10 @@ impl Layout {
             return Ok(None);
         }
         let layout = Self::of(&lens, width, len, file.len());
-        let is_sound = u64::from(pages) == len.div_ceil(FILE_PAGE_BYTES as u64)
+        let is_sound = len > 0
+            && u64::from(pages) == len.div_ceil(FILE_PAGE_BYTES as u64)
             && lens.iter().all(|len| *len as usize <= FILE_PAGE_BYTES)
-            && layout.first_table().0 + 2 * bytes.len() as u64 + layout.last_parity_len()
-                == file.len();
+            && layout.last_table_at() + bytes.len() as u64 == file.len();
         Ok(is_sound.then_some(layout))
     }
 
@@ -122,7 +125,7 @@ impl Layout {
         for len in lens {
             let len = u64::from(*len) + CRC_LEN as u64;
             if is_full(at - stretch_at) {
-                at += (PARITY_WIDTH_MAX + CRC_LEN) as u64;
+                at += gap(at) as u64 + (PARITY_WIDTH_MAX + CRC_LEN) as u64;
                 stretch_at = at;
             }
             places.push(at << LEN_BITS | len);
@@ -175,11 +178,11 @@ impl Layout {
         (self.end(), self.places.len() * 4 + TRAILER_LEN)
     }
 
-    fn last_parity_len(&self) -> u64 {
-        match self.places.is_empty() {
-            true => 0,
-            false => u64::from(self.width) + CRC_LEN as u64,
-        }
+    /// Where the last table begins: behind the last parity.
+    fn last_table_at(&self) -> u64 {
+        let (at, len) = self.first_table();
+        let end = at + len as u64;
+        end + gap(end) as u64 + u64::from(self.width) + CRC_LEN as u64
     }
 
     /// The stretch that a page belongs to.
@@ -202,8 +205,15 @@ impl Layout {
             true => (self.first_table().1 as u64, self.width as usize),
             false => (0, PARITY_WIDTH_MAX),
         };
-        Stretch { first, end, at, len, parity_at: at + len + table_len, width }
+        let gap_at = at + len + table_len;
+        let parity_at = gap_at + gap(gap_at) as u64;
+        Stretch { first, end, at, len, gap_at, parity_at, width }
     }
+}
+
+/// Bytes from `at` to where a sector begins.
+pub(super) fn gap(at: u64) -> usize {
+    (at.next_multiple_of(SECTOR_BYTES as u64) - at) as usize
 }
 
 fn read(file: &dyn ReadFile, at: u64, len: usize, path: &Path) -> Result<Vec<u8>, Error> {
@@ -214,18 +224,18 @@ fn read(file: &dyn ReadFile, at: u64, len: usize, path: &Path) -> Result<Vec<u8>
 }
 
 /// Positions behind what looks like the end of a table, the last one first.
-fn search(file: &dyn ReadFile, path: &Path) -> Result<Vec<u64>, Error> {
+fn search(file: &dyn ReadFile) -> Vec<u64> {
     let mut found = Vec::new();
     let mut end = file.len();
     while end > 0 {
         let start = end.saturating_sub(SEARCH_BYTES);
         // A magic number may lie across the seam.
         let len = (end + MAGIC.len() as u64 - 1).min(file.len()) - start;
-        let bytes = read(file, start, len as usize, path)?;
+        let bytes = parity::read(file, start, len as usize);
         let starts = bytes.windows(MAGIC.len()).enumerate().rev();
         let magics = starts.filter(|(_, bytes)| **bytes == MAGIC);
         found.extend(magics.map(|(at, _)| start + (at + MAGIC.len()) as u64));
         end = start;
     }
-    Ok(found)
+    found
 }

@@ -3,7 +3,8 @@
 //! The stored pages of a file, checksums included, are taken in *stretches* of about 4 MiB. A
 //! stretch is cut into rows of one width, and its parity is the rows added up without carries
 //! (XOR). The width is a page for a stretch of a MiB or more and less for a shorter one, so that
-//! parity takes one byte in 32 to 128.
+//! parity takes one byte in 32 to 128, but no less than a sector: a stretch that is shorter than one
+//! is there twice. It begins in a sector of its own, so that no sector takes it and its pages.
 //!
 //! Adding parity and rows once more gives the *traces*: zero where nothing is damaged, and in each
 //! damaged column what has to be added to the one damaged byte of that column. The parity does not
@@ -14,24 +15,22 @@
 
 use super::layout::{Layout, Stretch};
 use super::{CRC_LEN, checked, page_checksum};
-use crate::limits::{PARITY_WIDTH_MAX, STRETCH_BYTES};
+use crate::limits::{PARITY_WIDTH_MAX, SECTOR_BYTES, STRETCH_BYTES};
 use foliot_disk::ReadFile;
 
 /// A row is no shorter than this share of its stretch, where the limits let it.
 const ROWS: u64 = 32;
-/// Bytes that are read at a time where a stretch cannot be read whole: a sector.
-const SECTOR_BYTES: usize = 4096;
 /// Where a run of lost bytes may begin: at a sector of the shorter kind.
 const SECTOR_BYTES_MIN: usize = 512;
 /// Stands, with the number of its first page, for the number of a page in a parity's checksum.
 const PARITY: u64 = 1 << 63;
 
-/// The width for a stretch of `len` stored bytes of which the first page is numbered `first`, but
-/// no less than `min`. Behind the first stretch it is a page.
-pub(super) fn width(len: u64, first: u64, min: usize) -> usize {
+/// The width for a stretch of `len` stored bytes of which the first page is numbered `first`.
+/// Behind the first stretch it is a page.
+pub(super) fn width(len: u64, first: u64) -> usize {
     let share = (len / ROWS).max(1);
     let width = match first {
-        0 => (1 << share.ilog2()).clamp(min as u64, PARITY_WIDTH_MAX as u64),
+        0 => (1 << share.ilog2()).clamp(SECTOR_BYTES as u64, PARITY_WIDTH_MAX as u64),
         _ => PARITY_WIDTH_MAX as u64,
     };
     width.min(len) as usize
@@ -97,6 +96,8 @@ fn add(sum: &mut [u8], bytes: &[u8]) {
 pub(super) struct Read {
     stretch: Stretch,
     pub(super) bytes: Vec<u8>,
+    /// What lies before the parity: zeros.
+    gap: Vec<u8>,
     /// With its checksum.
     pub(super) parity: Vec<u8>,
 }
@@ -113,8 +114,9 @@ impl Read {
     /// Reads the stretch; what the disk does not give counts as zeros, that is as damage.
     pub(super) fn new(file: &dyn ReadFile, stretch: Stretch) -> Self {
         let bytes = read(file, stretch.at, stretch.len as usize);
+        let gap = read(file, stretch.gap_at, (stretch.parity_at - stretch.gap_at) as usize);
         let parity = read(file, stretch.parity_at, stretch.width + CRC_LEN);
-        Self { stretch, bytes, parity }
+        Self { stretch, bytes, gap, parity }
     }
 
     /// Makes pages and parity what they were when they were written. The first page that cannot be
@@ -138,6 +140,11 @@ impl Read {
             true => Ok(Mended { pages, is_parity: false }),
             false => Err(first),
         }
+    }
+
+    /// Whether there is something where nothing should be.
+    pub(super) fn has_marks_in_gap(&self) -> bool {
+        self.gap.iter().any(|byte| *byte != 0)
     }
 
     fn bad_pages(&self, layout: &Layout, number: u64) -> Vec<u64> {
@@ -168,13 +175,9 @@ impl Read {
             false => {
                 let (column, run) = shortest_run(&traces);
                 let rows = (start / width..=end / width).map(|row| row * width + column);
-                // Of damage as long as a row the traces don't tell where it begins: a disk loses
-                // sectors.
-                let at = self.stretch.at as usize;
-                let sectors = (at + start).next_multiple_of(SECTOR_BYTES_MIN)..at + end;
-                let sectors = sectors.step_by(SECTOR_BYTES_MIN).map(|sector| sector - at);
-                let guesses = rows.map(|at| (at, run)).chain(sectors.map(|at| (at, width)));
-                guesses.filter(|(at, run)| *at >= start && at + run <= end).collect()
+                let rows = rows.map(|at| (at, run));
+                let rows = rows.filter(|(at, run)| *at >= start && at + run <= end);
+                rows.chain(self.sectors(start, end)).collect()
             }
         };
         for (at, run) in guesses {
@@ -185,6 +188,18 @@ impl Read {
             self.apply(at, run, &traces);
         }
         false
+    }
+
+    /// Runs from each place between `start` and `end` where a sector begins. Of damage as long as a
+    /// row the traces don't tell where it begins; and a disk loses sectors.
+    fn sectors(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (at, width) = (self.stretch.at as usize, self.stretch.width);
+        let first = (at + start) / SECTOR_BYTES_MIN * SECTOR_BYTES_MIN;
+        let sectors = (first..at + end).step_by(SECTOR_BYTES_MIN);
+        sectors.map(move |sector| {
+            let from = sector.max(at + start);
+            (from - at, (sector + width).min(at + end) - from)
+        })
     }
 
     /// Adds the traces of a run of columns to the bytes at `at`; twice is not at all.
@@ -212,7 +227,7 @@ fn shortest_run(traces: &[u8]) -> (usize, usize) {
 }
 
 /// `len` bytes at `at`, zeros for sectors that the disk does not give.
-fn read(file: &dyn ReadFile, at: u64, len: usize) -> Vec<u8> {
+pub(super) fn read(file: &dyn ReadFile, at: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     if file.read_at(&mut bytes, at).is_err() {
         for (sector, bytes) in bytes.chunks_mut(SECTOR_BYTES).enumerate() {
@@ -230,16 +245,14 @@ mod tests {
 
     #[test]
     fn parity_is_a_page_wide_or_a_small_share() {
-        assert_eq!(width(0, 0, 64), 0);
-        assert_eq!(width(100, 0, 4096), 100);
-        assert_eq!(width(100, 0, 64), 64);
-        assert_eq!(width(100_000, 0, 64), 2048);
-        assert_eq!(width(100_000, 0, 4096), 4096);
-        assert_eq!(width(300_000, 0, 64), 8192);
-        assert_eq!(width(1 << 20, 0, 64), 32_768);
-        assert_eq!(width(4 << 20, 0, 64), 32_768);
-        assert_eq!(width(100, 128, 64), 100);
-        assert_eq!(width(100_000, 128, 64), 32_768);
+        assert_eq!(width(0, 0), 0);
+        assert_eq!(width(100, 0), 100);
+        assert_eq!(width(100_000, 0), 4096);
+        assert_eq!(width(300_000, 0), 8192);
+        assert_eq!(width(1 << 20, 0), 32_768);
+        assert_eq!(width(4 << 20, 0), 32_768);
+        assert_eq!(width(100, 128), 100);
+        assert_eq!(width(100_000, 128), 32_768);
     }
 
     #[test]
@@ -249,7 +262,7 @@ mod tests {
                 (0..len).map(|at: u32| (at.wrapping_mul(0x9e37) >> 7) as u8).collect();
             let mut parity = Parity::default();
             bytes.chunks(33).for_each(|bytes| parity.absorb(bytes));
-            let width = width(u64::from(len), 0, 64);
+            let width = width(u64::from(len), 0);
             let mut expected = vec![0; width];
             bytes.chunks(width).for_each(|row| add(&mut expected, row));
             assert_eq!(&parity.end(width, 1, 9)[..width], expected, "{len}");

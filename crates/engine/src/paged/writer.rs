@@ -3,9 +3,7 @@
 use super::parity::{self, Parity};
 use super::{layout, page_checksum};
 use crate::error::Error;
-use crate::limits::{
-    FILE_PAGE_BYTES, PARITY_WIDTH_MAX, PARITY_WIDTH_MIN, PARITY_WIDTH_SAMPLES_MIN,
-};
+use crate::limits::{FILE_PAGE_BYTES, PARITY_WIDTH_MAX};
 use foliot_disk::{AppendFile, Disk};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +20,6 @@ pub(crate) struct PagedWriter {
     /// Lengths of the stored pages.
     lens: Vec<u32>,
     parity: Parity,
-    parity_width_min: usize,
 }
 
 impl PagedWriter {
@@ -40,14 +37,7 @@ impl PagedWriter {
             packs: false,
             lens: Vec::new(),
             parity: Parity::default(),
-            parity_width_min: PARITY_WIDTH_MIN,
         })
-    }
-
-    /// The same writer, for files of samples: there may be many small ones, whose parities shall
-    /// take no more than their share.
-    pub(crate) fn of_samples(self) -> Self {
-        Self { parity_width_min: PARITY_WIDTH_SAMPLES_MIN, ..self }
     }
 
     /// The same writer, packing pages.
@@ -76,8 +66,7 @@ impl PagedWriter {
 
     fn end_page(&mut self) -> Result<(), Error> {
         if parity::is_full(self.parity.len) {
-            let parity = self.parity.end(PARITY_WIDTH_MAX, self.number, self.page);
-            self.out.extend_from_slice(&parity);
+            self.end_stretch(PARITY_WIDTH_MAX);
         }
         let at = self.out.len();
         // The first page says what the file is to whoever looks at its bytes.
@@ -100,6 +89,14 @@ impl PagedWriter {
         Ok(())
     }
 
+    /// Writes the parity of the stretch, from the next sector on.
+    fn end_stretch(&mut self, width: usize) {
+        let at = self.file.len() + self.out.len() as u64;
+        self.out.resize(self.out.len() + layout::gap(at), 0);
+        let parity = self.parity.end(width, self.number, self.page);
+        self.out.extend_from_slice(&parity);
+    }
+
     fn flush(&mut self) -> Result<(), Error> {
         self.file.append(&self.out).map_err(Error::io("write", &self.path))?;
         self.out.clear();
@@ -112,13 +109,10 @@ impl PagedWriter {
         if !self.buffer.is_empty() {
             self.end_page()?;
         }
-        let width = parity::width(self.parity.len, self.parity.first, self.parity_width_min);
+        let width = parity::width(self.parity.len, self.parity.first);
         let table = layout::table(&self.lens, width as u32, len, self.number);
         self.out.extend_from_slice(&table);
-        if self.page > 0 {
-            let parity = self.parity.end(width, self.number, self.page);
-            self.out.extend_from_slice(&parity);
-        }
+        self.end_stretch(width);
         self.out.extend_from_slice(&table);
         self.flush()?;
         self.file.sync().map_err(Error::io("sync", &self.path))?;

@@ -95,7 +95,7 @@ pub(crate) struct Written {
 
 impl PartWriter {
     pub(crate) fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self, Error> {
-        let mut paged = PagedWriter::create(disk, path, header.number)?.of_samples();
+        let mut paged = PagedWriter::create(disk, path, header.number)?;
         if header.is_final() {
             paged = paged.packed();
         }

@@ -1,4 +1,4 @@
-//! A bit flipped in the golden directory, which has every kind of file: the store starts, has
+//! A bit flipped, or a sector lost, in the golden directory, which has every kind of file: the store starts, has
 //! everything, and says what is wrong; after a repair nothing is.
 //!
 //! `make test` flips a bit in some hundred bytes. With `FOLIOT_SWEEP` set one is flipped in every
@@ -15,6 +15,8 @@ use foliot_engine::repair;
 
 /// Bytes of each file that a short run damages.
 const FLIPS: usize = 24;
+/// What a disk loses at once.
+const SECTOR: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Swept {
@@ -32,7 +34,9 @@ fn a_flipped_bit_in_any_paged_file_or_manifest_costs_nothing_and_is_told() {
         let mut swept = Swept::default();
         let step = if is_whole { 1 } else { good.len().div_ceil(FLIPS) };
         for at in (0..good.len()).step_by(step) {
-            flip(name, good, at, &expected, &mut swept);
+            let mut bad = good.clone();
+            bad[at] ^= 1 << ((at.wrapping_mul(0x9e37_79b1) >> 13) % 8);
+            expect_mended(name, good, &bad, &format!("{name}, byte {at}"), &expected, &mut swept);
         }
         if is_whole {
             println!("{name}: {swept:?}");
@@ -40,28 +44,73 @@ fn a_flipped_bit_in_any_paged_file_or_manifest_costs_nothing_and_is_told() {
     }
 }
 
-fn flip(name: &str, good: &[u8], at: usize, expected: &Found, swept: &mut Swept) {
-    let what = format!("{name}, byte {at}");
+#[test]
+fn a_lost_sector_of_any_paged_file_or_manifest_costs_nothing_and_is_told() {
+    let (expected, _) = formula::expected(&formula::steps());
+    let golden = files(&copy(2));
+    for (name, good) in golden.iter().filter(|(name, _)| !name.starts_with("wal-")) {
+        for sector in (0..good.len()).step_by(SECTOR) {
+            let bad = without(good, sector);
+            let what = format!("{name}, sector at {sector}");
+            expect_mended(name, good, &bad, &what, &expected, &mut Swept::default());
+        }
+    }
+}
+
+/// A file of which a sector is lost.
+fn without(good: &[u8], sector: usize) -> Vec<u8> {
     let mut bad = good.to_vec();
-    bad[at] ^= 1 << ((at.wrapping_mul(0x9e37_79b1) >> 13) % 8);
+    bad[sector..(sector + SECTOR).min(good.len())].fill(0);
+    bad
+}
+
+#[test]
+fn a_lost_sector_of_the_wal_never_stops_the_start_and_is_told() {
+    let (expected, _) = formula::expected(&formula::steps());
+    let golden = files(&copy(2));
+    for (name, good) in golden.iter().filter(|(name, _)| name.starts_with("wal-")) {
+        for sector in (0..good.len()).step_by(SECTOR) {
+            let disk = copy(2);
+            replace(&disk, name, &without(good, sector));
+            let engine = open(&disk).unwrap_or_else(|error| panic!("{name}, {sector}: {error}"));
+            let is_told = !engine.damages().is_empty() || !engine.notes().is_empty();
+            let found = all(&engine);
+            assert!(is_told || found == expected, "{name}, sector at {sector}: unseen");
+            for (series, samples) in &found {
+                let written = &expected[series];
+                let is_written = |(time_ns, value)| written.get(time_ns) == Some(value);
+                assert!(samples.iter().all(is_written), "{name}, sector at {sector}: {series:?}");
+            }
+        }
+    }
+}
+
+fn expect_mended(
+    name: &str,
+    good: &[u8],
+    bad: &[u8],
+    what: &str,
+    expected: &Found,
+    swept: &mut Swept,
+) {
     let disk = copy(2);
-    replace(&disk, name, &bad);
+    replace(&disk, name, bad);
     let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(&what);
+    let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(what);
     assert!(checked.problems.iter().any(|problem| problem.contains(name)), "{what}: unseen");
-    let engine = open(&disk).expect(&what);
+    let engine = open(&disk).expect(what);
     swept.flips += 1;
     swept.told_at_start += u64::from(!engine.damages().is_empty());
     assert!(all(&engine) == *expected, "{what}: something else is read");
     drop(engine);
     // The start wrote the manifest once more; what is left to mend is in the other files.
-    repair(&dynamic, Path::new(STORE)).expect(&what);
-    let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(&what);
+    repair(&dynamic, Path::new(STORE)).expect(what);
+    let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(what);
     assert_eq!(checked.problems, [""; 0], "{what}: after the repair");
     if !name.starts_with("MANIFEST") {
         assert!(bytes(&disk, name) == good, "{what}: the file is not what it was");
     }
-    let engine = open(&disk).expect(&what);
+    let engine = open(&disk).expect(what);
     assert_eq!(engine.damages(), [""; 0], "{what}: after the repair");
     assert!(all(&engine) == *expected, "{what}: something else is read after the repair");
 }

@@ -79,8 +79,19 @@ fn check(number: u64, page: u64, bytes: &[u8], crc: u32) {
     assert_eq!(hasher.finalize(), crc, "page {page} of file {number}");
 }
 
-/// Checks the parity of a stretch, which is at the front of `rest`, and takes it off.
-fn parity(number: u64, first: u64, width: usize, stretch: &[u8], rest: &mut Bytes<'_>) {
+/// Checks the parity of a stretch, which is at the front of `rest` behind a gap that ends with a
+/// sector of the file, and takes it off.
+fn parity(
+    number: u64,
+    first: u64,
+    width: usize,
+    stretch: &[u8],
+    rest: &mut Bytes<'_>,
+    file_len: usize,
+) {
+    let at = file_len - rest.0.len();
+    let gap = rest.take(at.next_multiple_of(4096) - at);
+    assert!(gap.iter().all(|byte| *byte == 0), "gap before the parity of page {first} on");
     let mut sum = vec![0; width];
     for (at, byte) in stretch.iter().enumerate() {
         sum[at % width] ^= byte;
@@ -107,7 +118,7 @@ pub fn unpage(number: u64, file: &[u8]) -> (Vec<u8>, bool) {
     for (page, length) in lengths.into_iter().enumerate() {
         let so_far = stretch.len() - rest.0.len();
         if so_far >= STRETCH {
-            parity(number, first, 32_768, &stretch[..so_far], &mut rest);
+            parity(number, first, 32_768, &stretch[..so_far], &mut rest, file.len());
             (stretch, first) = (rest.0, page as u64);
         }
         let stored = rest.take(length);
@@ -122,7 +133,7 @@ pub fn unpage(number: u64, file: &[u8]) -> (Vec<u8>, bool) {
     assert_eq!(logical.len(), total);
     let so_far = stretch.len() - rest.0.len();
     assert_eq!(rest.take(table.len()), table, "the first table");
-    parity(number, first, last_width, &stretch[..so_far], &mut rest);
+    parity(number, first, last_width, &stretch[..so_far], &mut rest, file.len());
     assert_eq!(rest.0, table);
     (logical, is_packed)
 }
