@@ -270,3 +270,42 @@ fn everything_comes_from_a_running_server() {
     let missing = run(&["import", "influx", "--from", &url, "--db", "one"], &store);
     assert!(!missing.status.success(), "nobody listens there any more");
 }
+
+#[test]
+fn an_export_without_a_part_that_should_be_there_says_so_and_fails() {
+    let scratch = Scratch::new();
+    let store = scratch.path();
+    let server = Server::start(store, &[]);
+    for round in 0..2 {
+        server.talk(format!("put gone.m {} 7 h=a\n", 1_700_000_000 + round).as_bytes());
+        server.wait_for_metric("foliot_rows_total{protocol=\"telnet\"}", f64::from(round) + 1.0);
+        server.signal(rustix::process::Signal::USR1);
+        server.wait_for_metric("foliot_parts", f64::from(round) + 1.0);
+    }
+    assert_eq!(server.get("/-/ready").text().trim_end(), "ready");
+    server.stop();
+    let names = std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    let mut parts: Vec<_> =
+        names.filter(|path| path.extension().is_some_and(|e| e == "part")).collect();
+    parts.sort();
+    let aside = store.with_extension("aside");
+    std::fs::rename(&parts[0], &aside).unwrap();
+    let name = parts[0].file_name().unwrap().to_str().unwrap();
+    // Whoever looks after the server is told as well; it serves the rest.
+    let server = Server::start(store, &[]);
+    let (ready, health) = (server.get("/-/ready"), server.get("/health"));
+    assert_eq!((ready.status, health.status), (200, 200));
+    for said in [ready.text(), health.text()] {
+        assert!(said.contains(name) && said.contains("missing"), "{said}");
+    }
+    assert!((server.metric("foliot_failures_in_a_row{work=\"files\"}") - 1.0).abs() < 0.1);
+    server.stop();
+    let exported = run(&["export", "--format", "opentsdb"], store);
+    assert!(!exported.status.success());
+    assert!(said(&exported).contains(name), "{}", said(&exported));
+    assert_eq!(String::from_utf8_lossy(&exported.stdout).lines().count(), 1, "the rest is written");
+    std::fs::rename(&aside, &parts[0]).unwrap();
+    let exported = run(&["export", "--format", "opentsdb"], store);
+    assert!(exported.status.success(), "{}", said(&exported));
+    assert_eq!(String::from_utf8_lossy(&exported.stdout).lines().count(), 2);
+}

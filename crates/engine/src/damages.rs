@@ -1,39 +1,35 @@
-//! What readers found damaged and mended, until somebody tells it.
+//! What readers found damaged and mended.
 
 use crate::limits::DAMAGES_KEPT_MAX;
 use foliot_lock::{Mutex, Rank};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Sentences about damage, each once; and how many there were.
+/// Sentences about damage, each once, as many as are kept.
 #[derive(Debug)]
-pub(crate) struct Damages {
-    count: AtomicU64,
-    untold: Mutex<BTreeSet<String>>,
-}
+pub(crate) struct Damages(Mutex<BTreeSet<String>>);
 
 impl Default for Damages {
     fn default() -> Self {
-        Self { count: AtomicU64::new(0), untold: Mutex::new(Rank::Damages, BTreeSet::new()) }
+        Self(Mutex::new(Rank::Damages, BTreeSet::new()))
     }
 }
 
 impl Damages {
-    /// Remembers what was found, in a sentence. It may be found again before it is told.
+    /// Remembers what was found, in a sentence.
     pub(crate) fn note(&self, sentence: String) {
-        let mut untold = self.untold.lock();
-        if untold.len() < DAMAGES_KEPT_MAX && untold.insert(sentence) {
-            self.count.fetch_add(1, Ordering::Relaxed);
+        let mut found = self.0.lock();
+        if found.len() < DAMAGES_KEPT_MAX {
+            found.insert(sentence);
         }
     }
 
-    /// What nobody told so far.
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.untold.lock()).into_iter().collect()
+    /// What was found so far.
+    pub(crate) fn list(&self) -> Vec<String> {
+        self.0.lock().iter().cloned().collect()
     }
 
-    /// How often damage was noted.
+    /// How many places were found damaged, as many as are kept.
     pub(crate) fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.0.lock().len() as u64
     }
 }

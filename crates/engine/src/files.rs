@@ -94,6 +94,11 @@ impl Files {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Files that are begun from now on have no lower number.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next_number.load(Ordering::Relaxed)
+    }
+
     /// Begins new files.
     pub(crate) fn begin(&self) -> Made<'_> {
         Made { files: self, names: Vec::new() }

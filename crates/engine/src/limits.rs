@@ -71,7 +71,7 @@ pub(crate) const PARITY_WIDTH_MAX: usize = 32 * 1024;
 /// in a sector of its own.
 pub(crate) const SECTOR_BYTES: usize = 4096;
 
-/// Sentences about damage that are kept until somebody asks: more would say no more.
+/// Places found damaged that are kept and counted: more would say no more.
 pub(crate) const DAMAGES_KEPT_MAX: usize = 100;
 
 /// Logical bytes after which a page of a part's index is closed: about a hundred full blocks.

@@ -87,6 +87,36 @@ pub(crate) fn restore(
     each(&table)
 }
 
+/// Looks at what nobody reads as long as nothing is damaged, both tables and all parities, and calls
+/// `tell` with a sentence for each that is; until `goes_on` says no.
+///
+/// # Errors
+/// When the file has no table that can be read.
+pub(crate) fn look(
+    file: &dyn ReadFile,
+    path: &Path,
+    number: u64,
+    goes_on: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(String),
+) -> Result<(), Error> {
+    let layout = Layout::read(file, path, number)?;
+    let mut tell = |offset, reason: &str| {
+        tell(Error::corrupt(path, offset, reason).to_string());
+    };
+    if let Some((offset, reason)) = &layout.damage {
+        tell(*offset, &format!("{reason}; there are two"));
+    }
+    let mut page = 0;
+    while page < layout.pages() && goes_on() {
+        let stretch = layout.stretch(page);
+        if !parity::is_sound(file, stretch, number) {
+            tell(stretch.parity_at, "a parity is damaged, while its pages are not");
+        }
+        page = stretch.end;
+    }
+    Ok(())
+}
+
 /// Whether two files numbered `number` have the same pages, judged by length and the checksum of
 /// every page.
 ///

@@ -68,7 +68,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
     let epochs = RefCell::new(epochs);
     let handles = Arc::new(Handles::new(disk.clone()));
     let (parts, absent) = open_parts(&handles, dir, &manifest, &cache, &mut damages)?;
-    damages.extend(cache.damages.take());
+    damages.extend(cache.damages.list());
 
     let head = Head::new();
     let counters = Arc::new(Counters::default());

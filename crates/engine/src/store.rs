@@ -13,7 +13,7 @@ use crate::upkeep::Upkeep;
 use foliot_disk::{DirLock, Disk, Thread};
 use foliot_index::SymbolKind;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::KeySecret;
+use foliot_model::{KeySecret, NamespaceId, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -152,12 +152,18 @@ impl Engine {
     /// Has `tell` called when work in the background fails, at most once a minute for each kind,
     /// from the thread whose work it was.
     pub fn on_trouble(&self, tell: Box<dyn Fn(&Trouble) + Send + Sync>) {
-        self.store.upkeep.troubles().on_trouble(tell);
+        self.store.upkeep.on_trouble(tell);
     }
 
-    /// The work in the background that failed when it was tried last.
+    /// The work in the background that failed when it was tried last, and what is wrong with files.
     pub fn troubles(&self) -> Vec<Trouble> {
-        self.store.upkeep.troubles().list()
+        self.store.upkeep.troubles()
+    }
+
+    /// The parts of a namespace that are missing or damaged and hold samples in `range`, a sentence
+    /// each: what readers do not get.
+    pub fn absent_parts(&self, namespace: NamespaceId, range: TimeRange) -> Vec<String> {
+        self.store.upkeep.absent_parts(namespace, range)
     }
 
     /// What a reader sees from now on.

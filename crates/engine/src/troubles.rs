@@ -21,11 +21,13 @@ pub enum Work {
     Upkeep,
     /// Knowing the time of day. Until it is known nothing expires by it.
     Clock,
+    /// Keeping files whole: some are not there, or damaged.
+    Files,
 }
 
 impl Work {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Wal, Self::Flush, Self::Upkeep, Self::Clock];
+    pub const ALL: [Self; 5] = [Self::Wal, Self::Flush, Self::Upkeep, Self::Clock, Self::Files];
 
     /// What it is called in metrics.
     pub fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Work {
             Self::Flush => "flush",
             Self::Upkeep => "upkeep",
             Self::Clock => "clock",
+            Self::Files => "files",
         }
     }
 }
@@ -56,6 +59,7 @@ impl fmt::Display for Trouble {
             Work::Flush => "samples cannot be moved from memory to disk",
             Work::Upkeep => "old files cannot be merged or removed",
             Work::Clock => "nothing expires by the clock of this machine",
+            Work::Files => return write!(f, "files are not what they were: {}", self.reason),
         };
         write!(f, "{what}: {} (failed {} times in a row)", self.reason, self.failures)
     }
@@ -120,6 +124,27 @@ impl Troubles {
         }
     }
 
+    /// Notes how something stands that is not tried but found: what is wrong with it, if anything
+    /// is. That is told when it changes.
+    pub(crate) fn set(&self, work: Work, wrong: Option<String>) {
+        let trouble = {
+            let mut lasting = self.lasting.lock();
+            let before = lasting.remove(&work);
+            let Some(reason) = wrong else { return };
+            let is_known = before.is_some_and(|before| before.reason == reason);
+            let trouble = Trouble { work, failures: 1, reason };
+            lasting.insert(work, trouble.clone());
+            if is_known {
+                return;
+            }
+            trouble
+        };
+        let tell = self.tell.read().clone();
+        if let Some(tell) = tell {
+            tell(&trouble);
+        }
+    }
+
     /// What failed when it was tried last.
     pub(crate) fn list(&self) -> Vec<Trouble> {
         self.lasting.lock().values().cloned().collect()
@@ -129,6 +154,20 @@ impl Troubles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_found_is_told_once_and_ends() {
+        let troubles = Troubles::default();
+        let told = Arc::new(Mutex::new(Rank::Table, Vec::new()));
+        let heard = told.clone();
+        troubles.on_trouble(Box::new(move |trouble| heard.lock().push(trouble.to_string())));
+        for wrong in [Some("a"), Some("a"), Some("a and b"), Some("a and b"), None, Some("a")] {
+            troubles.set(Work::Files, wrong.map(str::to_owned));
+            assert_eq!(troubles.list().len(), usize::from(wrong.is_some()));
+        }
+        let of = |what: &str| format!("files are not what they were: {what}");
+        assert_eq!(*told.lock(), [of("a"), of("a and b"), of("a")]);
+    }
 
     #[test]
     fn are_told_once_a_minute_and_last_until_the_work_succeeds() {

@@ -11,10 +11,10 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine};
+use foliot_engine::{Ack, Caller, Config, Engine, Work};
 use foliot_model::TimeRange;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Line, Owned, read, selector, write};
 
@@ -238,4 +238,75 @@ fn an_old_manifest_deletes_nothing_that_is_newer() {
     drop(engine);
     let taken = parts(&disk);
     assert!(newer.iter().all(|(name, _)| !taken.contains(name)), "{taken:?}");
+}
+
+/// What is said of files, if anything.
+fn said(engine: &Engine) -> Option<String> {
+    let troubles = engine.troubles();
+    let of_files = troubles.into_iter().find(|trouble| trouble.work == Work::Files);
+    of_files.map(|trouble| trouble.to_string())
+}
+
+#[test]
+fn absent_parts_are_named_as_long_as_they_are_absent() {
+    let disk = SimDisk::new(7);
+    let engine = open(&disk);
+    put(&engine, 0, 0..10);
+    put(&engine, 1, 10..30);
+    assert_eq!((said(&engine), engine.absent_parts(0, TimeRange::ALL)), (None, Vec::new()));
+    drop(engine);
+    let name = parts(&disk)[1].clone();
+    let away = PathBuf::from(&name);
+    disk.rename(&path(&name), &away).unwrap();
+    let engine = open(&disk);
+    let told = said(&engine).unwrap();
+    assert!(told.contains(&name) && told.contains("20 samples"), "{told}");
+    let absent = engine.absent_parts(0, TimeRange::ALL);
+    assert!(matches!(&absent[..], [one] if one.contains(&name)), "{absent:?}");
+    // Nobody misses it who asks for other times, or another database.
+    assert_eq!(engine.absent_parts(0, TimeRange::new(0, STEP_NS)), [""; 0]);
+    assert_eq!(engine.absent_parts(1, TimeRange::ALL), [""; 0]);
+    drop(engine);
+    disk.rename(&away, &path(&name)).unwrap();
+    assert_eq!(said(&open(&disk)), None);
+}
+
+#[test]
+fn damage_that_nobody_reads_is_told_in_the_background() {
+    let disk = SimDisk::new(8);
+    let engine = open(&disk);
+    put(&engine, 0, 0..3000);
+    let commit = engine.catalog_put("note", "a", b"some fact").unwrap();
+    engine.wait(commit, Ack::Durable).unwrap();
+    engine.flush().unwrap();
+    drop(engine);
+    let names = disk.list(Path::new(DIR)).unwrap();
+    let is_paged =
+        |name: &&String| ["part-", "index-", "catalog-"].iter().any(|k| name.starts_with(k));
+    for name in names.iter().filter(is_paged) {
+        let path = path(name);
+        let good = bytes(&disk, &path);
+        // The parity lies before the last table, which has 24 bytes and 4 for each page.
+        let pages = u32::from_le_bytes(good[good.len() - 24..][..4].try_into().unwrap()) as usize;
+        for at in [good.len() - 24 - 4 * pages - 7, good.len() - 9] {
+            let mut bad = good.clone();
+            bad[at] ^= 16;
+            replace(&disk, &path, &bad);
+            let engine = open(&disk);
+            let heard = Arc::new(Mutex::new(Vec::new()));
+            let told = heard.clone();
+            engine.on_trouble(Box::new(move |trouble| {
+                told.lock().unwrap().push(trouble.to_string())
+            }));
+            while engine.maintain().unwrap() {}
+            let told = said(&engine).unwrap_or_else(|| panic!("{name}, byte {at}: unseen"));
+            assert!(told.contains(name), "{told}");
+            assert_eq!(*heard.lock().unwrap(), [told], "once");
+            assert!(engine.stats().damages_mended > 0);
+        }
+        replace(&disk, &path, &good);
+        let engine = open(&disk);
+        while engine.maintain().unwrap() {}
+        assert_eq!(said(&engine), None);
+    }
 }

@@ -29,11 +29,15 @@ fn directory(name: &str) -> PathBuf {
     dir
 }
 
-/// Bytes of the files of a directory that hold samples.
+/// What a file takes beside its samples, about, so that it can be mended: a sector of parity, and
+/// the gap before it.
+const FILE_BYTES: u64 = 4096 + 2048;
+
+/// Bytes that samples take in the files of a directory.
 fn bytes(dir: &Path) -> u64 {
     let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap());
     let parts = files.filter(|file| file.file_name().to_str().unwrap().ends_with(".part"));
-    parts.map(|part| part.metadata().unwrap().len()).sum()
+    parts.map(|part| part.metadata().unwrap().len().saturating_sub(FILE_BYTES)).sum()
 }
 
 /// Four weeks of a random walk, a sample every ten minutes, of twenty hosts.

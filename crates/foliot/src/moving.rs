@@ -154,9 +154,19 @@ pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
         _ => opentsdb::export_to(out, &snapshot, &selector, range),
     };
     let exported = exported.map_err(sentence)?;
+    let absent = engine.absent_parts(namespace, range);
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
     tell(&told(&exported));
-    Ok(ExitCode::SUCCESS)
+    if absent.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lines = absent.iter().map(|part| format!("  {part}\n"));
+    tell(&format!(
+        "not all that should be there was written, since parts are missing or damaged:\n{}\
+         `foliot check` says what is wrong with them, `foliot check --repair` saves what can be read\n",
+        lines.collect::<String>()
+    ));
+    Ok(ExitCode::FAILURE)
 }
 
 /// Prints what becomes of another server's settings, and says whether they are good.

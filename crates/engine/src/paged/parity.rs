@@ -83,6 +83,18 @@ impl Parity {
     }
 }
 
+/// Whether the parity of a stretch fits its own checksum.
+pub(super) fn is_sound(file: &dyn ReadFile, stretch: Stretch, number: u64) -> bool {
+    fits(&read(file, stretch.parity_at, stretch.width + CRC_LEN), number, stretch.first)
+}
+
+/// Whether a parity fits the checksum at its end.
+fn fits(parity: &[u8], number: u64, first: u64) -> bool {
+    parity.split_last_chunk::<CRC_LEN>().is_some_and(|(bytes, crc)| {
+        parity_checksum(number, first, bytes) == u32::from_le_bytes(*crc)
+    })
+}
+
 fn parity_checksum(number: u64, first: u64, bytes: &[u8]) -> u32 {
     page_checksum(number, PARITY | first, bytes)
 }
@@ -123,10 +135,7 @@ impl Read {
     /// mended is the error.
     pub(super) fn mend(&mut self, layout: &Layout, number: u64) -> Result<Mended, u64> {
         let pages = self.bad_pages(layout, number);
-        let is_parity_sound =
-            self.parity.split_last_chunk::<CRC_LEN>().is_some_and(|(bytes, crc)| {
-                parity_checksum(number, self.stretch.first, bytes) == u32::from_le_bytes(*crc)
-            });
+        let is_parity_sound = fits(&self.parity, number, self.stretch.first);
         let Some(&first) = pages.first() else {
             // Every page fits its checksum: a parity that is not theirs is the damage.
             let mut parity = Parity { first: self.stretch.first, ..Parity::default() };

@@ -49,7 +49,7 @@ fn read(disk: &SimDisk) -> Result<(Vec<u8>, Vec<String>), Error> {
     let reader = PagedReader::open(disk, path(), NUMBER, cache.clone())?;
     let mut bytes = Vec::new();
     reader.read(0, reader.len() as usize, &mut bytes)?;
-    Ok((bytes, cache.damages.take()))
+    Ok((bytes, cache.damages.list()))
 }
 
 /// The stored bytes as they are restored, and what was told.

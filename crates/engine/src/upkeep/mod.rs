@@ -9,22 +9,25 @@ mod activity;
 mod archive;
 mod expire;
 mod flush;
+mod look;
 mod merge;
 mod shed;
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::filenames::Named;
 use crate::files::Files;
 use crate::ingest::Ingest;
 use crate::limits::MERGE_DEBT_PARTS_MAX;
 use crate::stats::Counters;
 use crate::tombstones::Tombstones;
-use crate::troubles::{Troubles, Work};
+use crate::troubles::{Tell, Trouble, Troubles, Work};
 use activity::Activity;
 use flush::Checkpoint;
 use foliot_disk::Disk;
 use foliot_index::{Mark, SidSet};
 use foliot_lock::{Condvar, Mutex, Rank};
+use look::Looked;
 use merge::{Merge, Unreadable};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,6 +52,8 @@ pub(crate) struct Upkeep {
     counters: Arc<Counters>,
     queue: Queue,
     troubles: Troubles,
+    /// Which files were looked at since the store was opened.
+    looked: Looked,
     /// What files hold of memory; held by a flush as long as it takes.
     checkpoint: Mutex<Checkpoint>,
     /// Held by whoever does a job, for as long as it takes.
@@ -67,6 +72,8 @@ pub(crate) enum Job {
     Retire(Vec<u32>),
     /// Write parts as one.
     Merge(Merge),
+    /// Look at what of a file nobody reads.
+    Look(Named),
 }
 
 /// What the workers are told.
@@ -98,6 +105,7 @@ impl Upkeep {
         let activity = Activity::new(base, config.index_active_window, now_ns);
         let checkpoint = Checkpoint::new(index_marks, activity, deletes);
         let orders = Mutex::new(Rank::Orders, Orders::default());
+        let looked = Looked::new(&files);
         Self {
             files,
             ingest,
@@ -105,14 +113,21 @@ impl Upkeep {
             counters,
             queue: Queue { orders, wake: Condvar::new() },
             troubles: Troubles::default(),
+            looked,
             checkpoint: Mutex::new(Rank::Checkpoint, checkpoint),
             unreadable: Mutex::new(Rank::Maintenance, Unreadable::default()),
         }
     }
 
-    /// What goes wrong with the work.
-    pub(crate) fn troubles(&self) -> &Troubles {
-        &self.troubles
+    /// What goes wrong with the work, and what is wrong with files.
+    pub(crate) fn troubles(&self) -> Vec<Trouble> {
+        self.judge_files();
+        self.troubles.list()
+    }
+
+    /// See `Engine::on_trouble`.
+    pub(crate) fn on_trouble(&self, tell: Tell) {
+        self.troubles.on_trouble(tell);
     }
 
     fn note<T>(&self, work: Work, result: Result<T, Error>) -> Result<T, Error> {
@@ -147,6 +162,7 @@ impl Upkeep {
         while self.queue.wait(self.files.disk(), |orders| &mut orders.jobs, Some(LOOK_INTERVAL)) {
             // Nobody may be writing, and whoever does may not be the one who looks at the log.
             let _ = self.note(Work::Wal, self.ingest.wal().check());
+            self.judge_files();
             loop {
                 match self.maintain() {
                     Ok(true) if !self.queue.is_closing() => {}
@@ -192,6 +208,7 @@ impl Upkeep {
             Job::Archive(closing) => self.archive(closing),
             Job::Retire(epochs) => self.retire(epochs),
             Job::Merge(merge) => self.merge(merge, unreadable),
+            Job::Look(named) => self.look(*named),
         }
     }
 
@@ -215,7 +232,7 @@ impl Upkeep {
             Some(merge) => Some(merge),
             None => self.due(&view, unreadable),
         };
-        Ok(merge.map(Job::Merge))
+        Ok(merge.map(Job::Merge).or_else(|| self.unseen().map(Job::Look)))
     }
 
     /// Finishes the drops of namespaces that a stop came in between of.

@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use foliot_engine::{Trouble, Work};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 const HTML: &str = include_str!("../web/index.html");
@@ -44,7 +45,8 @@ pub(super) fn ping(shared: &Shared, call: &Call) -> Reply {
         .header(HeaderName::from_static("x-foliot-version"), &shared.build.version)
 }
 
-/// Whether anything is wrong, in the shape of InfluxDB's answer.
+/// Whether anything is wrong, in the shape of InfluxDB's answer. Only a log that failed is for whoever
+/// restarts servers; what else goes wrong is among the checks.
 pub(super) fn health(shared: &Shared) -> Reply {
     let poisoned = shared.store().is_some_and(|store| store.engine().progress().poisoned);
     let (code, status, message) = match (poisoned, shared.store()) {
@@ -57,9 +59,14 @@ pub(super) fn health(shared: &Shared) -> Reply {
         _ => (StatusCode::OK, "pass", "ready for queries and writes"),
     };
     let version = &shared.build.version;
+    let troubles = shared.store().map(|store| store.engine().troubles()).unwrap_or_default();
+    let checks = troubles.iter().map(|trouble| {
+        json!({ "name": trouble.work.name(), "status": "fail", "message": trouble.to_string() })
+    });
+    let checks = Value::from_iter(checks);
     let body = format!(
         "{{\"name\":\"foliot\",\"message\":\"{message}\",\"status\":\"{status}\",\
-         \"checks\":[],\"version\":\"{version}\"}}\n"
+         \"checks\":{checks},\"version\":\"{version}\"}}\n"
     );
     Reply::json(code, body)
 }
