@@ -87,8 +87,8 @@ pub(crate) fn restore(
     each(&table)
 }
 
-/// Looks at what nobody reads as long as nothing is damaged, both tables and all parities, and calls
-/// `tell` with a sentence for each that is; until `goes_on` says no.
+/// Looks at what nobody reads as long as nothing is damaged, both tables and all parities, and
+/// calls `tell` with a sentence for each that is; until `goes_on` says no.
 ///
 /// # Errors
 /// When the file has no table that can be read.

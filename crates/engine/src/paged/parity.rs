@@ -3,8 +3,8 @@
 //! The stored pages of a file, checksums included, are taken in *stretches* of about 4 MiB. A
 //! stretch is cut into rows of one width, and its parity is the rows added up without carries
 //! (XOR). The width is a page for a stretch of a MiB or more and less for a shorter one, so that
-//! parity takes one byte in 32 to 128, but no less than a sector: a stretch that is shorter than one
-//! is there twice. It begins in a sector of its own, so that no sector takes it and its pages.
+//! parity takes one byte in 32 to 128, but no less than a sector: a stretch that is shorter than
+//! one is there twice. It begins in a sector of its own, so that no sector takes it and its pages.
 //!
 //! Adding parity and rows once more gives the *traces*: zero where nothing is damaged, and in each
 //! damaged column what has to be added to the one damaged byte of that column. The parity does not

@@ -1,5 +1,5 @@
-//! A bit flipped, or a sector lost, in the golden directory, which has every kind of file: the store starts, has
-//! everything, and says what is wrong; after a repair nothing is.
+//! A bit flipped, or a sector lost, in the golden directory, which has every kind of file: the
+//! store starts, has everything, and says what is wrong; after a repair nothing is.
 //!
 //! `make test` flips a bit in some hundred bytes. With `FOLIOT_SWEEP` set one is flipped in every
 //! byte:

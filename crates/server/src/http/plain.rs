@@ -45,8 +45,8 @@ pub(super) fn ping(shared: &Shared, call: &Call) -> Reply {
         .header(HeaderName::from_static("x-foliot-version"), &shared.build.version)
 }
 
-/// Whether anything is wrong, in the shape of InfluxDB's answer. Only a log that failed is for whoever
-/// restarts servers; what else goes wrong is among the checks.
+/// Whether anything is wrong, in the shape of InfluxDB's answer. Only a log that failed is for
+/// whoever restarts servers; what else goes wrong is among the checks.
 pub(super) fn health(shared: &Shared) -> Reply {
     let poisoned = shared.store().is_some_and(|store| store.engine().progress().poisoned);
     let (code, status, message) = match (poisoned, shared.store()) {
