@@ -63,7 +63,7 @@ fn opentsdb(target: &Value, now_ms: u128) -> Value {
     });
     if target["shouldComputeRate"] == true {
         query["rate"] = json!(true);
-        query["rateOptions"] = json!({"counter": target["isCounter"], "resetValue": 0});
+        query["rateOptions"] = json!({"counter": target["isCounter"], "dropResets": true});
     }
     let (start, end) = ((now_ms - RANGE_MS) as u64, now_ms as u64);
     json!({"start": start, "end": end, "msResolution": true, "queries": [query]})
