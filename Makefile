@@ -1,4 +1,4 @@
-# Every job of the house, by one word each. Needs Rust and a C compiler, nothing else,
+# Every job of the house, by one word each. Needs Rust, a C compiler and bash, nothing else,
 # save where a target says so.
 
 CARGO ?= cargo
@@ -17,7 +17,7 @@ check:           ## fast: format, lints, house rules
 	$(CARGO) run --quiet -p foliot-xtask -- tidy
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-test: check      ## everything that needs only Rust and a C compiler
+test: check      ## everything that needs only Rust, a C compiler and bash
 	$(CARGO) test --workspace --locked
 
 test-foreign:    ## foreign clients and servers against ours; installs what it needs
