@@ -156,6 +156,12 @@ impl Ingest {
         *epochs = Arc::new(next);
     }
 
+    /// Reads a closed epoch from another segment from now on.
+    pub(crate) fn replace_segment(&self, segment: Segment) {
+        let mut epochs = self.epochs.write();
+        *epochs = Arc::new(epochs.archived(segment));
+    }
+
     /// Forgets closed epochs, by number.
     pub(crate) fn forget_epochs(&self, gone: &[u32]) {
         let mut epochs = self.epochs.write();

@@ -21,6 +21,7 @@ mod block;
 mod cache;
 mod catalog;
 mod check;
+mod classes;
 mod clock;
 mod columns;
 mod config;

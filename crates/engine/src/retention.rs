@@ -19,7 +19,7 @@ use crate::config::{Commit, Config};
 use crate::error::Error;
 use crate::ingest::Ingest;
 use crate::manifest::PartEntry;
-use crate::store::{Engine, Store};
+use crate::store::Engine;
 use foliot_index::{Identity, SidSet};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId, Selector, Test, TimeRange};
 use std::collections::BTreeMap;
@@ -158,7 +158,8 @@ impl Retention {
         floors.fold((i64::MAX, i64::MIN), |(low, high), floor| (low.min(floor), high.max(floor)))
     }
 
-    fn class(&self, identity: &Identity) -> u32 {
+    /// The class that the rules put a series in.
+    pub(crate) fn class(&self, identity: &Identity) -> u32 {
         let rule = self.rules.iter().find(|rule| rule.fits(identity));
         rule.map_or(0, RetentionRule::class)
     }
@@ -176,6 +177,30 @@ impl Retention {
 
     pub(crate) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
+    }
+
+    /// A checksum of the rules: what tells whether series were given their classes by them.
+    pub(crate) fn rules_checksum(&self) -> u32 {
+        let mut bytes = Vec::new();
+        let mut put = |text: &str| {
+            bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        };
+        for rule in &self.rules {
+            put(&rule.measurement);
+            put(&rule.class().to_string());
+            put(&rule.labels.len().to_string());
+            for (name, value) in &rule.labels {
+                put(name);
+                put(value);
+            }
+        }
+        foliot_codec::checksum(&bytes)
+    }
+
+    /// The floor of a class that was made physical, if one was.
+    pub(crate) fn expired(&self, namespace: NamespaceId, class: u32) -> Option<i64> {
+        self.expired.get(&(namespace, class)).copied()
     }
 
     /// Whether that floor was made physical already.
@@ -274,6 +299,7 @@ impl Engine {
         for (namespace, ..) in self.namespaces() {
             changed += store.classify_all(namespace)?;
         }
+        changed += store.classify_closed()?;
         self.lower_floors()?;
         Ok(changed)
     }
@@ -404,6 +430,18 @@ impl Ingest {
         self.change_catalog(EXPIRED_KIND, EXPIRED_BY_SIZE, Some(&bytes))
     }
 
+    /// Keeps, as a fact, numbers that divide files written before series changed their class from
+    /// those after.
+    pub(crate) fn keep_reclassified(
+        &self,
+        divides: impl Iterator<Item = u64>,
+    ) -> Result<Commit, Error> {
+        let bytes: Vec<u8> = divides.flat_map(u64::to_le_bytes).collect();
+        let commit = self.change_catalog(RECLASSIFIED_KIND, "", Some(&bytes))?;
+        self.reload_retention();
+        Ok(commit)
+    }
+
     /// Forgets what was said of a namespace.
     pub(crate) fn forget_retention(&self, namespace: NamespaceId) -> Result<Commit, Error> {
         let mut commit = self.change_catalog(KEEP_KIND, &namespace.to_string(), None)?;
@@ -415,86 +453,5 @@ impl Ingest {
         }
         self.reload_retention();
         Ok(commit)
-    }
-
-    /// Gives series that were just created, from `first` to before `end`, their classes.
-    pub(crate) fn classify(&self, first: u32, end: u32) -> Result<(), Error> {
-        let retention = self.retention();
-        if !retention.has_rules() {
-            return Ok(());
-        }
-        let sids: Vec<u32> = (first..end).collect();
-        let mut classes = Vec::with_capacity(sids.len());
-        self.registry().identities(&sids, &mut |sid, identity| {
-            classes.push((sid, retention.class(&identity)));
-        });
-        classes.retain(|(_, class)| *class != 0);
-        self.assign(&classes)
-    }
-
-    /// Assigns classes to series that ascend.
-    pub(crate) fn assign(&self, classes: &[(u32, u32)]) -> Result<(), Error> {
-        use crate::wal::frame::FrameKind;
-        let mut publish =
-            |records: &[u8]| self.wal().append(FrameKind::Register, records).map(|_| ());
-        let is_run = |a: &(u32, u32), b: &(u32, u32)| a.0.checked_add(1) == Some(b.0) && a.1 == b.1;
-        for run in classes.chunk_by(is_run) {
-            if let Some(&(first, class)) = run.first() {
-                self.registry().assign_class(first, run.len() as u32, class, &mut publish)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Store {
-    /// Gives the series of a namespace the classes that the rules say; tells how many changed. Of
-    /// those whose old class lost files, what is left below its floor is deleted.
-    fn classify_all(&self, namespace: NamespaceId) -> Result<u64, Error> {
-        let ingest = &*self.ingest;
-        let registry = ingest.registry();
-        let retention = ingest.retention();
-        if !retention.has_rules() && !registry.has_classes() {
-            return Ok(0);
-        }
-        let sids = registry.select(&all_of(namespace));
-        let mut classes = Vec::new();
-        registry.identities(&sids, &mut |sid, identity| {
-            classes.push((sid, retention.class(&identity)));
-        });
-        let mut below = BTreeMap::<i64, Vec<u32>>::new();
-        classes.retain(|(sid, class)| {
-            let old = registry.describe(*sid).map_or(*class, |series| series.class);
-            if let Some(&floor_ns) = retention.expired.get(&(namespace, old))
-                && old != *class
-            {
-                below.entry(floor_ns).or_default().push(*sid);
-            }
-            old != *class
-        });
-        for (floor_ns, sids) in below {
-            let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
-            self.delete(namespace, sids.into_iter().collect(), range, false)?;
-        }
-        if !classes.is_empty() {
-            self.reclassify(&classes)?;
-        }
-        Ok(classes.len() as u64)
-    }
-
-    /// Gives series other classes than they had. No flush is under way meanwhile, so that every
-    /// part was written wholly before or after.
-    fn reclassify(&self, classes: &[(u32, u32)]) -> Result<(), Error> {
-        let Self { files, ingest, .. } = self;
-        let held = files.hold();
-        let number = held.divide();
-        let has_older = |divide: &u64| held.manifest().parts.iter().any(|p| p.rank < *divide);
-        let known = reclassified(ingest.catalog());
-        let divides = known.into_iter().filter(has_older).chain([number]);
-        let bytes: Vec<u8> = divides.flat_map(u64::to_le_bytes).collect();
-        ingest.change_catalog(RECLASSIFIED_KIND, "", Some(&bytes))?;
-        ingest.reload_retention();
-        let _gate = ingest.join();
-        ingest.assign(classes)
     }
 }

@@ -32,6 +32,22 @@ pub(crate) fn write(
     paged.finish().map(|_| ())
 }
 
+/// Writes a segment once more, with other retention classes, and syncs it.
+pub(crate) fn rewrite(
+    disk: &dyn Disk,
+    path: &Path,
+    number: u64,
+    store_id: u64,
+    segment: &Segment,
+    classes: &[[u32; 3]],
+) -> Result<(), Error> {
+    let mut paged = PagedWriter::create(disk, path, number)?;
+    paged.write(&PREAMBLE.bytes())?;
+    paged.write(&store_id.to_le_bytes())?;
+    foliot_index::rewrite_segment(segment, classes, &mut |piece| paged.write(piece))?;
+    paged.finish().map(|_| ())
+}
+
 /// The store that a file belongs to.
 pub(crate) fn owner(disk: &dyn Disk, path: &Path, number: u64) -> Result<u64, Error> {
     let paged = PagedReader::open(disk, path, number, Arc::new(Cache::new(0)))?;

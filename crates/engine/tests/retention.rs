@@ -293,3 +293,55 @@ fn a_merge_brings_no_value_back_that_was_overwritten_in_another_class() {
     engine.merge_all().unwrap();
     assert_eq!(values(&engine), expected);
 }
+
+/// A store opened with rules of which one keeps series called `m` for so many days.
+fn open_with_rule(disk: &SimDisk, kept: Option<u64>) -> Engine {
+    open(disk, |config| {
+        config.retention_rules = Vec::from_iter(kept.map(|kept| RetentionRule {
+            measurement: "m".to_owned(),
+            labels: Vec::new(),
+            keep: days(kept),
+        }));
+    })
+}
+
+#[test]
+fn a_change_of_rules_reaches_closed_epochs() {
+    let disk = SimDisk::new(9);
+    let now_ns = disk.now_ns();
+    let engine = open_with_rule(&disk, None);
+    write_days(&engine, HOST, now_ns, 0..30);
+    // It does not go on in another epoch.
+    write_days(&engine, "m host=quiet", now_ns, 0..30);
+    write_days(&engine, "other host=a", now_ns, 0..30);
+    // Three epochs: one on disk, one closed in memory, one open, in which the series go on.
+    for _ in 0..2 {
+        engine.begin_epoch().unwrap();
+        write_days(&engine, HOST, now_ns, 0..1);
+    }
+    engine.flush().unwrap();
+    drop(engine);
+    let twice = |last: i64| (0..=last).flat_map(|day| [day, day]).collect::<Vec<_>>();
+    let other = (0..30).collect::<Vec<_>>();
+    let engine = open_with_rule(&disk, Some(10));
+    assert_eq!(found(&engine, "m", now_ns), twice(10), "at once");
+    assert_eq!(found(&engine, "other", now_ns), other);
+    drop(engine);
+    // A longer time brings back what no file lost yet; also after the epochs left memory.
+    let engine = open_with_rule(&disk, Some(20));
+    assert_eq!(found(&engine, "m", now_ns), twice(20));
+    let before = engine.stats().part_samples;
+    engine.merge_all().unwrap();
+    assert!(engine.stats().part_samples < before, "merges take what expired");
+    engine.begin_epoch().unwrap();
+    engine.begin_epoch().unwrap();
+    drop(engine);
+    // What files have lost does not come back half.
+    let engine = open_with_rule(&disk, None);
+    assert_eq!(found(&engine, "m", now_ns), twice(20));
+    assert_eq!(found(&engine, "other", now_ns), other);
+    drop(engine);
+    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+    let checked = foliot_engine::check(&dynamic, Path::new("store")).unwrap();
+    assert_eq!(checked.problems, [""; 0]);
+}

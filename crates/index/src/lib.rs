@@ -48,5 +48,5 @@ pub use list::Listed;
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver};
-pub use segment::{ReadAt, Segment, write as write_segment};
+pub use segment::{ReadAt, Segment, rewrite as rewrite_segment, write as write_segment};
 pub use sid_set::SidSet;

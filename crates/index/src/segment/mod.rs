@@ -19,7 +19,7 @@ use crate::names::SymbolKind;
 use foliot_codec::varint::{get_u32, put_u32};
 use table::{Array, Rows};
 
-pub use write::write;
+pub use write::{rewrite, write};
 
 /// Appends so many bytes from a position on.
 pub type ReadAt = dyn Fn(u64, usize, &mut Vec<u8>) -> Result<(), Error> + Send + Sync;

@@ -45,6 +45,14 @@ impl Segment {
         self.tables.classes.len > 0
     }
 
+    /// The retention classes: first series, end and class of each run, ascending.
+    ///
+    /// # Errors
+    /// When the segment cannot be read.
+    pub fn class_runs(&self) -> Result<Vec<[u32; 3]>, Error> {
+        self.tables.classes.range::<3>(self, 0, self.tables.classes.len)
+    }
+
     /// The id after the last series.
     pub fn series_end(&self) -> u32 {
         self.tables.end

@@ -1,7 +1,8 @@
 //! Writing a segment.
 
 use super::table::{Array, GROUP_ROWS, Rows};
-use super::{SERIES_PER_ROW, Tables};
+use super::{SERIES_PER_ROW, Segment, Tables};
+use crate::error::Error;
 use crate::names::{Names, SymbolKind};
 use crate::registry::Registry;
 use foliot_codec::varint::{put_i64, put_u32};
@@ -9,6 +10,8 @@ use std::cmp::Ordering;
 
 /// What stands in the place of a pair or column whose registration was lost: of no namespace.
 const NOBODYS: [u32; 3] = [u32::MAX, 0, 0];
+/// Bytes of a segment that are copied at a time.
+const COPIED_BYTES: u64 = 1 << 16;
 
 /// Writes everything that `registry` knows, piece by piece, as [`super::Segment::open`] reads it.
 /// Nobody registers anything meanwhile. `secret` keys the hashes of sources.
@@ -47,6 +50,32 @@ pub fn write<E>(
     let classes = names.class_runs().map(|(first, end, class)| [first, end, class]);
     tables.classes = out.array(classes)?;
     let footer = tables.encode();
+    out.put(&footer)?;
+    out.put(&(footer.len() as u32).to_le_bytes())
+}
+
+/// Writes `segment` once more, with other retention classes: first series, end and class of each
+/// run, ascending; what is in none has class 0.
+///
+/// # Errors
+/// When the segment cannot be read, and what `out` returned.
+pub fn rewrite<E: From<Error>>(
+    segment: &Segment,
+    classes: &[[u32; 3]],
+    out: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = Out { out, position: 0 };
+    // Classes are the last table.
+    let end = segment.tables.classes.at;
+    let mut bytes = Vec::new();
+    while out.position < end {
+        let len = (end - out.position).min(COPIED_BYTES);
+        bytes.clear();
+        (segment.read_at)(out.position, len as usize, &mut bytes)?;
+        out.put(&bytes)?;
+    }
+    let classes = out.array(classes.iter().copied())?;
+    let footer = Tables { classes, ..segment.tables }.encode();
     out.put(&footer)?;
     out.put(&(footer.len() as u32).to_le_bytes())
 }
