@@ -21,6 +21,7 @@ mod curl;
 mod dashboards;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod limits;
 mod names;
 mod page;
 mod reader;
@@ -56,6 +57,7 @@ fn checks() -> Vec<(String, Check)> {
     let mut all: Vec<(String, Check)> = vec![
         ("settings_that_are_named_exist".to_owned(), Box::new(names::settings_exist)),
         ("kinds_of_facts_are_on_their_page".to_owned(), Box::new(names::facts_are_named)),
+        ("limits_are_where_the_page_says".to_owned(), Box::new(limits::limits_hold)),
         ("panels_of_dashboards_have_answers".to_owned(), Box::new(dashboards::panels_have_answers)),
         ("blocks_are_read_as_written".to_owned(), Box::new(page::blocks_are_read)),
         ("answers_are_told_from_others".to_owned(), Box::new(reader::answers_are_told)),
