@@ -84,7 +84,9 @@ fn may(role: &str, method: &str, path: &str, need: &str) -> bool {
             ("/write" | "/api/v2/write" | "/api/v3/write_lp" | "/api/v2/delete", _) => {
                 ["writer", "admin"].contains(&role)
             }
-            ("/query", _) => ["reader", "scoped", "admin"].contains(&role),
+            ("/query" | "/api/foliot/v1/catalogue", _) => {
+                ["reader", "scoped", "admin"].contains(&role)
+            }
             ("/api/v2/buckets", "POST") | ("/api/v2/buckets/{id}", "PATCH" | "DELETE") => {
                 role == "admin"
             }

@@ -227,6 +227,14 @@ impl<'a> Encoder<'a> {
     }
 }
 
+impl Request {
+    /// What a series of the answer is called: the metric that was asked for, or the one it is
+    /// stored under.
+    pub fn name_of<'n>(&'n self, head: &'n SeriesHead) -> Cow<'n, str> {
+        metric_name(head, self.question(head.question))
+    }
+}
+
 /// What a series is called: as asked, or by what is stored when it was asked for by id.
 fn metric_name<'n>(head: &'n SeriesHead, question: Option<&'n Question>) -> Cow<'n, str> {
     match question.map(|question| &question.source) {

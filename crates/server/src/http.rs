@@ -2,6 +2,7 @@
 
 mod body;
 mod cors;
+mod foliot;
 mod guard;
 mod influx;
 mod opentsdb;
@@ -207,6 +208,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
     let headers = call.headers.clone();
     let reply = match route.target {
         Target::Page(asset) => plain::page(asset),
+        Target::Foliot(endpoint) => foliot::answer(shared, endpoint, call).await,
         Target::Ping => plain::ping(shared, &call),
         Target::Health => plain::health(shared),
         Target::Healthy => Reply::text(StatusCode::OK, "Foliot is healthy."),

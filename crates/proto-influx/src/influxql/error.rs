@@ -10,6 +10,13 @@ pub struct ParseError {
     pub(super) position: Option<(usize, usize)>,
 }
 
+impl ParseError {
+    /// Where: line and column, both counted from 1; nothing where no place is to blame.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        self.position.map(|(line, char)| (line + 1, char + 1))
+    }
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

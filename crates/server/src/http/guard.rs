@@ -155,6 +155,7 @@ fn refuse(route: &Route, status: StatusCode, text: &str) -> Reply {
         Target::OpenTsdb(_) => {
             return Reply::json(status, HttpError::new(status.as_u16(), text).to_json());
         }
+        Target::Foliot(_) => return super::foliot::refuse(status, text),
         _ => return Reply::text(status, text),
     };
     super::influx::dress(error_answer(api, status.as_u16(), text))

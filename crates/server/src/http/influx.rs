@@ -12,6 +12,7 @@ mod select;
 mod tokens;
 
 pub(crate) use needs::may_ask;
+pub(in crate::http) use select::plan_for;
 pub(crate) use select::run_into;
 
 use super::routes::{Right, Route, Target};

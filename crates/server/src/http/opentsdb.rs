@@ -8,6 +8,8 @@ mod rollup;
 mod slices;
 mod stats;
 
+pub(super) use ask::Scope;
+
 use super::routes::Right;
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,

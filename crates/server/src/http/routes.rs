@@ -1,5 +1,6 @@
 //! The route table: method and path to what answers, and what that needs.
 
+use super::foliot::Endpoint as Foliot;
 use super::ticktock::Endpoint as TickTock;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
@@ -45,6 +46,8 @@ impl Right {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Page(Asset),
+    /// Foliot's own API.
+    Foliot(Foliot),
     Ping,
     Health,
     Healthy,
@@ -153,6 +156,12 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/", Right::Public, Target::Page(Asset::Html)),
     row(GET, "/s/page.css", Right::Public, Target::Page(Asset::Style)),
     row(GET, "/s/page.js", Right::Public, Target::Page(Asset::Script)),
+    row(POST, "/api/foliot/v1/query", Right::Read, Target::Foliot(Foliot::Query)),
+    row(GET, "/api/foliot/v1/catalogue", Right::Door, Target::Foliot(Foliot::Catalogue)),
+    row(GET, "/api/foliot/v1/cardinality", Right::Read, Target::Foliot(Foliot::Cardinality)),
+    row(GET, "/api/foliot/v1/status", Right::Operate, Target::Foliot(Foliot::Status)),
+    row(GET, "/api/foliot/v1/queries", Right::Operate, Target::Foliot(Foliot::Queries)),
+    row(POST, "/api/foliot/v1/queries/cancel", Right::Operate, Target::Foliot(Foliot::Cancel)),
     row(ASK, "/ping", Right::Public, Target::Ping),
     row(GET, "/health", Right::Public, Target::Health),
     row(GET, "/-/healthy", Right::Public, Target::Healthy),
@@ -319,6 +328,26 @@ mod tests {
             let is_named = text.contains(&format!("`{}`", route.path));
             assert!(is_named, "{} is missing in docs/server.md", route.path);
         }
+    }
+
+    #[test]
+    fn foliots_own_paths_are_those_of_the_openapi_file() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let api = std::fs::read_to_string(path).unwrap();
+        let api: serde_json::Value = serde_json::from_str(&api).unwrap();
+        let mut described = Vec::new();
+        for (path, methods) in api["paths"].as_object().unwrap() {
+            let of_path = |method: &String| format!("{} {path}", method.to_uppercase());
+            described.extend(methods.as_object().unwrap().keys().map(of_path));
+        }
+        let own = ROUTES.iter().filter(|route| matches!(route.target, Target::Foliot(_)));
+        let of_route = |route: &'static Route| {
+            route.methods.iter().map(|method| format!("{method} {}", route.path))
+        };
+        let mut routes: Vec<String> = own.flat_map(of_route).collect();
+        described.sort();
+        routes.sort();
+        assert_eq!(described, routes);
     }
 
     #[test]

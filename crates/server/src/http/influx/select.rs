@@ -223,6 +223,23 @@ fn write_into(
     }
 }
 
+/// Plans a `SELECT` for an answer that another API writes down.
+///
+/// # Errors
+/// In InfluxDB's words, when the statement makes no sense or names what does not exist.
+pub(in crate::http) fn plan_for(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    (database, policy): (&str, Option<&str>),
+    select: &Select,
+    now_ns: i64,
+) -> Result<Selection, String> {
+    let store = shared.store().ok_or("the store is being opened")?;
+    let (database, policy) = (Some(database.to_owned()), policy.map(str::to_owned));
+    let planner = Planner { shared, store, snapshot, database, policy, now_ns };
+    planner.plan(select).map_err(|error| error.to_string())
+}
+
 /// What planning asks about the store.
 struct Planner<'a> {
     shared: &'a Shared,

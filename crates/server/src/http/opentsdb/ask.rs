@@ -7,7 +7,7 @@ use crate::http::routes::Right;
 use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
 use crate::metrics::now_ns;
 use crate::queries::Ended;
-use crate::query::{self, Failure, Job, Work};
+use crate::query::{self, Encode, Failure, Job, Work};
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -134,7 +134,7 @@ pub(super) async fn formula(
 }
 
 /// Where questions are answered from.
-pub(super) struct Scope {
+pub(in crate::http) struct Scope {
     pub(super) shared: Arc<Shared>,
     pub(super) namespace: NamespaceId,
     /// The database whose tables hold rollups, and those that there are.
@@ -146,7 +146,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
+    pub(in crate::http) fn of(shared: &Arc<Shared>, call: &Call) -> Result<Self, Reply> {
         let store = store(shared)?;
         let namespace = namespace_of(shared, store, call, Right::Read)?;
         let database = call.database(shared);
@@ -192,6 +192,17 @@ impl Scope {
             figures,
         });
         outcome
+    }
+
+    /// Carries a question out whose answer another API writes down.
+    pub(in crate::http) fn run(
+        &self,
+        request: &mut Request,
+        work: &mut Work<'_>,
+        encode: &mut Encode<'_>,
+    ) -> Result<Ran, Failure> {
+        let plans = self.plans(request, &self.names(work.snapshot))?;
+        work.run(&plans, encode)
     }
 
     /// The database that is asked.

@@ -1,0 +1,91 @@
+//! Foliot's own JSON API, `/api/foliot/v1/…`: what the page at `/` asks, and anyone may. It is
+//! described in `docs/api.md` and, for machines, in `docs/openapi.json`.
+//!
+//! It has no evaluator of its own: a question is parsed and planned by the door whose language it
+//! is in, carried out by `exec`, and written down here.
+
+mod cardinality;
+mod catalogue;
+mod encode;
+mod queries;
+mod query;
+mod status;
+
+use super::{Call, Reply, namespace, status_of_missing, store};
+use crate::http::routes::Right;
+use crate::query::Failure;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_model::NamespaceId;
+use foliot_proto_opentsdb::Params;
+use hyper::StatusCode;
+use hyper::header;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What a path of this API is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Query,
+    Catalogue,
+    Cardinality,
+    Status,
+    Queries,
+    Cancel,
+}
+
+pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
+    let answered = match endpoint {
+        Endpoint::Query => query::answer(shared, call).await,
+        Endpoint::Catalogue => catalogue::answer(shared, &call),
+        Endpoint::Cardinality => cardinality::answer(shared, call).await,
+        Endpoint::Status => Ok(status::answer(shared)),
+        Endpoint::Queries => Ok(queries::list(shared)),
+        Endpoint::Cancel => queries::cancel(shared, call).await,
+    };
+    answered.unwrap_or_else(|reply| reply).header(header::CACHE_CONTROL, "no-store")
+}
+
+/// An error in the shape of this API.
+pub(super) fn refuse(status: StatusCode, message: &str) -> Reply {
+    dress(status, json!({"message": message}))
+}
+
+/// An error at a place of a query's text; line and column are counted from 1.
+fn refuse_at(message: &str, position: Option<(usize, usize)>) -> Reply {
+    let position = position.map(|(line, column)| json!({"line": line, "column": column}));
+    dress(StatusCode::BAD_REQUEST, json!({"message": message, "position": position}))
+}
+
+fn dress(status: StatusCode, error: Value) -> Reply {
+    let reply = Reply::json(status, json!({"error": error}).to_string());
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => reply.retry_after(2),
+        _ => reply,
+    }
+}
+
+fn refuse_failure(failure: &Failure) -> Reply {
+    refuse(failure.status, &failure.message)
+}
+
+fn bad(message: &str) -> Reply {
+    refuse(StatusCode::BAD_REQUEST, message)
+}
+
+/// The store and the namespace that a request names.
+fn place<'s>(shared: &'s Shared, call: &Call) -> Result<(&'s Store, NamespaceId), Reply> {
+    let store = store(shared)?;
+    let found = namespace(shared, store, &call.query, &call.headers, Right::Read);
+    let found = found.map_err(|error| refuse(status_of_missing(&error), &error.to_string()))?;
+    Ok((store, found))
+}
+
+/// How many entries of a list a request wants.
+fn limit(params: &Params, usual: usize, max: usize) -> Result<usize, Reply> {
+    match params.get("limit").map(str::parse::<usize>) {
+        None => Ok(usual),
+        Some(Ok(limit)) if (1..=max).contains(&limit) => Ok(limit),
+        Some(_) => Err(bad(&format!("limit: must be a number from 1 to {max}"))),
+    }
+}

@@ -1,0 +1,347 @@
+//! Answers to questions: series, each with its labels, times and values. A series is held until its
+//! end, because its columns are written one after another, and then goes out.
+
+use super::catalogue::kind_name;
+use crate::query::Failure;
+use foliot_exec::Ran;
+use foliot_model::{
+    Frame, Item, Kind, Labels, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Table, TableHead,
+    Value, is_null_float,
+};
+use hyper::StatusCode;
+use serde_json::json;
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// The unit of times in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Millis,
+    /// As text, because readers of JSON lose the last digits of such numbers.
+    Nanos,
+}
+
+impl Unit {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "s" => Some(Self::Seconds),
+            "ms" => Some(Self::Millis),
+            "ns" => Some(Self::Nanos),
+            _ => None,
+        }
+    }
+
+    fn write(self, time_ns: i64, out: &mut Vec<u8>) {
+        // Writing to memory cannot fail.
+        let _ = match self {
+            Self::Seconds => write!(out, "{}", time_ns.div_euclid(NANOS_PER_SECOND)),
+            Self::Millis => write!(out, "{}", time_ns.div_euclid(NANOS_PER_MILLI)),
+            Self::Nanos => write!(out, "\"{time_ns}\""),
+        };
+    }
+}
+
+/// Writes an answer.
+pub(super) struct Encoder {
+    unit: Unit,
+    /// Bytes that open series may hold.
+    bytes_max: u64,
+    is_begun: bool,
+    samples: u64,
+    series: u64,
+    frames: Option<(Arc<SeriesHead>, Column)>,
+    tables: Option<(Arc<TableHead>, Vec<Column>)>,
+}
+
+impl Encoder {
+    pub(super) fn new(unit: Unit, bytes_max: u64) -> Self {
+        let (is_begun, samples, series) = (false, 0, 0);
+        Self { unit, bytes_max, is_begun, samples, series, frames: None, tables: None }
+    }
+
+    /// Appends a frame of a series that is called `name`.
+    pub(super) fn frame(
+        &mut self,
+        frame: &Frame,
+        name: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let continues =
+            self.frames.as_ref().is_some_and(|(head, _)| Arc::ptr_eq(head, &frame.head));
+        if !continues {
+            self.close(out);
+            let labels = pairs(&frame.head.labels);
+            let varying = frame.head.varying.iter().map(|name| &**name).collect();
+            let column = Column::new(describe(name, "", labels, varying));
+            self.frames = Some((frame.head.clone(), column));
+        }
+        if let Some((_, column)) = &mut self.frames {
+            for (time_ns, value) in frame.samples.iter() {
+                column.push(self.unit, time_ns, value);
+            }
+            check(column.bytes(), self.bytes_max)?;
+        }
+        if frame.is_last {
+            self.close(out);
+        }
+        Ok(())
+    }
+
+    /// Appends a piece of a table: a series for each column beside the time.
+    pub(super) fn table(&mut self, table: &Table, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let continues =
+            self.tables.as_ref().is_some_and(|(head, _)| Arc::ptr_eq(head, &table.head));
+        if !continues {
+            self.close(out);
+            let head = &table.head;
+            let column = |name: &Arc<str>| {
+                let labels = head.labels.iter().filter(|(_, value)| !value.is_empty());
+                let labels = labels.map(|(name, value)| (&**name, &**value)).collect();
+                Column::new(describe(&head.name, name, labels, Vec::new()))
+            };
+            let columns = head.columns.iter().skip(1).map(column).collect();
+            self.tables = Some((head.clone(), columns));
+        }
+        if let Some((_, columns)) = &mut self.tables {
+            for row in table.rows() {
+                let Some((Item::Time(time_ns), items)) = row.split_first() else { continue };
+                for (column, item) in columns.iter_mut().zip(items) {
+                    if let Some(value) = value_of(item) {
+                        column.push(self.unit, *time_ns, value);
+                    }
+                }
+            }
+            check(columns.iter().map(Column::bytes).sum(), self.bytes_max)?;
+        }
+        if table.is_last {
+            self.close(out);
+        }
+        Ok(())
+    }
+
+    /// Writes the series that are open.
+    fn close(&mut self, out: &mut Vec<u8>) {
+        let of_frames = self.frames.take().map(|(_, column)| column);
+        let of_tables = self.tables.take().map(|(_, columns)| columns).unwrap_or_default();
+        for column in of_frames.into_iter().chain(of_tables) {
+            // A column of nothing but gaps is no series.
+            if column.samples > 0 {
+                self.begin(out);
+                self.samples += column.samples;
+                self.series += 1;
+                column.finish(out);
+            }
+        }
+    }
+
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.is_begun { b"," } else { b"{\"series\":[" });
+        self.is_begun = true;
+    }
+
+    /// Ends the answer with what it cost.
+    pub(super) fn finish(mut self, ran: &Ran, took_ms: f64, out: &mut Vec<u8>) {
+        self.close(out);
+        if !self.is_begun {
+            out.extend_from_slice(b"{\"series\":[");
+        }
+        let figures = json!({
+            "series": self.series,
+            "samples": self.samples,
+            "series_read": ran.series_selected,
+            "samples_read": ran.samples_scanned,
+            "memory_peak_bytes": ran.memory_peak_bytes,
+            "took_ms": took_ms,
+        });
+        let _ = write!(out, "],\"figures\":{figures}}}");
+    }
+}
+
+fn check(bytes: usize, bytes_max: u64) -> Result<(), Failure> {
+    match bytes as u64 > bytes_max {
+        false => Ok(()),
+        true => {
+            let text = format!(
+                "a series of the answer takes more than {bytes_max} bytes \
+                 (limits.query_memory_bytes); ask for a shorter time or wider steps"
+            );
+            Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text))
+        }
+    }
+}
+
+fn pairs(labels: &Labels) -> Vec<(&str, &str)> {
+    labels.iter().map(|label| (&*label.name, &*label.value)).collect()
+}
+
+/// The beginning of a series, up to its samples.
+fn describe(name: &str, field: &str, labels: Vec<(&str, &str)>, varying: Vec<&str>) -> String {
+    let labels = labels.into_iter().map(|(name, value)| (name.to_owned(), json!(value)));
+    let labels: serde_json::Map<_, _> = labels.collect();
+    let head = json!({"name": name, "field": field, "labels": labels, "varying": varying});
+    let mut text = head.to_string();
+    text.pop();
+    text
+}
+
+fn value_of(item: &Item) -> Option<Value<'_>> {
+    Some(match item {
+        Item::Null => return None,
+        Item::Float(value) => Value::Float(*value),
+        Item::Integer(value) | Item::Time(value) => Value::Integer(*value),
+        Item::Unsigned(value) => Value::Unsigned(*value),
+        Item::Boolean(value) => Value::Boolean(*value),
+        Item::String(text) => Value::String(text),
+    })
+}
+
+/// A series as it grows.
+struct Column {
+    head: String,
+    samples: u64,
+    times: Vec<u8>,
+    values: Vec<u8>,
+    kind: Option<Kind>,
+    /// The kind of each sample, once they differ.
+    kinds: Vec<Kind>,
+}
+
+impl Column {
+    fn new(head: String) -> Self {
+        let (times, values, kinds) = (Vec::new(), Vec::new(), Vec::new());
+        Self { head, samples: 0, times, values, kind: None, kinds }
+    }
+
+    fn bytes(&self) -> usize {
+        self.head.len() + self.times.len() + self.values.len() + self.kinds.len()
+    }
+
+    fn push(&mut self, unit: Unit, time_ns: i64, value: Value<'_>) {
+        if self.samples > 0 {
+            self.times.push(b',');
+            self.values.push(b',');
+        }
+        unit.write(time_ns, &mut self.times);
+        write_value(value, &mut self.values);
+        let kind = value.kind();
+        let first = *self.kind.get_or_insert(kind);
+        if kind != first && self.kinds.is_empty() {
+            self.kinds = vec![first; self.samples as usize];
+        }
+        if kind != first || !self.kinds.is_empty() {
+            self.kinds.push(kind);
+        }
+        self.samples += 1;
+    }
+
+    fn finish(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.head.as_bytes());
+        let kind = match self.kinds.is_empty() {
+            true => self.kind.map_or("float", kind_name),
+            false => "mixed",
+        };
+        let _ = write!(out, ",\"kind\":\"{kind}\",\"times\":[");
+        out.extend_from_slice(&self.times);
+        out.extend_from_slice(b"],\"values\":[");
+        out.extend_from_slice(&self.values);
+        out.push(b']');
+        if !self.kinds.is_empty() {
+            let kinds: Vec<&str> = self.kinds.iter().copied().map(kind_name).collect();
+            let _ = write!(out, ",\"kinds\":{}", json!(kinds));
+        }
+        out.push(b'}');
+    }
+}
+
+/// Numbers as JSON has them; what it has no number for as text.
+fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
+    let _ = match value {
+        Value::Float(value) if is_null_float(value) => write!(out, "null"),
+        Value::Float(value) if value.is_nan() => write!(out, "\"NaN\""),
+        Value::Float(value) if value.is_infinite() => {
+            write!(out, "\"{}Infinity\"", if value < 0.0 { "-" } else { "" })
+        }
+        Value::Float(value) => write!(out, "{value:?}"),
+        Value::Integer(value) => write!(out, "{value}"),
+        Value::Unsigned(value) => write!(out, "{value}"),
+        Value::Boolean(value) => write!(out, "{value}"),
+        Value::String(text) => write!(out, "{}", json!(text)),
+        // The doors own the meaning of these bytes.
+        Value::Histogram(_) => write!(out, "null"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foliot_model::{Samples, Values};
+
+    fn answer(feed: impl FnOnce(&mut Encoder, &mut Vec<u8>)) -> serde_json::Value {
+        let mut out = Vec::new();
+        let mut encoder = Encoder::new(Unit::Nanos, 1 << 20);
+        feed(&mut encoder, &mut out);
+        encoder.finish(&Ran::default(), 0.0, &mut out);
+        serde_json::from_slice(&out).unwrap()
+    }
+
+    #[test]
+    fn a_series_in_pieces_is_one_and_says_its_kinds() {
+        let head = Arc::new(SeriesHead::default());
+        let answer = answer(|encoder, out| {
+            for (at, is_last) in [(1, false), (2, true)] {
+                let mut samples = Samples::default();
+                let value = if is_last { Value::Integer(7) } else { Value::Float(7.0) };
+                samples.push(at, value);
+                let frame = Frame { head: head.clone(), samples, is_last };
+                encoder.frame(&frame, "a\"<b", out).unwrap();
+            }
+        });
+        let series = &answer["series"][0];
+        assert_eq!(series["name"], "a\"<b");
+        assert_eq!(series["times"], json!(["1", "2"]));
+        assert_eq!(series["values"].to_string(), "[7.0,7]");
+        assert_eq!(
+            (&series["kind"], &series["kinds"]),
+            (&json!("mixed"), &json!(["float", "integer"]))
+        );
+        assert_eq!(answer["figures"]["samples"], 2);
+    }
+
+    #[test]
+    fn columns_become_series_and_gaps_are_left_out() {
+        let columns: Arc<[Arc<str>]> =
+            ["time".into(), "a".into(), "b".into(), "none".into()].into();
+        let labels = vec![("host".into(), "x".into()), ("rack".into(), "".into())];
+        let head = Arc::new(TableHead { name: "m".into(), labels, columns });
+        let items = vec![
+            Item::Time(5),
+            Item::Float(f64::INFINITY),
+            Item::Null,
+            Item::Null,
+            Item::Time(6),
+            Item::Float(f64::NAN),
+            Item::String("\u{1}".into()),
+            Item::Null,
+        ];
+        let answer = answer(|encoder, out| {
+            encoder.table(&Table { head, items, is_last: true }, out).unwrap();
+        });
+        let series = answer["series"].as_array().unwrap();
+        assert_eq!(series.len(), 2);
+        assert_eq!(series[0]["labels"], json!({"host": "x"}));
+        assert_eq!(series[0]["values"], json!(["Infinity", "NaN"]));
+        assert_eq!((&series[1]["field"], &series[1]["times"]), (&json!("b"), &json!(["6"])));
+        assert_eq!(series[1]["values"], json!(["\u{1}"]));
+    }
+
+    #[test]
+    fn nothing_is_an_answer_and_too_much_is_none() {
+        assert_eq!(answer(|_, _| {})["series"], json!([]));
+        let samples = Samples { times_ns: vec![0; 99], values: Values::Float(vec![0.5; 99]) };
+        let frame = Frame { head: Arc::default(), samples, is_last: true };
+        let mut encoder = Encoder::new(Unit::Millis, 50);
+        let failure = encoder.frame(&frame, "m", &mut Vec::new()).unwrap_err();
+        assert!(failure.message.contains("limits.query_memory_bytes"), "{}", failure.message);
+    }
+}

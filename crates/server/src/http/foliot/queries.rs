@@ -1,0 +1,39 @@
+//! `queries`: those that run, and an end to one of them.
+
+use super::{bad, refuse};
+use crate::http::{Call, Reply, body};
+use crate::shared::Shared;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+/// Longest body of a request to cancel.
+const BODY_BYTES_MAX: usize = 1 << 10;
+
+pub(super) fn list(shared: &Shared) -> Reply {
+    let row = |query: crate::queries::Listed| {
+        json!({
+            "id": query.id,
+            "text": query.text,
+            "database": query.database,
+            "runs_for_ms": query.runs_for.as_millis() as u64,
+            "is_cancelled": query.is_killed,
+        })
+    };
+    let running: Vec<Value> = shared.queries.list().into_iter().map(row).collect();
+    Reply::json(StatusCode::OK, json!({"queries": running}).to_string())
+}
+
+pub(super) async fn cancel(shared: &Shared, call: Call) -> Result<Reply, Reply> {
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    let text = text.bytes.get(..).filter(|text| text.len() <= BODY_BYTES_MAX);
+    let body: Option<Value> = text.and_then(|text| serde_json::from_slice(text).ok());
+    let id = body.as_ref().and_then(|body| body.get("id")).and_then(Value::as_u64);
+    let id = id.ok_or_else(|| bad("id: must be the number of a query, as in {\"id\": 7}"))?;
+    match shared.queries.kill(id) {
+        true => {
+            log::info!("{} cancelled query {id}", call.who.name());
+            Ok(Reply::json(StatusCode::OK, json!({"cancelled": id}).to_string()))
+        }
+        false => Err(refuse(StatusCode::NOT_FOUND, &format!("no query {id} runs; it may be over"))),
+    }
+}

@@ -1,0 +1,261 @@
+//! `query`: a question in one of the languages, over a range and in steps, answered as series.
+//!
+//! Texts may say `$start`, `$end` and `$step`; the request's range and step are put there, so that
+//! a text stays the same while somebody looks at other times.
+
+use super::encode::{Encoder, Unit};
+use super::{bad, place, refuse, refuse_at, refuse_failure};
+use crate::http::influx::{may_ask, plan_for};
+use crate::http::opentsdb::Scope;
+use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
+use crate::metrics::now_ns;
+use crate::query::{self, Failure, Job, Stopped, Work};
+use crate::shared::Shared;
+use foliot_access::Principal;
+use foliot_exec::Ran;
+use foliot_model::NANOS_PER_MILLI;
+use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
+use foliot_proto_opentsdb::{HttpRequest, Request};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Longest body of a question.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The range of a question that names none, and how many steps a range has unless it is said.
+const RANGE_USUAL_MS: i64 = 3_600_000;
+const STEPS_USUAL: i64 = 300;
+
+/// Characters of a question that are listed while it runs.
+const LISTED_CHARS_MAX: usize = 2_000;
+
+/// Times that are used; beyond them nanoseconds do not fit.
+const TIME_MS_MAX: i64 = i64::MAX / NANOS_PER_MILLI;
+
+pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    place(shared, &call)?;
+    let gzip = accepts_gzip(&call.headers);
+    let scope = Scope::of(shared, &call)?;
+    let (who, database) = (call.who.clone(), call.database(shared));
+    let policy = named_database(&call.query, &call.headers).and_then(|named| named.policy);
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    if text.bytes.len() > BODY_BYTES_MAX {
+        let message = format!("the question is longer than {BODY_BYTES_MAX} bytes");
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
+    }
+    let asked = Asked::parse(&text.bytes)?;
+    let question = match asked.language {
+        Language::OpenTsdb => Question::OpenTsdb(asked.opentsdb()?, Box::new(scope)),
+        Language::InfluxQl => {
+            let selects = asked.influxql(&who, &database)?;
+            Question::InfluxQl { selects, database: database.clone(), policy }
+        }
+    };
+    let (unit, shared_by_job, listed) = (asked.unit, shared.clone(), asked.listed());
+    let job = Job::new(who, move |work| {
+        let queries = &shared_by_job.queries;
+        let enter = || queries.enter(listed.clone(), database.clone(), work.cancel());
+        let _entry = (!work.is_brief()).then(enter);
+        run(&shared_by_job, &question, unit, work)
+    });
+    let job = job.that_reads(true);
+    query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    OpenTsdb,
+    InfluxQl,
+}
+
+/// A question that was parsed.
+enum Question {
+    OpenTsdb(Request, Box<Scope>),
+    InfluxQl { selects: Vec<Select>, database: String, policy: Option<String> },
+}
+
+fn run(
+    shared: &Shared,
+    question: &Question,
+    unit: Unit,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let began = Instant::now();
+    let mut encoder = Encoder::new(unit, work.limits().memory_bytes);
+    let ran = match question {
+        Question::OpenTsdb(request, scope) => {
+            // Names need not stay what they are: each run looks them up again.
+            let mut planned = request.clone();
+            scope.run(&mut planned, work, &mut |frame, out| {
+                encoder.frame(frame, &request.name_of(&frame.head), out)
+            })?
+        }
+        Question::InfluxQl { selects, database, policy } => {
+            let mut ran = Ran::default();
+            for select in selects {
+                let place = (database.as_str(), policy.as_deref());
+                let more = run_select(shared, select, place, &mut encoder, work)?;
+                ran.series_selected += more.series_selected;
+                ran.samples_scanned += more.samples_scanned;
+                ran.memory_peak_bytes = ran.memory_peak_bytes.max(more.memory_peak_bytes);
+            }
+            ran
+        }
+    };
+    encoder.finish(&ran, began.elapsed().as_secs_f64() * 1000.0, work.out());
+    Ok(ran)
+}
+
+fn run_select(
+    shared: &Shared,
+    select: &Select,
+    place: (&str, Option<&str>),
+    encoder: &mut Encoder,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let snapshot = work.snapshot;
+    let planned = plan_for(shared, snapshot, place, select, now_ns());
+    let planned = planned.map_err(|text| Failure::new(StatusCode::BAD_REQUEST, text))?;
+    let ran = work.select(snapshot, &planned.plan, &mut |table, out| encoder.table(table, out));
+    ran.map_err(|stopped| match stopped {
+        Stopped::Query(error) => error.into(),
+        Stopped::Reader(failure) => failure,
+    })
+}
+
+/// The body of a request.
+struct Asked {
+    language: Language,
+    text: Option<String>,
+    /// A question by its parts, as OpenTSDB's `queries` have it.
+    parts: Option<Value>,
+    start_ms: i64,
+    end_ms: i64,
+    step_ms: i64,
+    unit: Unit,
+}
+
+impl Asked {
+    fn parse(body: &[u8]) -> Result<Self, Reply> {
+        let body: Value = serde_json::from_slice(body)
+            .map_err(|error| bad(&format!("the body is no JSON: {error}")))?;
+        let text_of = |name: &str| match body.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(bad(&format!("{name}: must be text"))),
+        };
+        let number_of = |name: &str, usual: i64| match body.get(name) {
+            None | Some(Value::Null) => Ok(usual),
+            Some(value) => value
+                .as_i64()
+                .filter(|number| (-TIME_MS_MAX..=TIME_MS_MAX).contains(number))
+                .ok_or_else(|| bad(&format!("{name}: must be a whole number of milliseconds"))),
+        };
+        let language = match text_of("language")?.as_deref() {
+            Some("opentsdb") => Language::OpenTsdb,
+            Some("influxql") => Language::InfluxQl,
+            _ => return Err(bad("language: must be opentsdb or influxql")),
+        };
+        let end_ms = number_of("end_ms", now_ns() / NANOS_PER_MILLI)?;
+        let start_ms = number_of("start_ms", end_ms.saturating_sub(RANGE_USUAL_MS))?;
+        if start_ms >= end_ms {
+            return Err(bad("start_ms: must be before end_ms"));
+        }
+        let usual = end_ms.saturating_sub(start_ms) / STEPS_USUAL;
+        let step_ms = number_of("step_ms", usual.max(1))?;
+        if step_ms < 1 {
+            return Err(bad("step_ms: must be at least 1"));
+        }
+        let unit = text_of("unit")?;
+        let unit = Unit::parse(unit.as_deref().unwrap_or("ms"));
+        let unit = unit.ok_or_else(|| bad("unit: must be s, ms or ns"))?;
+        let text = text_of("text")?;
+        let parts = body.get("query").filter(|parts| !parts.is_null()).cloned();
+        if text.is_some() == parts.is_some() {
+            return Err(bad("text: give the question as text, or by its parts in query"));
+        }
+        Ok(Self { language, text, parts, start_ms, end_ms, step_ms, unit })
+    }
+
+    /// What the question is listed as while it runs.
+    fn listed(&self) -> String {
+        let parts = || self.parts.as_ref().map(Value::to_string);
+        let text = self.text.clone().or_else(parts).unwrap_or_default();
+        text.chars().take(LISTED_CHARS_MAX).collect()
+    }
+
+    /// OpenTSDB's question, in the one of its forms that fits.
+    fn opentsdb(&self) -> Result<Request, Reply> {
+        let step = format!("{}ms", self.step_ms);
+        // Numbers of up to ten digits are seconds there. Before 1970 it knows no time.
+        let time = |millis: i64| format!("{:011}", millis.max(0));
+        let (start, end) = (time(self.start_ms), time(self.end_ms));
+        let (query, body) = match (&self.text, &self.parts) {
+            (Some(text), _) => {
+                let m = escape(&text.replace("$step", &step));
+                (format!("start={start}&end={end}&ms=true&m={m}"), String::new())
+            }
+            (None, parts) => {
+                let mut parts = parts.clone().unwrap_or_default();
+                if let Some(Value::String(window)) = parts.get_mut("downsample") {
+                    *window = window.replace("$step", &step);
+                }
+                let queries = json!([parts]);
+                let body =
+                    json!({"start": start, "end": end, "msResolution": true, "queries": queries});
+                (String::new(), body.to_string())
+            }
+        };
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        let body = body.as_bytes();
+        let request = HttpRequest { method, path: "/api/query", query: &query, body };
+        Request::parse(&request, now_ns() / NANOS_PER_MILLI).map_err(|error| {
+            let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
+            refuse(status, &error.message)
+        })
+    }
+
+    /// InfluxQL's statements, which may select and nothing else.
+    fn influxql(&self, who: &Principal, database: &str) -> Result<Vec<Select>, Reply> {
+        let text = self.text.as_deref();
+        let text = text.ok_or_else(|| bad("query: InfluxQL is asked as text"))?;
+        let nanos = |millis: i64| millis.saturating_mul(NANOS_PER_MILLI);
+        let parameters: Parameters = [
+            ("start".to_owned(), Parameter::Integer(nanos(self.start_ms))),
+            ("end".to_owned(), Parameter::Integer(nanos(self.end_ms))),
+            ("step".to_owned(), Parameter::Duration(nanos(self.step_ms))),
+        ]
+        .into();
+        let statements = parse(text, &parameters)
+            .map_err(|error| refuse_at(&error.to_string(), error.position()))?;
+        may_ask(who, &statements, Some(database))
+            .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+        let select = |statement| match statement {
+            Statement::Select(select) if select.target.is_none() => Ok(select),
+            other => Err(bad(&format!(
+                "only SELECT without INTO is asked here, not {other}: send others to /query"
+            ))),
+        };
+        let selects: Vec<Select> = statements.into_iter().map(select).collect::<Result<_, _>>()?;
+        match selects.is_empty() {
+            true => Err(bad("text: there is no statement in it")),
+            false => Ok(selects),
+        }
+    }
+}
+
+/// Text as it stands in a query string.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}

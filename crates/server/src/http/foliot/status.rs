@@ -1,0 +1,125 @@
+//! `status`: what runs, what came in, and what it takes. Counters count since the start, so that
+//! two answers make a rate.
+
+use crate::http::Reply;
+use crate::machine;
+use crate::metrics::now_ns;
+use crate::shared::Shared;
+use foliot_engine::Stats;
+use foliot_model::NANOS_PER_MILLI;
+use hyper::StatusCode;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+pub(super) fn answer(shared: &Shared) -> Reply {
+    let build = &shared.build;
+    let figures = Figures::of(shared);
+    let config = &shared.config;
+    let limit = config.limits_memory_bytes.0.or_else(machine::memory_bytes);
+    let memory = json!({
+        "resident_bytes": figures.number("process_resident_memory_bytes"),
+        "limit_bytes": limit,
+    });
+    let queries = json!({
+        "running": figures.number("foliot_queries_running"),
+        "total": figures.number("foliot_queries_total"),
+        "refused": figures.number("foliot_queries_refused_total"),
+        "failed": figures.number("foliot_queries_failed_total"),
+        "cancelled": figures.number("foliot_queries_cancelled_total"),
+        "samples_read": figures.number("foliot_query_samples_total"),
+    });
+    let mut answer = json!({
+        "version": build.version,
+        "revision": build.revision,
+        "host": build.host,
+        "now_ms": now_ns() / NANOS_PER_MILLI,
+        "uptime_ms": shared.began.elapsed().as_millis() as u64,
+        "database": config.listen_database.database,
+        "is_ready": shared.store().is_some(),
+        "collects_host": config.agent_host,
+        "connections": figures.number("foliot_connections"),
+        "ingest": figures.ingest,
+        "memory": memory,
+        "queries": queries,
+    });
+    if let (Some(store), Some(answer)) = (shared.store(), answer.as_object_mut()) {
+        let stats = store.engine().stats();
+        let troubles = store.engine().troubles();
+        let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
+        answer.insert("troubles".to_owned(), json!(troubles));
+        answer.insert("store".to_owned(), describe(&stats));
+    }
+    Reply::json(StatusCode::OK, answer.to_string())
+}
+
+fn describe(stats: &Stats) -> Value {
+    json!({
+        "series": stats.series,
+        "series_created": stats.series_created,
+        "samples": stats.samples_written,
+        "rows_rejected": stats.rows_rejected,
+        "registry_bytes": stats.registry_bytes,
+        "head_bytes": stats.head_bytes,
+        "wal_bytes": stats.wal_bytes,
+        "wal_unsynced_bytes": stats.wal_unsynced_bytes,
+        "is_poisoned": stats.is_poisoned,
+        "parts": stats.parts,
+        "parts_absent": stats.parts_absent,
+        "part_bytes": stats.part_bytes,
+        "part_samples": stats.part_samples,
+        "merge_debt_parts": stats.merge_debt_parts,
+        "merge_debt_bytes": stats.merge_debt_bytes,
+        "disk_free_bytes": stats.disk_free_bytes,
+        "disk_reserve_bytes": stats.wal_reserve_bytes,
+        "lacks_space": stats.lacks_space,
+    })
+}
+
+/// The server's figures: plain ones by name, and those of each protocol.
+#[derive(Default)]
+struct Figures {
+    plain: BTreeMap<String, f64>,
+    ingest: BTreeMap<String, Map<String, Value>>,
+}
+
+impl Figures {
+    fn of(shared: &Shared) -> Self {
+        let mut found = Self::default();
+        shared.visit_figures(&mut |figure| match figure.labels {
+            [] => {
+                found.plain.insert(figure.name.to_owned(), figure.value);
+            }
+            // A way that nothing came by is not worth a line.
+            [("protocol", protocol), rest @ ..] if figure.value > 0.0 => {
+                let way = found.ingest.entry((*protocol).to_owned()).or_default();
+                note(way, figure.name, rest, figure.value as u64);
+            }
+            _ => {}
+        });
+        found
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        self.plain.get(name).map_or(0, |value| *value as u64)
+    }
+}
+
+/// Keeps a figure of one protocol.
+fn note(way: &mut Map<String, Value>, name: &str, labels: &[(&str, &str)], value: u64) {
+    let name = match name {
+        "foliot_bytes_received_total" => "bytes",
+        "foliot_rows_total" => "rows",
+        "foliot_samples_total" => "samples",
+        "foliot_rows_rejected_total" => "rejected",
+        _ => return,
+    };
+    match labels {
+        [] => drop(way.insert(name.to_owned(), json!(value))),
+        [(_, reason), ..] => {
+            let reasons = way.entry(name).or_insert_with(|| json!({}));
+            if let Some(reasons) = reasons.as_object_mut() {
+                reasons.insert((*reason).to_owned(), json!(value));
+            }
+        }
+    }
+}

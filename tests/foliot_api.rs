@@ -1,0 +1,326 @@
+//! Foliot's own API: every answer is held against `docs/openapi.json`, and says what was stored.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{PATIENCE, Response, Scratch, Server};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ROOT: &str = "/api/foliot/v1";
+
+/// A name as hostile as clients can make it.
+const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'{}";
+
+fn openapi() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Fails unless a value is as a schema says, as far as the schemas of this API go.
+fn check(api: &Value, schema: &Value, value: &Value, place: &str) {
+    if let Some(name) = schema["$ref"].as_str() {
+        return check(api, api.pointer(&name[1..]).expect(name), value, place);
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let keys: Vec<&String> = value.as_object().into_iter().flat_map(|map| map.keys()).collect();
+        let fits = |choice: &&Value| {
+            let choice = match choice["$ref"].as_str() {
+                Some(name) => api.pointer(&name[1..]).expect(name),
+                None => choice,
+            };
+            match choice["properties"].as_object() {
+                Some(properties) => keys.iter().any(|key| properties.contains_key(*key)),
+                None => value.is_null(),
+            }
+        };
+        let choice = choices.iter().find(fits).unwrap_or_else(|| panic!("{place}: {value}"));
+        return check(api, choice, value, place);
+    }
+    let is = |kind: &str| match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("{place}: the schema has the type {other}"),
+    };
+    let fits = match &schema["type"] {
+        Value::String(kind) => is(kind),
+        Value::Array(kinds) => kinds.iter().any(|kind| is(kind.as_str().unwrap())),
+        _ => panic!("{place} has no type"),
+    };
+    assert!(fits, "{place} is {value}, not {}", schema["type"]);
+    if let Some(known) = schema["enum"].as_array() {
+        assert!(known.contains(value), "{place} is {value}");
+    }
+    for item in value.as_array().into_iter().flatten() {
+        check(api, &schema["items"], item, &format!("{place}[]"));
+    }
+    let Some(map) = value.as_object() else { return };
+    for name in schema["required"].as_array().into_iter().flatten() {
+        assert!(map.contains_key(name.as_str().unwrap()), "{place} lacks {name}: {value}");
+    }
+    for (name, value) in map {
+        let known = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
+        assert!(known.is_object(), "{place}.{name} is not described");
+        check(api, known, value, &format!("{place}.{name}"));
+    }
+}
+
+/// An answer, once it was found to be as described.
+fn described(method: &str, path: &str, response: &Response, status: u16) -> Value {
+    assert_eq!(response.status, status, "{method} {path}: {}", response.text());
+    let api = openapi();
+    let plain = path.split('?').next().unwrap();
+    let responses = &api["paths"][plain][method.to_ascii_lowercase()]["responses"];
+    let found = responses.get("200").filter(|_| status == 200).unwrap_or(&responses["default"]);
+    let schema = &found["content"]["application/json"]["schema"];
+    let value: Value = serde_json::from_slice(&response.body).expect("no JSON");
+    check(&api, schema, &value, plain);
+    value
+}
+
+fn get(server: &Server, what: &str) -> Value {
+    let path = format!("{ROOT}/{what}");
+    described("GET", &path, &server.get(&path), 200)
+}
+
+fn post(server: &Server, what: &str, body: &Value, status: u16) -> Value {
+    let path = format!("{ROOT}/{what}");
+    described("POST", &path, &server.post(&path, &body.to_string()), status)
+}
+
+fn ask(server: &Server, body: &Value) -> Value {
+    post(server, "query", body, 200)
+}
+
+fn write(server: &Server, lines: &str) {
+    let response = server.post("/write?db=default&precision=s", lines);
+    assert_eq!(response.status, 204, "{}", response.text());
+}
+
+#[test]
+fn both_languages_answer_what_was_written_as_series() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(
+        &server,
+        "cpu,host=a,rack=r usage=1.5,cores=4i,note=\"x\",on=true 600\n\
+         cpu,host=a,rack=r usage=2.5,cores=8i 660\ncpu,host=b,rack=r usage=4 600",
+    );
+    let range = |mut body: Value| {
+        body["start_ms"] = json!(600_000);
+        body["end_ms"] = json!(720_000);
+        body["step_ms"] = json!(60_000);
+        body
+    };
+    let text = json!({"language": "opentsdb", "text": "sum:$step-avg:cpu.usage{host=*}"});
+    let answer = ask(&server, &range(text));
+    let series = answer["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2, "{answer}");
+    assert_eq!(series[0]["name"], "cpu.usage");
+    assert_eq!(series[0]["labels"], json!({"host": "a", "rack": "r"}));
+    assert_eq!(series[0]["times"], json!([600_000, 660_000]));
+    assert_eq!(series[0]["values"], json!([1.5, 2.5]));
+    assert_eq!(series[1]["values"], json!([4.0]));
+    assert_eq!(answer["figures"]["samples"], 3);
+
+    let parts = json!({"language": "opentsdb", "query": {"metric": "cpu.usage", "aggregator": "sum",
+        "downsample": "$step-max"}});
+    let answer = ask(&server, &range(parts));
+    assert_eq!(answer["series"][0]["varying"], json!(["host"]), "{answer}");
+    assert_eq!(answer["series"][0]["values"][0], 5.5);
+
+    let text = "SELECT mean(usage) AS u, max(cores) FROM cpu WHERE time >= $start AND time < $end \
+                GROUP BY time($step), host";
+    let answer = ask(&server, &range(json!({"language": "influxql", "text": text})));
+    let names: Vec<_> = answer["series"].as_array().unwrap().iter().map(|s| &s["field"]).collect();
+    assert_eq!(names, ["u", "max", "u"], "{answer}");
+    assert_eq!(answer["series"][1]["kind"], "integer");
+    assert_eq!(answer["series"][1]["values"], json!([4, 8]));
+    assert_eq!(answer["series"][2]["labels"], json!({"host": "b"}));
+
+    let text = "SELECT note, \"on\" FROM cpu WHERE host = 'a'";
+    let body = json!({"language": "influxql", "text": text, "unit": "ns"});
+    let answer = ask(&server, &body);
+    assert_eq!(answer["series"][0]["times"], json!(["600000000000"]), "{answer}");
+    assert_eq!(answer["series"][0]["values"], json!(["x"]));
+    assert_eq!(answer["series"][1]["values"], json!([true]));
+    server.stop();
+}
+
+#[test]
+fn refusals_say_what_is_wrong_and_where() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu usage=1 600");
+    let refused = |body: Value, status: u16, words: &str| {
+        let answer = post(&server, "query", &body, status);
+        let message = answer["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(words), "{body}: {message}");
+        answer["error"]["position"].clone()
+    };
+    let influxql = |text: &str| json!({"language": "influxql", "text": text});
+    let place = refused(influxql("SELECT usage\nFORM cpu"), 400, "found FORM");
+    assert_eq!(place, json!({"line": 2, "column": 1}));
+    refused(influxql("SELECT nosuch(usage) FROM cpu"), 400, "nosuch");
+    refused(influxql("DROP MEASUREMENT cpu"), 400, "only SELECT without INTO");
+    refused(influxql("SELECT usage INTO other FROM cpu"), 400, "only SELECT without INTO");
+    refused(influxql("SHOW DATABASES"), 400, "/query");
+    refused(influxql(" ; "), 400, "no statement");
+    refused(json!({"language": "influxql", "query": {}}), 400, "asked as text");
+    let opentsdb = |text: &str| json!({"language": "opentsdb", "text": text});
+    refused(opentsdb("sum:nosuch"), 400, "No such name for 'metrics': 'nosuch'");
+    refused(opentsdb("cpu.usage"), 400, "");
+    refused(opentsdb("sum:cpu.usage&delete=true"), 400, "");
+    refused(json!({"language": "sql", "text": "x"}), 400, "language: must be");
+    refused(json!({"language": "opentsdb"}), 400, "text: give the question");
+    refused(json!({"language": "opentsdb", "text": "a", "query": {}}), 400, "text: give");
+    refused(json!({"language": "opentsdb", "text": "a", "step_ms": 0}), 400, "step_ms");
+    refused(
+        json!({"language": "opentsdb", "text": "a", "start_ms": 2, "end_ms": 1}),
+        400,
+        "start_ms",
+    );
+    refused(json!({"language": "opentsdb", "text": "a", "unit": "h"}), 400, "unit");
+    let missing = server.post(&format!("{ROOT}/query?db=none"), &opentsdb("sum:x").to_string());
+    let missing = described("POST", &format!("{ROOT}/query"), &missing, 404);
+    assert!(missing["error"]["message"].as_str().unwrap().contains("none"), "{missing}");
+    // What is stored is as it was.
+    assert_eq!(get(&server, "catalogue?of=metrics")["names"], json!(["cpu.usage"]));
+    let foreign = [("Origin", "http://evil.example")];
+    let body = opentsdb("sum:cpu.usage").to_string();
+    let path = format!("{ROOT}/query");
+    assert_eq!(server.request("POST", &path, &foreign, body.as_bytes()).status, 403);
+    server.stop();
+}
+
+#[test]
+fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let escaped = |text: &str| text.replace(' ', "\\ ").replace('=', "\\=");
+    write(
+        &server,
+        "disk,host=Alpha used=1i,free=2,mode=\"rw\" 600\ndiskless,host=beta value=1 600",
+    );
+    write(&server, &format!("{0},{0}={0} value=1 600", escaped(HOSTILE)));
+    let names = |query: &str| get(&server, &format!("catalogue?{query}"))["names"].clone();
+    assert_eq!(names("of=metrics&search=ISKL"), json!(["diskless"]));
+    assert_eq!(names("of=metrics&search=disk.")[0], "disk.free");
+    assert_eq!(names("of=measurements").as_array().unwrap().len(), 3);
+    assert_eq!(names("of=measurements&search=onerror"), json!([HOSTILE]));
+    assert_eq!(names("of=labels&search=img"), json!([HOSTILE]));
+    assert_eq!(names("of=labels&metric=disk.used"), json!(["host"]));
+    assert_eq!(names("of=values&label=host&search=alph"), json!(["Alpha"]));
+    assert_eq!(names("of=values&label=host&measurement=diskless"), json!(["beta"]));
+    assert_eq!(names("of=newest&limit=1"), json!([HOSTILE]));
+    let some = get(&server, "catalogue?of=metrics&limit=2");
+    assert_eq!((&some["is_whole"], some["names"].as_array().unwrap().len()), (&json!(false), 2));
+    assert_eq!(get(&server, "catalogue?of=metrics&limit=5")["is_whole"], true);
+    let fields = get(&server, "catalogue?of=fields&measurement=disk");
+    let kind = |name: &str, kind: &str| json!({"name": name, "kind": kind});
+    let expected = [kind("free", "float"), kind("mode", "string"), kind("used", "integer")];
+    assert_eq!(fields["fields"], json!(expected));
+    assert_eq!(server.post("/query", "q=x").status, 400);
+    assert_eq!(server.post("/query?q=CREATE+DATABASE+other", "").status, 200);
+    let databases = get(&server, "catalogue?of=databases");
+    let named: Vec<_> =
+        databases["databases"].as_array().unwrap().iter().map(|d| &d["name"]).collect();
+    assert_eq!(named, ["default", "other"]);
+    for bad in ["", "of=none", "of=values", "of=fields", "of=metrics&limit=0", "of=metrics&limit=x"]
+    {
+        let path = format!("{ROOT}/catalogue?{bad}");
+        described("GET", &path, &server.get(&path), 400);
+    }
+    server.stop();
+}
+
+#[test]
+fn cardinality_counts_series_and_values() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for host in 0..30 {
+        write(&server, &format!("cpu,host=h{host},dc=x a=1,b=2 600\nmem,dc=y{} v=1 600", host % 3));
+    }
+    let counted = get(&server, "cardinality?limit=2");
+    assert_eq!((&counted["series"], &counted["metrics_total"]), (&json!(63), &json!(3)));
+    let metric = |name: &str, series: u64| json!({"name": name, "series": series});
+    assert_eq!(counted["metrics"], json!([metric("cpu.a", 30), metric("cpu.b", 30)]));
+    let label = |name: &str, values: u64, series: u64| json!({"name": name, "values": values, "series": series});
+    assert_eq!(counted["labels"], json!([label("host", 30, 60), label("dc", 4, 63)]));
+    let counted = get(&server, "cardinality?metric=mem.v");
+    assert_eq!(counted["labels"], json!([label("dc", 3, 3)]));
+    server.stop();
+}
+
+#[test]
+fn status_counts_what_came_by_each_protocol() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(get(&server, "status")["ingest"], json!({}));
+    write(&server, "cpu a=1,b=2 600");
+    server.talk(b"put sys.x 600 1 h=a\nput sys.x nonsense\nexit\n");
+    let status = get(&server, "status");
+    let ingest = &status["ingest"];
+    assert_eq!(
+        (&ingest["influx_http"]["samples"], &ingest["telnet"]["samples"]),
+        (&json!(2), &json!(1))
+    );
+    let rejected = ingest["telnet"]["rejected"].as_object().unwrap();
+    assert_eq!(rejected.values().filter_map(Value::as_u64).sum::<u64>(), 1, "{status}");
+    assert_eq!((&status["store"]["series"], &status["store"]["samples"]), (&json!(3), &json!(3)));
+    assert_eq!(status["is_ready"], true);
+    assert!(status["memory"]["resident_bytes"].as_u64().unwrap() > 1 << 20, "{status}");
+    server.stop();
+}
+
+#[test]
+fn a_query_that_runs_is_listed_and_ended() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-query-seconds", "600"]);
+    let lines: Vec<String> = (0..400).map(|host| format!("m,h=h{host} v=1 3600")).collect();
+    write(&server, &lines.join("\n"));
+    // Much is made up of little; who asks for it does not read the answer, so that it goes on.
+    let body = json!({"language": "opentsdb", "text": "sum:1s-avg-zero:m.v{h=*}",
+        "start_ms": 0, "end_ms": 10_800_000})
+    .to_string();
+    let mut reader = server.connect();
+    let path = format!("{ROOT}/query");
+    reader.write_all(&harness::request("POST", &path, &[], body.as_bytes())).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let running = || get(&server, "queries")["queries"].clone();
+    while running().as_array().unwrap().is_empty() {
+        assert!(Instant::now() < deadline, "the query is not listed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let listed = running()[0].clone();
+    assert_eq!(
+        (&listed["text"], &listed["is_cancelled"]),
+        (&json!("sum:1s-avg-zero:m.v{h=*}"), &json!(false))
+    );
+    let cancelled = post(&server, "queries/cancel", &json!({"id": listed["id"]}), 200);
+    assert_eq!(cancelled["cancelled"], listed["id"]);
+    let is_told = |row: &Value| row["is_cancelled"] == true;
+    assert!(running().as_array().unwrap().iter().all(is_told));
+    drop(reader);
+    while !running().as_array().unwrap().is_empty() {
+        assert!(Instant::now() < deadline, "the query goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    post(&server, "queries/cancel", &json!({"id": listed["id"]}), 404);
+    post(&server, "queries/cancel", &json!({}), 400);
+    server.stop();
+}
