@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim torture fuzz
+.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim torture fuzz
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -22,6 +22,9 @@ test: check      ## everything that needs only Rust, a C compiler and bash
 
 test-foreign:    ## foreign clients and servers against ours; installs what it needs
 	tests/foreign/run
+
+web:             ## build the page from web/ into crates/server/src/web/dist; needs Node 20 or later
+	cd web && npm ci --no-fund --no-audit && npm run build && npm test
 
 compare-influxql: ## that part of test-foreign which asks Foliot and Debian's InfluxDB the same
 	$(CARGO) build --release --locked -p foliot

@@ -32,7 +32,7 @@ fn routes_answer_in_their_own_dialect() {
     let server = Server::start(dir.path(), &[]);
     let table: [(&str, &str, u16, &str); 23] = [
         ("GET", "/", 200, "<!doctype html>"),
-        ("GET", "/s/page.js", 200, "use strict"),
+        ("GET", "/s/page.js", 200, "/api/foliot/v1"),
         ("GET", "/s/page.css", 200, ":root"),
         ("GET", "/ping", 204, ""),
         ("GET", "/ping?verbose=true", 200, "1.8."),

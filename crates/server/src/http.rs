@@ -207,7 +207,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
     }
     let headers = call.headers.clone();
     let reply = match route.target {
-        Target::Page(asset) => plain::page(asset),
+        Target::Page(asset) => plain::page(asset, &headers),
         Target::Foliot(endpoint) => foliot::answer(shared, endpoint, call).await,
         Target::Ping => plain::ping(shared, &call),
         Target::Health => plain::health(shared),

@@ -1,35 +1,63 @@
 //! Routes of no database's dialect: the page, health, metrics.
 
-use super::{Call, INFLUX_VERSION, Reply};
+use super::{Call, INFLUX_VERSION, Reply, accepts_gzip};
 use crate::http::routes::Asset;
 use crate::metrics::Exposition;
 use crate::shared::Shared;
+use flate2::read::GzDecoder;
 use foliot_engine::{Trouble, Work};
 use hyper::StatusCode;
-use hyper::header::{self, HeaderName};
+use hyper::header::{self, HeaderMap, HeaderName};
 use serde_json::{Value, json};
+use std::io::Read;
 use std::sync::Arc;
 
-const HTML: &str = include_str!("../web/index.html");
-const STYLE: &str = include_str!("../web/page.css");
-const SCRIPT: &str = include_str!("../web/page.js");
+/// The built page, compressed. Its sources are in `web/`; `make web` builds it.
+const HTML: &[u8] = include_bytes!("../web/dist/index.html.gz");
+const STYLE: &[u8] = include_bytes!("../web/dist/s/page.css.gz");
+const SCRIPT: &[u8] = include_bytes!("../web/dist/s/page.js.gz");
 
 /// Nothing but the page's own files may run, and only this server may be asked.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-pub(super) fn page(asset: Asset) -> Reply {
-    let (kind, text) = match asset {
+/// A file of the page, as it lies in memory; unpacked for the few clients that cannot do it. A
+/// browser that has it already is told so.
+pub(super) fn page(asset: Asset, request: &HeaderMap) -> Reply {
+    let (kind, packed) = match asset {
         Asset::Html => ("text/html; charset=utf-8", HTML),
         Asset::Style => ("text/css; charset=utf-8", STYLE),
         Asset::Script => ("text/javascript; charset=utf-8", SCRIPT),
     };
-    Reply::new(StatusCode::OK, kind, text)
+    let tag = tag(packed);
+    let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+    let reply = match (is_known, accepts_gzip(request)) {
+        (true, _) => Reply::empty(StatusCode::NOT_MODIFIED),
+        (false, true) => Reply::new(StatusCode::OK, kind, packed).gzipped(),
+        (false, false) => Reply::new(StatusCode::OK, kind, unpacked(packed)),
+    };
+    reply
+        .header(header::ETAG, &tag)
         .header(header::CONTENT_SECURITY_POLICY, POLICY)
         .header(header::X_FRAME_OPTIONS, "DENY")
         .header(header::REFERRER_POLICY, "no-referrer")
         .header(header::CACHE_CONTROL, "no-cache")
+}
+
+/// What tells a file from its other builds: the checksum and the length at the end of its gzip
+/// (RFC 1952, 2.3.1).
+fn tag(packed: &[u8]) -> String {
+    let end = packed.last_chunk::<8>().copied().unwrap_or_default();
+    format!("\"{:016x}\"", u64::from_be_bytes(end))
+}
+
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    // What was built in cannot be damaged; half a page would be seen.
+    let _ = GzDecoder::new(packed).read_to_end(&mut text);
+    text
 }
 
 /// InfluxDB's sign of life.
@@ -108,6 +136,7 @@ pub(super) fn metrics(shared: &Arc<Shared>) -> Reply {
 mod tests {
     use super::*;
     use crate::http::reply::Content;
+    use std::path::{Path, PathBuf};
 
     #[test]
     fn readiness_says_what_fails_and_ends_when_writes_are_about_to() {
@@ -126,20 +155,47 @@ mod tests {
         assert_eq!(said(&[Work::Wal]).0, 503);
     }
 
+    /// All files below a folder.
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+        entries.flat_map(below).collect()
+    }
+
     #[test]
-    fn the_page_makes_no_markup_from_names_and_asks_nobody_else() {
-        let ways = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("];
-        for way in ways.iter().chain(&["new Function", "style=", "onclick=", "<script>", "<style"])
-        {
-            for text in [HTML, SCRIPT] {
-                assert!(!text.contains(way), "{way}");
+    fn the_pages_sources_make_no_markup_from_names_and_ask_nobody_else() {
+        let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src"));
+        let sources = files(sources);
+        assert!(sources.len() > 10, "{sources:?}");
+        let ways = ["innerHTML", "InnerHTML", "outerHTML", "insertAdjacentHTML", "document.write"];
+        for path in &sources {
+            let text = std::fs::read_to_string(path).unwrap();
+            for way in
+                ways.iter().chain(&["eval(", "new Function", "style=", "http://", "https://"])
+            {
+                assert!(!text.contains(way), "{} has {way}", path.display());
             }
         }
-        for text in [HTML, STYLE, SCRIPT] {
-            for (at, _) in text.match_indices("://") {
-                let rest = &text[at..];
-                assert!(rest.starts_with("://www.w3.org/"), "{:.40}", rest);
-            }
+    }
+
+    #[test]
+    fn the_built_page_is_whole_and_small_and_runs_under_its_policy() {
+        let text = |packed: &[u8]| String::from_utf8(unpacked(packed)).unwrap();
+        let dist = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/dist"));
+        let built = [("index.html", HTML), ("s/page.css", STYLE), ("s/page.js", SCRIPT)];
+        for (name, packed) in built {
+            let plain = std::fs::read_to_string(dist.join(name)).unwrap();
+            assert!(plain == text(packed), "{name} and {name}.gz differ: run make web");
         }
+        assert!(HTML.len() + STYLE.len() + SCRIPT.len() < 100 << 10, "the first paint");
+        let html = text(HTML);
+        for inline in ["<style", "style=", "<script>", "onclick=", "onload="] {
+            assert!(!html.contains(inline), "{inline}");
+        }
+        for (at, _) in html.match_indices("://") {
+            assert!(html[at..].starts_with("://www.w3.org/"), "{:.40}", &html[at..]);
+        }
+        assert!(!text(STYLE).contains("url("), "the style loads nothing");
+        assert_ne!(tag(STYLE), tag(SCRIPT));
     }
 }

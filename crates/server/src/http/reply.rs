@@ -155,6 +155,7 @@ impl Reply {
         if let Content::Full(body) = &self.content
             && body.len() > GZIP_BYTES_MIN
             && accepts_gzip(request)
+            && !self.headers.iter().any(|(name, _)| name == header::CONTENT_ENCODING)
         {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
             if let Ok(packed) = encoder.write_all(body).and_then(|()| encoder.finish()) {

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The page: its sources make the files that are committed, their logic is right, and a real browser
+# shows and does what it should. Needs npm, Node 20 or later (fetched where it is older), chromium.
+set -euo pipefail
+source "$(dirname "$0")/lib.sh"
+
+if ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null; then
+    npm install --silent --no-save --prefix "$work/node" node@22
+    export PATH="$work/node/node_modules/.bin:$PATH"
+fi
+cd "$root/web"
+npm ci --silent --no-fund --no-audit
+npx tsc --noEmit
+npx vite build --logLevel warn --outDir "$work/dist"
+node pack.mjs "$work/dist"
+# What compresses differs from machine to machine; a test of the server unpacks what is committed.
+diff -r -x '*.gz' "$work/dist" "$root/crates/server/src/web/dist" \
+    || fail "the committed page is not what web/ makes: run make web"
+pass 'the committed page is what its sources make'
+npx vitest run --reporter=dot
+pass 'unit tests of the page'
+
+start_foliot --set agent.host=true --set agent.interval=1s --limits-query-seconds 600
+FOLIOT="http://127.0.0.1:$port" timeout 400 node --test --test-reporter=spec browser/page.test.mjs
+pass 'chromium shows and does what it should'

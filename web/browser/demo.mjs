@@ -1,0 +1,34 @@
+// Two hours of plausible samples for pictures: node browser/demo.mjs ADDRESS
+const [address] = process.argv.slice(2);
+const now = Math.floor(Date.now() / 1000);
+const lines = [];
+let seed = 7;
+const random = () => {
+  seed = (seed * 1103515245 + 12345) % 2147483648;
+  return seed / 2147483648 - 0.5;
+};
+const walk = new Map();
+const drift = (key, pull, noise) => {
+  const next = (walk.get(key) ?? 0) * pull + random() * noise;
+  walk.set(key, next);
+  return next;
+};
+for (let at = now - 7200; at <= now; at += 10) {
+  const day = Math.sin((at % 5400) / 5400 * 2 * Math.PI);
+  ["north", "south", "east", "west"].forEach((bed, index) => {
+    const temp = 21 + index * 1.6 + day * 2.2 + drift(`t${bed}`, 0.98, 0.5);
+    lines.push(`greenhouse,bed=${bed} temp=${temp.toFixed(2)},humidity=${(62 - day * 6 + index * 2 + drift(`h${bed}`, 0.97, 1)).toFixed(1)} ${at}`);
+    lines.push(`soil,bed=${bed} moisture=${(0.34 + index * 0.03 - (at % 3600) / 36000 + drift(`s${bed}`, 0.9, 0.004)).toFixed(3)},ph=${(6.6 + index * 0.1).toFixed(1)} ${at}`);
+  });
+  [["200", 40], ["404", 3], ["500", 0.4]].forEach(([status, usual]) => {
+    const count = (walk.get(`c${status}`) ?? 0) + Math.max(0, Math.round(usual * 10 * (1.2 + day * 0.4 + random() * 0.3)));
+    walk.set(`c${status}`, count);
+    lines.push(`shop,host=web1,status=${status} requests=${count}i,bytes=${count * 5120}i ${at}`);
+    lines.push(`shop,host=web2,status=${status} requests=${Math.round(count * 0.7)}i,bytes=${count * 3500}i ${at}`);
+  });
+}
+for (let at = 0; at < lines.length; at += 5000) {
+  const answer = await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: lines.slice(at, at + 5000).join("\n") });
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+}
+console.log(`${lines.length} lines`);

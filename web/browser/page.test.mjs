@@ -1,0 +1,281 @@
+// The page in a real browser, against a fresh server: FOLIOT=address node --test browser/
+// What a person does is done by mouse, keyboard and sockets; what they would see is looked at.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const address = process.env.FOLIOT;
+const PATIENCE = { timeout: 20_000 };
+const HOSTILE = "<img src=x onerror=document.title=1>\"'";
+
+let browser;
+let context;
+let page;
+let complaints;
+let hosts;
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+after(() => browser.close());
+
+async function open(options = {}) {
+  context = await browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: "UTC", acceptDownloads: true, ...options });
+  page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE.timeout);
+  complaints = [];
+  hosts = new Set();
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("dialog", (dialog) => complaints.push(`a dialog: ${dialog.message()}`));
+  page.on("request", (request) => hosts.add(new URL(request.url()).origin));
+}
+beforeEach(() => open());
+
+// Whatever a test did: nothing was complained about, and nobody else was asked.
+afterEach(async () => {
+  await context.close();
+  assert.deepEqual(complaints, []);
+  assert.deepEqual([...hosts].filter((origin) => origin !== address && !origin.startsWith("blob") && origin !== "null"), []);
+});
+
+const go = (hash) => page.goto(`${address}/${hash}`);
+
+async function write(lines) {
+  const answer = await fetch(`${address}/write?db=default`, { method: "POST", body: lines });
+  assert.equal(answer.status, 204, await answer.text());
+}
+
+function put(lines) {
+  const { hostname, port } = new URL(address);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.end(`${lines}exit\n`));
+    socket.on("error", reject).on("close", resolve).resume();
+  });
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+
+/** A minute of samples of two hosts. */
+async function load() {
+  const lines = [];
+  for (let back = 60; back > 0; back -= 1) {
+    lines.push(`load,host=a one=${back},two=1 ${now() - back}000000000`, `load,host=b one=${100 + back} ${now() - back}000000000`);
+  }
+  await write(lines.join("\n"));
+}
+
+const legend = () => page.locator(".legend .line").allTextContents();
+
+const drawn = () => page.waitForFunction(() => {
+  const canvas = document.querySelector(".result canvas, .first canvas");
+  const pixels = canvas?.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data;
+  return pixels?.some((value, index) => index % 4 === 3 && value > 0);
+});
+
+test("a first point by telnet turns the instructions into a live graph", async () => {
+  await go("#/home");
+  await page.getByRole("heading", { name: "Send your first point" }).waitFor();
+  await page.getByRole("button", { name: "Telnet put" }).click();
+  assert.match(await page.locator(".command").textContent(), new RegExp(`nc 127.0.0.1 ${new URL(address).port}`));
+  await put(`put first.point ${now() - 1} 20 bed=north\nput first.point ${now()} 21 bed=north\n`);
+  await page.getByText("first.point arrived").waitFor();
+  await drawn();
+  await page.getByRole("link", { name: "Explore it" }).click();
+  await page.waitForFunction(() => document.querySelector(".legend .line")?.textContent === "first.point {bed=north}");
+});
+
+test("a question is put together by keyboard, and its link shows the same", async () => {
+  await load();
+  await go("#/explore");
+  await page.getByText("Nothing is asked yet").waitFor();
+  await page.getByLabel("Metric").focus();
+  await page.keyboard.type("AD.ON");
+  await page.getByRole("option", { name: "load.one" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load.one"]);
+  await page.getByRole("button", { name: "+ label" }).click();
+  await page.getByRole("combobox", { name: "Label", exact: true }).fill("host");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  assert.deepEqual(await legend(), ["load.one {host=a}", "load.one {host=b}"]);
+  await drawn();
+  const link = page.url();
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  assert.equal(await page.getByLabel("Metric").inputValue(), "load.one");
+  hosts.delete("null");
+});
+
+test("InfluxQL says where it is wrong, and stands beside a form in one graph", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["i", "SELECT one FORM load"], ["m", "sum:load.two"]])}`);
+  const failed = page.getByRole("alert");
+  await failed.waitFor();
+  assert.match(await failed.textContent(), /found FORM, expected FROM at line 1, char 12/);
+  assert.match(await failed.locator("pre").textContent(), /\n {11}\^$/);
+  complaints = complaints.filter((text) => !text.includes("400"));
+  await page.getByLabel("Text in influxql").fill("SELECT max(one) FROM load WHERE time >= $start GROUP BY time($step), host");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 3);
+  assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
+});
+
+test("a part of the graph that is dragged over becomes the range", async () => {
+  await load();
+  await go("#/explore?start=1h-ago&m=avg:$step-avg:load.one");
+  await drawn();
+  const box = await page.locator(".u-over").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.8, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.98, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction(() => /start=\d{13}&end=\d{13}/.test(location.hash));
+  const [, start, end] = /start=(\d+)&end=(\d+)/.exec(page.url());
+  const share = (Number(end) - Number(start)) / 3_600_000;
+  assert.ok(share > 0.15 && share < 0.21, `${share} of the hour`);
+  await page.goBack();
+  await page.waitForFunction(() => location.hash.includes("1h-ago"));
+});
+
+test("OpenTSDB's links open Explore", async () => {
+  await load();
+  for (const link of ["#start=10m-ago&m=sum:load.one{host=*}", "q?start=10m-ago&m=sum:load.one%7Bhost=*%7D"]) {
+    await page.goto("about:blank");
+    await go(link);
+    await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+    assert.equal(await page.getByLabel("From").inputValue(), "10m-ago");
+  }
+});
+
+test("a half-typed name does not stand in the way of another address", async () => {
+  await load();
+  await go("#/explore");
+  await page.getByLabel("Metric").fill("half");
+  await page.evaluate(() => { location.hash = "#/explore?start=10m-ago&i=SELECT+one+FROM+load"; });
+  await page.getByLabel("Text in influxql").waitFor();
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load one"]);
+});
+
+test("samples are listed and saved as they are", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&view=table&m=none:load.one{host=b}");
+  await page.getByRole("cell", { name: "101", exact: true }).waitFor();
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  const text = readFileSync(await (await saving).path(), "utf8");
+  assert.match(text, /^time_ms,name,field,host,value\n\d{13},load.one,,b,\d+/);
+  assert.ok(text.trim().split("\n").length >= 60, text);
+});
+
+test("a query that runs is ended from Operations", async () => {
+  await write(Array.from({ length: 400 }, (_, host) => `slow,h=h${host} v=1 3600000000000`).join("\n"));
+  const { hostname, port } = new URL(address);
+  const body = JSON.stringify({ language: "opentsdb", text: "sum:1s-avg-zero:slow.v{h=*}", start_ms: 0, end_ms: 10_800_000 });
+  const reader = connect(Number(port), hostname);
+  // The answer is not read, so that the query goes on.
+  reader.pause();
+  reader.write(`POST /api/foliot/v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  await go("#/operations");
+  const row = page.getByRole("row", { name: /sum:1s-avg-zero:slow\.v/ });
+  const ending = page.waitForResponse("**/queries/cancel**");
+  await row.getByRole("button", { name: /^Cancel/ }).click();
+  assert.equal((await ending).status(), 200);
+  // Whoever waits for the reader sees that it is to end when the reader has gone.
+  reader.destroy();
+  await page.getByText("None right now.").waitFor();
+});
+
+test("hostile names are text on every page", async () => {
+  const name = HOSTILE.replace(/[ =,]/g, "\\$&");
+  await write(`${name},${name}=${name} value=1 ${now()}000000000`);
+  const question = new URLSearchParams([["start", "1h-ago"], ["i", `SELECT * FROM /onerror/ GROUP BY *`]]);
+  const pages = ["#/home", "#/metrics", `#/metrics?${new URLSearchParams({ metric: HOSTILE })}`, `#/explore?${question}`, `#/explore?${question}&view=table`];
+  for (const hash of pages) {
+    await page.goto("about:blank");
+    await go(hash);
+    await page.getByText("<img src=x").first().waitFor();
+    assert.equal(await page.locator("img").count(), 0, hash);
+    assert.match(await page.title(), /Foliot/, hash);
+  }
+  await page.goto("about:blank");
+  await go("#/explore");
+  await page.getByLabel("Metric").fill("onerr");
+  await page.getByRole("option", { name: /<img src=x/ }).waitFor();
+  await go("#/operations");
+  await page.getByText("Up for").waitFor();
+  assert.equal(await page.locator("img").count(), 0);
+});
+
+test("every page fits a phone, and has no serious fault that axe finds", async () => {
+  await load();
+  const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/operations"];
+  await context.close();
+  for (const options of [{ viewport: { width: 390, height: 844 }, colorScheme: "dark" }, { colorScheme: "light" }]) {
+    await open(options);
+    for (const hash of pages) {
+      await page.goto("about:blank");
+      await go(hash);
+      await page.locator("main .card").first().waitFor();
+      await page.waitForLoadState("networkidle").catch(() => undefined);
+      const [has, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(has <= room, `${hash} is ${has} pixels wide in a window of ${room}`);
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => globalThis.axe.run());
+      const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+      const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`);
+      assert.deepEqual(told, [], hash);
+    }
+    if (options.viewport) await context.close();
+  }
+});
+
+test("the keyboard alone reaches every page", async () => {
+  await load();
+  await go("#/home");
+  await page.getByText("Values a second").waitFor();
+  for (const [key, heading] of [["3", "Find a metric"], ["4", "Up for"], ["2", "Nothing is asked yet"]]) {
+    await page.keyboard.press(key);
+    await (key === "3" ? page.getByLabel(heading) : page.getByText(heading)).first().waitFor();
+  }
+  await page.keyboard.press("3");
+  await page.getByLabel("Find a metric").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("load.o");
+  await page.getByRole("link", { name: "load.one" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "load.one" }).waitFor();
+});
+
+test("the first paint takes less than 100 KB, and comes again for nothing", async () => {
+  let bytes = 0;
+  const tool = await context.newCDPSession(page);
+  await tool.send("Network.enable");
+  tool.on("Network.loadingFinished", (event) => { bytes += event.encodedDataLength; });
+  await go("#/operations");
+  await page.getByText("Up for").waitFor();
+  assert.ok(bytes > 10_000 && bytes < 100_000, `${bytes} bytes`);
+  bytes = 0;
+  await page.reload();
+  await page.getByText("Up for").waitFor();
+  assert.ok(bytes < 10_000, `${bytes} bytes the second time`);
+});
+
+test("this machine's own figures are drawn", async () => {
+  await go("#/home");
+  const card = (title) => page.locator("article.card", { has: page.getByRole("heading", { name: title, exact: true }) });
+  // Means of ten seconds: two of them make a line.
+  for (const title of ["Load", "Memory", "Processor"]) {
+    await card(title).locator(".now:not(:empty)").waitFor({ timeout: 60_000 });
+    assert.match(await card(title).locator(".now").textContent(), /\d/, title);
+  }
+  assert.ok(await page.locator("article.card progress").count() > 0, "disk space");
+});

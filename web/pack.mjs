@@ -1,0 +1,30 @@
+// Compresses the built files, so that the server sends them as they lie in its memory, and writes
+// down whose code is in them: node pack.mjs [FOLDER]
+import { readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const folder = process.argv[2];
+const dist = folder ? pathToFileURL(`${folder}/`) : new URL("../crates/server/src/web/dist/", import.meta.url);
+const packed = ["index.html", "s/page.css", "s/page.js"].map((name) => {
+  const bytes = gzipSync(readFileSync(new URL(name, dist)), { level: 9 });
+  // The byte that names the operating system would tell where the file was built.
+  bytes[9] = 255;
+  writeFileSync(new URL(`${name}.gz`, dist), bytes);
+  return bytes.length;
+});
+
+const { dependencies } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
+const notices = Object.keys(dependencies).map((name) => {
+  const home = new URL(`node_modules/${name}/`, import.meta.url);
+  const { version } = JSON.parse(readFileSync(new URL("package.json", home), "utf8"));
+  const licence = readFileSync(new URL("LICENSE", home), "utf8").replace(/[ \t]+$/gm, "").trim();
+  return `${name} ${version}\n\n${licence}\n`;
+});
+writeFileSync(
+  new URL("LICENSES.txt", dist),
+  `Packages whose code is part of the page.\n\n${notices.join("\n----\n\n")}`,
+);
+const total = packed.reduce((all, bytes) => all + bytes, 0);
+console.log(`compressed: ${packed.join(" + ")} = ${total} bytes`);
+if (total > 100 * 1024) throw new Error("the page takes more than 100 KiB to its first paint");

@@ -1,0 +1,73 @@
+// Asking again and again, and what a page remembers.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export interface Asked<T> {
+  answer: T | null;
+  error: Error | null;
+  isLoading: boolean;
+}
+
+/**
+ * Asks now, when `key` changes, and every so many milliseconds while the page is looked at. An
+ * answer stays until the next one is there, also where that fails.
+ */
+export function useAsked<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, everyMs = 0): Asked<T> & { again: () => void } {
+  const [asked, setAsked] = useState<Asked<T>>({ answer: null, error: null, isLoading: true });
+  const [turn, setTurn] = useState(0);
+  const latest = useRef(ask);
+  latest.current = ask;
+  const lastKey = useRef(key);
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer = 0;
+    const isOther = lastKey.current !== key;
+    lastKey.current = key;
+    const go = async () => {
+      if (document.hidden && everyMs) {
+        timer = window.setTimeout(go, everyMs);
+        return;
+      }
+      setAsked((before) => ({ ...before, isLoading: true }));
+      try {
+        const answer = await latest.current(abort.signal);
+        if (!abort.signal.aborted) setAsked({ answer, error: null, isLoading: false });
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        setAsked((before) => ({ answer: isOther ? null : before.answer, error: error as Error, isLoading: false }));
+      }
+      if (everyMs && !abort.signal.aborted) timer = window.setTimeout(go, everyMs);
+    };
+    go();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [key, turn, everyMs]);
+  return { ...asked, again: () => setTurn((before) => before + 1) };
+}
+
+export type Theme = "auto" | "light" | "dark";
+
+/** The colours that somebody chose, kept by the browser. */
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const kept = () => {
+    try {
+      return (localStorage.getItem("foliot.theme") as Theme | null) ?? "auto";
+    } catch {
+      return "auto";
+    }
+  };
+  const [theme, setTheme] = useState<Theme>(kept);
+  useEffect(() => {
+    if (theme === "auto") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = theme;
+    try {
+      localStorage.setItem("foliot.theme", theme);
+    } catch {
+      // A browser that keeps nothing shows its own colours next time.
+    }
+    window.dispatchEvent(new Event("foliot-theme"));
+  }, [theme]);
+  return [theme, setTheme];
+}

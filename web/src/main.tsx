@@ -1,0 +1,77 @@
+// The page: a bar with four places, and the place that the address names.
+
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { status } from "./api";
+import { type Theme, useAsked, useTheme } from "./hooks";
+import { Explore } from "./pages/explore";
+import { Home } from "./pages/home";
+import { Metrics } from "./pages/metrics";
+import { Operations } from "./pages/operations";
+import { type PageName, type Place, place } from "./state";
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+
+const PAGES: [PageName, string][] = [
+  ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["operations", "Operations"],
+];
+
+const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
+
+function Page() {
+  const [at, setAt] = useState<Place>(() => place(location.hash));
+  const [theme, setTheme] = useTheme();
+  const asked = useAsked("host", () => status());
+  useEffect(() => {
+    const move = () => setAt(place(location.hash));
+    window.addEventListener("hashchange", move);
+    return () => window.removeEventListener("hashchange", move);
+  }, []);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      const page = PAGES[Number(event.key) - 1];
+      if (page) location.hash = `#/${page[0]}`;
+      if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLElement>("main input, main textarea")?.focus();
+      }
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+  const name = PAGES.find(([page]) => page === at.page)?.[1] ?? "";
+  const host = asked.answer?.host;
+  useEffect(() => {
+    document.title = host ? `${name} · Foliot on ${host}` : `${name} · Foliot`;
+  }, [name, host]);
+  return (
+    <>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>To the content</a>
+      <header>
+        <a class="brand" href="#/home">
+          <svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M2 3h12M8 3v10M4 3v4M12 3v7" /></svg>
+          <span>Foliot</span>
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map(([page, title]) => (
+            <a key={page} href={`#/${page}`} aria-current={page === at.page ? "page" : undefined}>{title}</a>
+          ))}
+        </nav>
+        <p class="about">{asked.answer ? `${asked.answer.version} on ${asked.answer.host}` : ""}</p>
+        <button type="button" class="plain theme" onClick={() => setTheme(NEXT[theme])} aria-label={`Colours: ${theme}`} title={`Colours: ${theme}`}>
+          <svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="6" /><path class={theme} d="M8 2a6 6 0 0 1 0 12z" /></svg>
+        </button>
+      </header>
+      <main id="content" tabIndex={-1}>
+        {at.page === "home" && <Home />}
+        {at.page === "explore" && <Explore params={at.params} />}
+        {at.page === "metrics" && <Metrics params={at.params} />}
+        {at.page === "operations" && <Operations />}
+      </main>
+    </>
+  );
+}
+
+render(<Page />, document.getElementById("page")!);

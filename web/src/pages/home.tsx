@@ -1,0 +1,155 @@
+// Home: what is here and what comes in; without anything, how to send a first point.
+
+import { useRef, useState } from "preact/hooks";
+import { type Status, catalogue, query, status } from "../api";
+import { CLIENTS } from "../clients";
+import { useAsked } from "../hooks";
+import { Chart, type Line } from "../parts/chart";
+import { Machine } from "../parts/machine";
+import { Copy, Failed, Loading, Meter } from "../parts/small";
+import { about, bodyOf, isRate } from "../question";
+import { numbers, sharedLabels, title } from "../series";
+import { spanText } from "../time";
+import { format, unitOf } from "../units";
+import { exploring } from "./metrics";
+import { Tile } from "./operations";
+
+const EVERY_MS = 2000;
+
+/** As long as the graph of rates goes back: it begins when the page is opened. */
+const KEPT_MS = 5 * 60_000;
+
+const SHOWN_LEAST_MS = 60_000;
+
+const NEWEST_LISTED = 12;
+
+/** What the server and the collector measure of themselves. */
+const isOwn = (metric: string) => /^(foliot|process|proc|iostat|df|net)\./.test(metric);
+
+export function Home() {
+  const asked = useAsked("status", () => status(), EVERY_MS);
+  const newest = useAsked("newest", (signal) => catalogue("newest", { limit: 200 }, signal), EVERY_MS);
+  const rates = useRates(asked.answer);
+  const now = asked.answer;
+  const names = newest.answer?.names ?? [];
+  const foreign = names.filter((name) => !isOwn(name));
+  // Who has nothing yet, but for what this machine measures of itself, is shown how to begin.
+  const isNew = useRef<boolean | null>(null);
+  if (isNew.current === null && newest.answer) isNew.current = foreign.length === 0;
+  return (
+    <div class="home">
+      {asked.error && <Failed error={asked.error} />}
+      {!now && asked.isLoading && <Loading what="Asking the server…" />}
+      {now && <Tiles now={now} rate={rates.total} />}
+      {isNew.current && <First names={foreign} />}
+      <div class="pair">
+        {now && (
+          <section class="card">
+            <div class="head"><h2>Coming in</h2><span class="now">{format(rates.total, "/s")}</span></div>
+            {rates.lines.length
+              ? <Chart lines={rates.lines} span={rates.span} unit="/s" zone="local" height={180} isStacked fromZero label="Samples a second by protocol" />
+              : <p class="note">Two looks at the counters make a rate…</p>}
+            <ul class="key">{rates.lines.map((line, index) => <li key={line.title} class={`c${index}`}>{line.title} {format(line.values.at(-1), "/s")}</li>)}</ul>
+          </section>
+        )}
+        <section class="card">
+          <div class="head"><h2>Newest metrics</h2><a href="#/metrics">all</a></div>
+          {newest.error && <Failed error={newest.error} />}
+          {newest.answer && !names.length && <p class="note">None yet.</p>}
+          <ul class="newest">
+            {(foreign.length ? foreign : names).slice(0, NEWEST_LISTED).map((name) => <li key={name}><a href={exploring(name)}>{name}</a></li>)}
+          </ul>
+        </section>
+      </div>
+      {now?.collects_host && <Machine database="" host={now.host} />}
+    </div>
+  );
+}
+
+function Tiles({ now, rate }: { now: Status; rate: number | null }) {
+  const { store, memory } = now;
+  return (
+    <div class="tiles">
+      <Tile name="Values a second" value={rate === null ? "…" : format(rate)} note={`${format(store?.samples ?? 0)} since the start, ${spanText(now.uptime_ms)} ago`} />
+      <Tile name="Series" value={format(store?.series ?? 0)} note={`${format(store?.part_samples ?? 0)} samples in parts`} />
+      <Tile name="Memory" value={format(memory.resident_bytes, "bytes")} note={memory.limit_bytes ? `of ${format(memory.limit_bytes, "bytes")}` : ""}>
+        {memory.limit_bytes && <Meter value={memory.resident_bytes} max={memory.limit_bytes} label="Memory" />}
+      </Tile>
+      <Tile name="On disk" value={format((store?.part_bytes ?? 0) + (store?.wal_bytes ?? 0), "bytes")} note={store?.disk_free_bytes ? `${format(store.disk_free_bytes, "bytes")} free` : "parts and log"} />
+      <Tile name="Queries" value={format(now.queries.running)} note={`running; ${format(now.queries.total)} so far`} />
+    </div>
+  );
+}
+
+/** Rates by protocol, from one look at the counters to the next. */
+function useRates(now: Status | null): { lines: Line[]; total: number | null; span: { start: number; end: number } } {
+  const kept = useRef<Status[]>([]);
+  const last = kept.current.at(-1);
+  if (now && now.now_ms !== last?.now_ms) {
+    // A server that began anew counts from zero.
+    if (last && now.uptime_ms < last.uptime_ms) kept.current = [];
+    kept.current = [...kept.current, now].filter((one) => now.now_ms - one.now_ms <= KEPT_MS);
+  }
+  const all = kept.current;
+  const ways = Object.keys(now?.ingest ?? {});
+  const rate = (index: number, way: string) => {
+    const [before, after] = [all[index - 1], all[index]];
+    if (!before || !after) return null;
+    const count = (after.ingest[way]?.samples ?? 0) - (before.ingest[way]?.samples ?? 0);
+    return 1000 * count / Math.max(1, after.now_ms - before.now_ms);
+  };
+  const times = all.slice(1).map((one) => one.now_ms);
+  const lines = ways.map((way) => ({ title: way, times, values: times.map((_, index) => rate(index + 1, way)) }))
+    .filter((line) => line.values.some((value) => value));
+  const end = now?.now_ms ?? Date.now();
+  const total = all.length > 1 ? ways.reduce((sum, way) => sum + (rate(all.length - 1, way) ?? 0), 0) : null;
+  const start = Math.min(all[0]?.now_ms ?? end, end - SHOWN_LEAST_MS);
+  return { lines: times.length > 1 ? lines : [], total, span: { start, end } };
+}
+
+/** The first point: how to send it, and what became of it. */
+function First({ names }: { names: string[] }) {
+  const [chosen, setChosen] = useState(CLIENTS[0]?.name ?? "");
+  const client = CLIENTS.find(({ name }) => name === chosen);
+  const text = client?.text(location.origin, location.hostname, location.port || "4242") ?? "";
+  const metric = names[0];
+  return (
+    <section class="card first">
+      <h2>{metric ? "Your first points are here" : "Send your first point"}</h2>
+      {metric
+        ? <Arrived key={metric} metric={metric} />
+        : (
+          <>
+            <p>Foliot listens. Paste one of these into a terminal on this machine; the graph appears by itself.</p>
+            <div class="segments" role="group" aria-label="Client">
+              {CLIENTS.map(({ name }) => <button key={name} type="button" aria-pressed={name === chosen} onClick={() => setChosen(name)}>{name}</button>)}
+            </div>
+            <pre class="command">{text}</pre>
+            <p class="bar"><Copy text={() => text}>Copy</Copy><span class="waiting" role="status"><span aria-hidden="true" />Waiting for data…</span></p>
+          </>
+        )}
+    </section>
+  );
+}
+
+function Arrived({ metric }: { metric: string }) {
+  const question = about(metric);
+  const asked = useAsked(metric, async (signal) => {
+    const span = { start: Date.now() - KEPT_MS, end: Date.now() };
+    return { span, series: (await query("", bodyOf(question, span, 1000), signal)).series };
+  }, 1000);
+  const shown = asked.answer;
+  const shared = sharedLabels(shown?.series ?? []);
+  return (
+    <>
+      <p><b>{metric}</b> arrived. <a class="button" href={exploring(metric)}>Explore it</a></p>
+      {asked.error && <Failed error={asked.error} />}
+      {shown && (
+        <Chart
+          lines={shown.series.map((series) => ({ title: title(series, shared), times: series.times, values: numbers(series) }))}
+          span={shown.span} unit={unitOf(metric, isRate(question))} zone="local" height={200} label={`${metric}, live`}
+        />
+      )}
+    </>
+  );
+}

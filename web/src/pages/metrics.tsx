@@ -1,0 +1,156 @@
+// Metrics: all of them by any part of their names, and one of them closely.
+
+import { useState } from "preact/hooks";
+import { cardinality, catalogue, query } from "../api";
+import { useAsked } from "../hooks";
+import { Chart } from "../parts/chart";
+import { Empty, Failed, Loading } from "../parts/small";
+import { about, bodyOf, isPlainName } from "../question";
+import { isCounter, numbers, sharedLabels, title } from "../series";
+import { unexplored, write } from "../state";
+import { step } from "../time";
+import { format, unitOf } from "../units";
+
+const HOUR_MS = 3_600_000;
+const NAMES_LISTED = 200;
+const VALUES_LISTED = 50;
+
+/** The address of Explore with a first question about a metric. */
+export const exploring = (metric: string, counts = false) =>
+  write({ ...unexplored(), questions: [about(metric, counts)] });
+
+const metricAddress = (metric: string) => `#/metrics?${new URLSearchParams({ metric })}`;
+
+export function Metrics({ params }: { params: URLSearchParams }) {
+  const metric = params.get("metric") ?? "";
+  const [search, setSearch] = useState("");
+  const asked = useAsked(`metrics ${search}`, (signal) => catalogue("metrics", { search, limit: NAMES_LISTED }, signal));
+  const found = asked.answer;
+  return (
+    <div class={`columns ${metric ? "chosen" : ""}`}>
+      <section class="card names" aria-label="Metrics">
+        <input type="search" placeholder="Find a metric by any part of its name" aria-label="Find a metric" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        {asked.error && <Failed error={asked.error} />}
+        {!found && asked.isLoading && <Loading what="Looking…" />}
+        {found && !found.names.length && (
+          search
+            ? <Empty title={`No metric has “${search}” in its name`} />
+            : <Empty title="Nothing is stored yet"><p>See <a href="#/home">Home</a> for how to send a first point.</p></Empty>
+        )}
+        <ul>
+          {found?.names.map((name) => (
+            <li key={name}><a href={metricAddress(name)} aria-current={name === metric ? "true" : undefined}>{name}</a></li>
+          ))}
+        </ul>
+        {found && !found.is_whole && <p class="note">The first {found.names.length}; type more of the name to see others.</p>}
+      </section>
+      {metric ? <Metric key={metric} metric={metric} /> : <Largest />}
+    </div>
+  );
+}
+
+/** Without a metric: what most series are due to. */
+function Largest() {
+  const asked = useAsked("largest", (signal) => cardinality({ limit: 20 }, signal));
+  const found = asked.answer;
+  const most = found?.metrics[0]?.series ?? 1;
+  const widest = found?.labels[0]?.values ?? 1;
+  return (
+    <div class="details">
+      {asked.error && <Failed error={asked.error} />}
+      {!found && asked.isLoading && <section class="card"><Loading what="Counting series…" /></section>}
+      {found && (
+        <>
+          <section class="card">
+            <h2>Metrics with most series</h2>
+            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics</p>
+            <ul class="ranks">
+              {found.metrics.map(({ name, series }) => (
+                <li key={name}><a href={metricAddress(name)}>{name}</a><span>{format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
+              ))}
+            </ul>
+          </section>
+          <section class="card">
+            <h2>Labels with most values</h2>
+            <p class="note">{found.labels_total} labels in all</p>
+            <ul class="ranks">
+              {found.labels.map(({ name, values }) => (
+                <li key={name}><b>{name}</b><span>{format(values)}</span><progress value={values} max={widest} aria-hidden="true" /></li>
+              ))}
+            </ul>
+          </section>
+        </>
+      )}
+    </div>
+  );
+}
+
+async function panel(metric: string, signal: AbortSignal) {
+  const span = { start: Date.now() - HOUR_MS, end: Date.now() };
+  const stepMs = step(HOUR_MS, 240);
+  const ask = (counts: boolean) => query("", bodyOf(about(metric, counts), span, stepMs), signal);
+  if (!isPlainName(metric)) return { span, counts: false, series: (await ask(false)).series };
+  // The samples as they are tell a counter from a gauge: their last quarter of an hour is enough.
+  const recent = { start: span.end - HOUR_MS / 4, end: span.end };
+  const raw = await query("", { ...bodyOf(about(metric), recent, stepMs), text: `none:${metric}` }, signal).catch(() => null);
+  const counts = raw !== null && raw.series.length > 0 && isCounter(raw.series.slice(0, 20));
+  return { span, counts, series: (await ask(counts)).series };
+}
+
+function Metric({ metric }: { metric: string }) {
+  const counted = useAsked(metric, (signal) => cardinality({ metric, limit: 100 }, signal));
+  const drawn = useAsked(metric, (signal) => panel(metric, signal), 10_000);
+  const [label, setLabel] = useState("");
+  const found = counted.answer;
+  const shown = drawn.answer;
+  const shared = sharedLabels(shown?.series ?? []);
+  return (
+    <div class="details">
+      <section class="card">
+        <div class="head">
+          <h2 class="name">{metric}</h2>
+          <a class="button" href={exploring(metric, shown?.counts)}>Explore</a>
+        </div>
+        {drawn.error && <Failed error={drawn.error} />}
+        {!shown && drawn.isLoading && <Loading what="Drawing the last hour…" />}
+        {shown && (shown.series.length
+          ? <>
+              <p class="note">the last hour, {shown.counts ? "as a rate, because the values only grow" : "averaged over all series"}</p>
+              <Chart
+                lines={shown.series.map((series) => ({ title: title(series, shared), times: series.times, values: numbers(series) }))}
+                span={shown.span} unit={unitOf(metric, shown.counts)} zone="local" height={220} label={`${metric}, the last hour`}
+              />
+            </>
+          : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
+      </section>
+      <section class="card">
+        <h2>Labels</h2>
+        {counted.error && <Failed error={counted.error} />}
+        {!found && counted.isLoading && <Loading what="Counting series…" />}
+        {found && <p class="note">{format(found.series)} series</p>}
+        <ul class="ranks">
+          {found?.labels.map(({ name, values, series }) => (
+            <li key={name}>
+              <button type="button" class="plain" aria-expanded={label === name} onClick={() => setLabel(label === name ? "" : name)}>{name}</button>
+              <span>{format(values)} {values === 1 ? "value" : "values"} in {format(series)} series</span>
+              {label === name && <Values metric={metric} label={name} />}
+            </li>
+          ))}
+        </ul>
+        {found && !found.labels.length && <p class="note">Its series have no labels.</p>}
+      </section>
+    </div>
+  );
+}
+
+function Values({ metric, label }: { metric: string; label: string }) {
+  const asked = useAsked(label, (signal) => catalogue("values", { metric, label, limit: VALUES_LISTED }, signal));
+  if (asked.error) return <Failed error={asked.error} />;
+  if (!asked.answer) return <Loading what="Listing…" />;
+  return (
+    <p class="values">
+      {asked.answer.names.map((name) => <code key={name}>{name}</code>)}
+      {!asked.answer.is_whole && "…"}
+    </p>
+  );
+}

@@ -1,0 +1,176 @@
+// A graph: uPlot, with axes that know their unit, a crosshair, and a range that is dragged open.
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { stacked, withHoles } from "../series";
+import { type Span, type Zone, tickTexts } from "../time";
+import { type Unit, format, tickSteps } from "../units";
+
+export interface Line {
+  title: string;
+  times: number[];
+  values: (number | null)[];
+  isHidden?: boolean;
+}
+
+interface Props {
+  lines: Line[];
+  span: Span;
+  unit: Unit;
+  zone: Zone;
+  height: number;
+  isStacked?: boolean;
+  isLogarithmic?: boolean;
+  /** Whether the axis begins at zero wherever the values are. */
+  fromZero?: boolean;
+  /** Nothing where the range cannot be changed. */
+  onRange?: (span: Span) => void;
+  /** The sample under the crosshair, as a position; null when there is none. */
+  onCursor?: (values: (number | null)[] | null, time: number | null) => void;
+  /** A line to bring forward. */
+  focus?: number | null;
+  label: string;
+}
+
+export const COLORS = 10;
+
+/** Lines beyond these would be a carpet, and slow to draw. */
+export const LINES_MAX = 1000;
+
+const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function aligned(lines: Line[], isStacked: boolean): uPlot.AlignedData {
+  if (!lines.length) return [[]];
+  const tables = lines.map((line) => withHoles(line.times, line.values) as unknown as uPlot.AlignedData);
+  const joined = tables.length === 1 ? tables[0]! : uPlot.join(tables);
+  if (!isStacked) return joined;
+  const [times, ...rows] = joined;
+  return [times, ...stacked(rows as (number | null | undefined)[][])] as uPlot.AlignedData;
+}
+
+/** uPlot's names of the sides. */
+const BOTTOM = 2;
+const LEFT = 3;
+
+function axis(side: typeof BOTTOM | typeof LEFT, props: Props): uPlot.Axis {
+  const common = { stroke: style("--faint"), font: "12px system-ui, sans-serif", ticks: { show: false } };
+  const grid = { stroke: style("--edge"), width: 1 };
+  if (side === LEFT) {
+    return {
+      ...common, grid, side, size: 64, gap: 6, incrs: tickSteps(props.unit), space: 34,
+      values: (_, ticks) => ticks.map((tick) => format(tick, props.unit)),
+    };
+  }
+  return {
+    ...common, grid: { ...grid, show: false }, side, size: 28, space: 72,
+    values: (_, ticks) => tickTexts(ticks, props.zone),
+  };
+}
+
+function options(props: Props, width: number, handlers: { current: Props }): uPlot.Options {
+  const fill = props.isStacked ? "66" : "";
+  return {
+    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 14, 0, 0],
+    tzDate: (at) => (props.zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
+    legend: { show: false },
+    focus: { alpha: 0.25 },
+    cursor: {
+      points: { size: 7 },
+      drag: { x: Boolean(props.onRange), y: false, setScale: false },
+      focus: { prox: props.onCursor ? 24 : -1 },
+      sync: { key: "foliot" },
+    },
+    scales: {
+      x: { min: props.span.start, max: props.span.end, range: () => [handlers.current.span.start, handlers.current.span.end] },
+      y: props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => yRange(low, high, Boolean(props.fromZero || props.isStacked)) },
+    },
+    axes: [axis(BOTTOM, props), axis(LEFT, props)],
+    series: [{}, ...props.lines.map((line, index) => {
+      const color = style(`--c${index % COLORS}`);
+      return {
+        label: line.title, stroke: color, width: 1.6, show: !line.isHidden, fill: fill ? color + fill : undefined,
+        points: { show: line.times.length < 3, size: 5 },
+      } as uPlot.Series;
+    })],
+    bands: props.isStacked ? props.lines.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : [],
+    hooks: {
+      setSelect: [(plot) => {
+        const { left, width: wide } = plot.select;
+        if (wide > 4) {
+          handlers.current.onRange?.({ start: Math.round(plot.posToVal(left, "x")), end: Math.round(plot.posToVal(left + wide, "x")) });
+        }
+        plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      }],
+      setCursor: [(plot) => {
+        const at = plot.cursor.idx;
+        if (at === null || at === undefined) {
+          handlers.current.onCursor?.(null, null);
+          return;
+        }
+        const under = plot.series.slice(1).map((_, index) => nearest(plot.data, index + 1, at));
+        handlers.current.onCursor?.(under, plot.data[0][at] ?? null);
+      }],
+    },
+  };
+}
+
+/** The line's value there; a line that has none just there has that of the sample before. */
+function nearest(data: uPlot.AlignedData, line: number, at: number): number | null {
+  for (let back = 0; back <= 12; back += 1) {
+    const value = data[line]?.[at - back];
+    if (typeof value === "number") return value;
+    if (value === null) return null;
+  }
+  return null;
+}
+
+/** From zero where the values are near enough to it, with some air above. */
+function yRange(low: number | null, high: number | null, fromZero: boolean): [number, number] {
+  if (low === null || high === null) return [0, 1];
+  if (low === high) return low === 0 ? [0, 1] : [Math.min(0, low * 1.2), Math.max(0, high * 1.2)];
+  const air = (high - low) * 0.08;
+  const bottom = low >= 0 && (fromZero || low < (high - low) * 1.5) ? 0 : low - air;
+  const top = high <= 0 && -high < (high - low) * 1.5 ? 0 : high + air;
+  return [bottom, top];
+}
+
+export function Chart(props: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const handlers = useRef(props);
+  handlers.current = props;
+  const shape = [
+    props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}`).join("\n"),
+    props.unit, props.zone, props.height, props.isStacked, props.isLogarithmic,
+  ].join("\n");
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return undefined;
+    const make = () => {
+      plot.current?.destroy();
+      const { lines, isStacked = false } = handlers.current;
+      const made = new uPlot(options(handlers.current, element.clientWidth || 300, handlers), aligned(lines, isStacked), element);
+      plot.current = made;
+    };
+    make();
+    const size = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: props.height }));
+    size.observe(element);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", make);
+    window.addEventListener("foliot-theme", make);
+    return () => {
+      size.disconnect();
+      dark.removeEventListener("change", make);
+      window.removeEventListener("foliot-theme", make);
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [shape]);
+  useEffect(() => {
+    plot.current?.setData(aligned(props.lines, Boolean(props.isStacked)));
+  }, [props.lines, props.span.start, props.span.end]);
+  useEffect(() => {
+    plot.current?.setSeries(props.focus === null || props.focus === undefined ? null : props.focus + 1, { focus: true });
+  }, [props.focus]);
+  return <div class="chart" ref={box} role="img" aria-label={props.label} />;
+}

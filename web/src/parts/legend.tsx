@@ -1,0 +1,65 @@
+// The table under a graph: each line with its figures, or what is under the crosshair.
+
+import { useMemo, useState } from "preact/hooks";
+import { figures } from "../series";
+import { type Zone, timeText } from "../time";
+import { type Unit, format } from "../units";
+import { COLORS, type Line } from "./chart";
+
+interface Props {
+  lines: Line[];
+  unit: Unit;
+  zone: Zone;
+  cursor: { values: (number | null)[]; time: number } | null;
+  onToggle: (title: string, isAlone: boolean) => void;
+  onFocus: (index: number | null) => void;
+}
+
+/** Lines that are listed before somebody looks for others. */
+const LISTED_MAX = 200;
+
+export function Legend({ lines, unit, zone, cursor, onToggle, onFocus }: Props) {
+  const [search, setSearch] = useState("");
+  const all = useMemo(() => lines.map((line) => figures(line.values)), [lines]);
+  const found = lines.map((line, index) => ({ line, index }))
+    .filter(({ line }) => line.title.toLowerCase().includes(search.toLowerCase()));
+  return (
+    <div class="legend">
+      {lines.length > 12 && (
+        <input type="search" placeholder={`Find among ${lines.length} lines`} aria-label="Find a line" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+      )}
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Series</th>
+              <th scope="col" class="number">{cursor ? timeText(cursor.time, zone).slice(11) : "last"}</th>
+              <th scope="col" class="number">min</th><th scope="col" class="number">mean</th><th scope="col" class="number">max</th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.slice(0, LISTED_MAX).map(({ line, index }) => {
+              const figure = all[index];
+              const now = cursor ? cursor.values[index] ?? null : figure?.last;
+              return (
+                <tr key={line.title} class={line.isHidden ? "off" : ""} onMouseEnter={() => onFocus(index)} onMouseLeave={() => onFocus(null)}>
+                  <td>
+                    <button
+                      type="button" class={`line c${index % COLORS}`} aria-pressed={!line.isHidden} title="Click: hide or show. With Ctrl: this one alone."
+                      onClick={(event) => onToggle(line.title, event.ctrlKey || event.metaKey)}
+                    >{line.title}</button>
+                  </td>
+                  <td class="number">{format(now, unit)}</td>
+                  <td class="number">{format(figure?.min, unit)}</td>
+                  <td class="number">{format(figure?.mean, unit)}</td>
+                  <td class="number">{format(figure?.max, unit)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+      {found.length > LISTED_MAX && <p class="note">{found.length - LISTED_MAX} more; find them by name.</p>}
+    </div>
+  );
+}

@@ -1,0 +1,146 @@
+// One question of Explore: as a form, or as text in its language.
+
+import { useEffect, useState } from "preact/hooks";
+import { catalogue } from "../api";
+import {
+  AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, emptyForm, formOf, selectText, textOf,
+} from "../question";
+import { Suggest } from "./suggest";
+
+interface Props {
+  question: Question;
+  database: string;
+  index: number;
+  canRemove: boolean;
+  onChange: (question: Question) => void;
+  onRemove: () => void;
+  onRun: () => void;
+}
+
+const NAMES_SUGGESTED = 30;
+
+const suggest = (of: string, params: Record<string, string>) => async (typed: string, signal: AbortSignal) => {
+  const search = typed.replace(/[*|].*$/, "");
+  return (await catalogue(of, { ...params, search, limit: NAMES_SUGGESTED }, signal)).names;
+};
+
+export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
+  const form = question.language === "opentsdb" ? formOf(question.text) : null;
+  const mode = question.language === "influxql" ? "influxql" : question.isForm && form ? "form" : "text";
+  const choose = (next: string) => {
+    if (next === "influxql") {
+      const text = form?.metric ? selectText(form.metric) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
+      onChange({ ...question, language: "influxql", isForm: false, text });
+    } else {
+      const text = question.language === "opentsdb" ? question.text : textOf(emptyForm());
+      onChange({ ...question, language: "opentsdb", isForm: next === "form", text });
+    }
+  };
+  return (
+    <section class={`row ${question.isHidden ? "off" : ""}`} aria-label={`Query ${index + 1}`}>
+      <div class="row-head">
+        <button
+          type="button" class="plain letter" aria-pressed={!question.isHidden} title={question.isHidden ? "Show" : "Hide"}
+          onClick={() => onChange({ ...question, isHidden: !question.isHidden })}
+        >{String.fromCharCode(65 + (index % 26))}</button>
+        <select aria-label="Language" value={mode} onChange={(event) => choose(event.currentTarget.value)}>
+          <option value="form" disabled={question.language === "opentsdb" && !form}>Form</option>
+          <option value="text">OpenTSDB</option>
+          <option value="influxql">InfluxQL</option>
+        </select>
+      </div>
+      {mode === "form" && form
+        ? <FormFields form={form} database={database} onChange={(next) => onChange({ ...question, text: textOf(next) })} />
+        : <Text question={question} onRun={(text) => (text === question.text ? onRun() : onChange({ ...question, text }))} />}
+      {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
+    </section>
+  );
+}
+
+const HINTS: Record<Language, string> = {
+  opentsdb: "sum:$step-avg:rate:proc.net.bytes{iface=*}",
+  influxql: "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step), host",
+};
+
+function Text({ question, onRun }: { question: Question; onRun: (text: string) => void }) {
+  const [text, setText] = useState(question.text);
+  useEffect(() => setText(question.text), [question.text]);
+  const rows = Math.min(8, Math.max(1, text.split("\n").length, Math.ceil(text.length / 110)));
+  return (
+    <textarea
+      class="code" aria-label={`Text in ${question.language}`} rows={rows} spellcheck={false} placeholder={HINTS[question.language]}
+      value={text} onInput={(event) => setText(event.currentTarget.value)} onBlur={() => text !== question.text && onRun(text)}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || !event.shiftKey)) {
+          event.preventDefault();
+          onRun(text);
+        }
+      }}
+    />
+  );
+}
+
+function FormFields({ form, database, onChange }: { form: Form; database: string; onChange: (form: Form) => void }) {
+  const set = (part: Partial<Form>) => onChange({ ...form, ...part });
+  const setFilter = (at: number, part: Partial<Filter> | null) => {
+    const filters = form.filters.flatMap((filter, index) => (index !== at ? [filter] : part ? [{ ...filter, ...part }] : []));
+    set({ filters });
+  };
+  const of = { db: database, metric: form.metric };
+  const windows = [...new Set(["$step", "", "10s", "1m", "5m", "1h", "1d", form.window])];
+  const [adding, setAdding] = useState(false);
+  return (
+    <div class="form">
+      <Suggest
+        className="metric" label="Metric" placeholder="Metric, by any part of its name" value={form.metric}
+        suggest={suggest("metrics", { db: database })} onChange={(metric) => set({ metric, filters: metric === form.metric ? form.filters : [] })}
+      />
+      <label>series
+        <select value={form.aggregator} onChange={(event) => set({ aggregator: event.currentTarget.value })}>
+          {[...new Set([...AGGREGATORS, form.aggregator])].map((name) => <option key={name}>{name}</option>)}
+        </select>
+      </label>
+      <label>step
+        <select value={form.window} onChange={(event) => set({ window: event.currentTarget.value })}>
+          {windows.map((window) => <option key={window} value={window}>{window === "$step" ? "auto" : window || "as stored"}</option>)}
+        </select>
+      </label>
+      {form.window && (
+        <label>by
+          <select value={form.fold} onChange={(event) => set({ fold: event.currentTarget.value })}>
+            {[...new Set([...FOLDS, form.fold])].map((name) => <option key={name}>{name}</option>)}
+          </select>
+        </label>
+      )}
+      <label>show
+        <select value={form.rate} onChange={(event) => set({ rate: event.currentTarget.value as Form["rate"] })}>
+          <option value="">values</option>
+          <option value="counter">rate of counter</option>
+          <option value="rate">change a second</option>
+        </select>
+      </label>
+      {form.filters.map((filter, at) => (
+        <span class="filter" key={filter.label}>
+          <b>{filter.label}</b>
+          <Suggest
+            label={`Value of ${filter.label}`} value={filter.pattern} placeholder="*"
+            suggest={suggest("values", { ...of, label: filter.label })} onChange={(pattern) => setFilter(at, { pattern: pattern || "*" })}
+          />
+          <label title="A line for each value">
+            <input type="checkbox" checked={filter.splits} onChange={(event) => setFilter(at, { splits: event.currentTarget.checked })} />split
+          </label>
+          <button type="button" class="plain" aria-label={`Remove ${filter.label}`} onClick={() => setFilter(at, null)}>×</button>
+        </span>
+      ))}
+      {form.metric && (adding
+        ? <Suggest
+            className="label" label="Label" placeholder="Label" value="" suggest={suggest("labels", of)}
+            onChange={(label) => {
+              setAdding(false);
+              if (label) set({ filters: [...form.filters.filter((filter) => filter.label !== label), { label, pattern: "*", splits: true }] });
+            }}
+          />
+        : <button type="button" class="plain" onClick={() => setAdding(true)}>+ label</button>)}
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+// Small parts that every page has: what is said when there is nothing, copying, meters.
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { Refusal } from "../api";
+
+/** Why there is no answer, and where in the text. */
+export function Failed({ error, text }: { error: Error; text?: string }) {
+  const position = error instanceof Refusal ? error.position : null;
+  const line = position && text ? text.split("\n")[position.line - 1] : undefined;
+  return (
+    <div class="failed" role="alert">
+      <p>{error.message}</p>
+      {line !== undefined && position && (
+        <pre>{`${line}\n${" ".repeat(Math.max(0, position.column - 1))}^`}</pre>
+      )}
+    </div>
+  );
+}
+
+/** Nothing to show, and what to do about it. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M2 20h44M6 16l9-6 8 4 9-10 10 6" /></svg>
+      <p><strong>{title}</strong></p>
+      {children}
+    </div>
+  );
+}
+
+export const Loading = ({ what }: { what: string }) => (
+  <div class="loading" role="status"><span aria-hidden="true" />{what}</div>
+);
+
+/** A button that puts a text on the clipboard and says so. */
+export function Copy({ text, children }: { text: () => string; children: ComponentChildren }) {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      setSaid("Copied");
+    } catch {
+      // Without TLS some browsers keep the clipboard shut.
+      setSaid("Select and copy by hand");
+    }
+    setTimeout(() => setSaid(""), 1500);
+  };
+  return <button type="button" class="plain" onClick={copy} aria-live="polite">{said || children}</button>;
+}
+
+export function Meter({ value, max, label }: { value: number; max: number; label: string }) {
+  const isHigh = max > 0 && value / max > 0.9;
+  return <progress class={isHigh ? "high" : ""} value={value} max={Math.max(1, max)} aria-label={label} />;
+}
+
+/** Saves a text as a file. */
+export function save(name: string, kind: string, text: string) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,79 @@
+// A field that suggests names as one types, by mouse and by keyboard.
+
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+
+interface Props {
+  value: string;
+  label: string;
+  placeholder?: string;
+  className?: string;
+  /** Names for what was typed. */
+  suggest: (typed: string, signal: AbortSignal) => Promise<string[]>;
+  onChange: (value: string) => void;
+}
+
+export function Suggest({ value, label, placeholder, className, suggest, onChange }: Props) {
+  const id = useId();
+  const [typed, setTyped] = useState(value);
+  const [names, setNames] = useState<string[]>([]);
+  const [isOpen, setIsOpen] = useState(false);
+  const [at, setAt] = useState(-1);
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      suggest(typed, abort.signal).then((found) => {
+        if (!abort.signal.aborted) setNames(found);
+      }, () => undefined);
+    }, 80);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [typed, isOpen]);
+  useEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at]);
+  const choose = (name: string) => {
+    setTyped(name);
+    setIsOpen(false);
+    setAt(-1);
+    if (name !== value) onChange(name);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      setIsOpen(true);
+      const move = event.key === "ArrowDown" ? 1 : -1;
+      setAt(names.length ? (at + move + names.length) % names.length : -1);
+    } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
+      choose(isOpen ? names[at] ?? typed : typed);
+    } else if (event.key === "Escape") {
+      setIsOpen(false);
+    }
+  };
+  const isShown = isOpen && names.length > 0;
+  return (
+    <div class={`suggest ${className ?? ""}`}>
+      <input
+        type="text" role="combobox" aria-label={label} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list"
+        aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
+        placeholder={placeholder} value={typed} autocomplete="off" spellcheck={false}
+        onInput={(event) => { setTyped(event.currentTarget.value); setIsOpen(true); setAt(-1); }}
+        onFocus={() => setIsOpen(true)}
+        onBlur={() => { setIsOpen(false); if (typed !== value) onChange(typed); }}
+        onKeyDown={onKey}
+      />
+      {isShown && (
+        <ul id={id} role="listbox" ref={list} aria-label={label}>
+          {names.map((name, index) => (
+            <li
+              key={name} id={`${id}-${index}`} role="option" aria-selected={index === at}
+              onMouseDown={(event) => { event.preventDefault(); choose(name); }}
+            >{name}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

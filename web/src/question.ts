@@ -1,0 +1,121 @@
+// Questions: the text that is asked, and the form that shows OpenTSDB's texts by their parts. The
+// text is what counts; a form is read out of it and written back into it.
+
+import type { Span } from "./time";
+
+export type Language = "opentsdb" | "influxql";
+
+export interface Question {
+  language: Language;
+  text: string;
+  /** Whether it is shown as a form. */
+  isForm: boolean;
+  isHidden: boolean;
+}
+
+export interface Filter {
+  label: string;
+  pattern: string;
+  /** Whether each value of the label has a line of its own. */
+  splits: boolean;
+}
+
+export interface Form {
+  metric: string;
+  aggregator: string;
+  /** "", "$step" or a span as "5m". */
+  window: string;
+  /** How a window is made one value. */
+  fold: string;
+  rate: "" | "rate" | "counter";
+  filters: Filter[];
+}
+
+export const AGGREGATORS = ["avg", "sum", "min", "max", "count", "dev", "p50", "p75", "p90", "p95", "p99", "none"];
+export const FOLDS = ["avg", "sum", "min", "max", "count", "last", "first", "p50", "p95", "p99"];
+
+export const emptyForm = (metric = ""): Form => ({
+  metric, aggregator: "avg", window: "$step", fold: "avg", rate: "", filters: [],
+});
+
+/** OpenTSDB's text of a form, as it stands behind `m=`. */
+export function textOf(form: Form): string {
+  const parts = [form.aggregator];
+  if (form.window) parts.push(`${form.window}-${form.fold}`);
+  if (form.rate) parts.push(form.rate === "counter" ? "rate{dropcounter}" : "rate");
+  const braces = (splits: boolean) =>
+    form.filters.filter((filter) => filter.label && filter.splits === splits)
+      .map((filter) => `${filter.label}=${filter.pattern || "*"}`).join(",");
+  const [split, other] = [braces(true), braces(false)];
+  parts.push(form.metric + (split || other ? `{${split}}` : "") + (other ? `{${other}}` : ""));
+  return parts.join(":");
+}
+
+/** The form of a text; nothing where the text says more than the form can show. */
+export function formOf(text: string): Form | null {
+  const braces = /^([^{]*(?:rate\{[a-z]*\}:)?[^{]*?)(?:\{([^{}]*)\})?(?:\{([^{}]*)\})?$/.exec(text.trim());
+  if (!braces) return null;
+  const parts = (braces[1] ?? "").split(":");
+  const metric = parts.pop() ?? "";
+  const aggregator = parts.shift();
+  if (!aggregator || !/^[a-z0-9]+$/i.test(aggregator)) return null;
+  const form: Form = { ...emptyForm(metric), aggregator, window: "", filters: [] };
+  for (const part of parts) {
+    const window = /^(\$step|\d+(?:ms|s|m|h|d|w|n|y))-([a-z0-9]+)$/.exec(part);
+    if (window && !form.window) [form.window, form.fold] = [window[1] ?? "", window[2] ?? ""];
+    else if (part === "rate") form.rate = "rate";
+    else if (part === "rate{dropcounter}") form.rate = "counter";
+    else return null;
+  }
+  for (const [index, splits] of [[2, true], [3, false]] as const) {
+    for (const pair of (braces[index] ?? "").split(",").filter(Boolean)) {
+      const at = pair.indexOf("=");
+      if (at < 1) return null;
+      form.filters.push({ label: pair.slice(0, at), pattern: pair.slice(at + 1), splits });
+    }
+  }
+  return form;
+}
+
+/** Names that OpenTSDB's text has room for. */
+export const isPlainName = (name: string) => name !== "" && !/[:{},=\s]/.test(name);
+
+const quoted = (name: string) => `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
+
+/** A first question about a metric. */
+export function about(metric: string, isCounter = false): Question {
+  if (isPlainName(metric)) {
+    const text = textOf({ ...emptyForm(metric), rate: isCounter ? "counter" : "" });
+    return { language: "opentsdb", text, isForm: true, isHidden: false };
+  }
+  return { language: "influxql", text: selectText(metric), isForm: false, isHidden: false };
+}
+
+export const selectText = (measurement: string) =>
+  `SELECT mean(*) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
+
+/** Whether the answer is a speed. */
+export function isRate(question: Question): boolean {
+  return question.language === "opentsdb"
+    ? /(^|:)rate(\{|:)/.test(question.text)
+    : /\b(non_negative_)?(derivative)\s*\(/i.test(question.text);
+}
+
+export interface Body {
+  language: Language;
+  text: string;
+  start_ms: number;
+  end_ms: number;
+  step_ms: number;
+}
+
+export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
+  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs,
+});
+
+/** The same question for a shell. */
+export function curl(origin: string, database: string, body: Body): string {
+  const shell = (text: string) => `'${text.replace(/'/g, "'\\''")}'`;
+  const address = `${origin}/api/foliot/v1/query${database ? `?db=${encodeURIComponent(database)}` : ""}`;
+  return `curl -s ${shell(address)} -d ${shell(JSON.stringify(body))}`;
+}

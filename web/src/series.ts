@@ -1,0 +1,121 @@
+// Series of an answer: their names, figures, and the shapes that a graph, a table and a file want.
+
+export type Value = number | string | boolean | null;
+
+export interface Series {
+  name: string;
+  field: string;
+  labels: Record<string, string>;
+  varying: string[];
+  kind: string;
+  times: number[];
+  values: Value[];
+}
+
+/** What a series is called, without what all series of the answer have in common. */
+export function title(series: Series, shared: Set<string>): string {
+  const labels = Object.entries(series.labels).filter(([name, value]) => !shared.has(`${name}\0${value}`));
+  const name = series.field && series.field !== "value" ? `${series.name} ${series.field}` : series.name;
+  return labels.length ? `${name} {${labels.map(([label, value]) => `${label}=${value}`).join(", ")}}` : name;
+}
+
+/** Labels that every series has with the same value, if there are several series. */
+export function sharedLabels(all: Series[]): Set<string> {
+  const [first, ...rest] = all;
+  if (!first || !rest.length) return new Set();
+  const pairs = Object.entries(first.labels);
+  return new Set(pairs.filter(([name, value]) => rest.every((series) => series.labels[name] === value))
+    .map(([name, value]) => `${name}\0${value}`));
+}
+
+/** The values as numbers; what is none has no place in a graph. */
+export const numbers = (series: Series): (number | null)[] =>
+  series.values.map((value) => (typeof value === "number" ? value : typeof value === "boolean" ? Number(value) : null));
+
+export interface Figures {
+  last: number | null;
+  min: number | null;
+  mean: number | null;
+  max: number | null;
+}
+
+export function figures(values: (number | null)[]): Figures {
+  const found: Figures = { last: null, min: null, mean: null, max: null };
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (value === null) continue;
+    found.last = value;
+    found.min = found.min === null || value < found.min ? value : found.min;
+    found.max = found.max === null || value > found.max ? value : found.max;
+    sum += value;
+    count += 1;
+  }
+  found.mean = count ? sum / count : null;
+  return found;
+}
+
+/** Gaps this many times wider than usual are shown as gaps. */
+const GAP_FACTOR = 3.5;
+
+/** Puts a hole where samples are missing, so that no line is drawn across. */
+export function withHoles(times: number[], values: (number | null)[]): [number[], (number | null)[]] {
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  const usual = [...gaps].sort((a, b) => a - b)[Math.floor(gaps.length / 2)] ?? 0;
+  if (!gaps.some((gap) => gap > usual * GAP_FACTOR)) return [times, values];
+  const outTimes: number[] = [];
+  const outValues: (number | null)[] = [];
+  times.forEach((time, index) => {
+    const before = times[index - 1];
+    if (before !== undefined && time - before > usual * GAP_FACTOR) {
+      outTimes.push(before + usual);
+      outValues.push(null);
+    }
+    outTimes.push(time);
+    outValues.push(values[index] ?? null);
+  });
+  return [outTimes, outValues];
+}
+
+/** Each line on top of those before; what is missing counts as nothing. */
+export function stacked(lines: (number | null | undefined)[][]): number[][] {
+  let below: number[] = [];
+  return lines.map((line) => {
+    below = line.map((value, index) => (below[index] ?? 0) + (value ?? 0));
+    return below;
+  });
+}
+
+/** Whether the samples only grow, but for a few restarts: then their speed says more. */
+export function isCounter(series: Series[]): boolean {
+  let [steps, falls, rises] = [0, 0, 0];
+  for (const one of series) {
+    const values = numbers(one).filter((value) => value !== null);
+    for (let index = 1; index < values.length; index += 1) {
+      const change = (values[index] ?? 0) - (values[index - 1] ?? 0);
+      steps += 1;
+      if (change < 0) falls += 1;
+      if (change > 0) rises += 1;
+    }
+  }
+  return steps >= 4 && rises > 0 && falls * 50 <= steps && series.every((one) => one.kind === "integer");
+}
+
+/** A cell of a file: quoted where it must be, and never a formula to a spreadsheet. */
+function cell(value: Value | undefined): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "string") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
+
+/** One line for each sample, with a column for each label. */
+export function csv(all: Series[]): string {
+  const labels = [...new Set(all.flatMap((series) => Object.keys(series.labels)))].sort();
+  const lines = [["time_ms", "name", "field", ...labels, "value"].map(cell).join(",")];
+  for (const series of all) {
+    const head = [series.name, series.field, ...labels.map((label) => series.labels[label] ?? "")].map(cell).join(",");
+    series.times.forEach((time, index) => lines.push(`${time},${head},${cell(series.values[index])}`));
+  }
+  return `${lines.join("\n")}\n`;
+}

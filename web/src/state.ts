@@ -1,0 +1,82 @@
+// What Explore shows, as the part of the address behind "#", so that an address shares it. The
+// names are OpenTSDB's: links made for its page, `/#start=…&m=…`, open here.
+
+import { formOf, type Question } from "./question";
+import type { Range, Zone } from "./time";
+
+export interface Explored {
+  range: Range;
+  zone: Zone;
+  /** Seconds between refreshes; 0 for none. */
+  refresh: number;
+  view: "graph" | "table";
+  database: string;
+  isStacked: boolean;
+  isLogarithmic: boolean;
+  questions: Question[];
+}
+
+export const unexplored = (): Explored => ({
+  range: { start: "1h-ago", end: "now" }, zone: "local", refresh: 0, view: "graph", database: "",
+  isStacked: false, isLogarithmic: false, questions: [],
+});
+
+export type PageName = "home" | "explore" | "metrics" | "operations";
+
+export interface Place {
+  page: PageName;
+  params: URLSearchParams;
+}
+
+const PAGES: PageName[] = ["home", "explore", "metrics", "operations"];
+
+/** The page that an address leads to. */
+export function place(hash: string): Place {
+  const text = hash.replace(/^#/, "");
+  if (!text.startsWith("/")) {
+    // OpenTSDB's own addresses, also those of /q, which the server sends here.
+    const params = new URLSearchParams(text);
+    return { page: params.has("m") || params.has("start") ? "explore" : "home", params };
+  }
+  const [name = "", query = ""] = text.slice(1).split(/\?(.*)/s);
+  return { page: PAGES.find((page) => page === name) ?? "home", params: new URLSearchParams(query) };
+}
+
+export function read(params: URLSearchParams): Explored {
+  const explored = unexplored();
+  const hidden = new Set((params.get("off") ?? "").split(",").filter(Boolean).map(Number));
+  for (const [name, value] of params) {
+    const isHidden = hidden.has(explored.questions.length);
+    if (name === "m") {
+      explored.questions.push({ language: "opentsdb", text: value, isForm: formOf(value) !== null, isHidden });
+    } else if (name === "i") {
+      explored.questions.push({ language: "influxql", text: value, isForm: false, isHidden });
+    }
+  }
+  explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };
+  explored.zone = params.get("zone") === "utc" || params.get("tz") === "UTC" ? "utc" : "local";
+  explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
+  explored.view = params.get("view") === "table" ? "table" : "graph";
+  explored.database = params.get("db") ?? "";
+  explored.isStacked = params.has("stacked");
+  explored.isLogarithmic = params.has("log") || params.has("ylog");
+  return explored;
+}
+
+export function write(explored: Explored): string {
+  const params = new URLSearchParams();
+  params.set("start", explored.range.start);
+  if (explored.range.end !== "now") params.set("end", explored.range.end);
+  if (explored.zone === "utc") params.set("zone", "utc");
+  if (explored.refresh) params.set("refresh", String(explored.refresh));
+  if (explored.view === "table") params.set("view", "table");
+  if (explored.database) params.set("db", explored.database);
+  if (explored.isStacked) params.set("stacked", "1");
+  if (explored.isLogarithmic) params.set("log", "1");
+  for (const question of explored.questions) {
+    params.append(question.language === "opentsdb" ? "m" : "i", question.text);
+  }
+  const off = explored.questions.flatMap((question, index) => (question.isHidden ? [index] : []));
+  if (off.length) params.set("off", off.join(","));
+  return `#/explore?${params}`;
+}

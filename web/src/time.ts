@@ -1,0 +1,135 @@
+// Times, ranges and steps. Instants are milliseconds since 1970; what a person asks for is kept as
+// text ("1h-ago", "2026/03/01-08:00") and becomes an instant only when it is asked.
+
+export type Zone = "local" | "utc";
+
+export interface Range {
+  start: string;
+  end: string;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const UNITS: Record<string, number> = {
+  ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, n: 30 * DAY, y: 365 * DAY,
+};
+
+export const RANGES = ["5m", "15m", "1h", "6h", "24h", "7d", "30d"];
+
+/** "90s" in milliseconds. */
+export function durationMs(text: string): number | null {
+  const found = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w|n|y)$/.exec(text.trim());
+  const unit = found?.[2] && UNITS[found[2]];
+  return found && unit ? Number(found[1]) * unit : null;
+}
+
+/** 90 000 ms as "90s", in the largest unit that divides it. */
+export function durationText(millis: number): string {
+  for (const [unit, size] of [["d", DAY], ["h", HOUR], ["m", MINUTE], ["s", SECOND]] as const) {
+    if (millis >= size && millis % size === 0) return `${millis / size}${unit}`;
+  }
+  return `${Math.round(millis)}ms`;
+}
+
+/** How long ago or how long, as a person says it: "3 d 4 h". */
+export function spanText(millis: number): string {
+  const parts: string[] = [];
+  let rest = Math.max(0, millis);
+  for (const [unit, size] of [["d", DAY], ["h", HOUR], ["min", MINUTE], ["s", SECOND]] as const) {
+    const count = Math.floor(rest / size);
+    if (count > 0 && parts.length < 2) parts.push(`${count} ${unit}`);
+    else if (parts.length > 0) break;
+    rest -= count * size;
+  }
+  return parts.join(" ") || `${Math.round(millis)} ms`;
+}
+
+/** The instant that a text means: "now", "1h-ago", seconds or milliseconds, or a date. */
+export function instant(text: string, nowMs: number, zone: Zone): number | null {
+  const trimmed = text.trim();
+  if (trimmed === "" || trimmed === "now") return nowMs;
+  const ago = /^(.+)-ago$/.exec(trimmed);
+  if (ago?.[1]) {
+    const span = durationMs(ago[1]);
+    return span === null ? null : nowMs - span;
+  }
+  // OpenTSDB's rule: ten digits and fewer are seconds.
+  if (/^-?\d+$/.test(trimmed)) {
+    const number = Number(trimmed);
+    return Math.abs(number) < 1e11 ? number * SECOND : number;
+  }
+  return date(trimmed, zone);
+}
+
+function date(text: string, zone: Zone): number | null {
+  const form = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[-T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?(Z)?$/;
+  const found = form.exec(text);
+  if (!found) return null;
+  const part = (index: number) => Number(found[index] ?? 0);
+  const millis = Number((found[7] ?? "0").padEnd(3, "0"));
+  const parts = [part(1), part(2) - 1, part(3), part(4), part(5), part(6), millis] as const;
+  const at = zone === "utc" || found[8] ? Date.UTC(...parts) : new Date(...parts).getTime();
+  return Number.isNaN(at) ? null : at;
+}
+
+export interface Span {
+  start: number;
+  end: number;
+}
+
+/** The range as instants; nothing where it makes no sense. */
+export function span(range: Range, nowMs: number, zone: Zone): Span | null {
+  const start = instant(range.start, nowMs, zone);
+  const end = instant(range.end, nowMs, zone);
+  return start === null || end === null || start >= end ? null : { start, end };
+}
+
+const STEPS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
+  MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+  HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
+];
+
+/** A round step that cuts a range into at most so many. */
+export function step(rangeMs: number, steps: number): number {
+  const least = rangeMs / Math.max(1, steps);
+  return STEPS.find((candidate) => candidate >= least) ?? 365 * DAY;
+}
+
+function parts(at: number, zone: Zone) {
+  const time = new Date(at);
+  const two = (number: number) => String(number).padStart(2, "0");
+  const utc = zone === "utc";
+  return {
+    year: String(utc ? time.getUTCFullYear() : time.getFullYear()),
+    month: two((utc ? time.getUTCMonth() : time.getMonth()) + 1),
+    day: two(utc ? time.getUTCDate() : time.getDate()),
+    hour: two(utc ? time.getUTCHours() : time.getHours()),
+    minute: two(utc ? time.getUTCMinutes() : time.getMinutes()),
+    second: two(utc ? time.getUTCSeconds() : time.getSeconds()),
+    millis: String(time.getUTCMilliseconds()).padStart(3, "0"),
+  };
+}
+
+/** An instant as ISO 8601 has it, without milliseconds where there are none. */
+export function timeText(at: number, zone: Zone): string {
+  const p = parts(at, zone);
+  const millis = p.millis === "000" ? "" : `.${p.millis}`;
+  return `${p.year}-${p.month}-${p.day} ${p.hour}:${p.minute}:${p.second}${millis}${zone === "utc" ? "Z" : ""}`;
+}
+
+/** Labels of an axis: the clock, with the date where a day begins. */
+export function tickTexts(ticks: number[], zone: Zone): string[] {
+  const gap = ticks.length > 1 ? (ticks[1] ?? 0) - (ticks[0] ?? 0) : HOUR;
+  return ticks.map((at, index) => {
+    const p = parts(at, zone);
+    if (gap >= DAY) return gap >= 365 * DAY ? p.year : `${p.month}-${p.day}`;
+    const isNewDay = p.hour === "00" && p.minute === "00" && p.second === "00";
+    if (isNewDay && (index > 0 || gap >= HOUR)) return `${p.month}-${p.day}`;
+    if (gap < SECOND) return `${p.minute}:${p.second}.${p.millis}`;
+    return gap < MINUTE ? `${p.hour}:${p.minute}:${p.second}` : `${p.hour}:${p.minute}`;
+  });
+}

@@ -1,0 +1,71 @@
+// Numbers as people read them, with a unit guessed from the name of what they measure.
+
+export type Unit = "plain" | "bytes" | "bytes/s" | "seconds" | "percent" | "/s";
+
+const DECIMAL = ["", "k", "M", "G", "T", "P"];
+const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
+
+function scaled(value: number, base: number, prefixes: string[]): [number, string] {
+  let size = value;
+  let index = 0;
+  while (Math.abs(size) >= base && index + 1 < prefixes.length) {
+    size /= base;
+    index += 1;
+  }
+  return [size, prefixes[index] ?? ""];
+}
+
+/** Three significant digits, without zeros that say nothing. */
+function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && size < 0.001) return value.toExponential(2).replace(/\.?0+e/, "e");
+  const text = size >= 100 || size === 0 ? value.toFixed(0) : value.toPrecision(3);
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function seconds(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0 s";
+  if (size < 1e-3) return `${digits(value * 1e6)} µs`;
+  if (size < 1) return `${digits(value * 1e3)} ms`;
+  if (size < 120) return `${digits(value)} s`;
+  if (size < 7200) return `${digits(value / 60)} min`;
+  return size < 172800 ? `${digits(value / 3600)} h` : `${digits(value / 86400)} d`;
+}
+
+export function format(value: number | null | undefined, unit: Unit = "plain"): string {
+  if (value === null || value === undefined) return "–";
+  if (!Number.isFinite(value)) return String(value);
+  if (unit === "seconds") return seconds(value);
+  if (unit === "percent") return `${digits(value)} %`;
+  const isBytes = unit === "bytes" || unit === "bytes/s";
+  const [size, prefix] = scaled(value, isBytes ? 1024 : 1000, isBytes ? BINARY : DECIMAL);
+  const name = unit === "bytes" ? "B" : unit === "bytes/s" ? "B/s" : unit === "/s" ? "/s" : "";
+  const gap = isBytes || (name && prefix) ? " " : "";
+  return `${digits(size)}${gap}${prefix}${name}`;
+}
+
+/** What a metric of this name most likely counts. */
+export function unitOf(metric: string, isRate: boolean): Unit {
+  const words = metric.toLowerCase().split(/[^a-z0-9]+/);
+  const has = (...wanted: string[]) => wanted.some((word) => words.includes(word));
+  if (has("bytes", "byte", "octets") || (words.includes("meminfo") && !isRate)) return isRate ? "bytes/s" : "bytes";
+  if (has("percent", "pct") && !isRate) return "percent";
+  if (has("seconds", "secs", "duration") && !isRate) return "seconds";
+  return isRate ? "/s" : "plain";
+}
+
+/** Steps between the ticks of an axis: round in the unit's own base. */
+export function tickSteps(unit: Unit): number[] {
+  const steps: number[] = [];
+  if (unit === "bytes" || unit === "bytes/s") {
+    for (let power = 1; power <= 2 ** 60; power *= 1024) {
+      for (const factor of [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]) steps.push(power * factor);
+    }
+    return steps;
+  }
+  for (let power = -9; power <= 18; power += 1) {
+    for (const factor of [1, 2, 2.5, 5]) steps.push(Number(`${factor}e${power}`));
+  }
+  return steps;
+}

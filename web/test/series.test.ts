@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { type Series, csv, figures, isCounter, numbers, sharedLabels, stacked, title, withHoles } from "../src/series";
+
+const series = (part: Partial<Series>): Series =>
+  ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
+
+describe("titles", () => {
+  it("leave out what all series share", () => {
+    const all = [series({ labels: { dc: "x", host: "a" } }), series({ labels: { dc: "x", host: "b" } })];
+    const shared = sharedLabels(all);
+    expect(all.map((one) => title(one, shared))).toEqual(["m {host=a}", "m {host=b}"]);
+    expect(title(all[0]!, sharedLabels([all[0]!]))).toBe("m {dc=x, host=a}");
+    expect(title(series({ field: "mean" }), new Set())).toBe("m mean");
+  });
+});
+
+describe("figures", () => {
+  it("pass over gaps", () => expect(figures([null, 2, 4, null])).toEqual({ last: 4, min: 2, mean: 3, max: 4 }));
+  it("of nothing are nothing", () => expect(figures([]).mean).toBeNull());
+  it("take numbers and truths, no texts", () => {
+    expect(numbers(series({ values: [1, "NaN", true, null, "x"] }))).toEqual([1, null, 1, null, null]);
+  });
+});
+
+describe("holes", () => {
+  it("are made where samples are missing", () => {
+    expect(withHoles([0, 10, 20, 100, 110], [1, 2, 3, 4, 5])).toEqual([[0, 10, 20, 30, 100, 110], [1, 2, 3, null, 4, 5]]);
+  });
+  it("are not made of jitter", () => expect(withHoles([0, 10, 22, 31], [1, 2, 3, 4])[1]).toEqual([1, 2, 3, 4]));
+});
+
+describe("stacks", () => {
+  it("add up what is there", () => expect(stacked([[1, null, 2], [undefined, 3, 1]])).toEqual([[1, 0, 2], [1, 3, 3]]));
+});
+
+describe("counters", () => {
+  const counts = (values: number[], kind = "integer") => isCounter([series({ kind, values, times: values })]);
+  it("only grow, but for restarts", () => {
+    expect(counts([1, 2, 2, 5, 9])).toBe(true);
+    expect(counts([...Array(60).keys(), 0, 1])).toBe(true);
+    expect(counts([1, 2, 1, 2, 1])).toBe(false);
+    expect(counts([3, 3, 3, 3, 3])).toBe(false);
+    expect(counts([1, 2, 3, 4, 5], "float")).toBe(false);
+    expect(counts([1, 2])).toBe(false);
+  });
+});
+
+describe("files", () => {
+  it("quote what must be quoted, and hold no formulas", () => {
+    const all = [
+      series({ name: 'a,"b"', labels: { h: "=cmd()" }, times: [1, 2], values: [1.5, null] }),
+      series({ labels: { z: "-3" }, times: [3], values: [-2] }),
+    ];
+    expect(csv(all)).toBe('time_ms,name,field,h,z,value\n1,"a,""b""",,\'=cmd(),,1.5\n2,"a,""b""",,\'=cmd(),,\n3,m,,,-3,-2\n');
+  });
+});

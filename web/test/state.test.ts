@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { type Explored, place, read, unexplored, write } from "../src/state";
+
+describe("addresses", () => {
+  it("lead to pages", () => {
+    expect(place("").page).toBe("home");
+    expect(place("#/metrics?metric=a%20b").params.get("metric")).toBe("a b");
+    expect(place("#/nosuch").page).toBe("home");
+    expect(place("#/operations").page).toBe("operations");
+  });
+  it("of OpenTSDB's page open Explore", () => {
+    const { page, params } = place("#start=2026/03/01-08:00:00&end=1h-ago&m=sum:1m-avg:rate:sys.cpu{host=*}&o=&ylog&autoreload=15&tz=UTC");
+    expect(page).toBe("explore");
+    const found = read(params);
+    expect(found.range).toEqual({ start: "2026/03/01-08:00:00", end: "1h-ago" });
+    expect(found.questions).toEqual([{ language: "opentsdb", text: "sum:1m-avg:rate:sys.cpu{host=*}", isForm: true, isHidden: false }]);
+    expect([found.isLogarithmic, found.refresh, found.zone]).toEqual([true, 15, "utc"]);
+  });
+  it("hold everything that Explore shows", () => {
+    const explored: Explored = {
+      ...unexplored(), range: { start: "1767225600000", end: "1767229200000" }, zone: "utc", refresh: 10, view: "table", database: "a&b",
+      isStacked: true, isLogarithmic: true,
+      questions: [
+        { language: "influxql", text: "SELECT \"a\" FROM \"m\" -- é&=#", isForm: false, isHidden: true },
+        { language: "opentsdb", text: "sum:$step-avg:m{h=*}", isForm: true, isHidden: false },
+      ],
+    };
+    expect(read(place(write(explored)).params)).toEqual(explored);
+  });
+  it("say nothing where nothing is said", () => {
+    expect(read(new URLSearchParams())).toEqual(unexplored());
+    expect(read(new URLSearchParams("refresh=-3&view=x")).refresh).toBe(0);
+  });
+});

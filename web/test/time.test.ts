@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { durationMs, durationText, instant, span, spanText, step, tickTexts, timeText } from "../src/time";
+
+const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
+
+describe("what a person asks for", () => {
+  it.each([
+    ["now", NOW], ["", NOW], ["1h-ago", NOW - 3_600_000], ["90s-ago", NOW - 90_000], ["1.5d-ago", NOW - 129_600_000],
+    ["1767225600", 1767225600000], ["1767225600123", 1767225600123], ["0", 0],
+    ["2026/03/01", Date.UTC(2026, 2, 1)], ["2026/03/01-08:15", Date.UTC(2026, 2, 1, 8, 15)],
+    ["2026-03-01 08:15:30", Date.UTC(2026, 2, 1, 8, 15, 30)], ["2026-03-01T08:15:30.25Z", Date.UTC(2026, 2, 1, 8, 15, 30, 250)],
+  ])("%s is an instant", (text, expected) => expect(instant(text, NOW, "utc")).toBe(expected));
+
+  it.each(["yesterday", "1x-ago", "-ago", "2026/03", "1h"])("%s is none", (text) => expect(instant(text, NOW, "utc")).toBeNull());
+
+  it("has a beginning before its end", () => {
+    expect(span({ start: "1h-ago", end: "now" }, NOW, "utc")).toEqual({ start: NOW - 3_600_000, end: NOW });
+    expect(span({ start: "now", end: "1h-ago" }, NOW, "utc")).toBeNull();
+    expect(span({ start: "x", end: "now" }, NOW, "utc")).toBeNull();
+  });
+});
+
+describe("durations", () => {
+  it("are read and written in the largest unit that fits", () => {
+    for (const text of ["1ms", "15s", "5m", "6h", "7d"]) expect(durationText(durationMs(text)!)).toBe(text);
+    expect(durationText(90_000)).toBe("90s");
+    expect(durationMs("1 h")).toBeNull();
+  });
+  it("are said in two words at most", () => {
+    expect(spanText(90_061_000)).toBe("1 d 1 h");
+    expect(spanText(3_605_000)).toBe("1 h");
+    expect(spanText(250)).toBe("250 ms");
+  });
+});
+
+describe("steps", () => {
+  it.each([[3_600_000, 400, 10_000], [3_600_000, 360, 10_000], [86_400_000, 400, 300_000], [1000, 400, 5], [1, 400, 1]])(
+    "%d ms in %d are %d ms each", (range, steps, expected) => expect(step(range, steps)).toBe(expected));
+  it("never make more than was asked for", () => {
+    for (let range = 1; range < 1e12; range *= 3) expect(range / step(range, 400)).toBeLessThanOrEqual(400);
+  });
+});
+
+describe("clocks", () => {
+  it("show the zone they are in, and milliseconds where there are any", () => {
+    expect(timeText(NOW, "utc")).toBe("2026-03-01 12:00:00Z");
+    expect(timeText(NOW + 5, "utc")).toBe("2026-03-01 12:00:00.005Z");
+  });
+  it("show the date where a day begins", () => {
+    const noon = Date.UTC(2026, 2, 1, 12);
+    const sixHours = 6 * 3_600_000;
+    expect(tickTexts([noon, noon + sixHours, noon + 2 * sixHours], "utc")).toEqual(["12:00", "18:00", "03-02"]);
+    expect(tickTexts([noon, noon + 15_000], "utc")).toEqual(["12:00:00", "12:00:15"]);
+    expect(tickTexts([noon, noon + 100], "utc")).toEqual(["00:00.000", "00:00.100"]);
+    expect(tickTexts([noon, noon + 86_400_000], "utc")).toEqual(["03-01", "03-02"]);
+  });
+});
