@@ -127,6 +127,16 @@ test("InfluxQL says where it is wrong, and stands beside a form in one graph", a
   assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
 });
 
+test("a name that is none leads to one that is", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=avg:one{host=a}");
+  await page.getByText("No such name for 'metrics': 'one'").waitFor();
+  complaints = complaints.filter((text) => !text.includes("400"));
+  await page.getByRole("button", { name: "load.one" }).click();
+  await page.locator(".legend .line").first().waitFor();
+  assert.deepEqual(await legend(), ["load.one {host=a}"]);
+});
+
 test("a part of the graph that is dragged over becomes the range", async () => {
   await load();
   await go("#/explore?start=1h-ago&m=avg:$step-avg:load.one");

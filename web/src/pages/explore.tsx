@@ -1,13 +1,13 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Answer, databases, query } from "../api";
+import { type Answer, catalogue, databases, query } from "../api";
 import { useAsked } from "../hooks";
 import { Chart, LINES_MAX, type Line } from "../parts/chart";
 import { Legend } from "../parts/legend";
 import { Row } from "../parts/row";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
-import { type Question, bodyOf, curl, emptyForm, formOf, isRate, textOf } from "../question";
+import { type Question, bodyOf, curl, emptyForm, formOf, isPlainName, isRate, textOf } from "../question";
 import { type Series, csv, numbers, sharedLabels, title } from "../series";
 import { type Explored, place, read, write } from "../state";
 import { RANGES, type Span, durationText, span, step, timeText } from "../time";
@@ -18,6 +18,9 @@ const STEPS_MAX = 400;
 
 /** Rows of the table that are put on the page. */
 const ROWS_MAX = 1000;
+
+/** Names that are offered for one that is none. */
+const NEAREST_MAX = 6;
 
 const blank = (): Question => ({ language: "opentsdb", text: textOf(emptyForm()), isForm: true, isHidden: false });
 
@@ -90,7 +93,12 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 question={question} index={index} database={explored.database} canRemove={explored.questions.length > 1}
                 onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onRun={asked.again}
               />
-              {failed?.error && failed.question.text === question.text && <Failed error={failed.error} text={question.text} />}
+              {failed?.error && failed.question.text === question.text && (
+                <>
+                  <Failed error={failed.error} text={question.text} />
+                  <Nearest question={question} database={explored.database} onChoose={(next) => setQuestion(index, next)} />
+                </>
+              )}
             </div>
           );
         })}
@@ -110,6 +118,23 @@ export function Explore({ params }: { params: URLSearchParams }) {
       {isAnyAsked && !found && asked.isLoading && <Loading what="Asking…" />}
       {found && isAnyAsked && <Result found={found} explored={explored} set={set} />}
     </div>
+  );
+}
+
+/** Metrics that a name which is none may have meant. */
+function Nearest({ question, database, onChoose }: { question: Question; database: string; onChoose: (question: Question) => void }) {
+  const form = question.language === "opentsdb" ? formOf(question.text) : null;
+  const search = form?.metric.split(".").filter(Boolean).at(-1) ?? "";
+  const asked = useAsked(`${database} ${search}`, async (signal) => (
+    search ? (await catalogue("metrics", { db: database, search, limit: NEAREST_MAX }, signal)).names : []
+  ));
+  const names = (asked.answer ?? []).filter((name) => name !== form?.metric && isPlainName(name));
+  if (!form || !names.length) return null;
+  return (
+    <p class="bar nearest">
+      Others with “{search}” in their names:
+      {names.map((name) => <button key={name} type="button" class="plain" onClick={() => onChoose({ ...question, text: textOf({ ...form, metric: name }) })}>{name}</button>)}
+    </p>
   );
 }
 

@@ -78,7 +78,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
       points: { size: 7 },
       drag: { x: Boolean(props.onRange), y: false, setScale: false },
       focus: { prox: props.onCursor ? 24 : -1 },
-      sync: { key: "foliot" },
+      sync: { key: "foliot", scales: ["x", null] },
     },
     scales: {
       x: { min: props.span.start, max: props.span.end, range: () => [handlers.current.span.start, handlers.current.span.end] },

@@ -50,7 +50,7 @@ pub(super) fn page(asset: Asset, request: &HeaderMap) -> Reply {
 /// (RFC 1952, 2.3.1).
 fn tag(packed: &[u8]) -> String {
     let end = packed.last_chunk::<8>().copied().unwrap_or_default();
-    format!("\"{:016x}\"", u64::from_be_bytes(end))
+    format!("\"{:016x}\"", u64::from_le_bytes(end))
 }
 
 fn unpacked(packed: &[u8]) -> Vec<u8> {
