@@ -42,6 +42,7 @@ use foliot_index::{Limits, Registry, Segment};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::KeySecret;
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -278,6 +279,15 @@ pub(crate) fn set_aside(
     let quarantine = dir.join(filenames::QUARANTINE);
     disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
     let Some(name) = path.file_name().filter(|_| disk.exists(path)) else { return Ok(None) };
+    let place = free_place(disk, &quarantine, name);
+    disk.rename(path, &place).map_err(Error::io("set aside", path))?;
+    disk.sync_dir(&quarantine).map_err(Error::io("sync", &quarantine))?;
+    disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+    Ok(Some(place))
+}
+
+/// Where a file of this name finds room in the quarantine.
+pub(crate) fn free_place(disk: &dyn Disk, quarantine: &Path, name: &OsStr) -> PathBuf {
     let mut place = quarantine.join(name);
     for number in 1u32.. {
         if !disk.exists(&place) {
@@ -285,10 +295,7 @@ pub(crate) fn set_aside(
         }
         place = quarantine.join(format!("{}.{number}", name.display()));
     }
-    disk.rename(path, &place).map_err(Error::io("set aside", path))?;
-    disk.sync_dir(&quarantine).map_err(Error::io("sync", &quarantine))?;
-    disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
-    Ok(Some(place))
+    place
 }
 
 /// Whether an error says that a file is not what it should be. A disk that cannot be read just now

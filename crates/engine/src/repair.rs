@@ -3,6 +3,7 @@
 //! Nothing is ever deleted. A damaged file is moved to the quarantine, and its place is taken
 //!
 //! - by the file as it was, where its parities give back what is damaged (`repair/mend.rs`);
+//! - by the log with registrations that their copies give back (`repair/wal.rs`);
 //! - else by a new one with everything that passes its checksums: the blocks of a part
 //!   (`repair/salvage.rs`), the facts of a catalog.
 //!
@@ -14,6 +15,7 @@
 mod facts;
 mod mend;
 mod salvage;
+mod wal;
 
 use crate::cache::Cache;
 use crate::error::Error;
@@ -45,6 +47,7 @@ pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Vec<String>, Error> {
     repairer.index_files(&manifest)?;
     repairer.catalog(&mut manifest)?;
     repairer.parts(&mut manifest)?;
+    repairer.wal(&manifest)?;
     Ok(repairer.said)
 }
 

@@ -405,3 +405,54 @@ fn a_repair_never_gives_a_name_to_another_number() {
         engine.close().unwrap();
     }
 }
+
+/// A store of which only the wal holds anything: registrations, then rows.
+fn only_wal() -> SimDisk {
+    let disk = SimDisk::new(13);
+    let engine = open(&disk);
+    for step in 0..3 {
+        let line = |host: i64| Line {
+            key: format!("m host=h{host}"),
+            time_ns: step * 10_000_000_000,
+            fields: vec![("a".to_owned(), expected(host, step))],
+        };
+        let (commit, _) = write(&engine, 0, &(0..50).map(line).collect::<Vec<_>>());
+        engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+    }
+    engine.close().unwrap();
+    disk
+}
+
+#[test]
+fn a_damaged_registration_in_the_wal_is_mended_by_its_copy_and_other_damage_is_told() {
+    let path = PathBuf::from(DIR).join(&names(&only_wal(), "wal-")[0]);
+    let good = bytes(&only_wal(), &path);
+    let frames = checked(&only_wal()).frames;
+    let (mut mended, mut told) = (0, 0);
+    for at in (0..good.len()).step_by((good.len() / 120).max(1)) {
+        let disk = only_wal();
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        replace(&disk, &path, &bad);
+        let before = checked(&disk);
+        let said = repaired(&disk).unwrap();
+        let after = checked(&disk);
+        if said.is_empty() {
+            assert_eq!(after, before, "byte {at}");
+            told += usize::from(!after.problems.is_empty());
+            continue;
+        }
+        mended += 1;
+        assert!(
+            said[0].contains("is mended by its copy") && !before.problems.is_empty(),
+            "{said:?}"
+        );
+        assert_eq!((after.problems, after.frames), (Vec::new(), frames), "byte {at}");
+        assert_eq!(
+            bytes(&disk, &PathBuf::from(DIR).join("quarantine").join(path.file_name().unwrap())),
+            bad
+        );
+        assert_eq!(found(&disk), 150, "byte {at}");
+    }
+    assert!(mended > 20 && told > 10, "{mended} mended, {told} told");
+}

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::manifest::Manifest;
 use crate::{paged, recover};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a file that is being mended is called in the quarantine.
 const MENDED: &str = "mended.new";
@@ -58,20 +58,43 @@ impl Repairer<'_> {
             Err(error) if recover::is_damage(&error) => return Ok(()),
             Err(error) => return Err(error),
         }
-        let quarantine = self.dir.join(filenames::QUARANTINE);
-        self.disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
+        let quarantine = self.quarantine()?;
         let new = quarantine.join(MENDED);
-        let mut mended = self.disk.create(&new).map_err(Error::io("create", &new))?;
-        paged::restore(&*file, path, number, &mut |_| {}, &mut |bytes| {
-            mended.append(bytes).map_err(Error::io("write", &new))
-        })?;
-        mended.sync().map_err(Error::io("sync", &new))?;
-        drop(mended);
+        self.write_aside(&new, |write| paged::restore(&*file, path, number, &mut |_| {}, write))?;
         // A stop in between leaves the damaged file in the quarantine, to be brought back.
         self.set_aside(path)?;
         self.rename(&new, path)?;
         self.said.extend(damages);
         Ok(())
+    }
+
+    /// Puts `mended` in the place of a file that held `damaged`, which is kept. The file is there at
+    /// any instant: nobody would bring it back.
+    pub(super) fn exchange(&self, path: &Path, damaged: &[u8], mended: &[u8]) -> Result<(), Error> {
+        let quarantine = self.quarantine()?;
+        let name = path.file_name().unwrap_or_default();
+        let kept = recover::free_place(&**self.disk, &quarantine, name);
+        self.write_aside(&kept, |write| write(damaged))?;
+        let new = quarantine.join(MENDED);
+        self.write_aside(&new, |write| write(mended))?;
+        self.rename(&new, path)
+    }
+
+    fn quarantine(&self) -> Result<PathBuf, Error> {
+        let quarantine = self.dir.join(filenames::QUARANTINE);
+        self.disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
+        Ok(quarantine)
+    }
+
+    /// Writes a file in the quarantine, and syncs it.
+    fn write_aside(
+        &self,
+        path: &Path,
+        fill: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut file = self.disk.create(path).map_err(Error::io("create", path))?;
+        fill(&mut |bytes| file.append(bytes).map_err(Error::io("write", path)))?;
+        file.sync().map_err(Error::io("sync", path))
     }
 
     /// Moves a file between the quarantine and the store, durably.

@@ -8,11 +8,12 @@
 //!
 //! Reading begins at the lsn that the manifest names. Damage before it costs nothing.
 
-use super::frame::{Author, FrameKind, HEADER_LEN, Header, Purpose};
+use super::frame::{Author, FrameKind, HEADER_LEN, Header, Purpose, body_checksum};
 use super::segment::{self, SEGMENT_HEADER_LEN, SegmentHeader};
 use crate::error::Error;
 use crate::filenames;
 use foliot_disk::{Disk, ReadFile};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,17 @@ pub(crate) struct Replayed {
     pub(crate) is_torn: bool,
     /// Bytes behind the torn place, which were not read.
     pub(crate) torn_bytes: u64,
+    /// Damaged frames whose twin was read: what would stand in their place.
+    pub(crate) mends: Vec<Mend>,
+}
+
+/// A frame that stands in the place of a damaged one.
+#[derive(Debug, Clone)]
+pub(crate) struct Mend {
+    pub(crate) path: PathBuf,
+    /// Where it begins in the file.
+    pub(crate) offset: u64,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Replayed {
@@ -146,10 +158,21 @@ impl Segment {
             return Ok(());
         }
         let mut registered_at = None;
+        // The register frame that ends at `registered_at`, and the damage that ends at `lsn`.
+        let (mut registered, mut damaged_at) = (None, None);
         while lsn < self.limit {
             let Some(header) = self.frame(lsn)? else {
                 match self.pass(lsn, replayed)? {
-                    Passed::To(later) => lsn = later,
+                    Passed::To(later) => {
+                        if let Some((from, header)) =
+                            registered.filter(|_| registered_at == Some(lsn))
+                        {
+                            let copy = (lsn..later, Purpose::RegisterCopy);
+                            replayed.mends.extend(self.mend(copy, from, &header)?);
+                        }
+                        damaged_at = Some(lsn);
+                        lsn = later;
+                    }
                     Passed::Torn(at) => {
                         lsn = at;
                         break;
@@ -163,6 +186,12 @@ impl Segment {
                 Purpose::RegisterCopy if registered_at != Some(lsn) => Some(FrameKind::Register),
                 Purpose::RegisterCopy | Purpose::Mark => None,
             };
+            if let (Purpose::RegisterCopy, Some(_), Some(bad)) = (header.purpose, kind, damaged_at)
+            {
+                let lost = (bad..lsn, Purpose::Change(FrameKind::Register));
+                replayed.mends.extend(self.mend(lost, lsn, &header)?);
+            }
+            (damaged_at, registered) = (None, Some((lsn, header)));
             if let Some(kind) = kind {
                 replayed.frames += 1;
                 each(lsn, kind, self.body(lsn, &header))?;
@@ -229,6 +258,26 @@ impl Segment {
         }
         replayed.tear(self.limit - proven);
         Ok(Passed::Torn(proven))
+    }
+
+    /// The frame that belongs in the place of a damaged one, if that is as long as its good twin at
+    /// `twin`. What the twin vouches for is durable wherever it is said.
+    fn mend(
+        &mut self,
+        (place, purpose): (Range<u64>, Purpose),
+        twin: u64,
+        header: &Header,
+    ) -> Result<Option<Mend>, Error> {
+        let len = header.frame_len();
+        if place.end - place.start != len || !self.fill(twin, len as usize)? {
+            return Ok(None);
+        }
+        let body = self.body(twin, header);
+        let crc = body_checksum(body);
+        let lsn = place.start;
+        let own = self.author.header(purpose, lsn, header.durable_lsn, header.len, crc);
+        let offset = lsn - self.base + SEGMENT_HEADER_LEN as u64;
+        Ok(Some(Mend { path: self.path.clone(), offset, bytes: [&own, body].concat() }))
     }
 
     /// Where the first good frame at or behind `lsn` is; the limit if there is none.
