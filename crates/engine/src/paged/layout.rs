@@ -76,16 +76,23 @@ impl Layout {
         let last = Self::at(file, end, path, number);
         if let Ok(Some(mut layout)) = last {
             let (first_at, len) = layout.first_table();
-            if parity::read(file, first_at, len) != read(file, end - len as u64, len, path)? {
-                layout.damage = Some((first_at, "the first table of its pages is damaged".into()));
-            }
+            let wanted = read(file, end - len as u64, len, path)?;
+            let reason = match read(file, first_at, len, path) {
+                Ok(found) if found == wanted => None,
+                Ok(_) => Some("the first table of its pages is damaged".to_owned()),
+                Err(error) => Some(format!("the first table of its pages: {error}")),
+            };
+            layout.damage = reason.map(|reason| (first_at, reason));
             return Ok(layout);
         }
         preamble::check_version(file, path)?;
         for end in search(file) {
             if let Ok(Some(mut layout)) = Self::at(file, end, path, number) {
-                let at = end.min(file.len());
-                layout.damage = Some((at, "the last table of its pages is damaged".into()));
+                let reason = match last {
+                    Err(error) => format!("the last table of its pages: {error}"),
+                    Ok(_) => "the last table of its pages is damaged".to_owned(),
+                };
+                layout.damage = Some((end.min(file.len()), reason));
                 return Ok(layout);
             }
         }
