@@ -68,8 +68,8 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// Puts `mended` in the place of a file that held `damaged`, which is kept. The file is there at
-    /// any instant: nobody would bring it back.
+    /// Puts `mended` in the place of a file that held `damaged`, which is kept. The file is there
+    /// at any instant: nobody would bring it back.
     pub(super) fn exchange(&self, path: &Path, damaged: &[u8], mended: &[u8]) -> Result<(), Error> {
         let quarantine = self.quarantine()?;
         let name = path.file_name().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Repair of the wal: registrations stand in it twice, and one gives the other back. What else of it
-//! is damaged has no copy: a check goes on telling it until a flush has made that wal superfluous.
+//! Repair of the wal: registrations stand in it twice, and one gives the other back. What else of
+//! it is damaged has no copy: a check goes on telling it until a flush has made it superfluous.
 
 use super::Repairer;
 use crate::error::Error;
