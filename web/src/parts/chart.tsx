@@ -37,6 +37,9 @@ export const COLORS = 10;
 /** Lines beyond these would be a carpet, and slow to draw. */
 export const LINES_MAX = 1000;
 
+/** Lines beyond these have no dots under the crosshair, and the nearest is not brought forward: to draw them all again takes longer than a frame. */
+const LINES_LIVELY_MAX = 50;
+
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function aligned(lines: Line[], isStacked: boolean): uPlot.AlignedData {
@@ -69,15 +72,16 @@ function axis(side: typeof BOTTOM | typeof LEFT, props: Props): uPlot.Axis {
 
 function options(props: Props, width: number, handlers: { current: Props }): uPlot.Options {
   const fill = props.isStacked ? "66" : "";
+  const isLively = props.lines.length <= LINES_LIVELY_MAX;
   return {
     width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 14, 0, 0],
     tzDate: (at) => (props.zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
     legend: { show: false },
     focus: { alpha: 0.25 },
     cursor: {
-      points: { size: 7 },
+      points: { show: isLively, size: 7 },
       drag: { x: Boolean(props.onRange), y: false, setScale: false },
-      focus: { prox: props.onCursor ? 24 : -1 },
+      focus: { prox: props.onCursor && isLively ? 24 : -1 },
       sync: { key: "foliot", scales: ["x", null] },
     },
     scales: {
