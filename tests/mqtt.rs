@@ -11,7 +11,7 @@
 mod harness;
 
 use harness::broker::Broker;
-use harness::{Scratch, Server};
+use harness::{Scratch, Server, foliot};
 
 #[test]
 fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
@@ -73,4 +73,81 @@ fn a_user_is_named_to_the_broker_and_the_password_is_not_shown() {
     let refused = harness::foliot().args(["config", "check", "--mqtt-broker", "x:1"]).output();
     let words = String::from_utf8(refused.unwrap().stderr).unwrap();
     assert!(words.contains("mqtt.topics names no topic"), "{words}");
+}
+
+#[test]
+fn a_broker_under_tls_is_believed_when_somebody_vouches_for_it() {
+    let scratch = Scratch::new();
+    let [own, foreign] = ["own", "foreign"].map(|name| {
+        let pair = scratch.path().join(name);
+        assert!(foliot().arg("cert").arg(&pair).output().unwrap().status.success());
+        pair
+    });
+    let broker = Broker::with_tls(&own);
+    let address = broker.flag();
+    let start = |ca: &std::path::Path, data: &str| {
+        let ca = ca.join("cert.pem");
+        let flags = ["--mqtt-broker", &address, "--mqtt-topics", "t", "--mqtt-tls"];
+        let flags = [&flags[..], &["--mqtt-ca", ca.to_str().unwrap()]].concat();
+        Server::start(&scratch.path().join(data), &flags)
+    };
+    // One that nobody vouches for hears no password and is sent nothing.
+    let server = start(&foreign, "a");
+    let mut stranger = broker.connected().unwrap();
+    assert!(stranger.is_ended());
+    server.kill();
+    let server = start(&own, "b");
+    let mut session = broker.accept(1).unwrap();
+    let id = session.publish("t", "put tls 1700002800 1 h=a");
+    assert_eq!(session.acknowledged(), Some(id));
+    assert_eq!(server.samples("sum:tls").len(), 1);
+    // What breaks off within a message, and without TLS's farewell, is not stored.
+    session.send_raw(&[0x32, 40, 0, 1, b't', 0, 9]);
+    session.send_raw(b"put tls 1700002801 2");
+    drop(session);
+    let mut session = broker.accept(1).unwrap();
+    let id = session.publish("t", "put tls 1700002802 3 h=a");
+    assert_eq!(session.acknowledged(), Some(id));
+    assert_eq!(server.samples("sum:tls").len(), 2);
+    server.stop();
+}
+
+/// A broker that says what the standard forbids is left, and looked for again (MQTT 3.1.1, 4.8.0-1).
+#[test]
+fn packets_that_are_none_end_the_connection_and_store_nothing() {
+    let broker = Broker::new();
+    let scratch = Scratch::new();
+    let address = broker.flag();
+    let flags = ["--mqtt-broker", &address, "--mqtt-topics", "t", "--limits-body-bytes", "1KiB"];
+    let server = Server::start(scratch.path(), &flags);
+    let put = b"put m 1700002800 1 h=a";
+    let publish = |first: u8, topic: &[u8], payload: &[u8]| {
+        let length = (2 + topic.len() + 2 + payload.len()) as u8;
+        [&[first, length, 0, topic.len() as u8][..], topic, &[0, 7], payload].concat()
+    };
+    let cases: [(&str, Vec<u8>); 6] = [
+        ("a kind that does not exist", vec![0x00, 0]),
+        ("a length of five bytes", vec![0x32, 0xff, 0xff, 0xff, 0xff, 0x7f]),
+        ("a packet larger than limits.body_bytes", vec![0x32, 0x80, 0x10]),
+        ("quality of service 3", publish(0x36, b"t", put)),
+        ("a topic longer than its packet", vec![0x32, 6, 0, 99, b't', 0, 7, b'x']),
+        ("a topic that is not UTF-8", publish(0x32, b"\xff\xfe", put)),
+    ];
+    for (what, packet) in &cases {
+        let mut session = broker.accept(1).unwrap();
+        session.send_raw(packet);
+        assert!(session.is_ended(), "{what}");
+    }
+    // Half a packet is no message, however whole the line in it is.
+    let mut session = broker.accept(1).unwrap();
+    let whole = publish(0x32, b"t", b"put m 1700002800 1 h=a\nput m 1700002801 1 h=a");
+    session.send_raw(&whole[..whole.len() - 10]);
+    drop(session);
+    let mut session = broker.accept(1).unwrap();
+    let id = session.publish("t", "put good 1700002800 1 h=a");
+    assert_eq!(session.acknowledged(), Some(id));
+    assert_eq!(server.samples("sum:good").len(), 1);
+    assert_eq!(server.get("/api/query?start=1&m=sum:m").status, 400, "there is no such metric");
+    assert_eq!(server.metric("foliot_mqtt_messages_total"), 1.0);
+    server.stop();
 }

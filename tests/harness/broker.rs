@@ -4,18 +4,30 @@
 #![allow(clippy::big_endian_bytes, reason = "MQTT is big-endian")]
 
 use super::PATIENCE;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A broker that knows one client, as far as MQTT 3.1.1 needs it for that.
 pub(crate) struct Broker {
     listener: TcpListener,
+    /// There when it speaks under TLS.
+    tls: Option<Arc<ServerConfig>>,
 }
+
+/// What packets go through: a socket, or a session of TLS.
+trait Line: Read + Write + Send {}
+impl Line for TcpStream {}
+impl Line for StreamOwned<ServerConnection, TcpStream> {}
 
 /// The client's connection.
 pub(crate) struct Session {
-    socket: TcpStream,
+    socket: Box<dyn Line>,
     /// What the client said when it connected.
     pub(crate) connect: Vec<u8>,
     pub(crate) topics: Vec<String>,
@@ -24,7 +36,21 @@ pub(crate) struct Session {
 
 impl Broker {
     pub(crate) fn new() -> Self {
-        Self { listener: TcpListener::bind("127.0.0.1:0").unwrap() }
+        Self { listener: TcpListener::bind("127.0.0.1:0").unwrap(), tls: None }
+    }
+
+    /// One that shows the certificate in a directory that `foliot cert` wrote.
+    pub(crate) fn with_tls(pair: &Path) -> Self {
+        let certificate = CertificateDer::from_pem_file(pair.join("cert.pem")).unwrap();
+        let key = PrivateKeyDer::from_pem_file(pair.join("key.pem")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        Self { tls: Some(Arc::new(config)), ..Self::new() }
     }
 
     pub(crate) fn flag(&self) -> String {
@@ -33,18 +59,7 @@ impl Broker {
 
     /// Waits for the client, and for as many subscriptions as it has topics.
     pub(crate) fn accept(&self, topics: usize) -> Option<Session> {
-        let began = Instant::now();
-        self.listener.set_nonblocking(true).unwrap();
-        let socket = loop {
-            match self.listener.accept() {
-                Ok((socket, _)) => break socket,
-                Err(_) if began.elapsed() > PATIENCE => return None,
-                Err(_) => std::thread::sleep(Duration::from_millis(2)),
-            }
-        };
-        socket.set_nonblocking(false).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut session = Session { socket, connect: Vec::new(), topics: Vec::new(), next_id: 1 };
+        let mut session = self.connected()?;
         let (kind, connect) = session.receive()?;
         assert_eq!(kind, 0x10, "CONNECT comes first");
         session.connect = connect;
@@ -58,6 +73,29 @@ impl Broker {
             session.send(0x90, &[body[0], body[1], 1]);
         }
         Some(session)
+    }
+
+    /// Waits for the client's connection, on which nothing was said yet.
+    pub(crate) fn connected(&self) -> Option<Session> {
+        let began = Instant::now();
+        self.listener.set_nonblocking(true).unwrap();
+        let socket = loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => break socket,
+                Err(_) if began.elapsed() > PATIENCE => return None,
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        socket.set_nonblocking(false).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let socket: Box<dyn Line> = match &self.tls {
+            None => Box::new(socket),
+            Some(tls) => {
+                let session = ServerConnection::new(tls.clone()).unwrap();
+                Box::new(StreamOwned::new(session, socket))
+            }
+        };
+        Some(Session { socket, connect: Vec::new(), topics: Vec::new(), next_id: 1 })
     }
 }
 
@@ -76,7 +114,22 @@ impl Session {
         }
         packet.extend_from_slice(body);
         // Whether it arrived, the next answer tells.
-        let _ = self.socket.write_all(&packet);
+        self.send_raw(&packet);
+    }
+
+    /// Sends bytes, whether or not they are a packet.
+    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
+        let _ = self.socket.write_all(bytes);
+        let _ = self.socket.flush();
+    }
+
+    /// Whether the client ends the connection, whatever it says before.
+    pub(crate) fn is_ended(&mut self) -> bool {
+        let mut rest = Vec::new();
+        match self.socket.read_to_end(&mut rest) {
+            Ok(_) => true,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
     }
 
     fn byte(&mut self) -> Option<u8> {
