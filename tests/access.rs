@@ -241,7 +241,7 @@ fn connections_say_who_they_are_before_they_write() {
     assert_eq!(server.talk(put.as_bytes()), "AUTH_FAIL\r\n");
     assert_eq!(
         server.talk(format!("auth {reader}\n{put}").as_bytes()),
-        "AUTH_FAIL\r\nAUTH_FAIL\r\n"
+        "AUTH_FAIL no right to write to \"default\" (listen.database)\r\nAUTH_FAIL\r\n"
     );
     assert_eq!(
         server.talk(format!("auth u wrong\n{put}").as_bytes()),
@@ -272,16 +272,23 @@ fn connections_say_who_they_are_before_they_write() {
 fn addresses_that_are_listed_write_without_credentials_and_do_nothing_else() {
     let dir = Scratch::new();
     let admin = token(dir.path(), &["--role", "admin"]);
+    let operator = token(dir.path(), &["--role", "operator", "--role", "write"]);
+    let operator = operator.trim_start_matches("Bearer ");
     let flags = ["--access", "--access-write-from", "127.0.0.0/8,::1"];
     let server = Server::start(dir.path(), &flags);
     assert_eq!(server.talk(b"put m 1 5 h=a\n"), "");
     assert_eq!(server.talk(b"m,h=a value=6 2\n"), "");
+    // Who shows a token all the same is told whether it is good, and has its rights.
+    assert_eq!(server.talk(b"auth nonsense\nput m 4 8 h=a\n"), "AUTH_FAIL\r\n");
+    let said = server.talk(format!("put m 5 9 h=a\nauth {operator}\nstats\nexit\n").as_bytes());
+    assert!(said.starts_with("AUTH_SUCCESS\r\nfoliot."), "{said}");
     assert_eq!(server.post("/write?db=default", "m,h=a value=7 3000000000").status, 204);
     let refused = server.post("/write?db=other", "m v=1 1");
     assert!([401, 403].contains(&refused.status), "{}", refused.status);
     assert_eq!(server.get("/api/query?start=0&m=none:m").status, 401);
     let stored = with(&server, &admin, "GET", "/api/query?start=0&m=none:m", "").text();
-    assert!(stored.contains("\"dps\":{\"1\":5.0,\"2\":6.0,\"3\":7.0}"), "{stored}");
+    let expected = "\"dps\":{\"1\":5.0,\"2\":6.0,\"3\":7.0,\"4\":8,\"5\":9}";
+    assert!(stored.contains(expected), "{stored}");
     server.stop();
 }
 
@@ -354,8 +361,50 @@ fn a_new_server_prints_a_token_that_makes_its_first_administrator() {
     server.stop();
     let listed = user(dir.path(), &["list"], "");
     assert!(listed.contains("user   root") && listed.contains("admin"), "{listed}");
-    user(dir.path(), &["revoke", "root"], "");
-    assert!(!user(dir.path(), &["list"], "").contains("root"));
+}
+
+#[test]
+fn the_last_administrator_stays() {
+    let dir = Scratch::new();
+    user(dir.path(), &["add", "root", "--role", "admin"], "r\n");
+    // One that ends would leave nobody soon.
+    token(dir.path(), &["--role", "admin", "--expires", "1h"]);
+    let refused = foliot().args(["user", "revoke", "root", "--data-dir"]).arg(dir.path()).output();
+    let refused = String::from_utf8(refused.unwrap().stderr).unwrap();
+    assert!(refused.contains("last administrator") && refused.contains("foliot user add"));
+    let server = Server::start(dir.path(), &["--access"]);
+    let ask = |who: &str, q: &str| {
+        let form = ("Content-Type", "application/x-www-form-urlencoded");
+        let headers = [("Authorization", who), form];
+        server.request("POST", "/query", &headers, format!("q={q}").as_bytes()).text()
+    };
+    let root = "Token root:r";
+    for statement in ["DROP USER root", "REVOKE ALL PRIVILEGES FROM root"] {
+        let said = ask(root, statement);
+        assert!(said.contains("last administrator") && said.contains("CREATE USER"), "{said}");
+    }
+    assert!(ask(root, "SHOW USERS").contains("[\"root\",true]"));
+    ask(root, "CREATE USER other WITH PASSWORD 'o' WITH ALL PRIVILEGES");
+    assert!(!ask(root, "REVOKE ALL PRIVILEGES FROM root").contains("error"));
+    assert!(ask("Token other:o", "DROP USER other").contains("last administrator"));
+    assert!(!ask("Token other:o", "DROP USER root").contains("error"));
+    server.stop();
+}
+
+#[test]
+fn the_last_administrators_token_stays() {
+    let dir = Scratch::new();
+    token(dir.path(), &["--role", "admin"]);
+    let listed = user(dir.path(), &["list"], "");
+    let id = listed.split_whitespace().nth(1).unwrap();
+    let revoke = || {
+        let mut command = foliot();
+        let output = command.args(["user", "revoke", id, "--data-dir"]).arg(dir.path()).output();
+        String::from_utf8(output.unwrap().stderr).unwrap()
+    };
+    assert!(revoke().contains("last administrator"));
+    user(dir.path(), &["add", "root", "--role", "admin"], "r\n");
+    assert_eq!(revoke(), "");
 }
 
 #[test]

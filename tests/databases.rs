@@ -11,6 +11,7 @@
 mod harness;
 
 use harness::{Scratch, Server};
+use std::io::{BufReader, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What `/api/query` has of `metric` in the database that `suffix` and `headers` name.
@@ -96,4 +97,45 @@ fn every_door_is_pointed_at_a_database_by_the_same_names() {
         (404, "{\"error\":\"database not found: \\\"three\\\"\"}\n")
     );
     server.stop();
+}
+
+/// What CREATE DATABASE refuses, no first write makes.
+#[test]
+fn names_that_are_none_are_refused_by_every_door() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-ticktock", "127.0.0.1:0"]);
+    let second = server.welcome.lines().find(|line| line.contains("TickTock")).unwrap();
+    let ticktock: std::net::SocketAddr = second.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let to_ticktock = |path: &str| {
+        let mut socket = std::net::TcpStream::connect(ticktock).unwrap();
+        let put = harness::request("POST", path, &[], b"put m 1 1 h=a");
+        socket.write_all(&put).unwrap();
+        harness::read_response(&mut BufReader::new(socket)).unwrap()
+    };
+    let long = "x".repeat(256);
+    let point = r#"{"metric":"m","timestamp":1000,"value":1,"tags":{"h":"a"}}"#;
+    for name in ["a/b", "..", ".", "a%5Cb", "a%0Ab", &long] {
+        let made = server.post(&format!("/query?q=CREATE%20DATABASE%20%22{name}%22"), "").text();
+        assert!(made.contains("error"), "{name}: {made}");
+        for refused in [
+            server.post(&format!("/write?db={name}"), "m v=1 1"),
+            server.post(&format!("/api/v3/write_lp?db={name}"), "m v=1 1"),
+            server.post(&format!("/api/v2/write?bucket=d/{name}"), "m v=1 1"),
+            server.post(&format!("/api/put?db={name}"), point),
+            to_ticktock(&format!("/api/put?db={name}")),
+        ] {
+            assert_eq!(refused.status, 400, "{name}: {}", refused.text());
+            assert!(refused.text().contains("invalid name"), "{name}: {}", refused.text());
+        }
+    }
+    let header = [("X-Foliot-Database", "..")];
+    assert_eq!(server.request("POST", "/api/put", &header, point.as_bytes()).status, 400);
+    let bucket = server.post("/api/v2/buckets", r#"{"name":".."}"#);
+    assert!(bucket.status == 400 && bucket.text().contains("invalid name"), "{}", bucket.text());
+    let listed = server.get("/query?q=SHOW%20DATABASES").text();
+    assert!(!listed.contains("values"), "nothing was made: {listed}");
+    server.stop();
+    let refused = harness::foliot().args(["config", "check", "--listen-database", ".."]).output();
+    let said = String::from_utf8(refused.unwrap().stderr).unwrap();
+    assert!(said.contains("listen.database") && said.contains("invalid name"), "{said}");
 }

@@ -52,7 +52,11 @@ fn databases_and_policies_are_created_altered_and_dropped() {
     for (statement, expected) in [
         ("CREATE DATABASE a WITH DURATION 30d REPLICATION 2 SHARD DURATION 30m NAME foo", ""),
         ("CREATE DATABASE a", ""),
-        ("CREATE DATABASE b WITH NAME \".\"", "\"error\":\"invalid name\""),
+        (
+            "CREATE DATABASE b WITH NAME \".\"",
+            "\"error\":\"invalid name \\\".\\\" of a database or policy: it must have 1 to 255 \
+             bytes, no / or \\\\, no control characters, and be neither . nor ..\"",
+        ),
         (
             "SHOW MEASUREMENTS ON a WHERE time > 0",
             "\"error\":\"SHOW MEASUREMENTS doesn't support time in WHERE clause\"",
@@ -119,7 +123,7 @@ fn a_field_keeps_its_kind() {
     assert_eq!(
         conflict("m,h=a v=1i 2\nm,h=b v=2 2\nm v=\"x\" 2"),
         "{\"error\":\"partial write: field type conflict: input field \\\"v\\\" on measurement \
-         \\\"m\\\" is type integer, already exists as type float dropped=2\"}\n"
+         \\\"m\\\" is type integer, already exists as type float (line 1) dropped=2\"}\n"
     );
     assert!(answer(&server, "SELECT v FROM m WHERE time = 2").contains("[[2,2]]"));
     // The kind outlives a restart, and the first line of a batch decides for the others.
@@ -316,6 +320,8 @@ fn users_are_stored_with_their_grants() {
     let server = Server::start(dir.path(), &[]);
     assert!(answer(&server, "SHOW USERS").contains("[[\"u\",true]]"));
     assert!(answer(&server, "SHOW GRANTS FOR u").contains("[[\"d\",\"READ\"]]"));
+    assert!(answer(&server, "DROP USER u").contains("this is the last administrator"));
+    assert_eq!(answer(&server, "CREATE USER w WITH PASSWORD 'x' WITH ALL PRIVILEGES"), "");
     assert_eq!(answer(&server, "DROP USER u"), "");
     server.stop();
     for entry in std::fs::read_dir(dir.path()).unwrap() {
@@ -432,7 +438,7 @@ fn bad_input_is_answered_with_reasons() {
         ("/write?db=d", "m v=yes", 400, "unable to parse 'm v=yes': invalid boolean"),
         ("/write?db=d", "m v=\"x", 400, "unable to parse 'm v=\\\"x': unbalanced quotes"),
         ("/write?db=d", "m v=1i,w=99999999999999999999i", 400, "value out of range"),
-        ("/write?db=d", "m v=\"x\" 1", 400, "already exists as type float dropped=1"),
+        ("/write?db=d", "m v=\"x\" 1", 400, "already exists as type float (line 1) dropped=1"),
         (
             "/write?db=d",
             "m time=1 1",
@@ -443,7 +449,7 @@ fn bad_input_is_answered_with_reasons() {
             "/write?db=d",
             "m v=2 2\nm v=",
             400,
-            "partial write: unable to parse 'm v=': missing field value dropped=0",
+            "partial write: unable to parse 'm v=': missing field value (line 2, field v) dropped=0",
         ),
         ("/api/v2/write?org=o", "m v=1", 400, "\"code\":\"invalid\""),
         ("/api/v2/delete?bucket=d", "{}", 400, "start must be a time such as 2006-01-02T15:04:05Z"),

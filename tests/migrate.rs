@@ -309,3 +309,21 @@ fn an_export_without_a_part_that_should_be_there_says_so_and_fails() {
     assert!(exported.status.success(), "{}", said(&exported));
     assert_eq!(String::from_utf8_lossy(&exported.stdout).lines().count(), 2);
 }
+
+#[test]
+fn an_import_makes_no_database_that_nobody_else_may_make() {
+    let scratch = Scratch::new();
+    let dump = scratch.path().join("dump");
+    std::fs::write(&dump, "m v=1 1\n").unwrap();
+    let dump = dump.to_str().unwrap();
+    let store = scratch.path().join("store");
+    for place in [["--db", ".."], ["--db", "a/b"], ["--rp", "a\\b"]] {
+        let refused = run(&[&["import", "influx", dump][..], &place].concat(), &store);
+        assert_eq!(refused.status.code(), Some(1), "{place:?}");
+        assert!(said(&refused).contains("invalid name"), "{place:?}: {}", said(&refused));
+    }
+    let listed = foliot().args(["retention", "--data-dir"]).arg(&store).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert_eq!(listed.matches(" keeps ").count(), 1, "nothing was made: {listed}");
+    assert!(listed.starts_with("default.autogen "), "{listed}");
+}

@@ -186,3 +186,44 @@ fn a_store_is_told_in_words_and_in_lines() {
     let (_, _, error) = output(&["inspect", dir.path().to_str().unwrap()]);
     assert!(error.contains("there is no store in"), "{error}");
 }
+
+#[test]
+fn a_store_is_not_copied_into_itself_nor_over_another_nor_made_by_reading() {
+    let dir = Scratch::new();
+    let (data, into) = (dir.path().join("data"), dir.path().join("backups"));
+    let server = Server::start(&data, &[]);
+    write(&server, 0, 10);
+    let before = backups(&data);
+    for inside in [data.clone(), data.join("backups/new"), data.join("../data/b"), data.join(".")] {
+        let error = refused("backup", &data, &inside);
+        assert!(error.contains("within the store's own directory"), "{error}");
+    }
+    std::os::unix::fs::symlink(&data, dir.path().join("link")).unwrap();
+    let error = refused("backup", &data, &dir.path().join("link/b"));
+    assert!(error.contains("within the store's own directory"), "{error}");
+    assert_eq!(backups(&data), before, "nothing was made");
+    // Beside the store is no part of it, however alike the names are.
+    run("backup", &data, &dir.path().join("data-backups"));
+    run("backup", &data, &into);
+    let error = refused("restore", &data, &backups(&into)[0]);
+    assert!(error.contains("is not empty") && error.contains("a server has open"), "{error}");
+    write(&server, 10, 20);
+    assert_eq!(points(&server), 20);
+    server.stop();
+    let error = refused("restore", &data, &backups(&into)[0]);
+    assert!(error.contains("is not empty") && !error.contains("has open"), "{error}");
+    let nothing = dir.path().join("nothing");
+    let place = nothing.to_str().unwrap();
+    for command in [
+        &["export", "--format", "line", "--data-dir", place][..],
+        &["user", "list", "--data-dir", place],
+        &["user", "revoke", "u", "--data-dir", place],
+        &["retention", "--data-dir", place],
+    ] {
+        let output = foliot().args(command).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {error}");
+        assert!(error.contains("there is no store in") && error.contains("--data-dir"), "{error}");
+        assert!(!nothing.exists(), "{command:?} made a store");
+    }
+}

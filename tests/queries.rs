@@ -132,6 +132,12 @@ fn a_client_that_leaves_cancels_its_query() {
     assert_eq!(server.metric("foliot_queries_running"), 1.0);
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < 16 << 20, "an answer that nobody reads piles up: {grown} bytes");
+    let ask = |q: &str| server.request("POST", &format!("/query?q={q}"), &[], b"");
+    // InfluxQL says so too; but whoever looks for what holds the place waits for nothing.
+    let busy = ask("SHOW%20MEASUREMENTS%20ON%20%22default%22");
+    assert_eq!((busy.status, busy.header("retry-after")), (429, "2"));
+    let seen = ask("SHOW%20QUERIES");
+    assert!(seen.status == 200 && seen.text().contains("10s-avg"), "{}", seen.text());
     drop(socket);
     let began = Instant::now();
     while server.metric("foliot_queries_running") > 0.0 {
@@ -167,4 +173,74 @@ fn what_was_written_is_seen_at_once_in_every_spelling() {
     );
     let answer = server.post("/api/query?arrays", &post).text();
     assert!(answer.contains(&format!("[{START},4.0]")), "{answer}");
+}
+
+/// Makes a token with these roles; the value of the header that shows it.
+fn token(dir: &Scratch, roles: &[&str]) -> String {
+    let mut command = harness::foliot();
+    command.args(["user", "token", "t", "--data-dir"]).arg(dir.path());
+    command.args(roles.iter().flat_map(|role| ["--role", *role]));
+    let made = command.output().unwrap();
+    format!("Bearer {}", String::from_utf8(made.stdout).unwrap().trim())
+}
+
+#[test]
+fn a_query_is_seen_and_ended_by_who_asked_it_and_by_operators() {
+    let dir = Scratch::new();
+    let [owner, other, operator, admin] =
+        [&["read"][..], &["read"], &["operator"], &["admin"]].map(|roles| token(&dir, roles));
+    let flags = ["--access", "--limits-queries", "1", "--limits-query-wait", "100ms"];
+    let server = Server::start(dir.path(), &flags);
+    for round in 0..40 {
+        let lines: String = (0..10_000)
+            .map(|n| {
+                format!("big,host=h{:05} v={n}i {}\n", n % 2000, START + round * 10 + n / 2000)
+            })
+            .collect();
+        let headers = [("Authorization", &*admin), ("X-Foliot-Ack", "memory")];
+        let path = "/write?db=default&precision=s";
+        assert_eq!(server.request("POST", path, &headers, lines.as_bytes()).status, 204);
+    }
+    let ask = |who: &str, statement: &str| {
+        let path = format!("/query?q={}", statement.replace(' ', "%20").replace('"', "%22"));
+        server.request("POST", &path, &[("Authorization", who)], b"")
+    };
+    let running = || {
+        let text = server.request("GET", "/metrics", &[("Authorization", &admin)], b"").text();
+        text.contains("\nfoliot_queries_running 1\n")
+    };
+    let folds = ["avg", "sum", "min", "max", "count", "first", "last", "dev"];
+    let more: String = folds.map(|fold| format!("&m=none:1s-{fold}:big.v")).concat();
+    let path = format!("/api/query?start={START}&m=none:big.v{more}");
+    // An answer that is never read holds the only place; both who asked it and an operator end one.
+    for ender in [&owner, &operator] {
+        let mut socket = server.connect();
+        let headers = [("Authorization", &*owner)];
+        socket.write_all(&request("GET", &path, &headers, b"")).unwrap();
+        socket.read_exact(&mut [0; 100]).unwrap();
+        assert_eq!(ask(&other, "SHOW MEASUREMENTS ON \"default\"").status, 429);
+        let seen = |who: &str| {
+            let listed = ask(who, "SHOW QUERIES");
+            assert_eq!(listed.status, 200, "{}", listed.text());
+            let json: serde_json::Value = serde_json::from_str(&listed.text()).unwrap();
+            let rows = json["results"][0]["series"][0]["values"].as_array().unwrap().clone();
+            let is_big = |row: &&serde_json::Value| row[1].as_str().unwrap().contains("1s-avg");
+            rows.iter().find(is_big).map(|row| row[0].as_u64().unwrap())
+        };
+        assert_eq!(seen(&other), None, "the text is none of theirs");
+        let id = seen(&owner).unwrap();
+        assert_eq!((seen(&operator), seen(&admin)), (Some(id), Some(id)));
+        let refused = ask(&other, &format!("KILL QUERY {id}")).text();
+        assert!(refused.contains(&format!("no such query id: {id}")), "{refused}");
+        assert!(running());
+        let killed = ask(ender, &format!("KILL QUERY {id}")).text();
+        assert!(!killed.contains("error"), "{killed}");
+        let began = Instant::now();
+        // It ends though its client neither reads nor leaves.
+        while running() {
+            assert!(began.elapsed() < harness::PATIENCE, "the query goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    server.stop();
 }

@@ -214,12 +214,18 @@ impl Gate {
             Credentials::Token(text) => {
                 let is_first = self.first.lock().as_ref() == Some(&tokens::hash(text));
                 if is_first && !self.has_administrator() {
-                    let first = Principal::token("first".to_owned(), Rights::all(), i64::MAX);
+                    let first = Principal::token(
+                        "first".to_owned(),
+                        String::new(),
+                        Rights::all(),
+                        i64::MAX,
+                    );
                     return Ok(Some((first, false)));
                 }
                 let token = tokens::get(engine, text).filter(|token| token.expires_ns > now_ns);
                 Ok(token.map(|token| {
-                    (Principal::token(token.name, token.rights, token.expires_ns), true)
+                    let Token { id, name, rights, expires_ns, .. } = token;
+                    (Principal::token(name, id, rights, expires_ns), true)
                 }))
             }
         }
@@ -309,7 +315,7 @@ impl Gate {
     /// Makes a user one that may do everything, or no longer.
     ///
     /// # Errors
-    /// When there is no such user, and when the store cannot take it.
+    /// When there is no such user, it is the last administrator, and when the store cannot take it.
     pub fn set_admin(
         &self,
         engine: &Engine,
@@ -318,7 +324,11 @@ impl Gate {
         caller: &Caller,
     ) -> Result<(), Refused> {
         let what = if is_admin { "grant all privileges" } else { "revoke all privileges" };
-        self.change(engine, name, (what, caller), |user| user.rights.is_admin = is_admin)
+        let _one_at_a_time = self.changing.lock();
+        if !is_admin {
+            keep_an_administrator(engine, name)?;
+        }
+        self.change_alone(engine, name, (what, caller), |user| user.rights.is_admin = is_admin)
     }
 
     /// Gives a user a right in a database, instead of the one before.
@@ -356,10 +366,11 @@ impl Gate {
     /// Removes a user.
     ///
     /// # Errors
-    /// When there is no such user, and when the store cannot take it.
+    /// When there is no such user, it is the last administrator, and when the store cannot take it.
     pub fn remove_user(&self, engine: &Engine, name: &str, caller: &Caller) -> Result<(), Refused> {
         let _one_at_a_time = self.changing.lock();
         users::get(engine, name).ok_or(Refused::NotFound)?;
+        keep_an_administrator(engine, name)?;
         engine.audit_access("drop user", name, caller)?;
         let done = users::remove(engine, name);
         self.forget(engine);
@@ -397,7 +408,7 @@ impl Gate {
     /// Ends the token with this id; false when there is none.
     ///
     /// # Errors
-    /// When the store cannot take it.
+    /// When it is the last administrator, and when the store cannot take it.
     pub fn revoke_token(
         &self,
         engine: &Engine,
@@ -405,6 +416,7 @@ impl Gate {
         caller: &Caller,
     ) -> Result<bool, Refused> {
         let _one_at_a_time = self.changing.lock();
+        keep_an_administrator(engine, id)?;
         engine.audit_access("revoke token", id, caller)?;
         let done = tokens::revoke(engine, id);
         self.forget(engine);
@@ -419,11 +431,36 @@ impl Gate {
         change: impl FnOnce(&mut User),
     ) -> Result<(), Refused> {
         let _one_at_a_time = self.changing.lock();
+        self.change_alone(engine, name, (what, caller), change)
+    }
+
+    /// The same, for who holds `changing`.
+    fn change_alone(
+        &self,
+        engine: &Engine,
+        name: &str,
+        (what, caller): (&str, &Caller),
+        change: impl FnOnce(&mut User),
+    ) -> Result<(), Refused> {
         let mut user = users::get(engine, name).ok_or(Refused::NotFound)?;
         change(&mut user);
         engine.audit_access(what, name, caller)?;
         let done = users::put(engine, &user);
         self.forget(engine);
         done
+    }
+}
+
+/// Refuses to let the last one go who may do everything: a user, or a token without an end, by its
+/// name or id. One with an end would leave nobody soon.
+fn keep_an_administrator(engine: &Engine, name: &str) -> Result<(), Refused> {
+    let users = users::list(engine).into_iter();
+    let users = users.filter(|user| user.rights.is_admin).map(|user| user.name);
+    let tokens = tokens::list(engine).into_iter();
+    let tokens = tokens.filter(|token| token.rights.is_admin && token.expires_ns == i64::MAX);
+    let lasting: Vec<String> = users.chain(tokens.map(|token| token.id)).collect();
+    match lasting.as_slice() {
+        [last] if last == name => Err(Refused::LastAdministrator),
+        _ => Ok(()),
     }
 }

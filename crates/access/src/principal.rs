@@ -51,6 +51,8 @@ enum Kind {
 pub struct Principal {
     kind: Kind,
     name: String,
+    /// A token's id: several may have one name.
+    id: String,
     rights: Rights,
     /// When a token ends, in nanoseconds.
     pub(crate) expires_ns: i64,
@@ -78,12 +80,12 @@ impl Principal {
         Self::new(Kind::User, name, rights)
     }
 
-    pub(crate) fn token(name: String, rights: Rights, expires_ns: i64) -> Self {
-        Self { expires_ns, ..Self::new(Kind::Token, name, rights) }
+    pub(crate) fn token(name: String, id: String, rights: Rights, expires_ns: i64) -> Self {
+        Self { id, expires_ns, ..Self::new(Kind::Token, name, rights) }
     }
 
     fn new(kind: Kind, name: String, rights: Rights) -> Self {
-        Self { kind, name, rights, expires_ns: i64::MAX }
+        Self { kind, name, id: String::new(), rights, expires_ns: i64::MAX }
     }
 
     /// Its name; empty for those that have none.
@@ -94,6 +96,12 @@ impl Principal {
     /// The user whose rights it has; empty when it is none.
     pub fn user_name(&self) -> &str {
         if self.kind == Kind::User { &self.name } else { "" }
+    }
+
+    /// Whether it may see, and end, what `other` asked: its own queries, or as an operator all.
+    pub fn oversees(&self, other: &Self) -> bool {
+        let who = |one: &Self| (one.kind, one.name.clone(), one.id.clone());
+        self.may(Need::Operate) || (self.kind != Kind::Nobody && who(self) == who(other))
     }
 
     /// Whether it showed nothing although it was asked.

@@ -51,6 +51,8 @@ pub enum Refused {
     Exists,
     /// A user must have a name.
     NoName,
+    /// Nobody else may do everything.
+    LastAdministrator,
     /// Hashing or storing failed.
     Failed(String),
 }
@@ -61,6 +63,10 @@ impl std::fmt::Display for Refused {
             Self::NotFound => "user not found",
             Self::Exists => "user already exists",
             Self::NoName => "username required",
+            Self::LastAdministrator => {
+                "this is the last administrator: make another one first, with CREATE USER … WITH \
+                 PASSWORD … WITH ALL PRIVILEGES or `foliot user add NAME --role admin`"
+            }
             Self::Failed(reason) => reason,
         })
     }

@@ -15,6 +15,7 @@ use crate::config::Commit;
 use crate::error::Error;
 use crate::limits::CUT_LIVE_SERIES_MAX;
 use crate::retention::all_of;
+use crate::scan::Scan;
 use crate::snapshot::Snapshot;
 use crate::store::{Engine, Store};
 use crate::tombstones::Tombstone;
@@ -37,13 +38,59 @@ pub struct Deleted {
 }
 
 impl Engine {
-    /// What [`Engine::delete`] would take away.
+    /// What deletes of all these would take away together: a sample that several of them name
+    /// counts once. Ends with [`Error::Stopped`] when `goes_on`, asked before each series, says no.
     ///
     /// # Errors
     /// As for [`Engine::delete`].
-    pub fn preview_delete(&self, selector: &Selector, range: TimeRange) -> Result<Deleted, Error> {
-        check(selector)?;
-        count(&self.snapshot(), selector, range).map(|(deleted, _)| deleted)
+    pub fn preview_delete(
+        &self,
+        doomed: &[(Selector, TimeRange)],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Deleted, Error> {
+        doomed.iter().try_for_each(|(selector, _)| check(selector))?;
+        let snapshot = self.snapshot();
+        let wanted = wanted(&snapshot, doomed, goes_on)?;
+        count(&snapshot, &wanted, goes_on).map(|(deleted, _)| deleted)
+    }
+
+    /// What dropping all these series would take away; as [`Engine::preview_delete`].
+    ///
+    /// # Errors
+    /// As for [`Engine::drop_series`].
+    pub fn preview_drop_series(
+        &self,
+        doomed: &[Selector],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Deleted, Error> {
+        doomed.iter().try_for_each(check)?;
+        self.preview_dropped(doomed, goes_on)
+    }
+
+    /// What dropping a namespace would take away; as [`Engine::preview_delete`].
+    ///
+    /// # Errors
+    /// As for [`Engine::drop_namespace`].
+    pub fn preview_drop_namespace(
+        &self,
+        id: NamespaceId,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Deleted, Error> {
+        self.preview_dropped(&[all_of(id)], goes_on)
+    }
+
+    fn preview_dropped(
+        &self,
+        doomed: &[Selector],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Deleted, Error> {
+        let snapshot = self.snapshot();
+        let doomed: Vec<_> = doomed.iter().cloned().map(|one| (one, TimeRange::ALL)).collect();
+        let wanted = wanted(&snapshot, &doomed, goes_on)?;
+        // Series go that hold nothing, too.
+        let series = wanted.len() as u64;
+        let (deleted, _) = count(&snapshot, &wanted, goes_on)?;
+        Ok(Deleted { series, ..deleted })
     }
 
     /// What of a namespace would expire if it kept its samples for `keep` from now on. Series that
@@ -65,8 +112,8 @@ impl Engine {
             let class = self.store().ingest.epochs().describe(sid)?.map(|series| series.class);
             only.extend((class == Some(0)).then_some(sid));
         }
-        let selector = Selector { only: Some(only), ..all_of(namespace) };
-        count(&snapshot, &selector, range).map(|(deleted, _)| deleted)
+        let wanted: Vec<_> = only.into_iter().map(|sid| (sid, range)).collect();
+        count(&snapshot, &wanted, &|| true).map(|(deleted, _)| deleted)
     }
 
     /// Deletes the samples of the selected series in `range`: no reader finds them any more when
@@ -85,7 +132,7 @@ impl Engine {
     ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
         let _alone = self.store().taking.lock();
-        let (deleted, sids) = count(&self.snapshot(), selector, range)?;
+        let (deleted, sids) = count_all(&self.snapshot(), selector, range)?;
         if deleted.samples > 0 {
             let act = Act::Delete(selector, range);
             self.store().audit(caller, selector.namespace, &act, Some(&deleted))?;
@@ -116,7 +163,7 @@ impl Engine {
         caller: &Caller,
     ) -> Result<(Deleted, Commit), Error> {
         let _alone = self.store().taking.lock();
-        let (mut deleted, _) = count(&self.snapshot(), selector, TimeRange::ALL)?;
+        let (mut deleted, _) = count_all(&self.snapshot(), selector, TimeRange::ALL)?;
         let snapshot = self.snapshot();
         let sids = snapshot.select(selector, TimeRange::ALL)?;
         deleted.series = sids.len() as u64;
@@ -164,27 +211,66 @@ pub(crate) fn check(selector: &Selector) -> Result<(), Error> {
     }
 }
 
-/// Counts what the selected series hold in `range`, and finds those that hold anything.
-fn count(
+/// The series that are selected, with the times of which samples are meant: in order, and no time
+/// of a series twice.
+fn wanted(
+    snapshot: &Snapshot,
+    doomed: &[(Selector, TimeRange)],
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Vec<(u32, TimeRange)>, Error> {
+    let mut all = Vec::new();
+    for (selector, range) in doomed {
+        let selected = snapshot.select_while(selector, *range, goes_on)?;
+        all.extend(selected.into_iter().map(|sid| (sid, *range)));
+    }
+    all.sort_unstable_by_key(|(sid, range)| (*sid, range.start_ns));
+    all.dedup_by(|(sid, range), (before, so_far)| {
+        let joins = sid == before && range.start_ns <= so_far.end_ns;
+        if joins {
+            so_far.end_ns = so_far.end_ns.max(range.end_ns);
+        }
+        joins
+    });
+    Ok(all)
+}
+
+fn count_all(
     snapshot: &Snapshot,
     selector: &Selector,
     range: TimeRange,
 ) -> Result<(Deleted, SidSet), Error> {
+    let selected = snapshot.select(selector, range)?;
+    let wanted: Vec<_> = selected.into_iter().map(|sid| (sid, range)).collect();
+    count(snapshot, &wanted, &|| true)
+}
+
+/// Counts what series hold in these ranges, and finds those that hold anything.
+fn count(
+    snapshot: &Snapshot,
+    wanted: &[(u32, TimeRange)],
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(Deleted, SidSet), Error> {
     let mut deleted = Deleted::default();
     let mut holding = Vec::new();
-    let mut scan = None;
-    for sid in snapshot.select(selector, range)? {
-        let scan = match &mut scan {
-            Some(scan) => {
+    let mut last = None;
+    let mut scan: Option<(TimeRange, Scan)> = None;
+    for &(sid, range) in wanted {
+        if !goes_on() {
+            return Err(Error::Stopped);
+        }
+        let (samples, bytes) = match &mut scan {
+            Some((same, scan)) if *same == range => {
                 snapshot.scan_into(sid, scan)?;
-                scan
+                scan.tally()?
             }
-            None => scan.insert(snapshot.scan(sid, range)?),
+            scan => scan.insert((range, snapshot.scan(sid, range)?)).1.tally()?,
         };
-        let (samples, bytes) = scan.tally()?;
         if samples > 0 {
-            holding.extend(snapshot.ids(sid));
-            deleted.series += 1;
+            if last != Some(sid) {
+                holding.extend(snapshot.ids(sid));
+                deleted.series += 1;
+            }
+            last = Some(sid);
             deleted.samples += samples;
             deleted.bytes += bytes;
         }

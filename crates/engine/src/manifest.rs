@@ -137,7 +137,10 @@ impl Manifest {
         }
         let Some(manifest) = newest else {
             let is_damaged = |error: &Error| !is_missing(error);
-            return damages.into_iter().find(is_damaged).map_or(Ok(None), Err);
+            return damages
+                .into_iter()
+                .find(is_damaged)
+                .map_or(Ok(None), |error| Err(hopeless(error)));
         };
         // The power may go between the first copy that was ever written and the second.
         damages.retain(|damage| manifest.generation > 1 || !is_missing(damage));
@@ -291,6 +294,17 @@ impl Manifest {
 fn seal(bytes: &[u8]) -> u32 {
     let (preamble, rest) = bytes.split_at_checked(Preamble::LEN).unwrap_or_default();
     checksum_append(checksum(preamble), rest.get(4..).unwrap_or_default())
+}
+
+/// The damage of a manifest of which the other copy is no better, with what can be done.
+fn hopeless(error: Error) -> Error {
+    match error {
+        Error::Corrupt { path, offset, reason } => {
+            let next = "the other copy is no better; `foliot check --repair` makes it anew";
+            Error::Corrupt { path, offset, reason: format!("{reason}; {next}") }
+        }
+        error => error,
+    }
 }
 
 fn is_missing(error: &Error) -> bool {

@@ -190,3 +190,45 @@ fn while_the_newest_sample_is_deleted_the_last_one_is_it_or_the_one_before() {
     end.store(true, Ordering::Relaxed);
     reader.join().unwrap();
 }
+
+#[test]
+fn a_preview_counts_what_would_go_once_and_stops_when_it_is_told() {
+    let disk = SimDisk::new(1);
+    let engine = open(&disk);
+    for host in 0..50 {
+        for time_ns in 0..4 {
+            put(&engine, &format!("m h={host}"), time_ns, 1);
+        }
+        if host == 24 {
+            engine.flush().unwrap();
+        }
+    }
+    put(&engine, "n", 1, 1);
+    let of = |measurement, first, last| {
+        (selector(DEFAULT_NAMESPACE, measurement), TimeRange::new(first, last))
+    };
+    let always = || true;
+    let told = |doomed: &[_]| {
+        let told = engine.preview_delete(doomed, &always).unwrap();
+        (told.series, told.samples)
+    };
+    assert_eq!(told(&[of("m", 0, 1)]), (50, 100));
+    assert_eq!(told(&[of("m", 0, 1), of("m", 1, 2)]), (50, 150), "an instant counts once");
+    assert_eq!(told(&[of("m", 0, 0), of("m", 3, 3)]), (50, 100), "a series counts once");
+    assert_eq!(told(&[of("m", 9, 9), of("n", 0, 9)]), (1, 1));
+    assert_eq!(told(&[]), (0, 0));
+    // Series without samples in range are dropped as well.
+    delete(&engine, "n", TimeRange::ALL);
+    let both = [selector(DEFAULT_NAMESPACE, "m"), selector(DEFAULT_NAMESPACE, "n")];
+    let dropped = engine.preview_drop_series(&both, &always).unwrap();
+    assert_eq!((dropped.series, dropped.samples), (51, 200));
+    let all = engine.preview_drop_namespace(DEFAULT_NAMESPACE, &always).unwrap();
+    assert_eq!((all.series, all.samples), (51, 200));
+    // Told to stop, it looks at no further series.
+    let asked = AtomicU64::new(0);
+    let ten_times = || asked.fetch_add(1, Ordering::Relaxed) < 10;
+    let stopped = engine.preview_delete(&[of("m", 0, 9)], &ten_times);
+    assert!(matches!(stopped, Err(foliot_engine::Error::Stopped)), "{stopped:?}");
+    assert_eq!(asked.load(Ordering::Relaxed), 11);
+    assert_eq!(found(&engine.snapshot(), "m").len(), 200, "nothing has gone");
+}

@@ -264,7 +264,8 @@ proptest! {
                 Step::Delete { measurement, host, field, from, to } => {
                     let range = TimeRange::new(from, to);
                     let selector = narrow(measurement, host, field);
-                    let preview = engine.preview_delete(&selector, range).unwrap();
+                    let doomed = [(selector.clone(), range), (selector.clone(), range)];
+                    let preview = engine.preview_delete(&doomed, &|| true).unwrap();
                     let caller = Caller::default();
                     let (deleted, commit) = engine.delete(&selector, range, &caller).unwrap();
                     prop_assert_eq!(preview, deleted);

@@ -232,8 +232,16 @@ fn export() -> Clap {
             .value_parser(number)
             .help(help)
     };
+    // `import` has it, so it is tried here too.
+    let url = Arg::new("url").long("url").hide(true).value_parser(|_: &str| {
+        Err::<String, _>(
+            "export opens the store itself; of a running server, `foliot backup` its store and \
+             export the backup with --data-dir",
+        )
+    });
     let command = Clap::new("export")
         .about("Writes samples out in another database's format")
+        .arg(url)
         .arg(format)
         .arg(file())
         .args(place())
@@ -430,16 +438,19 @@ fn read_file(path: &Path) -> Result<String, String> {
 
 /// What is wrong with the command line, in one sentence.
 fn sentence(error: &clap::Error) -> String {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        // The best guess is the last one.
-        Some(ContextValue::Strings(list)) => list.last().cloned(),
-        _ => None,
+    let list = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(list)) => list.clone(),
+        _ => Vec::new(),
     };
+    // The best guess is the last one.
+    let text = |kind| list(kind).pop();
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let usage = usage.trim().trim_start_matches("Usage: ");
     let guess = text(ContextKind::SuggestedArg).or_else(|| text(ContextKind::SuggestedSubcommand));
     let guess = guess.map_or_else(
-        || "; `foliot help serve` lists all flags".to_owned(),
+        || format!("; `{}` lists all flags", help_of(usage)),
         |guess| format!("; did you mean {guess}?"),
     );
     match error.kind() {
@@ -453,12 +464,34 @@ fn sentence(error: &clap::Error) -> String {
             "say what to do, for example `foliot serve`; `foliot help` lists all commands"
                 .to_owned()
         }
-        ErrorKind::InvalidValue => format!("{argument} needs a value"),
+        ErrorKind::MissingRequiredArgument => {
+            let missing = list(ContextKind::InvalidArg).join(" and ");
+            format!("{missing} must be given; `{}` shows how", help_of(usage))
+        }
+        ErrorKind::InvalidValue => {
+            let known = list(ContextKind::ValidValue).join(", ");
+            match text(ContextKind::InvalidValue).filter(|value| !value.is_empty()) {
+                Some(value) => format!("{argument} cannot be {value}: it is one of {known}"),
+                None if known.is_empty() => format!("{argument} needs a value"),
+                None => format!("{argument} needs a value: one of {known}"),
+            }
+        }
         ErrorKind::ArgumentConflict => format!("{argument} is given twice"),
         _ => {
             let text = error.render().to_string();
             let line = text.lines().next().unwrap_or_default();
             line.trim_start_matches("error: ").to_owned()
         }
+    }
+}
+
+/// The command that explains the one whose usage this is: the words before the arguments, such as
+/// `foliot help user add`.
+fn help_of(usage: &str) -> String {
+    let words = usage.split_whitespace().skip(1);
+    let command: Vec<&str> = words.take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+    match command.as_slice() {
+        [] => "foliot help serve".to_owned(),
+        command => format!("foliot help {}", command.join(" ")),
     }
 }

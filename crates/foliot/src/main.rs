@@ -21,20 +21,25 @@ use std::sync::Arc;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// How a command line that cannot be understood ends, as with other tools.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
     use_small_pages();
-    match run() {
-        Ok(code) => code,
-        Err(sentence) => {
-            // Nobody is left to tell when standard error is gone.
-            let _ = writeln!(std::io::stderr(), "foliot: {sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    let (sentence, code) = match arguments::read() {
+        Err(sentence) => (sentence, ExitCode::from(USAGE)),
+        Ok(command) => match run(command) {
+            Ok(code) => return code,
+            Err(sentence) => (sentence, ExitCode::FAILURE),
+        },
+    };
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(std::io::stderr(), "foliot: {sentence}");
+    code
 }
 
-fn run() -> Result<ExitCode, String> {
-    match arguments::read()? {
+fn run(command: Command) -> Result<ExitCode, String> {
+    match command {
         Command::Bench(own) => return Ok(bench(own)),
         Command::Import(what) => return moving::import(&what),
         Command::Export(what) => return moving::export(&what),

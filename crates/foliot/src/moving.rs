@@ -1,6 +1,7 @@
 //! `foliot import` and `foliot export`: opens what is needed, tells how far it is, and sums up.
 
 use crate::arguments::Move;
+use crate::offline::need_store;
 use foliot_disk::RealDisk;
 use foliot_engine::Engine;
 use foliot_migrate::{
@@ -129,6 +130,7 @@ fn summary(name: &str, progress: &Progress, faults: &[Fault], took: Duration) ->
 
 /// Writes samples out.
 pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
+    need_store(&RealDisk::new(), &what.layers.config().data_dir)?;
     let engine = open(what)?;
     let database = what.database.as_deref().unwrap_or("default");
     let policy = what.policy.as_deref().unwrap_or("autogen");

@@ -25,12 +25,38 @@ const NAME_TRIES: usize = 1000;
 pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<String, String> {
     let disk = RealDisk::new();
     need_store(&disk, data_dir)?;
+    need_apart(data_dir, into)?;
     let earlier = newest(&disk, into);
     let to = new_directory(&disk, into)?;
     let done = backup(&disk, data_dir, &to, earlier.as_deref()).map_err(|error| {
         format!("{error}; {} holds what was copied until then, and is no backup", to.display())
     })?;
     Ok(format!("backed up {} to {}: {}\n", data_dir.display(), to.display(), figures(&done)))
+}
+
+/// Refuses a directory within the store's own, however it is written: what takes the one takes the
+/// other.
+fn need_apart(data_dir: &Path, into: &Path) -> Result<(), String> {
+    let resolved = |path: &Path| {
+        // What is to be made does not exist yet: the part that does is what can be resolved.
+        let path = std::path::absolute(path)?;
+        let there = path.ancestors().find(|there| there.exists()).unwrap_or(&path);
+        let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+        there.canonicalize().map(|there| there.join(rest))
+    };
+    let resolve = |path: &Path| {
+        let failed = |error| format!("cannot tell where {} lies: {error}", path.display());
+        resolved(path).map_err(failed)
+    };
+    match resolve(into)?.starts_with(resolve(data_dir)?) {
+        false => Ok(()),
+        true => Err(format!(
+            "{} lies within the store's own directory {}, and would be lost with it: name one \
+             elsewhere, best on another disk",
+            into.display(),
+            data_dir.display()
+        )),
+    }
 }
 
 /// Copies the backup in `from` to `data_dir`, which must be missing or empty.
@@ -45,6 +71,17 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
             ),
             None => format!("{place} is no backup: there is no manifest in it"),
         });
+    }
+    if is_store(&disk, data_dir) {
+        let place = data_dir.display();
+        let holder = match disk.lock(data_dir) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => "a store that a server has open",
+            _ => "a store",
+        };
+        return Err(format!(
+            "{place} is not empty, it holds {holder}: restore to a directory that is missing or \
+             empty, and start the server with --data-dir there"
+        ));
     }
     let done = backup(&disk, from, data_dir, None).map_err(|error| error.to_string())?;
     let (from, to) = (from.display(), data_dir.display());
@@ -104,7 +141,8 @@ pub(crate) fn retention(
     Ok(out)
 }
 
-fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
+/// Refuses a directory without a store: opening one there would make it.
+pub(crate) fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
     match is_store(disk, dir) {
         true => Ok(()),
         false => Err(format!(

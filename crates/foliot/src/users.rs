@@ -1,5 +1,6 @@
 //! `foliot user`: users and tokens of a store that no server has open.
 
+use crate::offline::need_store;
 use crate::print;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_access::{Access, Gate, Grant, NewToken, Rights};
@@ -120,6 +121,10 @@ fn rights(matches: &ArgMatches) -> Rights {
 /// One sentence.
 pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
+    // The first users and tokens may be there before the store is.
+    if !matches!(act, Act::Add { .. } | Act::Token { .. }) {
+        need_store(&*disk, &config.data_dir)?;
+    }
     let open = Engine::open(disk.clone(), &config.data_dir, crate::store(config));
     let engine = open.map_err(|error| error.to_string())?;
     let done = perform_on(&engine, act, disk.now_ns());

@@ -7,7 +7,7 @@ use foliot_engine::{Ack, Commit, Engine};
 use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
-use foliot_schema::Kinds;
+use foliot_schema::{Kinds, check_name};
 use std::fmt;
 use std::thread::sleep;
 use std::time::Duration;
@@ -269,6 +269,9 @@ impl<'a> Import<'a> {
         let batch = match piece.spelling {
             Spelling::Lines => {
                 let Place { database, policy } = &self.place;
+                if engine.namespace(database, policy).is_none() {
+                    [database, policy].into_iter().try_for_each(|name| check_name(name))?;
+                }
                 let namespace = engine.create_namespace(database, policy)?;
                 let mut batch = Batch::new(&piece.text, namespace, &LINE_SYNTAX, secret, buffers);
                 let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };

@@ -21,6 +21,9 @@ pub struct Settings {
     pub unknown: Vec<String>,
 }
 
+/// Sections that InfluxDB's file of settings has, and neither of the others.
+const INFLUX_SECTIONS: [&str; 4] = ["[meta]", "[data]", "[http]", "[coordinator]"];
+
 /// Settings here, by key.
 type Pairs = Vec<(&'static str, String)>;
 
@@ -67,6 +70,20 @@ pub fn read(text: &str) -> Result<Settings, String> {
         true => ("OpenTSDB", opentsdb::TABLE),
         false => ("TickTock", ticktock::TABLE),
     };
+    let is_known = |key: &str| {
+        table.iter().any(|(name, _)| *name == key || name.ends_with('.') && key.starts_with(name))
+    };
+    if INFLUX_SECTIONS.iter().any(|section| text.lines().any(|line| line.trim() == *section)) {
+        return Err("this is a configuration of InfluxDB, which is not translated: take what you \
+                    need from `foliot config docs`, and bring the data over with `foliot import \
+                    influx --from URL`"
+            .to_owned());
+    }
+    if !given.0.iter().any(|(key, _)| is_known(key)) {
+        return Err("this is neither an opentsdb.conf nor TickTock's tt.conf: neither knows any \
+                    key of it"
+            .to_owned());
+    }
     let mut settings = Settings { peer, ..Settings::default() };
     for &(key, value) in &given.0 {
         // Families of keys end in a dot in the table.
@@ -75,7 +92,7 @@ pub fn read(text: &str) -> Result<Settings, String> {
             None => settings.unknown.push(key.to_owned()),
             Some(Fate::Needless(why)) => settings.needless.push((key.to_owned(), why)),
             Some(Fate::Missing(harmless, _)) if harmless.contains(&value) => {
-                settings.needless.push((key.to_owned(), "it is off, as here"));
+                settings.needless.push((key.to_owned(), "it is so here too"));
             }
             Some(Fate::Missing(_, what)) => {
                 settings.missing.push((key.to_owned(), (*what).to_owned()));
@@ -172,6 +189,15 @@ mod tests {
             "{toml}"
         );
         assert!(toml.contains("#   tsd.typo\n"), "{toml}");
+    }
+
+    #[test]
+    fn strangers_are_not_taken_for_others() {
+        let influx = "reporting-disabled = true\n[meta]\n  dir = \"/var/lib/influxdb/meta\"\n";
+        assert!(read(influx).unwrap_err().contains("InfluxDB"));
+        assert!(read("colour = red\n").unwrap_err().contains("neither"));
+        let settings = read("tsd.core.auto_create_metrics = true\n").unwrap();
+        assert_eq!(settings.needless[0].1, "it is so here too");
     }
 
     #[test]

@@ -88,15 +88,16 @@ fn message(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> String {
     for ((reject, is_of_syntax), line) in refused.chain(dropped).zip(lines) {
         if !is_of_syntax {
             points_dropped += 1;
-            first_dropped.get_or_insert(&reject.reason);
+            first_dropped.get_or_insert((reject, place(reject, false)));
             continue;
         }
-        sentences.push(format!("unable to parse '{line}': {}", reject.reason));
+        let place = place(reject, true);
+        sentences.push(format!("unable to parse '{line}': {}{place}", reject.reason));
     }
     // Of points that were dropped InfluxDB names the first reason, and no line that it could not
     // parse.
-    if let Some(reason) = first_dropped {
-        return format!("partial write: {reason} dropped={points_dropped}");
+    if let Some((Reject { reason, .. }, place)) = first_dropped {
+        return format!("partial write: {reason}{place} dropped={points_dropped}");
     }
     let unworded = outcome.decoded.refused.saturating_sub(outcome.refused.len());
     if unworded > 0 {
@@ -107,6 +108,20 @@ fn message(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> String {
         true => sentences,
         false => format!("partial write: {sentences} dropped=0"),
     }
+}
+
+/// Where a line is at fault, behind InfluxDB's words: its number, and the field whose value it is.
+fn place(reject: &Reject, tells_field: bool) -> String {
+    const PARTS: [&str; 6] = ["measurement", "tag", "key", "timestamp", "line", "field"];
+    let Reject { line, field, reason } = reject;
+    if !tells_field || PARTS.contains(&&**field) {
+        return format!(" (line {line})");
+    }
+    let hint = match reason == "invalid boolean" {
+        true => ": a text needs double quotes",
+        false => "",
+    };
+    format!(" (line {line}, field {field}{hint})")
 }
 
 /// Whether decoding refused a line that is well written, because `time` is its only field.
@@ -232,28 +247,32 @@ mod tests {
     fn influxdb_1_and_2_word_partial_writes() {
         let v1 = |lines, dropped: &[Reject]| answer(WriteApi::V1, lines, dropped).unwrap();
         assert_eq!(answer(WriteApi::V1, "m v=1\n", &[]), None);
-        assert_eq!(v1("m v=x", &[]), "{\"error\":\"unable to parse 'm v=x': invalid boolean\"}\n");
+        assert_eq!(
+            v1("m v=x", &[]),
+            "{\"error\":\"unable to parse 'm v=x': invalid boolean (line 1, field v: a text needs \
+             double quotes)\"}\n"
+        );
         assert_eq!(
             v1("m v=1 1\n  m v=\n\nm \"w\n", &[]),
-            "{\"error\":\"partial write: unable to parse 'm v=': missing field value\\n\
-             unable to parse 'm \\\"w': invalid field format dropped=0\"}\n"
+            "{\"error\":\"partial write: unable to parse 'm v=': missing field value (line 2, field v)\\n\
+             unable to parse 'm \\\"w': invalid field format (line 4) dropped=0\"}\n"
         );
         assert_eq!(
             v1("m v=1\n# \"\nm v=2i", &[dropped(3, "field type conflict: ...")]),
-            "{\"error\":\"partial write: field type conflict: ... dropped=1\"}\n"
+            "{\"error\":\"partial write: field type conflict: ... (line 3) dropped=1\"}\n"
         );
         assert_eq!(
             v1("m,a=1,a=2 v=1", &[dropped(1, "duplicate tags")]),
-            "{\"error\":\"unable to parse 'm,a=1,a=2 v=1': duplicate tags\"}\n"
+            "{\"error\":\"unable to parse 'm,a=1,a=2 v=1': duplicate tags (line 1)\"}\n"
         );
         assert_eq!(
             v1("m time=1", &[]),
             "{\"error\":\"partial write: invalid field name: input field \\\"time\\\" on \
-             measurement \\\"m\\\" is invalid dropped=1\"}\n"
+             measurement \\\"m\\\" is invalid (line 1) dropped=1\"}\n"
         );
         assert_eq!(
             answer(WriteApi::V2, "m v=1 x", &[]).unwrap(),
-            "{\"code\":\"invalid\",\"message\":\"unable to parse 'm v=1 x': bad timestamp\"}\n"
+            "{\"code\":\"invalid\",\"message\":\"unable to parse 'm v=1 x': bad timestamp (line 1)\"}\n"
         );
     }
 

@@ -43,6 +43,8 @@ pub enum Command {
     Help,
     /// `dropcaches`
     DropCaches,
+    /// `auth …`: the line, the last one consumed, says who the client is. The caller answers.
+    Auth,
     /// `exit`: the caller closes the connection.
     Exit,
 }
@@ -127,6 +129,7 @@ impl Session {
             b"status" => return Some(Command::Status),
             b"help" => return Some(Command::Help),
             b"dropcaches" => return Some(Command::DropCaches),
+            b"auth" => return Some(Command::Auth),
             b"exit" => return Some(Command::Exit),
             b"put" => {
                 let at = start + line.len();
@@ -167,7 +170,7 @@ impl Command {
                     .to_owned()
             }
             Self::DropCaches => "Caches dropped.\n".to_owned(),
-            Self::Stats | Self::Exit => String::new(),
+            Self::Stats | Self::Auth | Self::Exit => String::new(),
         }
     }
 }

@@ -20,6 +20,31 @@ use std::time::Duration;
 /// The retention policy of a database for which none was made.
 pub const DEFAULT_POLICY: &str = "autogen";
 
+/// Longest name of a database or policy, in bytes: what a file system takes for a folder's name,
+/// which is what InfluxDB makes of it.
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// Refuses what cannot name a database or a policy, however it is to be made.
+///
+/// # Errors
+/// When the name is empty, too long, a way through folders, or holds what no name may.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    let is_bad = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    let is_fit = (1..=NAME_BYTES_MAX).contains(&name.len())
+        && !name.contains(is_bad)
+        && !matches!(name, "." | "..");
+    match is_fit {
+        true => Ok(()),
+        false => {
+            let shown: String = name.chars().take(60).collect();
+            Err(Error::Invalid(format!(
+                "invalid name {shown:?} of a database or policy: it must have 1 to \
+                 {NAME_BYTES_MAX} bytes, no / or \\, no control characters, and be neither . nor .."
+            )))
+        }
+    }
+}
+
 /// Nanoseconds of a day.
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
@@ -164,7 +189,7 @@ impl Databases {
         creates: bool,
     ) -> Result<NamespaceId, Missing> {
         match self.find(database, policy) {
-            Err(Missing::Database(_)) if creates && !database.is_empty() => {
+            Err(Missing::Database(_)) if creates => {
                 let name = policy.unwrap_or(DEFAULT_POLICY);
                 Ok(self.create(engine, database, name)?)
             }
@@ -193,7 +218,7 @@ impl Databases {
     /// policy's namespace; the one that `policy` holds is ignored.
     ///
     /// # Errors
-    /// When the store cannot take it.
+    /// When the store cannot take it, or the name of what is to be made is none.
     pub fn set_policy(
         &self,
         engine: &Engine,
@@ -203,6 +228,14 @@ impl Databases {
         caller: &Caller,
     ) -> Result<NamespaceId, Error> {
         let _one_at_a_time = self.changing.lock();
+        // What is there already keeps its name.
+        let found = self.get(database);
+        if found.is_none() {
+            check_name(database)?;
+        }
+        if found.is_none_or(|found| found.policy(Some(&policy.name)).is_none()) {
+            check_name(&policy.name)?;
+        }
         policy.namespace = engine.create_namespace(database, &policy.name)?;
         let namespace = policy.namespace;
         let keep = u64::try_from(policy.duration_ns).ok().filter(|duration_ns| *duration_ns > 0);
@@ -349,6 +382,17 @@ mod tests {
         assert_eq!(name("a/"), Some(("a".to_owned(), None)));
         assert_eq!(name("/b"), None);
         assert_eq!(DatabaseName::parse("a/b").unwrap().to_string(), "a/b");
+    }
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        for name in ["a", "a b", "ä", "..a", "a.b", &"x".repeat(NAME_BYTES_MAX)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "a/b", "a\\b", "a\0", "a\nb", &"x".repeat(NAME_BYTES_MAX + 1)] {
+            let said = check_name(name).unwrap_err().to_string();
+            assert!(said.starts_with("invalid name") && said.len() < 300, "{said}");
+        }
     }
 
     #[test]

@@ -12,5 +12,7 @@ mod databases;
 mod kinds;
 pub mod rollups;
 
-pub use databases::{DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, Policy};
+pub use databases::{
+    DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, NAME_BYTES_MAX, Policy, check_name,
+};
 pub use kinds::Kinds;

@@ -309,6 +309,12 @@ impl Config {
         if self.mqtt_broker.0.is_some() && self.mqtt_topics.0.is_empty() {
             return Err("mqtt.broker is set, but mqtt.topics names no topic".to_owned());
         }
+        if let Some(topic) = self.mqtt_topics.0.iter().find(|topic| !is_topic_filter(topic)) {
+            return Err(format!(
+                "mqtt.topics names '{topic}', which is no filter of topics: + stands for a whole \
+                 level, # for all levels that are left, and it has at most 65535 bytes"
+            ));
+        }
         let positive = [
             ("limits.connections", self.limits_connections),
             ("limits.connections_per_address", self.limits_connections_per_address),
@@ -358,12 +364,25 @@ impl Config {
         ];
         for (key, value, share) in shares {
             if value.0 > share {
-                log::info!("{key} is cut to {} MiB to fit the memory", share >> 20);
+                let cut = ByteSize(share).rounded();
+                log::info!("{key} is cut to {cut} to fit the memory (limits.memory_bytes)");
                 value.0 = share;
             }
         }
         self
     }
+}
+
+/// Whether a broker may be asked for these topics (MQTT 3.1.1, 4.7): one that breaks the rules is
+/// answered by closing the connection, without a word.
+fn is_topic_filter(topic: &str) -> bool {
+    let levels: Vec<&str> = topic.split('/').collect();
+    let is_level = |(at, level): (usize, &&str)| match *level {
+        "+" => true,
+        "#" => at + 1 == levels.len(),
+        level => !level.contains(['+', '#', '\0']),
+    };
+    (1..=65_535).contains(&topic.len()) && levels.iter().enumerate().all(is_level)
 }
 
 #[cfg(test)]

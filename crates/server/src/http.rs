@@ -20,7 +20,7 @@ use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
 use crate::wire::Wire;
 use foliot_access::{Access, Measurements, Principal};
-use foliot_engine::{Ack, Caller, Error};
+use foliot_engine::{Ack, Caller, Deleted, Error};
 use foliot_model::NamespaceId;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, Params};
 use foliot_schema::{DatabaseName, Missing};
@@ -38,6 +38,10 @@ use std::time::Instant;
 
 /// Most bytes of a request's head, and most that one read of a body takes.
 const READ_BYTES_MAX: usize = 256 << 10;
+
+/// After how many seconds to come again when nothing better is known: writers and queries that are
+/// put off wait for others to end, which takes about so long.
+const RETRY_AFTER_S: u32 = 2;
 
 /// The version of InfluxDB whose API is spoken; its clients look at it.
 const INFLUX_VERSION: &str = "1.8.10";
@@ -151,7 +155,7 @@ async fn answer(
         peer,
         who: shared.gate.anyone(),
     };
-    let reply = answer_call(shared, call, dialect, began).await;
+    let reply = answer_call(shared, call, dialect, began).await.with_retry(RETRY_AFTER_S);
     match origin {
         Some(origin) => cors::allow(reply, &shared.config, origin),
         None => reply,
@@ -307,6 +311,17 @@ fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
         }
         None => header.and_then(|text| DatabaseName::parse(text.trim())),
     }
+}
+
+/// Whether a request that would take samples away only wants to know what would go. Whatever it
+/// says but `false` means so: a misspelt wish must not delete.
+fn is_preview(params: &Params) -> bool {
+    params.get("dry_run").map_or_else(|| params.has("dry_run"), |value| value != "false")
+}
+
+/// The answer to such a request.
+fn preview_json(Deleted { series, samples, bytes }: &Deleted) -> String {
+    format!("{{\"series\":{series},\"samples\":{samples},\"bytes\":{bytes}}}")
 }
 
 fn status_of_missing(missing: &Missing) -> StatusCode {

@@ -1,11 +1,12 @@
 //! The one way in: a decoded batch goes to the store, and what became of it is counted.
 
-use crate::metrics::Way;
+use crate::metrics::{Way, reason_name};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, KeyParts, Reject};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Requests larger than this are worked on where other tasks need not wait for it: decoding them
@@ -108,27 +109,39 @@ fn write(
     }
 }
 
-/// Logs that the store failed, once in a while.
-pub(crate) fn log_failure(shared: &Shared, way: Way, error: &dyn std::fmt::Display) {
-    if let Some(silent) = shared.failures_log.admit() {
+/// Logs that the store failed, once in a while for each protocol and kind of failure.
+fn log_failure(shared: &Shared, way: Way, error: &Error) {
+    let kind = match error {
+        Error::NoSpace(_) => "no space",
+        Error::Overloaded => "overloaded",
+        Error::Stalled(_) => "stalled",
+        Error::Poisoned(_) => "poisoned",
+        _ => "other",
+    };
+    if let Some(silent) = shared.failures_log.admit(way.name(), kind) {
         log::error!(
-            "rows by {} were not stored: {error} ({silent} more reports kept silent)",
+            "rows by {} were not stored: {error} ({silent} more such reports kept silent)",
             way.name()
         );
     }
 }
 
-/// Logs one reject of many, once in a while: senders do not read the log of their sins.
+/// Logs the first reject of each reason, once in a while for each protocol and reason: senders do
+/// not read the log of their sins.
 pub(crate) fn log_rejects(shared: &Shared, way: Way, rejects: &[Reject]) {
-    let Some(first) = rejects.first() else { return };
-    if let Some(silent) = shared.rejects_log.admit() {
-        let reason: String = first.reason.chars().take(200).collect();
-        log::warn!(
-            "{} rows by {} refused, the first in line {}: {reason} \
-             ({silent} more reports kept silent)",
-            rejects.len(),
-            way.name(),
-            first.line
-        );
+    let mut firsts: BTreeMap<&'static str, (usize, &Reject)> = BTreeMap::new();
+    for reject in rejects {
+        firsts.entry(reason_name(reject)).or_insert((0, reject)).0 += 1;
+    }
+    for (class, (count, first)) in firsts {
+        if let Some(silent) = shared.rejects_log.admit(way.name(), class) {
+            let reason: String = first.reason.chars().take(200).collect();
+            log::warn!(
+                "{count} rows by {} refused for their {class}, the first in line {}: {reason} \
+                 ({silent} more such reports kept silent)",
+                way.name(),
+                first.line
+            );
+        }
     }
 }

@@ -82,7 +82,7 @@ pub(crate) async fn accept(
             }
             Err(error) => {
                 shared.metrics.connections_refused.add(1);
-                if let Some(silent) = shared.failures_log.admit() {
+                if let Some(silent) = shared.failures_log.admit("listener", "accept") {
                     log::error!("cannot accept connections: {error} ({silent} more kept silent)");
                 }
                 // Descriptors have run out, most likely: others must end before one more can begin.
@@ -272,7 +272,7 @@ async fn read_first(shared: &Shared, wire: &mut Wire, first: &mut Vec<u8>) -> Op
 /// (RFC 8446, 6) makes it say so instead of hanging.
 fn refuse_tls(shared: &Shared, wire: &mut Wire) {
     let _ = wire.try_write(&[0x15, 3, 1, 0, 2, 2, 40]);
-    if let Some(silent) = shared.rejects_log.admit() {
+    if let Some(silent) = shared.rejects_log.admit("listener", "tls") {
         log::warn!(
             "a client tried TLS, for which there is no certificate (tls.certificate): use http:// \
              ({silent} more kept silent)"

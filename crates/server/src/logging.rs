@@ -5,7 +5,7 @@
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -124,27 +124,30 @@ fn timestamp(since_1970: Duration) -> String {
     )
 }
 
-/// Lets one message through per period and counts the others.
+/// Lets one message of each source and reason through per period and counts the others, so that
+/// none hides another. Both are fixed texts, so that there are few.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats {
-    state: Mutex<(Option<Instant>, u64)>,
-}
+pub(crate) struct Repeats(Mutex<BTreeMap<(&'static str, &'static str), (Instant, u64)>>);
 
 impl Repeats {
     const PERIOD: Duration = Duration::from_secs(10);
 
     /// Whether to speak now; if so, how many times it was kept silent since the last time.
-    pub(crate) fn admit(&self) -> Option<u64> {
-        let now = Instant::now();
-        let mut state = self.state.lock();
-        match state.0 {
-            Some(last) if now.duration_since(last) < Self::PERIOD => {
-                state.1 += 1;
+    pub(crate) fn admit(&self, source: &'static str, reason: &'static str) -> Option<u64> {
+        self.admit_at(source, reason, Instant::now())
+    }
+
+    fn admit_at(&self, source: &'static str, reason: &'static str, now: Instant) -> Option<u64> {
+        let mut spoken = self.0.lock();
+        match spoken.get_mut(&(source, reason)) {
+            Some((last, silent)) if now.duration_since(*last) < Self::PERIOD => {
+                *silent += 1;
                 None
             }
-            _ => {
-                state.0 = Some(now);
-                Some(std::mem::take(&mut state.1))
+            earlier => {
+                let silent = earlier.map_or(0, |(_, silent)| *silent);
+                spoken.insert((source, reason), (now, 0));
+                Some(silent)
             }
         }
     }
@@ -170,11 +173,13 @@ mod tests {
     #[test]
     fn repeats_are_counted_not_spoken() {
         let repeats = Repeats::default();
-        assert_eq!(repeats.admit(), Some(0));
-        assert_eq!(repeats.admit(), None);
-        assert_eq!(repeats.admit(), None);
-        repeats.state.lock().0 = Instant::now().checked_sub(Repeats::PERIOD);
-        assert_eq!(repeats.admit(), Some(2));
+        let now = Instant::now();
+        assert_eq!(repeats.admit_at("telnet", "name", now), Some(0));
+        assert_eq!(repeats.admit_at("telnet", "name", now), None);
+        assert_eq!(repeats.admit_at("telnet", "name", now), None);
+        assert_eq!(repeats.admit_at("telnet", "value", now), Some(0), "another reason is told");
+        assert_eq!(repeats.admit_at("mqtt", "name", now), Some(0), "another protocol is told");
+        assert_eq!(repeats.admit_at("telnet", "name", now + Repeats::PERIOD), Some(2));
     }
 
     #[test]

@@ -99,20 +99,34 @@ impl Login {
     }
 
     /// A sender of OpenTSDB's line `auth`, behind which a token stands, or a user and a password.
+    ///
+    /// # Errors
+    /// Why the sender is not let in; nothing for lines and credentials that are wrong, of which
+    /// OpenTSDB says no more.
     pub(crate) fn by_line(
         shared: &Shared,
         store: &Store,
         line: &[u8],
         peer: Option<SocketAddr>,
-    ) -> Option<Self> {
-        let words = std::str::from_utf8(line).ok()?.trim().strip_prefix("auth ")?.trim();
+    ) -> Result<Self, String> {
+        let text = std::str::from_utf8(line).unwrap_or_default().trim();
+        let words = text.strip_prefix("auth ").ok_or_else(String::new)?.trim();
         let credentials = match words.split_once(' ') {
             Some((user, password)) => Credentials::of_pair(user, password.trim()),
             None => Credentials::Token(words.to_owned()),
         };
         let generation = shared.gate.generation();
-        let who = admit(shared, store, "telnet", Some(&credentials), peer).ok()?;
+        let who = admit(shared, store, "telnet", Some(&credentials), peer);
+        let who = who.map_err(|refusal| match refusal {
+            Refusal::Throttled(wait_s) => {
+                format!("too many logins from this address have failed, again in {wait_s} s")
+            }
+            Refusal::Busy => "too many logins at once, try again later".to_owned(),
+            Refusal::Missing | Refusal::Wrong => String::new(),
+        })?;
+        let name = &shared.config.listen_database.database;
         Self::of(shared, Some(credentials), who, generation)
+            .ok_or_else(|| format!("no right to write to {name:?} (listen.database)"))
     }
 
     /// Nothing for a sender who may not write.

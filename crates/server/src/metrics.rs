@@ -94,6 +94,11 @@ fn reason(reject: &Reject) -> usize {
     REASONS.iter().position(|name| *name == class).unwrap_or(REASONS.len() - 1)
 }
 
+/// The class of a reject, as the label `reason` has it.
+pub(crate) fn reason_name(reject: &Reject) -> &'static str {
+    REASONS.get(reason(reject)).copied().unwrap_or("other")
+}
+
 /// What came one way.
 #[derive(Debug, Default)]
 pub(crate) struct Ingest {

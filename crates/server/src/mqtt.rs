@@ -81,7 +81,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
             }
             Ok(_) => {}
             Err(error) => {
-                if let Some(silent) = shared.failures_log.admit() {
+                if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
                     log::error!("MQTT broker: {error} ({silent} more reports kept silent)");
                 }
                 tokio::select! {

@@ -1,6 +1,7 @@
 //! Queries that run: what `SHOW QUERIES` lists and `KILL QUERY` ends; and the last ones that ran,
 //! for `/api/stats/query`.
 
+use foliot_access::Principal;
 use foliot_exec::Cancel;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
@@ -39,6 +40,8 @@ pub(crate) struct Ended {
 
 #[derive(Debug)]
 struct Running {
+    /// Who asked it.
+    who: Arc<Principal>,
     text: String,
     database: String,
     began: Instant,
@@ -64,15 +67,22 @@ pub(crate) struct Entry {
 
 impl Queries {
     /// Puts a query on the list.
-    pub(crate) fn enter(self: &Arc<Self>, text: String, database: String, cancel: Cancel) -> Entry {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        who: Arc<Principal>,
+        text: String,
+        database: String,
+        cancel: Cancel,
+    ) -> Entry {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let running = Running { text, database, began: Instant::now(), cancel };
+        let running = Running { who, text, database, began: Instant::now(), cancel };
         self.running.lock().insert(id, running);
         Entry { queries: self.clone(), id }
     }
 
-    /// The queries that run, by number.
-    pub(crate) fn list(&self) -> Vec<Listed> {
+    /// The queries that run, by number, as far as somebody may see them: texts name what others
+    /// look for.
+    pub(crate) fn list(&self, who: &Principal) -> Vec<Listed> {
         let running = self.running.lock();
         let listed = |(id, running): (&u64, &Running)| Listed {
             id: *id,
@@ -81,7 +91,8 @@ impl Queries {
             runs_for: running.began.elapsed(),
             is_killed: running.cancel.is_cancelled(),
         };
-        running.iter().map(listed).collect()
+        let seen = running.iter().filter(|(_, running)| who.oversees(&running.who));
+        seen.map(listed).collect()
     }
 
     /// Remembers a query that ended.
@@ -104,10 +115,10 @@ impl Queries {
         self.ended.lock().iter().cloned().collect()
     }
 
-    /// Ends a query; false when no query has this number.
-    pub(crate) fn kill(&self, id: u64) -> bool {
+    /// Ends a query; false when no query that somebody may see has this number.
+    pub(crate) fn kill(&self, id: u64, who: &Principal) -> bool {
         let running = self.running.lock();
-        let found = running.get(&id);
+        let found = running.get(&id).filter(|running| who.oversees(&running.who));
         found.inspect(|running| running.cancel.cancel()).is_some()
     }
 }
@@ -126,16 +137,23 @@ mod tests {
     fn queries_are_listed_while_they_run_and_can_be_killed() {
         let queries = Arc::new(Queries::default());
         let cancel = Cancel::default();
-        let first = queries.enter("a".to_owned(), "db".to_owned(), cancel.clone());
-        let second = queries.enter("b".to_owned(), String::new(), Cancel::default());
-        let ids: Vec<u64> = queries.list().iter().map(|listed| listed.id).collect();
+        let anyone = Arc::new(Principal::anyone());
+        let enter = |text: &str, cancel| {
+            queries.enter(anyone.clone(), text.to_owned(), String::new(), cancel)
+        };
+        let first = enter("a", cancel.clone());
+        let second = enter("b", Cancel::default());
+        let list = || queries.list(&anyone);
+        let ids: Vec<u64> = list().iter().map(|listed| listed.id).collect();
         assert_eq!(ids, [1, 2]);
-        assert!(queries.kill(1) && cancel.is_cancelled() && !queries.kill(3));
-        assert!(queries.list()[0].is_killed && !queries.list()[1].is_killed);
+        assert!(!queries.kill(1, &Principal::nobody()) && !cancel.is_cancelled());
+        assert!(queries.list(&Principal::nobody()).is_empty());
+        assert!(queries.kill(1, &anyone) && cancel.is_cancelled() && !queries.kill(3, &anyone));
+        assert!(list()[0].is_killed && !list()[1].is_killed);
         drop(first);
-        assert_eq!(queries.list().len(), 1);
+        assert_eq!(list().len(), 1);
         drop(second);
-        assert!(queries.list().is_empty());
+        assert!(list().is_empty());
     }
 
     #[test]

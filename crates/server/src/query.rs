@@ -14,7 +14,7 @@ use crate::http::{Message, Pieces, Reply};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
-use foliot_access::Principal;
+use foliot_access::{Need, Principal};
 use foliot_engine::Snapshot;
 use foliot_exec::{Cancel, Error, Limits, Query, Ran, run};
 use foliot_model::{Frame, Table};
@@ -35,6 +35,9 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Pieces that wait for a slow reader, beside the one being made.
 const PIECES_AHEAD: usize = 3;
+
+/// How often a query whose client does not read looks whether it was ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why a query has no answer: a status and words for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,6 +241,8 @@ pub(crate) struct Job {
     run: Box<Run>,
     /// Whether nothing comes of running it but the answer, so that it may be begun again.
     only_reads: bool,
+    /// Whether it looks at queries that run, or ends them.
+    is_of_queries: bool,
 }
 
 impl Job {
@@ -246,12 +251,17 @@ impl Job {
         who: Arc<Principal>,
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
-        Self { who, run: Box::new(run), only_reads: false }
+        Self { who, run: Box::new(run), only_reads: false, is_of_queries: false }
     }
 
     /// The same job; if it only reads, it may be given up and begun again.
     pub(crate) fn that_reads(self, only_reads: bool) -> Self {
         Self { only_reads, ..self }
+    }
+
+    /// The same job; if it only looks at queries that run, or ends them, it waits for none of them.
+    pub(crate) fn that_oversees(self, is_of_queries: bool) -> Self {
+        Self { is_of_queries, ..self }
     }
 }
 
@@ -269,7 +279,11 @@ pub(crate) async fn answer(
     if let Some(bytes) = brief::answer(shared, &mut job) {
         return Ok(Reply::new(StatusCode::OK, kind, bytes));
     }
-    let slot = slot(shared).await?;
+    let kept = if job.is_of_queries { reserved_slot(shared) } else { None };
+    let slot = match kept {
+        Some(slot) => slot,
+        None => slot(shared, &job.who).await?,
+    };
     let (sender, mut receiver) = mpsc::channel(PIECES_AHEAD);
     let cancel = Cancel::default();
     let leaver = Leaver { cancel: cancel.clone() };
@@ -304,19 +318,22 @@ impl Drop for Leaver {
     }
 }
 
-pub(crate) async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, Failure> {
+/// A place among the queries that run at once. When strangers hold all of them, whoever is asked for
+/// who they are and is an operator finds one that is kept.
+pub(crate) async fn slot(
+    shared: &Arc<Shared>,
+    who: &Principal,
+) -> Result<OwnedSemaphorePermit, Failure> {
     if let Ok(slot) = shared.query_slots.clone().try_acquire_owned() {
         return Ok(slot);
     }
-    let refuse = || {
-        shared.metrics.queries_refused.add(1);
-        let text = format!(
-            "{} queries are running (limits.queries) and others wait already \
-             (limits.queries_waiting, limits.query_wait); try again later",
-            shared.config.limits_queries
-        );
-        Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
-    };
+    if shared.gate.is_on()
+        && who.may(Need::Operate)
+        && let Some(slot) = reserved_slot(shared)
+    {
+        return Ok(slot);
+    }
+    let refuse = || refuse(shared);
     let _place = shared.query_queue.try_acquire().map_err(|_| refuse())?;
     let waiting = shared.config.limits_queries_waiting.saturating_sub(free_places(shared));
     if shared.query_pace.wait(waiting, shared.config.limits_queries)
@@ -330,6 +347,21 @@ pub(crate) async fn slot(shared: &Arc<Shared>) -> Result<OwnedSemaphorePermit, F
         Ok(Ok(slot)) => Ok(slot),
         _ => Err(refuse()),
     }
+}
+
+/// One of the places that are kept for operators.
+fn reserved_slot(shared: &Shared) -> Option<OwnedSemaphorePermit> {
+    shared.query_slots_reserved.clone().try_acquire_owned().ok()
+}
+
+fn refuse(shared: &Shared) -> Failure {
+    shared.metrics.queries_refused.add(1);
+    let text = format!(
+        "{} queries are running (limits.queries) and others wait already \
+         (limits.queries_waiting, limits.query_wait); try again later",
+        shared.config.limits_queries
+    );
+    Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
 }
 
 fn free_places(shared: &Shared) -> u64 {
@@ -369,9 +401,10 @@ fn perform(
     let _running = Running::new(shared, began);
     let limits = Limits { began: Some(began), ..shared.query_limits };
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
-    let out = Out::within(&shared.config, packer, Some(sender), began + limits.seconds);
-    let snapshot = store.snapshot(&job.who);
     let cancelled = cancel.clone();
+    let deadline = began + limits.seconds;
+    let out = Out::within(&shared.config, packer, Some(sender), cancel.clone(), deadline);
+    let snapshot = store.snapshot(&job.who);
     let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
     match (job.run)(&mut work) {
         Ok(ran) => {
@@ -429,6 +462,7 @@ struct Out {
     bytes_max: u64,
     /// Nothing where the answer must fit into one piece.
     sender: Option<mpsc::Sender<Message>>,
+    cancel: Cancel,
     deadline: Instant,
 }
 
@@ -437,11 +471,12 @@ impl Out {
         config: &Config,
         packer: Option<GzEncoder<Vec<u8>>>,
         sender: Option<mpsc::Sender<Message>>,
+        cancel: Cancel,
         deadline: Instant,
     ) -> Self {
         let bytes_max = config.limits_answer_bytes.0;
         let (bytes, has_sent, sent_bytes) = (Vec::new(), false, 0);
-        Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, deadline }
+        Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, cancel, deadline }
     }
 
     /// Refuses an answer that has become too long.
@@ -491,12 +526,24 @@ impl Out {
             Err(TrySendError::Closed(_)) => return Err(failure("the client has left")),
             Err(TrySendError::Full(message)) => message,
         };
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        let sending = async { tokio::time::timeout(left, sender.send(message)).await };
-        match Handle::current().block_on(sending) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(failure("the client has left")),
-            Err(_) => Err(failure("the answer was not read in time (limits.query_seconds)")),
+        loop {
+            let left = self.deadline.saturating_duration_since(Instant::now()).min(LOOK_INTERVAL);
+            let room = async { tokio::time::timeout(left, sender.reserve()).await };
+            match Handle::current().block_on(room) {
+                Ok(Ok(place)) => {
+                    place.send(message);
+                    return Ok(());
+                }
+                Ok(Err(_)) => return Err(failure("the client has left")),
+                Err(_) if self.cancel.is_cancelled() => {
+                    return Err(Failure::from(Error::Cancelled));
+                }
+                Err(_) if left.is_zero() => {
+                    let text = "the answer was not read in time (limits.query_seconds)";
+                    return Err(failure(text));
+                }
+                Err(_) => {}
+            }
         }
     }
 

@@ -25,6 +25,10 @@ use tokio::sync::{Semaphore, watch};
 /// against what one giant request would leave.
 const SPARE_BYTES_MAX: usize = 32 << 20;
 
+/// Queries that run beside `limits.queries` when all of these are taken: one for an operator who
+/// looks for what holds them, one for a second one who ends it.
+const QUERIES_RESERVED: usize = 2;
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -42,6 +46,8 @@ pub(crate) struct Shared {
     /// What one query may take. Made once: finding the number of processors costs system calls.
     pub(crate) query_limits: Limits,
     pub(crate) query_slots: Arc<Semaphore>,
+    /// Further ones, for operators and for what looks at queries or ends them.
+    pub(crate) query_slots_reserved: Arc<Semaphore>,
     /// Queries that may wait for a slot.
     pub(crate) query_queue: Arc<Semaphore>,
     /// How long queries take of late.
@@ -98,6 +104,7 @@ impl Shared {
                 ..Limits::default()
             },
             query_slots: slots(config.limits_queries),
+            query_slots_reserved: Arc::new(Semaphore::new(QUERIES_RESERVED)),
             query_queue: slots(config.limits_queries_waiting),
             query_pace: QueryPace::default(),
             connected: Mutex::default(),

@@ -183,12 +183,15 @@ impl Connection<'_> {
 
     fn take_lines(&mut self, bytes: &[u8]) -> usize {
         let mut consumed = self.log_in(bytes);
-        if consumed >= bytes.len() {
-            return consumed;
+        while consumed < bytes.len() {
+            let Some(login) = self.login.take() else { break };
+            consumed += self.take_lines_of(&login, bytes.get(consumed..).unwrap_or_default());
+            if self.login.is_none() {
+                self.login = Some(login);
+                break;
+            }
+            // The client has said that it is somebody else, whose lines follow.
         }
-        let Some(login) = self.login.take() else { return consumed };
-        consumed += self.take_lines_of(&login, bytes.get(consumed..).unwrap_or_default());
-        self.login = Some(login);
         consumed
     }
 
@@ -208,14 +211,24 @@ impl Connection<'_> {
             };
             consumed += length + 1;
             let line = rest.get(..length).unwrap_or_default();
-            self.login = Login::by_line(shared, store, line, peer);
-            self.failures += u32::from(self.login.is_none());
-            let is_over = self.failures >= LOGIN_FAILURES_MAX || line.trim_ascii() == b"exit";
-            self.is_open = self.login.is_some() || !is_over;
-            let answer = if self.login.is_some() { "AUTH_SUCCESS\r\n" } else { "AUTH_FAIL\r\n" };
-            self.reply(|out| out.extend_from_slice(answer.as_bytes()));
+            self.login = self.log_in_by(line);
+            self.is_open &= self.login.is_some() || line.trim_ascii() != b"exit";
         }
         if self.is_open { consumed } else { bytes.len() }
+    }
+
+    /// Reads a line that says who the client is, and answers it.
+    fn log_in_by(&mut self, line: &[u8]) -> Option<Login> {
+        let outcome = Login::by_line(self.shared, self.store, line, self.peer);
+        let answer = match &outcome {
+            Ok(_) => "AUTH_SUCCESS\r\n".to_owned(),
+            Err(why) if why.is_empty() => "AUTH_FAIL\r\n".to_owned(),
+            Err(why) => format!("AUTH_FAIL {why}\r\n"),
+        };
+        self.failures += u32::from(outcome.is_err());
+        self.is_open = outcome.is_ok() || self.failures < LOGIN_FAILURES_MAX;
+        self.reply(|out| out.extend_from_slice(answer.as_bytes()));
+        outcome.ok()
     }
 
     fn take_lines_of(&mut self, login: &Login, bytes: &[u8]) -> usize {
@@ -273,6 +286,17 @@ impl Connection<'_> {
                 Some(Command::Exit) => {
                     self.is_open = false;
                     return bytes.len();
+                }
+                Some(Command::Auth) => {
+                    let line = rest.get(..step.consumed).unwrap_or_default().trim_ascii_end();
+                    let line = line.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+                    self.login = self.log_in_by(line);
+                    match (&self.login, self.is_open) {
+                        (_, false) => return bytes.len(),
+                        (Some(_), true) => return consumed,
+                        // Whoever may write from its address goes on so.
+                        (None, true) => {}
+                    }
                 }
                 Some(command) => self.answer(command, login),
                 None => break,

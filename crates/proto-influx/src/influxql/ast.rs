@@ -41,6 +41,8 @@ pub enum Statement {
         /// The query.
         select: Select,
     },
+    /// `EXPLAIN` of a statement that takes samples away: what it would take.
+    Preview(Box<Statement>),
     /// `DELETE [FROM …] [WHERE …]`
     Delete(Deletion),
     /// `DROP SERIES [FROM …] [WHERE …]`

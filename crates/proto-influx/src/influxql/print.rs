@@ -91,6 +91,7 @@ impl Display for Statement {
         };
         match self {
             Self::Select(select) => select.fmt(f),
+            Self::Preview(statement) => write!(f, "EXPLAIN {statement}"),
             Self::Explain { analyze, select } => {
                 write!(f, "EXPLAIN {}{select}", if *analyze { "ANALYZE " } else { "" })
             }

@@ -18,11 +18,7 @@ impl Parser<'_> {
             "SHOW" => self.show().map(Statement::Show),
             "CREATE" => self.create(),
             "DROP" => self.drop_statement(),
-            "EXPLAIN" => {
-                let analyze = self.take("ANALYZE");
-                self.expect(&["SELECT"])?;
-                Ok(Statement::Explain { analyze, select: self.select(false)? })
-            }
+            "EXPLAIN" => self.explain(),
             "GRANT" => self.right("TO").map(Statement::Grant),
             "REVOKE" => self.right("FROM").map(Statement::Revoke),
             "ALTER" => {
@@ -40,6 +36,34 @@ impl Parser<'_> {
                 let id = self.unsigned()?;
                 Ok(Statement::KillQuery { id, host: self.optional("ON", Self::name)? })
             }
+        }
+    }
+
+    /// What follows `EXPLAIN`: a query, or what takes samples away, of which nothing goes then.
+    fn explain(&mut self) -> Result<Statement> {
+        let analyze = self.take("ANALYZE");
+        if analyze {
+            self.expect(&["SELECT"])?;
+            return Ok(Statement::Explain { analyze, select: self.select(false)? });
+        }
+        let at = self.peek().at;
+        let statement = match self.one_of(&["SELECT", "DELETE", "DROP", "ALTER"])? {
+            "SELECT" => return Ok(Statement::Explain { analyze, select: self.select(false)? }),
+            "DELETE" => Statement::Delete(self.deletion(true)?),
+            "DROP" => self.drop_statement()?,
+            _ => {
+                self.expect(&["RETENTION", "POLICY"])?;
+                self.alter_policy()?
+            }
+        };
+        match &statement {
+            Statement::Delete(_)
+            | Statement::DropSeries(_)
+            | Statement::DropMeasurement(_)
+            | Statement::DropDatabase(_)
+            | Statement::DropRetentionPolicy { .. }
+            | Statement::AlterRetentionPolicy { .. } => Ok(Statement::Preview(Box::new(statement))),
+            _ => Err(self.error_at(at, format!("{statement} takes no samples away"))),
         }
     }
 

@@ -152,7 +152,13 @@ fn find(name: &str) -> Result<&'static Key, String> {
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.map(|known| (distance(name, known), known)).min();
+    // A name without its group is looked for among the names without theirs.
+    let short = |known: &'a str| match name.contains('.') {
+        true => known,
+        false => known.rsplit('.').next().unwrap_or(known),
+    };
+    let near = |known| distance(name, known).min(distance(name, short(known)));
+    let best = known.map(|known| (near(known), known)).min();
     match best {
         // A third of the letters may be wrong; beyond that a guess would mislead.
         Some((distance, best)) if distance * 3 <= best.len() => {

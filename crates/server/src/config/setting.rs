@@ -3,7 +3,7 @@
 use crate::Ack;
 use foliot_access::{Network, Networks};
 use foliot_proto_opentsdb::Rollups;
-use foliot_schema::DatabaseName;
+use foliot_schema::{DatabaseName, check_name};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +26,15 @@ pub struct ByteSize(pub u64);
 impl ByteSize {
     /// Most bytes of one request: batches address a request's bytes with 31 bits.
     pub const REQUEST_MAX: u64 = 1 << 30;
+
+    /// For a person: in the largest unit of which there is one, rounded down.
+    pub fn rounded(self) -> String {
+        let (name, unit) = [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+            .into_iter()
+            .find(|(_, shift)| self.0 >> shift > 0)
+            .unwrap_or(("bytes", 0));
+        format!("{} {name}", self.0 >> unit)
+    }
 }
 
 /// An optional listener: an address, or `off`.
@@ -239,8 +248,13 @@ impl Setting for Listen {
 impl Setting for DatabaseName {
     const KIND: &'static str = "`database` or `database/policy`";
     fn read(text: &str) -> Result<Self, String> {
-        Self::parse(text.trim())
-            .ok_or_else(|| format!("'{text}' names no database: use database or database/policy"))
+        let name = Self::parse(text.trim()).ok_or_else(|| {
+            format!("'{text}' names no database: use database or database/policy")
+        })?;
+        for part in std::iter::once(&name.database).chain(&name.policy) {
+            check_name(part).map_err(|error| error.to_string())?;
+        }
+        Ok(name)
     }
     fn show(&self) -> String {
         self.to_string()

@@ -37,7 +37,9 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
         if !may(shared, route, call, is_change) {
             return Err(match call.who.is_nobody() {
                 true => refused(route, Refusal::Missing),
-                false => refuse(route, StatusCode::FORBIDDEN, "you have no right to do that"),
+                false => {
+                    refuse(route, StatusCode::FORBIDDEN, &lacking(shared, route, call, is_change))
+                }
             });
         }
     }
@@ -144,6 +146,28 @@ fn may(shared: &Shared, route: &Route, call: &Call, is_change: bool) -> bool {
         (Right::Operate, _) => who.may(Need::Operate),
         (Right::Administer, _) => who.may(Need::Administer),
     }
+}
+
+/// What whoever sends a request lacks for it, and who can give it.
+fn lacking(shared: &Shared, route: &Route, call: &Call, is_change: bool) -> String {
+    let database = call.database(shared);
+    let in_all = match route.right {
+        Right::Edit if is_change => " in all measurements",
+        Right::Facts => " in all measurements",
+        _ => "",
+    };
+    let needed = match route.right {
+        Right::Operate => "the role operator".to_owned(),
+        Right::Administer => "the role admin".to_owned(),
+        Right::Write => format!("the right to write to database {database:?}"),
+        Right::Edit | Right::Facts if is_change => {
+            format!("the right to write to database {database:?}{in_all}")
+        }
+        _ => format!("the right to read database {database:?}{in_all}"),
+    };
+    let name = call.who.name();
+    let who = if name.is_empty() { "this client".to_owned() } else { format!("{name:?}") };
+    format!("{who} lacks {needed}; an administrator gives it (GRANT, or a token with the role)")
 }
 
 /// A refusal in the manner of the route's door.

@@ -3,6 +3,7 @@
 mod ask;
 mod buckets;
 mod change;
+mod doomed;
 mod into;
 mod lines;
 mod list;
@@ -142,10 +143,6 @@ fn take(
 
 pub(super) fn dress(answer: Answer) -> Reply {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let reply = Reply::new(status, "application/json", answer.body)
-        .header(HeaderName::from_static("x-influxdb-error"), &answer.error_header);
-    match status {
-        StatusCode::SERVICE_UNAVAILABLE => reply.retry_after(2),
-        _ => reply,
-    }
+    Reply::new(status, "application/json", answer.body)
+        .header(HeaderName::from_static("x-influxdb-error"), &answer.error_header)
 }

@@ -68,7 +68,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
             Ok(Reply::new(StatusCode::OK, super::PLAIN, shared.build.to_text()))
         }
         Endpoint::Config => json(settings(shared)),
-        Endpoint::Stats => stats::figures(shared, &call.path).and_then(json),
+        Endpoint::Stats => stats::figures(shared, &call).and_then(json),
         Endpoint::StatsText if has("json") => json(string_list_json(stat_lines(shared).lines())),
         Endpoint::StatsText => Ok(Reply::new(StatusCode::OK, super::PLAIN, stat_lines(shared))),
         Endpoint::Logs if has("json") => json(string_list_json(stats::log_lines().lines())),
@@ -85,11 +85,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
 /// An error in OpenTSDB's shape.
 fn refuse(error: &HttpError) -> Reply {
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let reply = Reply::json(status, error.to_json());
-    match status {
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => reply.retry_after(2),
-        _ => reply,
-    }
+    Reply::json(status, error.to_json())
 }
 
 fn refuse_with(status: StatusCode, message: impl Into<String>) -> Reply {

@@ -140,6 +140,17 @@ impl Reply {
         self
     }
 
+    /// Tells a client that is put off when to come again, unless it was told.
+    pub(crate) fn with_retry(self, seconds: u32) -> Self {
+        let is_put_off =
+            matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        let is_told = self.headers.iter().any(|(name, _)| name == header::RETRY_AFTER);
+        match is_put_off && !is_told {
+            true => self.retry_after(seconds),
+            false => self,
+        }
+    }
+
     /// Asks the client to come back in `seconds`.
     pub(crate) fn retry_after(self, seconds: u32) -> Self {
         self.header(header::RETRY_AFTER, &seconds.to_string())

@@ -37,8 +37,8 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Vec<u8>> {
     let began = Instant::now();
     let limits = limits(&shared.query_limits);
     let deadline = began + limits.seconds;
-    let out = Out::within(&shared.config, None, None, deadline);
     let cancel = Cancel::default();
+    let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
     let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
     // Errors are left to the thread, which meets them again with time to spare.
     let ran = without_files(|| (job.run)(&mut work))?.ok()?;

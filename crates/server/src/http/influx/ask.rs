@@ -1,6 +1,6 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
-use super::{change, influx_headers, list, needs, select};
+use super::{change, doomed, influx_headers, list, needs, select};
 use crate::http::{Call, Reply, accepts_gzip, body, store};
 use crate::metrics::now_ns;
 use crate::queries::Entry;
@@ -13,7 +13,7 @@ use foliot_exec::{Error, Ran};
 use foliot_model::Table;
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::encode::Encoder;
-use foliot_proto_influx::influxql::{Statement, parse};
+use foliot_proto_influx::influxql::{Show, Statement, parse};
 use foliot_proto_influx::{QueryRequest, WriteApi};
 use hyper::StatusCode;
 use hyper::header;
@@ -63,7 +63,9 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let is_get = call.method == "GET";
     let asked = Asked { shared: shared.clone(), request, caller, who: who.clone(), is_get };
     let only_reads = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
+    let only_oversees = statements.iter().all(oversees);
     let job = Job::new(who, move |work| asked.run(&statements, work)).that_reads(only_reads);
+    let job = job.that_oversees(only_oversees);
     if is_async {
         let shared = shared.clone();
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
@@ -93,10 +95,15 @@ fn is_select(statement: &Statement) -> bool {
     matches!(statement, Statement::Select(_)) && !changes(statement)
 }
 
+/// Whether a statement looks at queries that run, or ends one.
+fn oversees(statement: &Statement) -> bool {
+    matches!(statement, Statement::Show(Show::Queries) | Statement::KillQuery { .. })
+}
+
 /// Whether a statement changes anything.
 pub(super) fn changes(statement: &Statement) -> bool {
     match statement {
-        Statement::Show(_) | Statement::Explain { .. } => false,
+        Statement::Show(_) | Statement::Explain { .. } | Statement::Preview(_) => false,
         Statement::Select(select) => select.target.is_some(),
         _ => true,
     }
@@ -216,7 +223,8 @@ impl Asked {
     fn enter(&self, statement: &Statement, work: &Work<'_>) -> Option<Entry> {
         let enter = || {
             let database = self.request.database.clone().unwrap_or_default();
-            self.shared.queries.enter(statement.to_string(), database, work.cancel())
+            let who = self.who.clone();
+            self.shared.queries.enter(who, statement.to_string(), database, work.cancel())
         };
         (!work.is_brief()).then(enter)
     }
@@ -236,6 +244,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
     match statement {
         Statement::Select(select) => select::select(context, select),
         Statement::Explain { analyze, select } => select::explain(context, select, *analyze),
+        Statement::Preview(statement) => doomed::preview(context, statement),
         Statement::Show(show) => list::show(context, show),
         statement => change::change(context, statement),
     }

@@ -1,14 +1,19 @@
 //! InfluxDB 2's API beside writing: buckets (databases and policies), the one organisation,
 //! deletes.
 
-use super::change::{named_measurements, policy_of};
+use super::change::policy_of;
+use super::doomed::{Doomed, named_measurements};
 use super::{dress, influx_headers, needs};
 use crate::http::routes::{Route, Target};
-use crate::http::{Call, Reply, body, status_of, status_of_missing, store};
+use crate::http::{
+    Call, Reply, body, is_preview, preview_json, status_of, status_of_missing, store,
+};
+use crate::query::Watch;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Principal};
-use foliot_engine::Caller;
+use foliot_engine::{Caller, Error};
+use foliot_exec::Cancel;
 use foliot_model::{NamespaceId, TimeRange};
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
@@ -56,12 +61,13 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let caller = call.caller("influx v2");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     let params = Params::parse(&call.query);
+    let is_preview = is_preview(&params);
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
         (Target::InfluxOrgs, _) => Ok(orgs(&params)),
         (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
         (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
-        (Target::InfluxBucket, "DELETE") => remove(shared, store, id, &caller),
+        (Target::InfluxBucket, "DELETE") => remove(shared, store, id, is_preview, &caller),
         (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
         (Target::InfluxBucket, _) => {
             let bucket = find(store, id).filter(|bucket| who.may_see(&bucket.database));
@@ -76,7 +82,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
             if !who.may_throughout(database, Access::Write) {
                 return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
             }
-            delete(shared, store, namespace, &text.bytes, &caller)
+            delete(shared, store, (namespace, &text.bytes, is_preview), &caller)
         }
         _ => {
             let text = "Flux is not supported: ask in InfluxQL, at /query";
@@ -225,8 +231,28 @@ fn set(
     Ok(Bucket { database: database.to_owned(), policy, is_default })
 }
 
-fn remove(shared: &Shared, store: &Store, id: &str, caller: &Caller) -> Result<Reply, Reply> {
+/// What would be taken away, as the answer to a request with `dry_run`.
+fn previewed(shared: &Shared, store: &Store, doomed: &Doomed) -> Result<Reply, Reply> {
+    let watch = Watch::begin(Cancel::default(), shared.query_limits.seconds);
+    let counted = doomed.preview(store.engine(), &|| watch.check().is_ok());
+    if let Err(error) = watch.check() {
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()));
+    }
+    let counted = counted.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    Ok(Reply::json(StatusCode::OK, preview_json(&counted)))
+}
+
+fn remove(
+    shared: &Shared,
+    store: &Store,
+    id: &str,
+    is_preview: bool,
+    caller: &Caller,
+) -> Result<Reply, Reply> {
     let bucket = find(store, id).ok_or_else(not_found)?;
+    if is_preview {
+        return previewed(shared, store, &Doomed::All(bucket.policy.namespace));
+    }
     let (engine, databases, kinds) = (store.engine(), store.databases(), store.kinds());
     let is_last = databases.get(&bucket.database).is_some_and(|found| found.policies.len() == 1);
     let dropped = match is_last {
@@ -245,8 +271,7 @@ fn remove(shared: &Shared, store: &Store, id: &str, caller: &Caller) -> Result<R
 fn delete(
     shared: &Shared,
     store: &Store,
-    namespace: NamespaceId,
-    text: &[u8],
+    (namespace, text, is_preview): (NamespaceId, &[u8], bool),
     caller: &Caller,
 ) -> Result<Reply, Reply> {
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
@@ -261,13 +286,16 @@ fn delete(
     let predicate = body.get("predicate").and_then(Value::as_str).unwrap_or_default();
     let mut selector = parse_predicate(predicate, namespace).map_err(|error| bad(&error))?;
     let engine = store.engine();
-    let outcome = named_measurements(engine, &mut selector).and_then(|is_something| {
-        if is_something {
-            engine.delete(&selector, range, caller)?;
-        }
-        engine.wait(engine.written(), shared.config.wal_ack)
-    });
-    outcome.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    let refused = |error: Error| refuse(status_of(&error), &error.to_string());
+    let is_something = named_measurements(engine, &mut selector).map_err(refused)?;
+    let doomed: Vec<_> = is_something.then_some((selector, range)).into_iter().collect();
+    if is_preview {
+        return previewed(shared, store, &Doomed::Samples(doomed));
+    }
+    for (selector, range) in &doomed {
+        engine.delete(selector, *range, caller).map_err(refused)?;
+    }
+    engine.wait(engine.written(), shared.config.wal_ack).map_err(refused)?;
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 

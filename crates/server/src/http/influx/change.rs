@@ -1,13 +1,10 @@
 //! Statements that change databases, policies, users and continuous queries, or delete samples.
 
 use super::ask::{Context, Trouble};
+use super::doomed::{Doomed, current, doomed};
 use super::list::missing;
 use foliot_access::{Access, Rights};
-use foliot_engine::{Engine, Error, Listed};
-use foliot_model::{Name, NamespaceId, Selector, Test};
-use foliot_proto_influx::influxql::{
-    self, Deletion, PolicyOptions, Privilege, Right, Statement, deletions,
-};
+use foliot_proto_influx::influxql::{self, PolicyOptions, Privilege, Right, Statement};
 use foliot_schema::continuous::{self, ContinuousQuery};
 use foliot_schema::{DEFAULT_POLICY, Database, Policy};
 
@@ -60,20 +57,23 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         }
         Statement::Grant(right) => grant(context, right, true),
         Statement::Revoke(right) => grant(context, right, false),
-        Statement::KillQuery { id, .. } => match shared.queries.kill(*id) {
+        Statement::KillQuery { id, .. } => match shared.queries.kill(*id, context.who) {
             true => Ok(()),
             false => Err(format!("no such query id: {id}").into()),
         },
-        Statement::Delete(deletion) => delete(context, deletion, false),
-        Statement::DropSeries(deletion) => delete(context, deletion, true),
-        Statement::DropMeasurement(name) => drop_measurement(context, name),
+        Statement::Delete(_) | Statement::DropSeries(_) | Statement::DropMeasurement(_) => {
+            take_away(context, statement)
+        }
         Statement::DropShard(_) => {
             Err("shards cannot be dropped one by one: use DELETE with a time".into())
         }
         Statement::CreateSubscription { .. } | Statement::DropSubscription { .. } => {
             Err("subscriptions are not supported: let Telegraf or another relay write twice".into())
         }
-        Statement::Select(_) | Statement::Explain { .. } | Statement::Show(_) => Ok(()),
+        Statement::Select(_)
+        | Statement::Explain { .. }
+        | Statement::Preview(_)
+        | Statement::Show(_) => Ok(()),
     }
 }
 
@@ -106,14 +106,6 @@ fn check_durations(duration_ns: i64, shard_duration_ns: i64) -> Result<(), Troub
     Ok(())
 }
 
-/// Refuses names of databases and policies that InfluxDB would not make folders of.
-fn check_name(name: &str) -> Result<(), Trouble> {
-    match name.is_empty() || name.contains(['/', '\\', '\0']) || matches!(name, "." | "..") {
-        true => Err("invalid name".into()),
-        false => Ok(()),
-    }
-}
-
 /// The policy that options describe.
 pub(super) fn policy_of(options: &PolicyOptions) -> Policy {
     let duration_ns = options.duration_ns.unwrap_or(0);
@@ -139,11 +131,9 @@ fn create_database(
     name: &str,
     options: Option<&PolicyOptions>,
 ) -> Result<(), Trouble> {
-    check_name(name)?;
     let (engine, databases) = (context.store.engine(), context.store.databases());
     let wanted = options.map(policy_of);
     if let Some(wanted) = &wanted {
-        check_name(&wanted.name)?;
         check_durations(wanted.duration_ns, wanted.shard_duration_ns)?;
     }
     let found = databases.get(name).filter(|found| found.is_made);
@@ -164,7 +154,8 @@ fn create_database(
     }
 }
 
-fn database(context: &Context<'_, '_>, name: &str) -> Result<Database, Trouble> {
+/// A database that must exist.
+pub(super) fn database(context: &Context<'_, '_>, name: &str) -> Result<Database, Trouble> {
     let found = context.store.databases().get(name);
     found.ok_or_else(|| format!("database not found: {name}").into())
 }
@@ -176,7 +167,6 @@ fn create_policy(
 ) -> Result<(), Trouble> {
     let found = database(context, name)?;
     let policy = policy_of(options);
-    check_name(&policy.name)?;
     check_durations(policy.duration_ns, policy.shard_duration_ns)?;
     if let Some(existing) = found.policy(Some(&policy.name))
         && !is_same(existing, &policy)
@@ -225,73 +215,27 @@ fn grant(context: &mut Context<'_, '_>, right: &Right, is_given: bool) -> Result
     }
 }
 
-/// The database that deletes mean, which must be named by the request.
-fn current(context: &Context<'_, '_>) -> Result<Database, Trouble> {
-    database(context, context.database.unwrap_or_default())
-}
-
-fn delete(
-    context: &mut Context<'_, '_>,
-    deletion: &Deletion,
-    is_of_series: bool,
-) -> Result<(), Trouble> {
-    let found = current(context)?;
+/// Takes away what a statement names: samples, series or a measurement, in all policies of the
+/// request's database.
+fn take_away(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {
     let engine = context.store.engine();
-    for policy in &found.policies {
-        let namespace = policy.namespace;
-        let is_field = |name: &str| is_field(engine, namespace, name);
-        for mut deleted in deletions(deletion, namespace, context.now_ns, &is_field)? {
-            if is_of_series && deleted.range != foliot_model::TimeRange::ALL {
-                return Err("DROP SERIES doesn't support time in WHERE clause".into());
-            }
-            if !named_measurements(engine, &mut deleted.selector)? {
-                continue;
-            }
-            match is_of_series {
-                true => engine.drop_series(&deleted.selector, context.caller).map(drop)?,
-                false => {
-                    engine.delete(&deleted.selector, deleted.range, context.caller).map(drop)?
+    for policy in &current(context)?.policies {
+        match doomed(context, statement, policy)? {
+            Doomed::Samples(selected) => {
+                for (selector, range) in &selected {
+                    engine.delete(selector, *range, context.caller)?;
                 }
             }
+            Doomed::Series(selected) => {
+                for selector in &selected {
+                    engine.drop_series(selector, context.caller)?;
+                }
+            }
+            Doomed::All(_) | Doomed::Expired(..) => {}
         }
-    }
-    Ok(())
-}
-
-fn everything(namespace: NamespaceId, names: Vec<Name>) -> Selector {
-    Selector { namespace, names, matchers: Vec::new(), exact_labels: None, only: None }
-}
-
-/// Gives a selector that names no measurement the names of all: the engine wants a delete of
-/// everything to be meant. False when there is nothing to delete.
-pub(super) fn named_measurements(engine: &Engine, selector: &mut Selector) -> Result<bool, Error> {
-    let is_named = |name: &Name| !matches!(name.measurement, Test::Any);
-    if selector.names.iter().any(is_named) {
-        return Ok(true);
-    }
-    let field = selector.names.first().map_or(Test::Any, |name| name.field.clone());
-    let all = everything(selector.namespace, Vec::new());
-    let names = engine.snapshot().list(&Listed::Measurements, &all, "", 0, usize::MAX)?;
-    let is_something = !names.is_empty();
-    selector.names = vec![Name { measurement: Test::AnyOf(names), field }];
-    Ok(is_something)
-}
-
-fn is_field(engine: &Engine, namespace: NamespaceId, name: &str) -> bool {
-    let field = Name { measurement: Test::Any, field: Test::equal(name) };
-    let selector = everything(namespace, vec![field]);
-    let found = engine.snapshot().list(&Listed::Fields, &selector, "", 0, 1);
-    found.is_ok_and(|found| !found.is_empty())
-}
-
-fn drop_measurement(context: &mut Context<'_, '_>, name: &str) -> Result<(), Trouble> {
-    let found = current(context)?;
-    let engine = context.store.engine();
-    for policy in &found.policies {
-        let measurement = Name { measurement: Test::equal(name), field: Test::Any };
-        let selector = everything(policy.namespace, vec![measurement]);
-        engine.drop_series(&selector, context.caller)?;
-        context.store.kinds().forget(engine, policy.namespace, name)?;
+        if let Statement::DropMeasurement(name) = statement {
+            context.store.kinds().forget(engine, policy.namespace, name)?;
+        }
     }
     Ok(())
 }

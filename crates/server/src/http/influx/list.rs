@@ -100,7 +100,7 @@ fn queries(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
             text(if listed.is_killed { "killed" } else { "running" }),
         ]
     };
-    let rows = context.shared.queries.list().into_iter().map(row).collect();
+    let rows = context.shared.queries.list(context.who).into_iter().map(row).collect();
     context.answer(&table("", &["qid", "query", "database", "duration", "status"], rows));
     Ok(())
 }

@@ -93,10 +93,13 @@ pub(super) fn may_write(who: &Principal, database: &str) -> Result<(), String> {
 fn needs(statement: &Statement) -> Vec<Wanted> {
     match statement {
         Statement::Select(select) | Statement::Explain { select, .. } => needs_of_select(select),
+        // Who may not take it away need not know how much there is.
+        Statement::Preview(statement) => needs(statement),
         Statement::Delete(_) | Statement::DropSeries(_) => {
             vec![Wanted::Throughout(Access::Write, None)]
         }
-        Statement::KillQuery { .. } => vec![Wanted::Operate],
+        // Whoever asks may end what it may see: its own, or as an operator all.
+        Statement::KillQuery { .. } => Vec::new(),
         Statement::DropRetentionPolicy { database, .. }
         | Statement::DropContinuousQuery { database, .. } => {
             vec![Wanted::Throughout(Access::Write, Some(database.clone()))]
@@ -148,8 +151,8 @@ fn needs_of_show(show: &Show) -> Vec<Wanted> {
     };
     match show {
         // What is listed depends on what the guest may see.
-        Show::Databases => Vec::new(),
-        Show::Queries | Show::ContinuousQueries => read(None),
+        Show::Databases | Show::Queries => Vec::new(),
+        Show::ContinuousQueries => read(None),
         Show::RetentionPolicies(database) => read(database.as_ref()),
         Show::Measurements { with, clauses } => {
             read_all(clauses, with.as_ref().and_then(|with| with.database.as_ref()))

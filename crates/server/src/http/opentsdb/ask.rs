@@ -4,7 +4,7 @@ use super::facts::with_view;
 use super::names::{Names, symbol_kind};
 use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::routes::Right;
-use crate::http::{PLAIN, Reply, accepts_gzip, body, reply};
+use crate::http::{PLAIN, Reply, accepts_gzip, body, is_preview, preview_json, reply};
 use crate::metrics::now_ns;
 use crate::queries::Ended;
 use crate::query::{self, Encode, Failure, Job, Work};
@@ -17,8 +17,8 @@ use foliot_exec::Ran;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
-    Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Request,
-    Rollups, Suggest, UidKind, View, any_series, deletes_refused,
+    Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Params,
+    Request, Rollups, Suggest, UidKind, View, any_series, deletes_refused,
 };
 use hyper::{StatusCode, header};
 use std::cell::Cell;
@@ -47,12 +47,20 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
-    if request.deletes && !may_delete {
+    let is_preview = request.deletes && is_preview(&Params::parse(&call.query));
+    if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
+        let text = "a preview of a delete needs the right to delete: write, in all measurements";
+        return Err(refuse_with(StatusCode::FORBIDDEN, text));
+    }
+    if request.deletes && !is_preview && !may_delete {
         return Err(refuse(&deletes_refused()));
     }
     let asked = text_asked(&call.query, &text.bytes);
     let job = Job::new(scope.who.clone(), move |work| {
-        scope.remembering(asked.clone(), work, |work| run_json(&scope, &mut request, work))
+        scope.remembering(asked.clone(), work, |work| match is_preview {
+            true => preview_delete(&scope, &mut request, work),
+            false => run_json(&scope, &mut request, work),
+        })
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
@@ -166,7 +174,8 @@ impl Scope {
         run: impl FnOnce(&mut Work<'_>) -> Result<Ran, Failure>,
     ) -> Result<Ran, Failure> {
         let queries = &self.shared.queries;
-        let entry = queries.enter(asked.clone(), self.database.clone(), work.cancel());
+        let (who, database) = (self.who.clone(), self.database.clone());
+        let entry = queries.enter(who, asked.clone(), database, work.cancel());
         let (began, began_ns) = (Instant::now(), now_ns());
         let outcome = run(work);
         drop(entry);
@@ -326,6 +335,28 @@ fn delete(
         log::info!("a query deleted {} samples of {} series", count.samples, count.series);
     }
     Ok(())
+}
+
+/// Tells what a query would delete.
+fn preview_delete(
+    scope: &Scope,
+    request: &mut Request,
+    work: &mut Work<'_>,
+) -> Result<Ran, Failure> {
+    let names = scope.names(work.snapshot);
+    scope.plans(request, &names)?;
+    let (selectors, range) = request.doomed(names.namespace, &mut |tsuid, place| {
+        names.resolve_in(tsuid, place).unwrap_or_default()
+    });
+    let doomed: Vec<_> = selectors.into_iter().map(|selector| (selector, range)).collect();
+    let watch = work.watch();
+    let Some(store) = scope.shared.store() else { return Ok(Ran::default()) };
+    let counted = store.engine().preview_delete(&doomed, &|| watch.check().is_ok());
+    // Why it was stopped the watch says in better words.
+    watch.check()?;
+    let counted = counted.map_err(foliot_exec::Error::from)?;
+    work.out().extend_from_slice(preview_json(&counted).as_bytes());
+    Ok(Ran::default())
 }
 
 fn run_lines(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result<Ran, Failure> {

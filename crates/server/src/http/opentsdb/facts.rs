@@ -39,11 +39,12 @@ pub(super) async fn serve(
     };
     let _slot = match endpoint.changes(&request) {
         true => None,
-        false => Some(query::slot(shared).await.map_err(refuse_failure)?),
+        false => Some(query::slot(shared, &scope.who).await.map_err(refuse_failure)?),
     };
     let cancel = Cancel::default();
     let watch = Watch::begin(cancel.clone(), shared.config.limits_query_seconds);
     let _entry = shared.queries.enter(
+        scope.who.clone(),
         text_asked(&call.query, &text.bytes),
         scope.database().to_owned(),
         cancel,

@@ -5,17 +5,18 @@ use super::{Call, Reply, refuse_with};
 use crate::logging;
 use crate::metrics::now_s;
 use crate::shared::Shared;
+use foliot_access::Principal;
 use foliot_proto_opentsdb::{Params, stat_json};
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
 /// The body of `/api/stats` and of what is below it.
-pub(super) fn figures(shared: &Shared, path: &str) -> Result<String, Reply> {
-    let path = path.to_ascii_lowercase();
+pub(super) fn figures(shared: &Shared, call: &Call) -> Result<String, Reply> {
+    let path = call.path.to_ascii_lowercase();
     match path.trim_end_matches('/').rsplit('/').next() {
         Some("stats") => Ok(all(shared)),
-        Some("query") => Ok(queries(shared).to_string()),
+        Some("query") => Ok(queries(shared, &call.who).to_string()),
         Some("jvm") => Ok(process(shared).to_string()),
         Some("threads") => Ok(threads().to_string()),
         // There is no HBase, so there are no clients of its regions.
@@ -36,9 +37,9 @@ fn all(shared: &Shared) -> String {
 }
 
 /// The queries that run, and the last ones that did, newest last.
-fn queries(shared: &Shared) -> Value {
+fn queries(shared: &Shared, who: &Principal) -> Value {
     let now_ms = now_s() * 1000;
-    let running = shared.queries.list().into_iter().map(|query| {
+    let running = shared.queries.list(who).into_iter().map(|query| {
         let millis = query.runs_for.as_millis() as i64;
         json!({
             "query": query.text,

@@ -1,0 +1,179 @@
+//! What is said to somebody who did something wrong: the cause, and what to do next.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server, foliot};
+use std::process::Stdio;
+
+/// Words of the command line, its exit code, and what must stand in the one line that it says.
+type Case<'a> = (&'a [&'a str], i32, &'a [&'a str]);
+
+#[test]
+fn commands_say_what_is_wrong_and_what_to_do() {
+    let dir = Scratch::new();
+    let influx = dir.path().join("influxdb.conf");
+    std::fs::write(&influx, "reporting-disabled = true\n[meta]\n  dir = \"/m\"\n").unwrap();
+    let neither = dir.path().join("other.conf");
+    std::fs::write(&neither, "colour = red\n").unwrap();
+    let settings = dir.path().join("foliot.toml");
+    std::fs::write(&settings, "body_byte = 1\n").unwrap();
+    let [influx, neither, settings] =
+        [&influx, &neither, &settings].map(|path| path.to_str().unwrap());
+    let cases: &[Case<'_>] = &[
+        (&["backup"], 2, &["<DIR>", "must be given", "`foliot help backup`"]),
+        (&["restore"], 2, &["<BACKUP>", "must be given", "`foliot help restore`"]),
+        (&["inspect"], 2, &["<PATH>", "`foliot help inspect`"]),
+        (&["cert"], 2, &["<DIR>", "`foliot help cert`"]),
+        (&["user", "add"], 2, &["<NAME>", "--role", "`foliot help user add`"]),
+        (&["user", "token", "t"], 2, &["--role", "`foliot help user token`"]),
+        (
+            &["user", "add", "u", "--role", "boss"],
+            2,
+            &["--role", "cannot be boss", "read, write, admin, operator"],
+        ),
+        (&["export"], 2, &["--format", "must be given", "`foliot help export`"]),
+        (
+            &["export", "--format", "csv"],
+            2,
+            &["--format", "cannot be csv", "line, opentsdb, ticktock"],
+        ),
+        (&["export", "--format", "line", "--url", "http://h"], 2, &["--url", "foliot backup"]),
+        (&["export", "--format", "line", "--nosuch"], 2, &["--nosuch", "`foliot help export`"]),
+        (&["serv"], 2, &["unknown command serv", "did you mean serve?"]),
+        (&["serve", "--hed-bytes", "1"], 2, &["--hed-bytes", "did you mean --head-bytes?"]),
+        (&["serve", "--set", "limits.seris=1"], 2, &["limits.seris", "limits.series?"]),
+        (&["serve", "--set", "query_second=1"], 2, &["did you mean limits.query_seconds?"]),
+        (&["config", "check", "--config", settings], 2, &["did you mean limits.body_bytes?"]),
+        (&["config", "check", "--from", influx], 1, &["InfluxDB", "foliot import influx --from"]),
+        (&["config", "check", "--from", neither], 1, &["neither an opentsdb.conf nor"]),
+        (
+            &["config", "check", "--mqtt-broker", "h:1", "--mqtt-topics", "a/#/b"],
+            1,
+            &["mqtt.topics names 'a/#/b'", "# for all levels that are left"],
+        ),
+        (
+            &["config", "check", "--mqtt-broker", "h:1", "--mqtt-topics", "a,b+/c"],
+            1,
+            &["mqtt.topics names 'b+/c'", "+ stands for a whole level"],
+        ),
+    ];
+    for (words, code, expected) in cases {
+        let output = foliot().args(*words).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(*code), "{words:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
+        for word in *expected {
+            assert!(said.contains(word), "{words:?}: {word} is not in {said}");
+        }
+    }
+    // What the peer has as it is here is not called off.
+    let peer = dir.path().join("opentsdb.conf");
+    std::fs::write(&peer, "tsd.core.auto_create_metrics = true\n").unwrap();
+    let output = foliot().args(["config", "check", "--from"]).arg(&peer).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("tsd.core.auto_create_metrics: it is so here too"), "{said}");
+}
+
+#[test]
+fn lines_that_are_refused_are_named_with_their_field() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (lines, expected) in [
+        (
+            "soil v=1 1\nsoil,bed=north ph=acid",
+            "partial write: unable to parse 'soil,bed=north ph=acid': invalid boolean (line 2, \
+             field ph: a text needs double quotes) dropped=0",
+        ),
+        ("m a=1,b=1x 1", "invalid number (line 1, field b)"),
+        ("m a=1 x", "bad timestamp (line 1)"),
+        ("soil v=1 2\n\nsoil v=\\\"dry\\\" 3", "(line 3"),
+    ] {
+        let refused = server.post("/write?db=d", lines);
+        let said = refused.text();
+        assert!(refused.status == 400 && said.contains(expected), "{lines}: {said}");
+    }
+    server.stop();
+}
+
+#[test]
+fn who_may_not_is_told_what_is_lacking() {
+    let dir = Scratch::new();
+    let token = |name: &str, role: &str| {
+        let mut command = foliot();
+        let command = command.args(["user", "token", name, "--role", role]);
+        let made = command.arg("--data-dir").arg(dir.path()).output().unwrap();
+        format!("Bearer {}", String::from_utf8(made.stdout).unwrap().trim())
+    };
+    token("root", "admin");
+    let (reader, writer) = (token("grafana", "read"), token("telegraf", "write"));
+    let server = Server::start(dir.path(), &["--access"]);
+    for (who, method, path, expected) in [
+        (&writer, "GET", "/api/query?start=0&m=sum:m", "\"telegraf\" lacks the right to read"),
+        (
+            &reader,
+            "POST",
+            "/api/put",
+            "\"grafana\" lacks the right to write to database \"default\"",
+        ),
+        (&reader, "POST", "/api/put?db=d", "to database \"d\""),
+        (&reader, "POST", "/api/annotation", "in all measurements"),
+        (&reader, "GET", "/api/stats", "the role operator"),
+        (&reader, "GET", "/api/config", "the role operator"),
+    ] {
+        let headers = [("Authorization", &**who)];
+        let refused = server.request(method, path, &headers, b"");
+        let json: serde_json::Value = serde_json::from_str(&refused.text()).unwrap();
+        let said = json["error"]["message"].as_str().unwrap();
+        assert_eq!(refused.status, 403, "{path}: {said}");
+        assert!(said.contains(expected) && said.contains("administrator gives it"), "{said}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_store_that_lost_its_manifests_says_what_mends_it() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.post("/write?db=default", "m v=1 2000000000").status, 204);
+    server.stop();
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        let mut bytes = std::fs::read(data.join(name)).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(data.join(name), bytes).unwrap();
+    }
+    let output = Server::command(&data, &[]).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("MANIFEST") && said.contains("`foliot check --repair`"), "{said}");
+    // And it does.
+    let mended = foliot().args(["check", "--repair", "--data-dir"]).arg(&data).output().unwrap();
+    assert!(mended.status.success(), "{}", String::from_utf8_lossy(&mended.stdout));
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.samples("sum:m.v").len(), 1);
+    server.stop();
+}
+
+#[test]
+fn settings_that_are_cut_are_told_in_units_that_fit() {
+    let dir = Scratch::new();
+    let log = dir.path().join("log");
+    let mut command = foliot();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--limits-memory-bytes", "16MiB"]);
+    command.arg("--data-dir").arg(dir.path().join("data"));
+    command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log).unwrap());
+    let server = Server::ready(command).unwrap();
+    server.stop();
+    let said = std::fs::read_to_string(log).unwrap();
+    assert!(said.contains("head.bytes is cut to 512 KiB"), "{said}");
+    assert!(!said.contains("cut to 0"), "{said}");
+}

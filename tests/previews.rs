@@ -1,0 +1,182 @@
+//! What a delete would take is told before anything goes, at every door that takes samples away.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Response, Scratch, Server, foliot};
+use serde_json::{Value, json};
+
+/// Asks for a statement to be carried out, as somebody or as nobody.
+fn ask(server: &Server, who: &str, statement: &str) -> Response {
+    let encode = |byte: u8| format!("%{byte:02x}");
+    let body = format!("q={}", statement.bytes().map(encode).collect::<String>());
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let headers = [form, ("Authorization", who)];
+    let headers = if who.is_empty() { &headers[..1] } else { &headers[..] };
+    server.request("POST", "/query?db=d", headers, body.as_bytes())
+}
+
+fn done(server: &Server, statement: &str) -> Value {
+    let response = ask(server, "", statement);
+    let json: Value = serde_json::from_str(&response.text()).unwrap();
+    assert!(response.status == 200 && !response.text().contains("error"), "{statement}: {json}");
+    json["results"][0].clone()
+}
+
+/// Policy, series and samples of each row of a preview.
+fn preview(server: &Server, statement: &str) -> Vec<(String, u64, u64)> {
+    let result = done(server, &format!("EXPLAIN {statement}"));
+    let table = &result["series"][0];
+    assert_eq!(table["columns"], json!(["policy", "series", "samples", "bytes"]), "{table}");
+    let row = |row: &Value| {
+        let count = |at: usize| row[at].as_u64().unwrap();
+        assert_eq!(count(2) > 0, count(3) > 0, "samples take bytes: {row}");
+        (row[0].as_str().unwrap().to_owned(), count(1), count(2))
+    };
+    table["values"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// A database of two policies: in the first m0 of two hosts and m1 of one, three samples each; in
+/// the second m0 of one host, two samples.
+fn fill(server: &Server) {
+    done(server, "CREATE DATABASE d");
+    done(server, "CREATE RETENTION POLICY rp ON d DURATION INF REPLICATION 1");
+    let three = |key: &str| (1..=3).map(|n| format!("{key} v={n} {n}\n")).collect::<String>();
+    let lines = ["m0,h=a", "m0,h=b", "m1,h=a"].map(three).concat();
+    assert_eq!(server.post("/write?db=d", &lines).status, 204);
+    assert_eq!(server.post("/write?db=d&rp=rp", "m0,h=a v=1 1\nm0,h=a v=2 2").status, 204);
+}
+
+fn audit(dir: &Scratch) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.path().join("audit.log")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn statements_are_explained_before_they_delete() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    fill(&server);
+    let rows = |all: &[(&str, u64, u64)]| -> Vec<(String, u64, u64)> {
+        all.iter().map(|(policy, series, count)| ((*policy).to_owned(), *series, *count)).collect()
+    };
+    for (statement, expected) in [
+        ("DELETE FROM m0 WHERE h = 'a'", [("autogen", 1, 3), ("rp", 1, 2)]),
+        // What two conditions name goes once.
+        ("DELETE FROM m0 WHERE h = 'a' OR time <= 2", [("autogen", 2, 5), ("rp", 1, 2)]),
+        ("DELETE WHERE time < 3 OR time < 2", [("autogen", 3, 6), ("rp", 1, 2)]),
+        ("DELETE FROM m1", [("autogen", 1, 3), ("rp", 0, 0)]),
+        ("DROP SERIES WHERE h = 'a'", [("autogen", 2, 6), ("rp", 1, 2)]),
+        ("DROP SERIES FROM nothing", [("autogen", 0, 0), ("rp", 0, 0)]),
+        ("DROP MEASUREMENT m0", [("autogen", 2, 6), ("rp", 1, 2)]),
+        ("DROP DATABASE d", [("autogen", 3, 9), ("rp", 1, 2)]),
+    ] {
+        assert_eq!(preview(&server, statement), rows(&expected), "{statement}");
+    }
+    assert_eq!(preview(&server, "DROP RETENTION POLICY rp ON d"), rows(&[("rp", 1, 2)]));
+    let shorter = "ALTER RETENTION POLICY rp ON d DURATION 1d";
+    assert_eq!(preview(&server, shorter), rows(&[("rp", 1, 2)]), "they are of 1970");
+    let longer = "ALTER RETENTION POLICY rp ON d DURATION INF";
+    assert_eq!(preview(&server, longer), rows(&[("rp", 0, 0)]));
+    // Nothing went, GET may ask, and what takes nothing has no preview.
+    assert_eq!(audit(&dir), [] as [Value; 0]);
+    let counted = done(&server, "SELECT count(v) FROM m0, m1");
+    assert_eq!(counted["series"][0]["values"][0][1], 6, "{counted}");
+    assert_eq!(server.get("/query?db=d&q=EXPLAIN%20DROP%20DATABASE%20d").status, 200);
+    let user = ask(&server, "", "EXPLAIN DROP USER u");
+    assert!(user.status == 400 && user.text().contains("takes no samples away"));
+    // The deed does what was told.
+    let mut lines = 0;
+    for statement in ["DELETE FROM m0 WHERE time = 2", "DROP SERIES FROM m1", "DROP DATABASE d"] {
+        let told = preview(&server, statement);
+        done(&server, statement);
+        let all = audit(&dir);
+        let sum = |name: &str| -> u64 {
+            all[lines..].iter().map(|line| line[name].as_u64().unwrap()).sum()
+        };
+        let told = told.iter().fold((0, 0), |sum, row| (sum.0 + row.1, sum.1 + row.2));
+        assert_eq!((sum("series"), sum("samples")), told, "{statement}");
+        assert!(told.1 > 0, "{statement}");
+        lines = all.len();
+    }
+    server.stop();
+}
+
+#[test]
+fn requests_that_delete_tell_what_they_would() {
+    let dir = Scratch::new();
+    // Who may not delete by query may know what would go.
+    let server = Server::start(dir.path(), &[]);
+    fill(&server);
+    let body = r#"{"start":"1970-01-01T00:00:00Z","stop":"1980-01-01T00:00:00Z",
+        "predicate":"_measurement=\"m0\" AND h=\"a\""}"#;
+    let told = |response: Response| {
+        assert_eq!(response.status, 200, "{}", response.text());
+        let json: Value = serde_json::from_str(&response.text()).unwrap();
+        assert!(json["bytes"].is_u64(), "{json}");
+        (json["series"].as_u64().unwrap(), json["samples"].as_u64().unwrap())
+    };
+    for spelt in ["dry_run=true", "dry_run", "dry_run=1", "dry_run=yes"] {
+        let path = format!("/api/v2/delete?bucket=d&{spelt}");
+        assert_eq!(told(server.post(&path, body)), (1, 3), "{spelt}");
+    }
+    let buckets = server.get("/api/v2/buckets?name=d").text();
+    let buckets: Value = serde_json::from_str(&buckets).unwrap();
+    let bucket = format!("/api/v2/buckets/{}", buckets["buckets"][0]["id"].as_str().unwrap());
+    let path = format!("{bucket}?dry_run=true");
+    assert_eq!(told(server.request("DELETE", &path, &[], b"")), (3, 9));
+    let point = |time: u32| {
+        let body = format!("put o {time} 1 h=a\nput o {time} 1 h=b\n");
+        assert_eq!(server.talk(body.as_bytes()), "");
+    };
+    (1..=4).for_each(point);
+    let query = "/api/query?start=2&end=3&m=sum:o";
+    let path = format!("{query}&dry_run=true");
+    assert_eq!(told(server.request("DELETE", &path, &[], b"")), (2, 4));
+    // The first question's series are among the second's.
+    let path = format!("{query}{{h=a}}&m=sum:o&delete=true&dry_run=true");
+    assert_eq!(told(server.get(&path)), (2, 4));
+    assert_eq!(server.request("DELETE", query, &[], b"").status, 400, "it is not allowed");
+    assert_eq!(audit(&dir), [] as [Value; 0], "nothing has gone");
+    assert_eq!(server.post("/api/v2/delete?bucket=d&dry_run=false", body).status, 204);
+    assert_eq!(audit(&dir).len(), 1);
+    assert_eq!(server.request("DELETE", &bucket, &[], b"").status, 204);
+    assert_eq!(server.get(&bucket).status, 404);
+    server.stop();
+}
+
+#[test]
+fn previews_need_the_right_to_delete() {
+    let dir = Scratch::new();
+    let token = |role: &str| {
+        let mut command = foliot();
+        command.args(["user", "token", "t", "--role", role, "--data-dir"]).arg(dir.path());
+        let made = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        format!("Bearer {}", made.trim())
+    };
+    let [admin, reader, writer] = ["admin", "read", "write"].map(token);
+    let server = Server::start(dir.path(), &["--access"]);
+    assert_eq!(ask(&server, &admin, "CREATE DATABASE d").status, 200);
+    let with =
+        |who: &str, path: &str| server.request("GET", path, &[("Authorization", who)], b"").status;
+    for statement in ["EXPLAIN DELETE FROM m", "EXPLAIN DROP SERIES FROM m"] {
+        let asked = [&reader, &writer, &admin].map(|who| ask(&server, who, statement).status);
+        assert_eq!(asked, [403, 200, 200], "{statement}");
+    }
+    for statement in ["EXPLAIN DROP DATABASE d", "EXPLAIN DROP MEASUREMENT m"] {
+        let asked = [&reader, &writer, &admin].map(|who| ask(&server, who, statement).status);
+        assert_eq!(asked, [403, 403, 200], "{statement}");
+    }
+    let line = [("Authorization", &*admin)];
+    assert_eq!(server.request("POST", "/write?db=default", &line, b"o,h=a value=1 1").status, 204);
+    let path = "/api/query?start=0&m=sum:o&delete=true&dry_run=true";
+    assert_eq!((with(&reader, path), with(&admin, path)), (403, 200));
+    server.stop();
+}
