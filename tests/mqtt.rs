@@ -112,7 +112,7 @@ fn a_broker_under_tls_is_believed_when_somebody_vouches_for_it() {
     server.stop();
 }
 
-/// A broker that says what the standard forbids is left, and looked for again (MQTT 3.1.1, 4.8.0-1).
+/// A broker that says what the standard forbids is left, and looked for again (MQTT 3.1.1, 4.8).
 #[test]
 fn packets_that_are_none_end_the_connection_and_store_nothing() {
     let broker = Broker::new();

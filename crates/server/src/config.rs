@@ -306,15 +306,7 @@ impl Config {
         if !self.http_cors_headers.0.split(',').map(str::trim).all(is_name) {
             return Err("http.cors_headers must be names of headers, without wildcards".to_owned());
         }
-        if self.mqtt_broker.0.is_some() && self.mqtt_topics.0.is_empty() {
-            return Err("mqtt.broker is set, but mqtt.topics names no topic".to_owned());
-        }
-        if let Some(topic) = self.mqtt_topics.0.iter().find(|topic| !is_topic_filter(topic)) {
-            return Err(format!(
-                "mqtt.topics names '{topic}', which is no filter of topics: + stands for a whole \
-                 level, # for all levels that are left, and it has at most 65535 bytes"
-            ));
-        }
+        self.check_mqtt()?;
         let positive = [
             ("limits.connections", self.limits_connections),
             ("limits.connections_per_address", self.limits_connections_per_address),
@@ -347,6 +339,19 @@ impl Config {
 }
 
 impl Config {
+    fn check_mqtt(&self) -> Result<(), String> {
+        if self.mqtt_broker.0.is_some() && self.mqtt_topics.0.is_empty() {
+            return Err("mqtt.broker is set, but mqtt.topics names no topic".to_owned());
+        }
+        if let Some(topic) = self.mqtt_topics.0.iter().find(|topic| !is_topic_filter(topic)) {
+            return Err(format!(
+                "mqtt.topics names '{topic}', which is no filter of topics: + stands for a whole \
+                 level, # for all levels that are left, and it has at most 65535 bytes"
+            ));
+        }
+        Ok(())
+    }
+
     /// The same settings cut to fit `available_bytes` of memory, or what `limits.memory_bytes`
     /// says. Together the shares leave half of the memory to the registry and to everything else.
     pub fn fit(mut self, available_bytes: Option<u64>) -> Self {

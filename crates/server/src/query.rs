@@ -318,8 +318,8 @@ impl Drop for Leaver {
     }
 }
 
-/// A place among the queries that run at once. When strangers hold all of them, whoever is asked for
-/// who they are and is an operator finds one that is kept.
+/// A place among the queries that run at once. When others hold all of them, an operator, where
+/// people are asked who they are, finds one that is kept.
 pub(crate) async fn slot(
     shared: &Arc<Shared>,
     who: &Principal,

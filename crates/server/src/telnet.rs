@@ -231,6 +231,13 @@ impl Connection<'_> {
         outcome.ok()
     }
 
+    /// Reads the last of these lines, which says who the client is. Whoever may write from its
+    /// address, and says nothing that is right, goes on so.
+    fn log_in_again(&mut self, lines: &[u8]) {
+        let line = lines.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+        self.login = self.log_in_by(line.unwrap_or_default());
+    }
+
     fn take_lines_of(&mut self, login: &Login, bytes: &[u8]) -> usize {
         let mut consumed = 0;
         let mut rejects: Vec<Reject> = Vec::new();
@@ -288,14 +295,12 @@ impl Connection<'_> {
                     return bytes.len();
                 }
                 Some(Command::Auth) => {
-                    let line = rest.get(..step.consumed).unwrap_or_default().trim_ascii_end();
-                    let line = line.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-                    self.login = self.log_in_by(line);
-                    match (&self.login, self.is_open) {
-                        (_, false) => return bytes.len(),
-                        (Some(_), true) => return consumed,
-                        // Whoever may write from its address goes on so.
-                        (None, true) => {}
+                    self.log_in_again(rest.get(..step.consumed).unwrap_or_default());
+                    if !self.is_open {
+                        return bytes.len();
+                    }
+                    if self.login.is_some() {
+                        return consumed;
                     }
                 }
                 Some(command) => self.answer(command, login),
