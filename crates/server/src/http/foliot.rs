@@ -40,7 +40,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Catalogue => catalogue::answer(shared, &call),
         Endpoint::Cardinality => cardinality::answer(shared, call).await,
         Endpoint::Status => Ok(status::answer(shared)),
-        Endpoint::Queries => Ok(queries::list(shared)),
+        Endpoint::Queries => Ok(queries::list(shared, &call.who)),
         Endpoint::Cancel => queries::cancel(shared, call).await,
     };
     answered.unwrap_or_else(|reply| reply).header(header::CACHE_CONTROL, "no-store")

@@ -29,11 +29,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let limit = limit(&params, ENTRIES_USUAL, ENTRIES_MAX)?;
     let selector = selector(&params, namespace);
     let gzip = accepts_gzip(&call.headers);
-    let entered = (shared.clone(), call.database(shared));
+    let entered = (shared.clone(), call.who.clone(), call.database(shared));
     let job = Job::new(call.who.clone(), move |work| {
-        let (shared, database) = &entered;
+        let (shared, who, database) = &entered;
         let text = "cardinality".to_owned();
-        let _entry = shared.queries.enter(text, database.clone(), work.cancel());
+        let _entry = shared.queries.enter(who.clone(), text, database.clone(), work.cancel());
         let mut counts = Counts::default();
         count(&mut counts, &selector, work)?;
         work.out().extend_from_slice(counts.show(limit).to_string().as_bytes());

@@ -3,13 +3,14 @@
 use super::{bad, refuse};
 use crate::http::{Call, Reply, body};
 use crate::shared::Shared;
+use foliot_access::Principal;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
 /// Longest body of a request to cancel.
 const BODY_BYTES_MAX: usize = 1 << 10;
 
-pub(super) fn list(shared: &Shared) -> Reply {
+pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
     let row = |query: crate::queries::Listed| {
         json!({
             "id": query.id,
@@ -19,7 +20,7 @@ pub(super) fn list(shared: &Shared) -> Reply {
             "is_cancelled": query.is_killed,
         })
     };
-    let running: Vec<Value> = shared.queries.list().into_iter().map(row).collect();
+    let running: Vec<Value> = shared.queries.list(who).into_iter().map(row).collect();
     Reply::json(StatusCode::OK, json!({"queries": running}).to_string())
 }
 
@@ -29,7 +30,7 @@ pub(super) async fn cancel(shared: &Shared, call: Call) -> Result<Reply, Reply> 
     let body: Option<Value> = text.and_then(|text| serde_json::from_slice(text).ok());
     let id = body.as_ref().and_then(|body| body.get("id")).and_then(Value::as_u64);
     let id = id.ok_or_else(|| bad("id: must be the number of a query, as in {\"id\": 7}"))?;
-    match shared.queries.kill(id) {
+    match shared.queries.kill(id, &call.who) {
         true => {
             log::info!("{} cancelled query {id}", call.who.name());
             Ok(Reply::json(StatusCode::OK, json!({"cancelled": id}).to_string()))

@@ -54,9 +54,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         }
     };
     let (unit, shared_by_job, listed) = (asked.unit, shared.clone(), asked.listed());
+    let asker = who.clone();
     let job = Job::new(who, move |work| {
         let queries = &shared_by_job.queries;
-        let enter = || queries.enter(listed.clone(), database.clone(), work.cancel());
+        let enter =
+            || queries.enter(asker.clone(), listed.clone(), database.clone(), work.cancel());
         let _entry = (!work.is_brief()).then(enter);
         run(&shared_by_job, &question, unit, work)
     });
