@@ -244,8 +244,7 @@ impl Connection<'_> {
         let namespace = match self.store.default_namespace() {
             Ok(namespace) => namespace,
             Err(missing) => {
-                let text = format!("put: storage error: {missing}\n");
-                self.reply(|out| out.extend_from_slice(text.as_bytes()));
+                self.reply_failed(&missing);
                 return bytes.len();
             }
         };
@@ -282,11 +281,7 @@ impl Connection<'_> {
             }
             match outcome {
                 Ok(commit) => self.last = commit.or(self.last),
-                Err(error) => {
-                    self.reply(|out| {
-                        out.extend_from_slice(format!("put: storage error: {error}\n").as_bytes());
-                    });
-                }
+                Err(error) => self.reply_failed(&error),
             }
             consumed += step.consumed;
             match step.command {
@@ -316,6 +311,12 @@ impl Connection<'_> {
             Command::Stats => stats(self.shared),
             command => command.reply(&self.shared.build),
         };
+        self.reply(|out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    /// Says that the store could not take what came.
+    fn reply_failed(&mut self, error: &Missing) {
+        let text = format!("put: storage error: {error}\n");
         self.reply(|out| out.extend_from_slice(text.as_bytes()));
     }
 
