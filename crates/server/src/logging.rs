@@ -127,7 +127,10 @@ fn timestamp(since_1970: Duration) -> String {
 /// Lets one message of each source and reason through per period and counts the others, so that
 /// none hides another. Both are fixed texts, so that there are few.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats(Mutex<BTreeMap<(&'static str, &'static str), (Instant, u64)>>);
+pub(crate) struct Repeats(Mutex<BTreeMap<Kind, (Instant, u64)>>);
+
+/// A source and a reason.
+type Kind = (&'static str, &'static str);
 
 impl Repeats {
     const PERIOD: Duration = Duration::from_secs(10);
