@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim torture fuzz
+.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim mutations torture fuzz
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,6 +48,9 @@ benchmarks:      ## five published experiments beside the peers that are install
 
 sim:             ## crash the store a hundred thousand times, from a random seed
 	$(CARGO) run --release -p foliot-sim -- --rounds 100000
+
+mutations:       ## make mistakes of the past again, one at a time, and see the simulator find them
+	tools/mutations
 
 torture:         ## the real process killed, starved, lied to and moved in time, about half an hour
 	TORTURE=40 $(CARGO) test --release --locked -p foliot --test torture -- --test-threads 1 --nocapture

@@ -199,7 +199,7 @@ impl Disk for SimDisk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Look)?;
+        machine.faults.meet(Operation::Open)?;
         machine.need_dir(dir)?;
         let inside = |path: &&PathBuf| path.parent() == Some(dir);
         let entries = machine.names.paths().chain(&machine.dirs).filter(inside);
@@ -213,7 +213,7 @@ impl Disk for SimDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Look)?;
+        machine.faults.meet(Operation::Open)?;
         let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
         let len = content.lock().len();
         Ok(Arc::new(SimReadFile { disk: self.clone(), content, len }))
@@ -235,7 +235,7 @@ impl Disk for SimDisk {
 
     fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Look)?;
+        machine.faults.meet(Operation::Open)?;
         let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
         let len = content.lock().len();
         Ok(Box::new(SimAppendFile { disk: self.clone(), content, len }))
@@ -258,7 +258,7 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change(Operation::Name, |machine| {
+        self.change(Operation::Rename, |machine| {
             machine.need_parent(to)?;
             if machine.names.rename(from, to) { Ok(()) } else { Err(not_found()) }
         })
@@ -281,7 +281,7 @@ impl Disk for SimDisk {
             true => Ok(()),
             false => Err(not_found()),
         };
-        self.change(Operation::Name, missing)
+        self.change(Operation::Remove, missing)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

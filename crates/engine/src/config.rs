@@ -1,5 +1,6 @@
 //! What the store can be told, and the words of its promises.
 
+use crate::limits::WAL_SEGMENT_BYTES;
 use crate::retention::RetentionRule;
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +13,8 @@ pub struct Config {
     pub wal_sync_interval: Duration,
     /// The wal is kept short enough to be replayed in about this long.
     pub wal_replay_target: Duration,
+    /// A segment of the wal that has this many bytes is followed by a new one.
+    pub wal_segment_bytes: u64,
     /// Bytes that the wal leaves free on the disk beside what the next flush needs.
     pub wal_reserve_bytes: u64,
     /// Samples in memory are flushed to a part when they take more than this many bytes.
@@ -51,6 +54,7 @@ impl Default for Config {
         Self {
             wal_sync_interval: Duration::from_secs(1),
             wal_replay_target: Duration::from_secs(20),
+            wal_segment_bytes: WAL_SEGMENT_BYTES,
             wal_reserve_bytes: 16 << 20,
             head_bytes_max: 256 << 20,
             cache_bytes_max: 32 << 20,

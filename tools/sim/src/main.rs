@@ -22,6 +22,7 @@ mod round;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod time;
 mod workload;
 mod world;
 
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
         &format!(
             "{} rounds from seed {} in {seconds:.1} s: {} power cuts, {} kills ({:.0} a second), \
              {} closes, {} faults, {} clients, {} changes ({} acknowledged), {} of them deletes, {} flushes, \
-             {} merges, {} epochs, {} backups, {} looks at {} facts, {failures} failures\n",
+             {} merges, {} epochs, {} renames, {} namespaces dropped, {} damages tried, {} backups, {} looks at {} facts, {failures} failures\n",
             tally.rounds,
             plan.seed,
             tally.power_cuts,
@@ -73,6 +74,9 @@ fn main() -> ExitCode {
             tally.flushes,
             tally.merges,
             tally.epochs,
+            tally.renames,
+            tally.namespaces_dropped,
+            tally.trials,
             tally.backups,
             tally.looks,
             tally.facts,

@@ -6,12 +6,14 @@
 //! fact or its predecessor. A crash leaves some prefix of the list that holds every acknowledged
 //! event; which one is found by comparing with what is really there.
 
+mod clock;
 mod explain;
 mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use state::{Change, Clock, Fact, Key, Series, State, floor};
+pub(crate) use clock::{Clock, HALF_DAY_NS, Rule, Rules};
+pub(crate) use state::{Change, Fact, Key, Series, State};
 
 use foliot_model::TimeRange;
 use state::{agrees, differences};
@@ -81,6 +83,12 @@ pub(crate) struct History {
     /// Those that met others.
     crowded: BTreeSet<u64>,
     begun: u64,
+    /// All that was ever stated about a fact.
+    stated: BTreeMap<Key, Vec<Fact>>,
+    /// The most facts that one operation changed.
+    largest: usize,
+    /// What readers saw when the store was closed.
+    closed_with: Option<State>,
     watches: BTreeMap<u64, Watch>,
 }
 
@@ -113,6 +121,94 @@ impl History {
         !self.crowded.contains(&number)
     }
 
+    /// The most facts that one operation changed.
+    pub(crate) fn largest(&self) -> usize {
+        self.largest
+    }
+
+    /// Whether no operation is under way that is about this namespace.
+    pub(crate) fn is_quiet(&self, slot: usize) -> bool {
+        let mut changes = self.under_way.values().flatten();
+        !changes.any(|change| change.slot() == Some(slot))
+    }
+
+    /// Whether what is stated of a namespace is all that there is: nothing hides samples by their
+    /// age, and of none it is unknown whether they are there.
+    pub(crate) fn is_plain(&self, slot: usize) -> bool {
+        let is_vague = |(key, fact): (&Key, &Fact)| {
+            key.slot() == Some(slot)
+                && matches!((key, fact), (Key::Keep(_) | Key::Doubt(_), _) | (_, Fact::Perhaps(_)))
+        };
+        !self.clock.is_capped
+            && self.clock.rules.iter().all(Option::is_none)
+            && !self.current.iter().any(is_vague)
+    }
+
+    /// The store was closed in order when readers saw this, so all of it stays so: also what was
+    /// perhaps so.
+    pub(crate) fn close(&mut self, found: State) {
+        let perhaps = self.current.iter().filter(|(_, fact)| matches!(fact, Fact::Perhaps(_)));
+        let perhaps: Vec<Key> = perhaps.map(|(key, _)| key.clone()).collect();
+        for key in perhaps {
+            match found.get(&key) {
+                Some(fact) => drop(self.current.insert(key, fact.clone())),
+                // It may only be too old to be seen just now.
+                None if self.is_aged(&key) => {}
+                None => drop(self.current.remove(&key)),
+            }
+        }
+        self.events.clear();
+        self.base.clone_from(&self.current);
+        self.closed_with = Some(found);
+    }
+
+    /// Whether a fact may be there and not be seen, for its age.
+    fn is_aged(&self, key: &Key) -> bool {
+        let Key::Sample(series, time_ns) = key else { return false };
+        self.clock.is_capped || *time_ns < self.clock.floors(&self.current, *series).1
+    }
+
+    /// Compares what a reader finds first in a store that was closed with what the last one found
+    /// before.
+    ///
+    /// # Errors
+    /// The first fact that another start does not show, or shows otherwise.
+    pub(crate) fn compare_with_closed(&mut self, found: &State) -> Result<(), String> {
+        let Some(before) = self.closed_with.take() else { return Ok(()) };
+        let keys = before.keys().chain(found.keys());
+        let differs = |key: &&Key| match (before.get(*key), found.get(*key)) {
+            (before, found) if before == found => false,
+            (Some(_), Some(_)) => true,
+            _ => !self.is_aged(key),
+        };
+        match keys.into_iter().find(differs) {
+            None => Ok(()),
+            Some(key) => Err(format!(
+                "the same files, opened again, say otherwise of {key:?}: {:?} before, now {:?}",
+                before.get(key),
+                found.get(key)
+            )),
+        }
+    }
+
+    /// Compares what a reader found in damaged files with all that was ever stated: a fact may be
+    /// missing or an older one, never another. Tells how many are not as they should be.
+    ///
+    /// # Errors
+    /// The first fact that nobody ever stated.
+    pub(crate) fn admit(&self, found: &State) -> Result<usize, String> {
+        let is_right = |key: &Key, fact: &Fact| match key {
+            Key::Sample(..) | Key::Catalog(..) => {
+                self.stated.get(key).is_some_and(|stated| stated.contains(fact))
+            }
+            _ => true,
+        };
+        if let Some((key, fact)) = found.iter().find(|(key, fact)| !is_right(key, fact)) {
+            return Err(format!("damage made a wrong value: {key:?} is {fact:?}"));
+        }
+        Ok(differences(&self.current, found, self.clock).count())
+    }
+
     /// An operation has ended, with these changes.
     pub(crate) fn end(&mut self, number: u64, changes: Vec<Change>, end: End) {
         self.under_way.remove(&number);
@@ -123,6 +219,19 @@ impl History {
             End::After(from) => (from, u64::MAX, true),
             End::Nowhere => return,
         };
+        let touched = changes.iter().map(|change| match change {
+            Change::Cut(_, _, known) => known.len(),
+            _ => 1,
+        });
+        self.largest = self.largest.max(touched.sum());
+        for change in &changes {
+            if let Change::Set(key, fact) = change {
+                let stated = self.stated.entry(key.clone()).or_default();
+                if stated.last() != Some(fact) {
+                    stated.push(fact.clone());
+                }
+            }
+        }
         let event = Event { changes, from_lsn, to_lsn, is_doubtful };
         let at = self.events.partition_point(|other| other.to_lsn <= to_lsn);
         let is_last = at == self.events.len();
@@ -208,6 +317,11 @@ impl History {
             least += u64::from(may_be_there && !may_be_gone);
         }
         (least, most)
+    }
+
+    /// Whether a reader may find that where `expected` is so.
+    pub(crate) fn agrees(&self, expected: &State, found: &State) -> bool {
+        differences(expected, found, self.clock).next().is_none()
     }
 
     /// Compares what a reader found with what he must find now.

@@ -10,17 +10,20 @@
 
 mod change;
 mod client;
+mod moves;
+mod trial;
 mod work;
 
 use crate::look;
-use crate::oracle::{Clock, History, Loss};
+use crate::oracle::{History, Loss, Rule, Rules};
 use crate::random::Random;
 use crate::tally::Tally;
-use crate::workload::Names;
+use crate::workload::{Names, PATTERNS};
 use crate::world::{Machine, Mount, Threads, lock};
 use client::Client;
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Config, Engine};
+use foliot_engine::{Config, Engine, RetentionRule};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,9 +48,18 @@ pub(crate) type Trace = Box<dyn FnMut(String) + Send>;
 /// What the store broke, for a person.
 pub(crate) fn play(seed: u64, mount: Mount, trace: Trace) -> Result<Tally, String> {
     let mut random = Random::new(seed);
-    let machine = Machine::new(random.next(), mount);
+    let seed_of_machine = random.next();
+    let config = draw_config(&mut random);
+    let is_capped = config.retention_bytes_max < u64::MAX;
+    let machine = Machine::new(seed_of_machine, mount, is_capped);
     let round = Arc::new(Round {
-        config: draw_config(&mut random),
+        config,
+        has_rules: random.percent(25),
+        is_wide: random.percent(4),
+        claimed: Mutex::default(),
+        dropped: Mutex::default(),
+        trials: AtomicU64::new(0),
+        old_manifest: Mutex::default(),
         weights: client::draw_weights(&mut random),
         clients: *random.pick(&[1, 1, 1, 2, 3, 4]),
         clock_ns: AtomicI64::new(machine.disk().now_ns()),
@@ -78,14 +90,55 @@ fn draw_config(random: &mut Random) -> Config {
         head_bytes_max: 1 << random.skewed(14, 28),
         merge_parts: random.skewed(2, 8),
         delete_deadline: Duration::from_secs(random.skewed(1, 100) as u64),
+        wal_segment_bytes: 1 << if random.percent(50) { 26 } else { random.skewed(8, 20) },
+        retention_bytes_max: match random.percent(6) {
+            true => 1 << random.skewed(13, 18),
+            false => u64::MAX,
+        },
         ..Config::default()
     }
+}
+
+fn draw_rules(random: &mut Random) -> Rules {
+    let mut rule = || {
+        let pattern = random.below(PATTERNS.len()) as u8;
+        let half_days = if random.percent(25) { 0 } else { random.skewed(1, 40) as u8 };
+        random.percent(70).then_some(Rule { pattern, half_days })
+    };
+    [rule(), rule()]
+}
+
+/// Rules as the store is told them.
+fn retention_rules(rules: Rules) -> Vec<RetentionRule> {
+    let told = |rule: Rule| {
+        let (measurement, labels) = PATTERNS[usize::from(rule.pattern)];
+        let labels = labels.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let seconds = u64::from(rule.half_days) * 43_200;
+        RetentionRule {
+            measurement: measurement.to_owned(),
+            labels: labels.collect(),
+            keep: (seconds > 0).then(|| Duration::from_secs(seconds)),
+        }
+    };
+    rules.into_iter().flatten().map(told).collect()
 }
 
 /// What all threads of a round share. Its locks are held for single steps, never while another
 /// thread goes on.
 struct Round {
     config: Config,
+    /// Whether rules of retention come and go.
+    has_rules: bool,
+    /// Whether there are more series than a delete cuts from memory at once.
+    is_wide: bool,
+    /// Namespaces that a client has for itself.
+    claimed: Mutex<BTreeSet<usize>>,
+    /// Numbers of namespaces that were dropped for good.
+    dropped: Mutex<BTreeSet<u32>>,
+    /// Trials of damage, each in a directory of its own.
+    trials: AtomicU64,
+    /// The manifest as it was some time ago.
+    old_manifest: Mutex<Option<Vec<u8>>>,
     weights: Vec<(client::Action, usize)>,
     /// How many clients go on at once.
     clients: usize,
@@ -137,10 +190,18 @@ impl Round {
 
     fn lives(self: &Arc<Self>) {
         let mut loss = Loss::None;
+        if self.has_rules && self.percent(30) {
+            let rules = self.draw(draw_rules);
+            self.machine.with_time(|time| time.set_rules(rules, true));
+        }
         for _ in 0..self.draw(|random| random.skewed(1, 10)) {
             loss = self.live(loss, false);
         }
-        self.live(loss, true);
+        loss = self.live(loss, true);
+        // What the last life left says the same again.
+        if let Some(engine) = self.machine.about("open", || self.open(loss)) {
+            self.look(&engine, loss);
+        }
     }
 
     /// One life after `loss`; what it ended with.
@@ -148,6 +209,11 @@ impl Round {
         lock(&self.planned).clear();
         if !is_last {
             self.plan_faults();
+        }
+        lock(&self.claimed).clear();
+        if self.has_rules && self.percent(30) {
+            let rules = self.draw(draw_rules);
+            self.machine.with_time(|time| time.set_rules(rules, false));
         }
         let Some(engine) = self.machine.about("open", || self.open(loss)) else {
             return self.end_dead().max(loss);
@@ -162,11 +228,41 @@ impl Round {
                 break;
             }
             self.crowd(&engine);
+            if self.has_rules && self.percent(10) && !self.change_rules(&engine) {
+                // Some series have new classes and others do not: only a start ends that.
+                let (disk, loss) = self.kill_or_cut();
+                drop(engine);
+                self.machine.replace(disk);
+                return loss;
+            }
             if !self.is_dead() && self.percent(30) {
                 self.look(&engine, Loss::None);
             }
         }
         self.end(engine)
+    }
+
+    /// Other rules of retention, while no client does anything; false when that failed.
+    fn change_rules(&self, engine: &Engine) -> bool {
+        let rules = self.draw(draw_rules);
+        if self.is_dead() || !self.machine.with_time(|time| time.set_rules(rules, false)) {
+            return true;
+        }
+        let result = engine.set_retention_rules(retention_rules(rules));
+        self.say(&format!("rules {rules:?}: {result:?}"));
+        if let Err(error) = &result
+            && !self.is_dead()
+            && self.strikes() == 0
+        {
+            fail(format!("a change of rules failed although nothing went wrong: {error}"));
+        }
+        result.is_ok()
+    }
+
+    /// Settings of the store, with the rules in force.
+    fn config(&self) -> Config {
+        let rules = self.machine.with_time(|time| time.rules());
+        Config { retention_rules: retention_rules(rules), ..self.config.clone() }
     }
 
     /// Some clients at once.
@@ -201,15 +297,19 @@ impl Round {
     fn plan_faults(&self) {
         for _ in 0..if self.percent(10) { 2 } else { 1 } {
             let kind = self.draw(|random| match random.below(100) {
-                0..55 => Some(FaultKind::Crash),
-                55..65 => Some(FaultKind::SyncError),
-                65..75 => Some(FaultKind::NoSpace { operations: random.skewed(1, 12) as u64 }),
-                75..83 => Some(FaultKind::ReadError),
+                0..50 => Some(FaultKind::Crash),
+                50..59 => Some(FaultKind::SyncError),
+                59..68 => Some(FaultKind::NoSpace { operations: random.skewed(1, 12) as u64 }),
+                68..75 => Some(FaultKind::ReadError),
+                75..78 => Some(FaultKind::RenameError),
+                78..80 => Some(FaultKind::RemoveError),
+                80..85 => Some(FaultKind::NoDescriptors { operations: random.skewed(1, 8) as u64 }),
                 _ => None,
             });
             let Some(kind) = kind else { continue };
             let n = self.draw(|random| match kind {
                 FaultKind::Crash => random.skewed(1, 200),
+                FaultKind::RenameError | FaultKind::RemoveError => random.skewed(1, 10),
                 _ => random.skewed(1, 60),
             });
             self.say(&format!("plan {kind:?} at its operation {n}"));
@@ -222,13 +322,17 @@ impl Round {
     fn open(&self, loss: Loss) -> Option<Engine> {
         for _ in 0..OPEN_ATTEMPTS {
             let strikes = self.strikes();
-            match Engine::open(self.machine.mounted(), Path::new(DIR), self.config.clone()) {
+            match Engine::open(self.machine.mounted(), Path::new(DIR), self.config()) {
                 Ok(engine) => {
                     self.say("opened");
+                    if engine.stats().parts == 0 {
+                        self.machine.with_time(crate::time::Time::believe);
+                    }
                     match engine.damages() {
                         [] => {}
                         // The parity gives back a page that the disk did not give.
-                        [told] if self.strikes() > strikes && told.contains("read failed") => {}
+                        told if self.strikes() > strikes
+                            && told.iter().all(|told| told.contains("simulated: ")) => {}
                         // The power went between the manifest and its copy.
                         [told]
                             if loss > Loss::None
@@ -257,7 +361,7 @@ impl Round {
     /// Reads everything and compares, while no client does anything; false when the machine died
     /// before all was read.
     fn look(&self, engine: &Engine, loss: Loss) -> bool {
-        let earliest_ns = self.machine.disk().now_ns();
+        let mark = self.machine.mark();
         let Some(found) = self.retry_reads(&|| look::all(engine, &self.names)) else {
             return false;
         };
@@ -266,9 +370,10 @@ impl Round {
             tally.facts += found.len() as u64;
         });
         self.say(&format!("look: {} facts after loss {loss:?}", found.len()));
-        let latest_ns = self.machine.disk().now_ns();
         let mut history = lock(&self.history);
-        history.set_clock(Clock { earliest_ns, latest_ns });
+        history.set_clock(self.machine.since(&mark));
+        let again = history.compare_with_closed(&found);
+        again.unwrap_or_else(|text| fail(format!("{text}{}", self.names.explain(&text))));
         let result = match loss {
             Loss::None => history.compare(&found),
             loss => history.survive(loss, &found),
@@ -307,7 +412,8 @@ impl Round {
             drop(engine);
             return self.end_dead();
         }
-        let is_full = |kind: &FaultKind| matches!(kind, FaultKind::NoSpace { .. });
+        // Faults that pass and leave nothing behind.
+        let is_full = |kind: &FaultKind| !matches!(kind, FaultKind::Crash | FaultKind::SyncError);
         let was_full = {
             let planned = lock(&self.planned);
             planned.iter().all(is_full) && !planned.is_empty()
@@ -322,6 +428,17 @@ impl Round {
             self.machine.replace(disk);
             return loss;
         }
+        let mark = self.machine.mark();
+        let Some(seen) = self.retry_reads(&|| look::all(&engine, &self.names)) else {
+            drop(engine);
+            return self.end_dead();
+        };
+        {
+            let mut history = lock(&self.history);
+            history.set_clock(self.machine.since(&mark));
+            let result = history.compare(&seen);
+            result.unwrap_or_else(|text| fail(format!("{text}{}", self.names.explain(&text))));
+        }
         let result = self.machine.about("close", || engine.close());
         let lsn = engine.written().lsn;
         self.say(&format!("close: {result:?}"));
@@ -330,6 +447,7 @@ impl Round {
             Ok(()) => {
                 let news = lock(&self.history).acknowledge_durable(lsn);
                 self.tally(|tally| tally.acknowledged += news);
+                lock(&self.history).close(seen);
             }
             Err(error) => {
                 self.excuse("close", &error.to_string());
@@ -343,8 +461,13 @@ impl Round {
             return self.end_dead().max(loss);
         }
         drop(engine);
-        self.tally(|tally| tally.faults += self.strikes());
+        let strikes = self.strikes();
+        self.tally(|tally| tally.faults += strikes);
         self.machine.disk().heal();
+        // Work that failed may have left files that nobody would miss.
+        if loss == Loss::None && strikes == 0 && self.percent(40) {
+            self.machine.about("trial", || self.try_damage());
+        }
         loss
     }
 
@@ -389,6 +512,10 @@ impl Round {
     }
 
     fn advance_clock(&self) -> i64 {
+        // Some come at one time, and often to one series.
+        if self.percent(20) {
+            return self.clock_ns.load(Ordering::Relaxed);
+        }
         self.clock_ns.fetch_add(1_000_000_000, Ordering::Relaxed) + 1_000_000_000
     }
 }

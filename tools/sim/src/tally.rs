@@ -17,6 +17,10 @@ pub(crate) struct Tally {
     pub(crate) merges: u64,
     pub(crate) deletes: u64,
     pub(crate) epochs: u64,
+    pub(crate) renames: u64,
+    pub(crate) namespaces_dropped: u64,
+    /// Damages done to a copy of the store.
+    pub(crate) trials: u64,
     pub(crate) backups: u64,
     pub(crate) looks: u64,
     /// Facts compared with the oracle.
@@ -40,6 +44,9 @@ impl Tally {
         self.merges += other.merges;
         self.deletes += other.deletes;
         self.epochs += other.epochs;
+        self.renames += other.renames;
+        self.namespaces_dropped += other.namespaces_dropped;
+        self.trials += other.trials;
         self.backups += other.backups;
         self.looks += other.looks;
         self.facts += other.facts;

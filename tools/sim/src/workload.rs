@@ -1,6 +1,6 @@
 //! The workload: random batches over a pool of series, as bytes and as the facts they state.
 
-use crate::oracle::{Change, Fact, Key, Series};
+use crate::oracle::{Change, Clock, Fact, Key, Series, State};
 use crate::random::Random;
 use crate::world::lock;
 use foliot_model::{
@@ -15,7 +15,10 @@ pub(crate) const NAMESPACES: [(&str, &str); 4] =
     [("default", "autogen"), ("default", "month"), ("metrics", "autogen"), ("größe", "a b")];
 /// Kinds of catalog rows.
 pub(crate) const CATALOG_KINDS: [&str; 2] = ["sim-note", "sim-user"];
-const MEASUREMENTS: [&str; 3] = ["cpu", "disk.io", "wärme"];
+pub(crate) const MEASUREMENTS: [&str; 3] = ["cpu", "disk.io", "wärme"];
+/// A measurement of more series than a delete cuts from memory at once.
+const WIDE: &str = "wide";
+const WIDE_SERIES: usize = 1100;
 const FIELDS: [&str; 6] = ["value", "count", "up", "state", "total", "sketch"];
 /// Sources reach from a few that always report to many that are seen once.
 const SOURCES: usize = 24;
@@ -38,8 +41,31 @@ pub(crate) struct Names {
 impl Names {
     fn number(&self, name: SeriesName) -> Series {
         let mut numbers = lock(&self.numbers);
-        let (namespace, next) = (name.0, numbers.len() as u32);
-        Series { namespace, number: *numbers.entry(name).or_insert(next) }
+        let (namespace, fits, next) = (name.0, fits(&name), numbers.len() as u32);
+        Series { namespace, fits, number: *numbers.entry(name).or_insert(next) }
+    }
+
+    /// The same series under another measurement.
+    pub(crate) fn renamed(&self, series: Series, measurement: &str) -> Option<Series> {
+        let found = {
+            let numbers = lock(&self.numbers);
+            let found = numbers.iter().find(|(_, number)| **number == series.number);
+            found.map(|(name, _)| name.clone())
+        };
+        let (namespace, _, field, labels) = found?;
+        Some(self.number((namespace, measurement.to_owned(), field, labels)))
+    }
+
+    /// All series of a namespace that were ever named.
+    pub(crate) fn of(&self, slot: usize) -> Vec<Series> {
+        let numbers = lock(&self.numbers);
+        let own = numbers.iter().filter(|(name, _)| name.0 == slot);
+        let series = |(name, number): (&SeriesName, &u32)| Series {
+            namespace: slot,
+            fits: fits(name),
+            number: *number,
+        };
+        own.map(series).collect()
     }
 
     /// The names of the series whose numbers a text mentions, for a person.
@@ -53,15 +79,35 @@ impl Names {
     /// The number of a series that was sent at some time.
     pub(crate) fn find(&self, name: &SeriesName) -> Option<Series> {
         let numbers = lock(&self.numbers);
-        numbers.get(name).map(|&number| Series { namespace: name.0, number })
+        let series = |&number| Series { namespace: name.0, fits: fits(name), number };
+        numbers.get(name).map(series)
     }
+}
+
+/// Patterns of rules of retention: a measurement and labels, as the store is told.
+pub(crate) const PATTERNS: [(&str, &[(&str, &str)]); 4] =
+    [("cpu", &[]), ("*", &[("host", "h1*")]), ("disk.io", &[("rack", "*")]), ("w*", &[])];
+
+/// Which of them a series fits, a bit for each.
+fn fits(name: &SeriesName) -> u8 {
+    let (_, measurement, _, labels) = name;
+    let has = |label: &str, start: &str| {
+        labels.iter().any(|(name, value)| name == label && value.starts_with(start))
+    };
+    let each = [
+        measurement == "cpu",
+        has("host", "h1"),
+        measurement == "disk.io" && has("rack", ""),
+        measurement.starts_with('w'),
+    ];
+    (0..).zip(each).map(|(bit, fits)| u8::from(fits) << bit).sum()
 }
 
 /// What is to be deleted.
 #[derive(Debug)]
 pub(crate) struct Target {
     namespace: usize,
-    measurement: &'static str,
+    pub(crate) measurement: &'static str,
     field: Option<&'static str>,
     host: Option<String>,
     pub(crate) range: TimeRange,
@@ -88,6 +134,11 @@ impl Target {
         Self { namespace, measurement, field, host, range }
     }
 
+    /// All of the series that are too many to be cut at once.
+    pub(crate) fn wide(self) -> Self {
+        Self { measurement: WIDE, field: None, host: None, ..self }
+    }
+
     pub(crate) fn selector(&self, namespace: NamespaceId) -> Selector {
         let is_host = |host: &String| Matcher {
             name: "host".to_owned(),
@@ -111,10 +162,16 @@ impl Target {
             let wanted = self.host.as_ref().map(|host| ("host".to_owned(), host.clone()));
             wanted.is_none_or(|wanted| labels.contains(&wanted))
         };
-        let mut sources: Vec<_> = (0..SOURCES).map(labels_of).filter(is_host).collect();
+        let wide = (0..WIDE_SERIES).map(wide_labels_of);
+        let mut sources: Vec<_> = match self.measurement {
+            WIDE => wide.filter(is_host).collect(),
+            _ => (0..SOURCES).map(labels_of).filter(is_host).collect(),
+        };
         sources.sort();
         sources.dedup();
-        let fields = FIELDS.iter().filter(|&&field| self.field.is_none_or(|meant| meant == field));
+        let is_wide = self.measurement == WIDE;
+        let known = if is_wide { &FIELDS[..1] } else { &FIELDS[..] };
+        let fields = known.iter().filter(|&&field| self.field.is_none_or(|meant| meant == field));
         fields
             .flat_map(|field| sources.iter().map(move |labels| (field, labels)))
             .map(|(&field, labels)| {
@@ -172,6 +229,28 @@ impl Write {
         write
     }
 
+    /// One row for each of more series than a delete cuts from memory at once.
+    pub(crate) fn draw_wide(
+        random: &mut Random,
+        names: &Names,
+        namespace: usize,
+        clock_ns: i64,
+    ) -> Self {
+        let mut write = Self {
+            namespace,
+            syntax: random.pick(&SYNTAXES),
+            bytes: Vec::new(),
+            shapes: Vec::new(),
+            rows: Vec::new(),
+        };
+        write.push_shape(&[0]);
+        for source in 0..WIDE_SERIES {
+            let labels = wide_labels_of(source);
+            write.push_row_of(random, names, &[0], clock_ns, WIDE, labels);
+        }
+        write
+    }
+
     fn push_bytes(&mut self, bytes: &[u8]) -> Span {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -186,6 +265,18 @@ impl Write {
     fn push_row(&mut self, random: &mut Random, names: &Names, fields: &[usize], time_ns: i64) {
         let measurement = *random.pick(&MEASUREMENTS);
         let labels = draw_labels(random);
+        self.push_row_of(random, names, fields, time_ns, measurement, labels);
+    }
+
+    fn push_row_of(
+        &mut self,
+        random: &mut Random,
+        names: &Names,
+        fields: &[usize],
+        time_ns: i64,
+        measurement: &str,
+        labels: Vec<(String, String)>,
+    ) {
         let key = self.push_key(random, measurement, &labels);
         let mut cells = Vec::new();
         let mut changes = Vec::new();
@@ -281,10 +372,18 @@ impl Write {
         kept.flat_map(|(_, row)| row.changes.iter().cloned()).collect()
     }
 
-    /// The lines of rows before `floor_ns`.
-    pub(crate) fn lines_before(&self, floor_ns: i64) -> Vec<u32> {
-        let lines = (1u32..).zip(&self.rows);
-        lines.filter(|(_, row)| row.time_ns < floor_ns).map(|(line, _)| line).collect()
+    /// The lines of rows that are surely too old, and of those that may be.
+    pub(crate) fn lines_too_old(&self, clock: Clock, state: &State) -> (Vec<u32>, Vec<u32>) {
+        let (mut surely, mut possibly) = (Vec::new(), Vec::new());
+        for (line, row) in (1u32..).zip(&self.rows) {
+            let Some(Change::Set(Key::Sample(series, _), _)) = row.changes.first() else {
+                continue;
+            };
+            let (surely_ns, possibly_ns) = clock.floors(state, *series);
+            surely.extend((row.time_ns < surely_ns).then_some(line));
+            possibly.extend((row.time_ns < possibly_ns || clock.is_capped).then_some(line));
+        }
+        (surely, possibly)
     }
 }
 
@@ -324,11 +423,16 @@ fn labels_of(source: usize) -> Vec<(String, String)> {
     labels
 }
 
+fn wide_labels_of(source: usize) -> Vec<(String, String)> {
+    vec![("host".to_owned(), format!("w{source}"))]
+}
+
 fn draw_time(random: &mut Random, clock_ns: i64) -> i64 {
     match random.below(1000) {
         0..750 => clock_ns,
         // Late, and often where there is a sample already.
-        750..950 => clock_ns - random.skewed(1, 100) as i64 * 1_000_000,
+        750..850 => clock_ns - random.skewed(1, 100) as i64 * 1_000_000,
+        850..950 => clock_ns - random.skewed(1, 40) as i64 * 1_000_000_000,
         // Weeks away: each of these costs a part of its own.
         950..980 => clock_ns - random.below(20 * 86_400) as i64 * 1_000_000_000,
         980..994 => clock_ns + random.below(20 * 86_400) as i64 * 1_000_000_000,

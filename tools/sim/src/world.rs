@@ -3,7 +3,9 @@
 //! Every operation on files is a place where another thread may go on, takes some time, and has a
 //! name, so that a run can say at which of them the power failed.
 
+use crate::oracle::Clock;
 use crate::random::Random;
+use crate::time::{Mark, Time};
 use foliot_disk::{AppendFile, Body, DirLock, Disk, ReadFile, SimDisk, Thread};
 use foliot_scheduler::World;
 use std::collections::BTreeMap;
@@ -45,14 +47,20 @@ pub(crate) struct Machine {
     /// What the threads are about, by number; others are about what their names say.
     purposes: Mutex<BTreeMap<usize, &'static str>>,
     pub(crate) points: Mutex<Points>,
+    time: Mutex<Time>,
+    /// How long each segment of the wal was when it was synced.
+    syncs: Mutex<BTreeMap<PathBuf, Vec<u64>>>,
 }
 
 impl Machine {
-    pub(crate) fn new(seed: u64, mount: Mount) -> Arc<Self> {
+    pub(crate) fn new(seed: u64, mount: Mount, is_capped: bool) -> Arc<Self> {
         let mut chance = Random::new(seed);
         let disk = SimDisk::new(chance.next());
         let interrupts = *chance.pick(&[0, 1, 3, 10, 30, 70]);
+        let time = Time::new(disk.now_ns(), is_capped);
         Arc::new(Self {
+            time: Mutex::new(time),
+            syncs: Mutex::default(),
             disk: Mutex::new(disk),
             mount,
             chance: Mutex::new(chance),
@@ -76,6 +84,40 @@ impl Machine {
     pub(crate) fn mounted(self: &Arc<Self>) -> Arc<dyn Disk> {
         let bare = self.disk();
         Arc::new(Mounted { disk: (self.mount)(&bare), bare, machine: self.clone() })
+    }
+
+    /// What the clock and the rules of retention may be taken for now.
+    pub(crate) fn clock(&self) -> Clock {
+        lock(&self.time).look(self.disk().now_ns())
+    }
+
+    /// Something begins that takes time.
+    pub(crate) fn mark(&self) -> Mark {
+        lock(&self.time).mark(self.disk().now_ns())
+    }
+
+    /// What the clock and the rules may have been taken for since then.
+    pub(crate) fn since(&self, mark: &Mark) -> Clock {
+        lock(&self.time).since(mark, self.disk().now_ns())
+    }
+
+    /// Sets the wall clock forward or back.
+    pub(crate) fn jump(&self, ns: i64) {
+        let disk = self.disk();
+        let ns = lock(&self.time).jump(disk.now_ns(), ns);
+        disk.jump(ns);
+    }
+
+    /// Whether a byte of a segment of the wal was synced at least twice before its last sync.
+    pub(crate) fn is_old_in_wal(&self, path: &Path, offset: u64) -> bool {
+        let syncs = lock(&self.syncs);
+        let later = syncs.get(path).into_iter().flatten().filter(|len| **len > offset);
+        later.count() > 2
+    }
+
+    /// Does something with what is known of time.
+    pub(crate) fn with_time<T>(&self, act: impl FnOnce(&mut Time) -> T) -> T {
+        act(&mut lock(&self.time))
     }
 
     /// Does something that has a name of its own among the operations.
@@ -205,6 +247,7 @@ impl Disk for Mounted {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let file = self.change("create", path, || self.disk.create(path))?;
+        lock(&self.machine.syncs).remove(path);
         Ok(Box::new(MountedAppendFile { file, path: path.to_owned(), disk: self.clone() }))
     }
 
@@ -287,7 +330,16 @@ impl AppendFile for MountedAppendFile {
 
     fn sync(&mut self) -> io::Result<()> {
         let (file, disk) = (&mut self.file, &self.disk);
-        disk.change("sync", &self.path, || file.sync())
+        disk.change("sync", &self.path, || file.sync())?;
+        if kind(&self.path) == "wal" {
+            let mut syncs = lock(&disk.machine.syncs);
+            let syncs = syncs.entry(self.path.clone()).or_default();
+            let len = self.file.len();
+            if syncs.last() != Some(&len) {
+                syncs.push(len);
+            }
+        }
+        Ok(())
     }
 
     fn len(&self) -> u64 {

@@ -20,16 +20,29 @@ pub enum FaultKind {
     },
     /// One read of a file fails.
     ReadError,
+    /// One rename fails and changes nothing.
+    RenameError,
+    /// One removal fails and changes nothing.
+    RemoveError,
+    /// The process has no descriptor left for that many files to be opened, created or listed,
+    /// starting with the one hit. Then some are free again.
+    NoDescriptors {
+        /// How many operations fail.
+        operations: u64,
+    },
 }
 
 impl FaultKind {
     fn hits(self, operation: Operation) -> bool {
-        use Operation::{Append, Create, Look, Read, Sync};
+        use Operation::{Append, Create, Look, Open, Read, Remove, Rename, Sync};
         match self {
-            Self::Crash => !matches!(operation, Look | Read),
+            Self::Crash => !matches!(operation, Look | Open | Read),
             Self::SyncError => operation == Sync,
             Self::NoSpace { .. } => matches!(operation, Append | Create),
             Self::ReadError => operation == Read,
+            Self::RenameError => operation == Rename,
+            Self::RemoveError => operation == Remove,
+            Self::NoDescriptors { .. } => matches!(operation, Create | Open),
         }
     }
 
@@ -41,6 +54,9 @@ impl FaultKind {
                 io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device")
             }
             Self::ReadError => io::Error::other("simulated: read failed"),
+            Self::RenameError => io::Error::other("simulated: rename failed"),
+            Self::RemoveError => io::Error::other("simulated: removal failed"),
+            Self::NoDescriptors { .. } => io::Error::other("simulated: too many open files"),
         }
     }
 }
@@ -50,11 +66,15 @@ impl FaultKind {
 pub(super) enum Operation {
     Append,
     Create,
-    /// Rename, remove, truncate, a new directory.
+    Rename,
+    Remove,
+    /// Truncate, a second name, a new directory.
     Name,
     Sync,
     Read,
-    /// Reads no bytes and changes nothing: list, open, lock.
+    /// Takes a descriptor and changes nothing: open, list.
+    Open,
+    /// Reads no bytes and changes nothing: lock, free space.
     Look,
 }
 
@@ -69,7 +89,8 @@ pub(super) enum Verdict {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     planned: Vec<(u64, FaultKind)>,
-    refusals_left: u64,
+    /// Faults that last, and for how many operations more.
+    lasting: Vec<(FaultKind, u64)>,
     operations: u64,
     strikes: u64,
     dead: bool,
@@ -82,7 +103,7 @@ impl Faults {
 
     pub(super) fn heal(&mut self) {
         self.planned.clear();
-        self.refusals_left = 0;
+        self.lasting.clear();
     }
 
     pub(super) fn cut_power(&mut self) {
@@ -94,7 +115,10 @@ impl Faults {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.refusals_left > 0
+        let is_full = |(kind, left): &(FaultKind, u64)| {
+            matches!(kind, FaultKind::NoSpace { .. }) && *left > 0
+        };
+        self.lasting.iter().any(is_full)
     }
 
     pub(super) fn operations(&self) -> u64 {
@@ -123,13 +147,19 @@ impl Faults {
         });
         match struck {
             Some(FaultKind::Crash) => self.dead = true,
-            Some(FaultKind::NoSpace { operations }) => self.refusals_left = operations,
+            Some(
+                kind
+                @ (FaultKind::NoSpace { operations } | FaultKind::NoDescriptors { operations }),
+            ) => self.lasting.push((kind, operations)),
             _ => {}
         }
-        let full = FaultKind::NoSpace { operations: 1 };
-        if !self.dead && self.refusals_left > 0 && full.hits(operation) {
-            self.refusals_left -= 1;
-            struck = Some(full);
+        if !self.dead
+            && let Some((kind, left)) =
+                self.lasting.iter_mut().find(|(kind, _)| kind.hits(operation))
+        {
+            *left = left.saturating_sub(1);
+            struck = Some(*kind);
+            self.lasting.retain(|(_, left)| *left > 0);
         }
         self.strikes += u64::from(struck.is_some());
         Ok(struck.map_or(Verdict::Done, Verdict::Fault))

@@ -15,7 +15,7 @@ use super::segment::SegmentHeader;
 use crate::config::{Ack, Commit, Config};
 use crate::error::Error;
 use crate::filenames;
-use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL, WAL_SEGMENT_BYTES};
+use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL};
 use foliot_disk::{AppendFile, Disk};
 use foliot_lock::{Condvar, Mutex, Rank, RwLock};
 use std::io;
@@ -35,6 +35,7 @@ pub(super) struct Writer {
     store_id: u64,
     author: Author,
     sync_interval: Duration,
+    segment_bytes: u64,
     pub(super) queue: Mutex<Queue>,
     /// Wakes the writer: there is something in the queue, or someone wants a sync.
     pub(super) work: Condvar,
@@ -172,6 +173,7 @@ impl Writer {
             store_id,
             author: Author::new(store_id, disk.random()),
             sync_interval: config.wal_sync_interval,
+            segment_bytes: config.wal_segment_bytes,
             queue: Mutex::new(Rank::WalQueue, queue),
             work: Condvar::new(),
             progressed: Condvar::new(),
@@ -327,7 +329,7 @@ impl Writer {
     pub(super) fn write_out(&self) -> bool {
         let step = {
             let Some(mut io) = self.io.try_lock() else { return false };
-            let is_full = |file: &dyn AppendFile| file.len() >= WAL_SEGMENT_BYTES;
+            let is_full = |file: &dyn AppendFile| file.len() >= self.segment_bytes;
             let needs_file = io.rotate || io.file.as_deref().is_none_or(is_full);
             if io.is_dead || needs_file || !io.taken.is_empty() {
                 return false;
@@ -394,7 +396,7 @@ impl Writer {
             return Ok(());
         }
         let start = self.written_lsn.load(Ordering::Acquire);
-        let is_full = io.file.as_ref().is_some_and(|file| file.len() >= WAL_SEGMENT_BYTES);
+        let is_full = io.file.as_ref().is_some_and(|file| file.len() >= self.segment_bytes);
         if io.file.is_none() || io.rotate || is_full {
             self.rotate(io, start)?;
         }

@@ -1,7 +1,8 @@
 //! Explaining what a crash left: some prefix of the history, with all that was acknowledged.
 
-use super::state::{Change, Clock, Key, State, agrees, differences};
-use super::{Event, History, Loss};
+use super::state::{Change, Key, State, agrees, differences};
+use super::{Clock, Event, History, Loss};
+use crate::workload::NAMESPACES;
 use std::fmt::Write;
 
 /// Orders of events that are tried before the search is given up.
@@ -17,6 +18,8 @@ impl History {
         let kept = self.explain(loss, found)?;
         let mut state = self.base.clone();
         kept.iter().for_each(|event| event.apply(&mut state));
+        let hidden = hidden(found);
+        state.retain(|key, _| key.slot().is_none_or(|slot| !hidden.contains(&slot)));
         self.events.clear();
         self.under_way.clear();
         self.crowded.clear();
@@ -29,9 +32,9 @@ impl History {
 
     /// The events after the safe ones that lead to what was found after `loss`.
     ///
-    /// Samples and the facts of the catalog are explained apart: a flush may write a fact to a file
-    /// that came after a sample which the power takes, as long as nobody was promised either. How
-    /// long samples are kept is such a fact too.
+    /// Samples and each fact of the catalog are explained apart: a flush may write a fact to a file
+    /// that came after a sample or another fact which the power takes, as long as nobody was
+    /// promised either. How long samples are kept is such a fact too.
     ///
     /// # Errors
     /// What contradicts the acknowledgements.
@@ -41,16 +44,38 @@ impl History {
             Loss::Process => self.written_lsn,
             Loss::Power => self.durable_lsn,
         };
-        let mut kept = Vec::new();
-        for is_catalog in [false, true] {
-            let events = self.events.iter().filter(|event| event.is_of_catalog() == is_catalog);
-            let lane = Lane {
-                base: lane(&self.base, is_catalog),
-                events: events.map(|event| event.as_early_as(least_lsn)).collect(),
-                least_lsn,
-                found: lane(found, is_catalog),
-                clock: self.clock,
+        let hidden = hidden(found);
+        let is_shown = |slot: Option<usize>| slot.is_none_or(|slot| !hidden.contains(&slot));
+        let of_catalog = |event: &&Event| event.is_of_catalog();
+        let mut samples: Vec<Event> =
+            self.events.iter().filter(|event| !of_catalog(event)).cloned().collect();
+        for event in &mut samples {
+            event.changes.retain(|change| is_shown(change.slot()));
+            *event = event.as_early_as(least_lsn);
+        }
+        let facts = self.events.iter().filter(of_catalog).flat_map(|event| &event.changes);
+        let mut places: Vec<Option<Key>> = facts.flat_map(Change::place).map(Some).collect();
+        places.sort();
+        places.dedup();
+        // Those that nothing happened to.
+        places.push(None);
+        let known = places.clone();
+        let mut base = lane(&self.base, &|key| !is_of_catalog(key));
+        base.retain(|key, _| is_shown(key.slot()));
+        let lane_of =
+            |base, events, found| Lane { base, events, least_lsn, found, clock: self.clock };
+        let found_samples = lane(found, &|key| !is_of_catalog(key));
+        let mut kept = lane_of(base, samples.iter().collect(), found_samples).explain()?;
+        for place in places {
+            let is_own = |key: &Key| match &place {
+                Some(own) => own == key,
+                None => is_of_catalog(key) && !known.contains(&Some(key.clone())),
             };
+            let events = self.events.iter().filter(of_catalog);
+            let events = events.filter(|event| {
+                event.changes.iter().filter_map(Change::place).any(|key| is_own(&key))
+            });
+            let lane = lane_of(lane(&self.base, &is_own), events.collect(), lane(found, &is_own));
             kept.extend(lane.explain()?);
         }
         kept.sort_by_key(|event| event.to_lsn);
@@ -75,25 +100,31 @@ impl Event {
     }
 }
 
+/// Namespaces that are not there: nobody sees what is in them, and a drop that the power took half
+/// is as good as one that it left.
+fn hidden(found: &State) -> Vec<usize> {
+    (1..NAMESPACES.len()).filter(|slot| !found.contains_key(&Key::Namespace(*slot))).collect()
+}
+
 fn is_of_catalog(key: &Key) -> bool {
     matches!(key, Key::Catalog(..) | Key::Namespace(_))
 }
 
-fn lane(state: &State, is_catalog: bool) -> State {
-    let own = state.iter().filter(|(key, _)| is_of_catalog(key) == is_catalog);
+fn lane(state: &State, is_own: &dyn Fn(&Key) -> bool) -> State {
+    let own = state.iter().filter(|(key, _)| is_own(key));
     own.map(|(key, fact)| (key.clone(), fact.clone())).collect()
 }
 
 /// Facts that are explained by a prefix of events of their own.
-struct Lane {
+struct Lane<'e> {
     base: State,
-    events: Vec<Event>,
+    events: Vec<&'e Event>,
     least_lsn: u64,
     found: State,
     clock: Clock,
 }
 
-impl Lane {
+impl Lane<'_> {
     fn explain(&self) -> Result<Vec<Event>, String> {
         let (exact, vague): (Vec<&Event>, Vec<&Event>) =
             self.events.iter().partition(|event| event.from_lsn == event.to_lsn);

@@ -1,5 +1,6 @@
 //! Facts, changes to them, and when a reader's facts agree with them.
 
+use super::clock::Clock;
 use foliot_model::{Kind, TimeRange};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,6 +10,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Series {
     pub(crate) namespace: usize,
+    /// Which rules of retention fit it, a bit for each of the workload's.
+    pub(crate) fits: u8,
     pub(crate) number: u32,
 }
 
@@ -25,6 +28,17 @@ pub(crate) enum Key {
     Keep(usize),
     /// Before when a namespace may have lost samples, because it once kept less.
     Doubt(usize),
+}
+
+impl Key {
+    /// The namespace that it is about, by its number in the workload.
+    pub(crate) fn slot(&self) -> Option<usize> {
+        match self {
+            Self::Sample(series, _) => Some(series.namespace),
+            Self::Namespace(slot) | Self::Keep(slot) | Self::Doubt(slot) => Some(*slot),
+            Self::Catalog(..) => None,
+        }
+    }
 }
 
 /// What is so.
@@ -44,13 +58,6 @@ pub(crate) enum Fact {
 
 /// All that is so.
 pub(crate) type State = BTreeMap<Key, Fact>;
-
-/// What the wall clock shows: something between these two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Clock {
-    pub(crate) earliest_ns: i64,
-    pub(crate) latest_ns: i64,
-}
 
 /// A change of facts.
 #[derive(Clone, Debug)]
@@ -75,6 +82,23 @@ impl Change {
             (Self::Keep(own, ..), Key::Sample(series, _)) => *own == series.namespace,
             (Self::Keep(own, ..), Key::Keep(slot)) => own == slot,
             _ => false,
+        }
+    }
+
+    /// The namespace that it is about, by its number in the workload.
+    pub(crate) fn slot(&self) -> Option<usize> {
+        match self {
+            Self::Set(key, _) | Self::Unset(key) => key.slot(),
+            Self::Cut(series, ..) => Some(series.namespace),
+            Self::Keep(slot, ..) => Some(*slot),
+        }
+    }
+
+    /// The one fact that it sets or takes away.
+    pub(crate) fn place(&self) -> Option<Key> {
+        match self {
+            Self::Set(key, _) | Self::Unset(key) => Some(key.clone()),
+            Self::Cut(..) | Self::Keep(..) => None,
         }
     }
 
@@ -118,7 +142,8 @@ impl Change {
                     && before < keep_ns
                 {
                     // What was hidden may be gone, or show again.
-                    let doubt_ns = clock.latest_ns.saturating_sub(*before).max(doubt(state, *slot));
+                    let latest_ns = clock.latest_ns.max(clock.gone_ns);
+                    let doubt_ns = latest_ns.saturating_sub(*before).max(doubt(state, *slot));
                     state.insert(Key::Doubt(*slot), Fact::Nanoseconds(doubt_ns));
                 }
                 state.insert(Key::Keep(*slot), Fact::Nanoseconds(*keep_ns));
@@ -140,28 +165,21 @@ pub(crate) fn doubt(state: &State, slot: usize) -> i64 {
     }
 }
 
-/// The instant before which a namespace shows no samples when the clock shows `now_ns`.
-pub(crate) fn floor(state: &State, slot: usize, now_ns: i64) -> i64 {
-    match state.get(&Key::Keep(slot)) {
-        Some(Fact::Nanoseconds(keep_ns)) => now_ns.saturating_sub(*keep_ns),
-        _ => i64::MIN,
-    }
-}
-
 /// Whether a reader may find `found` where `state` is so.
 pub(crate) fn agrees(state: &State, key: &Key, found: Option<&Fact>, clock: Clock) -> bool {
     match key {
         Key::Doubt(_) => true,
         Key::Sample(series, time_ns) => {
-            let floor = |now_ns| floor(state, series.namespace, now_ns);
-            if *time_ns < floor(clock.earliest_ns) {
+            let (surely_ns, possibly_ns) = clock.floors(state, *series);
+            if *time_ns < surely_ns {
                 return found.is_none();
             }
-            let doubt_ns = doubt(state, series.namespace).max(floor(clock.latest_ns));
+            let doubt_ns = doubt(state, series.namespace).max(possibly_ns);
+            let may_be_gone = *time_ns < doubt_ns || clock.is_capped;
             match (state.get(key), found) {
                 (Some(Fact::Perhaps(_)), None) => true,
                 (Some(Fact::Perhaps(fact)), found) => found == Some(&**fact),
-                (fact, found) => found == fact || (*time_ns < doubt_ns && found.is_none()),
+                (fact, found) => found == fact || (may_be_gone && found.is_none()),
             }
         }
         key => found == state.get(key),

@@ -1,7 +1,7 @@
 use super::*;
 use foliot_model::{Kind, TimeRange};
 
-const SERIES: Series = Series { namespace: 0, number: 0 };
+const SERIES: Series = Series { namespace: 0, fits: 0, number: 0 };
 
 fn put(time_ns: i64, bits: u64) -> Change {
     Change::Set(Key::Sample(SERIES, time_ns), Fact::Value(Kind::Integer, bits, vec![]))
@@ -132,7 +132,7 @@ fn a_reader_may_find_what_goes_on_and_nothing_else() {
 
 #[test]
 fn what_is_too_old_is_not_shown_and_may_be_gone_when_more_is_kept() {
-    let at = |now_ns| Clock { earliest_ns: now_ns, latest_ns: now_ns };
+    let at = |now_ns| Clock { earliest_ns: now_ns, latest_ns: now_ns, ..Clock::default() };
     let mut history = history();
     history.set_clock(at(10));
     push(&mut history, 40, &[Change::Keep(0, 8, at(10))]);
@@ -162,4 +162,69 @@ fn a_delete_takes_what_was_there_and_perhaps_what_came_meanwhile() {
     }
     push(&mut history, 60, &[put(4, 5)]);
     assert!(history.compare(&state(&[put(1, 9)])).is_err());
+}
+
+#[test]
+fn a_rule_decides_before_the_namespace_and_old_rules_may_linger() {
+    let rule = |pattern, half_days| Some(Rule { pattern, half_days });
+    let now_ns = 100 * HALF_DAY_NS;
+    let clock = |rules: [Option<Rules>; 3]| Clock {
+        earliest_ns: now_ns,
+        latest_ns: now_ns,
+        rules,
+        ..Clock::default()
+    };
+    let state = state(&[Change::Set(Key::Keep(0), Fact::Nanoseconds(HALF_DAY_NS))]);
+    let fitting = Series { fits: 0b10, ..SERIES };
+    let one = clock([Some([rule(0, 3), rule(1, 2)]), None, None]);
+    assert_eq!(one.floors(&state, fitting), (98 * HALF_DAY_NS, 98 * HALF_DAY_NS));
+    assert_eq!(one.floors(&state, SERIES), (99 * HALF_DAY_NS, 99 * HALF_DAY_NS));
+    let two = clock([Some([rule(1, 2), None]), Some([rule(1, 0), None]), None]);
+    assert_eq!(two.floors(&state, fitting), (i64::MIN, 98 * HALF_DAY_NS));
+}
+
+#[test]
+fn what_was_seen_at_the_close_is_seen_after_it() {
+    let sample = Key::Sample(SERIES, 3);
+    let mut history = history();
+    let cut = history.cuts(&[SERIES], TimeRange::new(3, 3), Clock::default());
+    push(&mut history, 40, &[put(3, 4)]);
+    push(&mut history, 50, &cut);
+    let with = state(&[put(1, 9), put(2, 2), put(3, 4)]);
+    let mut without = with.clone();
+    without.remove(&sample);
+    history.compare(&with).unwrap();
+    history.compare(&without).unwrap();
+    history.close(without.clone());
+    assert!(history.compare_with_closed(&with).is_err());
+    history.close(without.clone());
+    history.compare_with_closed(&without).unwrap();
+    assert!(history.compare(&with).is_err(), "it was not there");
+}
+
+#[test]
+fn damage_may_show_less_and_older_but_nothing_else() {
+    let history = history();
+    assert_eq!(history.admit(&state(&[put(1, 9), put(2, 2), put(3, 3)])), Ok(0));
+    assert_eq!(history.admit(&state(&[put(1, 1), put(2, 2)])), Ok(2));
+    assert!(history.admit(&state(&[put(1, 3)])).is_err());
+    assert!(history.admit(&state(&[put(4, 1)])).is_err());
+}
+
+#[test]
+fn a_namespace_that_is_gone_hides_what_the_power_left_of_it() {
+    let of_second = Series { namespace: 1, fits: 0, number: 7 };
+    let value = Fact::Value(Kind::Integer, 1, vec![]);
+    let write = Change::Set(Key::Sample(of_second, 1), value);
+    let mut history = history();
+    push(&mut history, 40, &[Change::Set(Key::Namespace(1), Fact::Number(1))]);
+    push(&mut history, 50, &[write]);
+    history.acknowledge_durable(50);
+    push(&mut history, 60, &[put(8, 8)]);
+    let cut = history.cuts(&[of_second], TimeRange::ALL, Clock::default());
+    push(&mut history, 70, &cut);
+    push(&mut history, 80, &[Change::Unset(Key::Namespace(1))]);
+    let found = state(&[put(1, 9), put(2, 2), put(3, 3)]);
+    history.survive(Loss::Power, &found).unwrap();
+    assert_eq!(history.current(), &found);
 }

@@ -1,36 +1,44 @@
 //! Changes: what a client does to the store, and what each of it states.
 
 use super::client::Client;
-use crate::oracle::{Change, Clock, End, Fact, Key, floor};
+use crate::oracle::{Change, End, Fact, HALF_DAY_NS, Key};
 use crate::workload::{CATALOG_KINDS, NAMESPACES, Target, Write};
 use crate::world::lock;
-use foliot_disk::Disk;
 use foliot_engine::{Caller, Commit, Deleted, Error, FIELD_RETENTION};
 use foliot_model::{NamespaceId, Reject, TimeRange};
 use std::time::Duration;
 
-const DAY_NS: i64 = 86_400_000_000_000;
-
 impl Client {
-    /// One of the namespaces that there are: its number in the workload and in the store.
-    fn pick_namespace(&self) -> (usize, NamespaceId) {
-        let known = |(slot, (database, policy)): (usize, &(&str, &str))| {
-            self.engine.namespace(database, policy).map(|id| (slot, id))
+    /// One of the namespaces that there are, by its number in the workload.
+    pub(super) fn pick_slot(&self) -> usize {
+        let is_there = |(slot, (database, policy)): (usize, &(&str, &str))| {
+            self.engine.namespace(database, policy).map(|_| slot)
         };
-        let all: Vec<_> = NAMESPACES.iter().enumerate().filter_map(known).collect();
+        let all: Vec<_> = NAMESPACES.iter().enumerate().filter_map(is_there).collect();
         self.round.draw(|random| *random.pick(&all))
     }
 
-    fn begin(&self, changes: &[Change]) -> u64 {
-        lock(&self.round.history).begin(changes)
+    /// Begins an operation on a namespace; the number of the operation, and that of the namespace
+    /// in the store. Nothing when another client has it for itself, or has dropped it.
+    pub(super) fn begin(&self, slot: usize, changes: &[Change]) -> Option<(u64, NamespaceId)> {
+        if lock(&self.round.claimed).contains(&slot) {
+            return None;
+        }
+        let number = lock(&self.round.history).begin(changes);
+        let (database, policy) = NAMESPACES[slot];
+        let id = self.engine.namespace(database, policy);
+        if id.is_none() {
+            lock(&self.round.history).end(number, Vec::new(), End::Nowhere);
+        }
+        id.map(|id| (number, id))
     }
 
-    fn is_alone(&self, number: u64) -> bool {
+    pub(super) fn is_alone(&self, number: u64) -> bool {
         lock(&self.round.history).is_alone(number)
     }
 
     /// Ends an operation that the store says happened up to this commit.
-    fn happened(&mut self, number: u64, changes: Vec<Change>, commit: Commit) {
+    pub(super) fn happened(&mut self, number: u64, changes: Vec<Change>, commit: Commit) {
         lock(&self.round.history).end(number, changes, End::At(commit.lsn));
         self.latest = Some(commit);
         self.round.tally(|tally| tally.events += 1);
@@ -41,21 +49,36 @@ impl Client {
 
     /// Ends an operation that failed. When the machine died meanwhile, nobody was told whether it
     /// happened after the position `from`.
-    fn failed(&self, what: &str, number: u64, changes: Vec<Change>, from: u64, error: &Error) {
+    pub(super) fn failed(
+        &self,
+        what: &str,
+        number: u64,
+        changes: Vec<Change>,
+        from: u64,
+        error: &Error,
+    ) {
         let end = if self.round.is_dead() { End::After(from) } else { End::Nowhere };
         lock(&self.round.history).end(number, changes, end);
         self.round.excuse(what, &error.to_string());
     }
 
     pub(super) fn write(&mut self) {
+        let slot = self.pick_slot();
+        let clock_ns = self.round.advance_clock();
+        let names = &self.round.names;
+        let write = self.round.draw(|random| match self.round.is_wide && random.percent(20) {
+            true => Write::draw_wide(random, names, slot, clock_ns),
+            false => Write::draw(random, names, slot, clock_ns),
+        });
+        self.send(slot, &write);
+    }
+
+    fn send(&mut self, slot: usize, write: &Write) {
         let round = self.round.clone();
-        let (slot, namespace) = self.pick_namespace();
-        let clock_ns = round.advance_clock();
-        let write = round.draw(|random| Write::draw(random, &round.names, slot, clock_ns));
-        let before_ns = round.machine.disk().now_ns();
-        let floor_ns = |now_ns| floor(lock(&round.history).current(), slot, now_ns);
-        let floor_before_ns = floor_ns(before_ns);
-        let number = self.begin(&write.changes(&[]));
+        let mark = round.machine.mark();
+        let too_old = |clock| write.lines_too_old(clock, lock(&round.history).current());
+        let must = too_old(round.machine.clock()).0;
+        let Some((number, namespace)) = self.begin(slot, &write.changes(&[])) else { return };
         let buffers = std::mem::take(&mut self.buffers);
         let batch = write.batch(namespace, self.engine.key_secret(), buffers);
         let mut rejects = Vec::new();
@@ -82,9 +105,8 @@ impl Client {
         if !rejects.iter().all(is_for_age) {
             self.fail(format!("rejected {rejects:?}"));
         }
-        let after_ns = round.machine.disk().now_ns();
-        let (must, may) =
-            (write.lines_before(floor_before_ns), write.lines_before(floor_ns(after_ns)));
+        let (still, may) = too_old(round.machine.since(&mark));
+        let must: Vec<u32> = must.into_iter().filter(|line| still.contains(line)).collect();
         let is_right = must.iter().all(|line| refused.contains(line))
             && refused.iter().all(|line| may.contains(line));
         if self.is_alone(number) && !is_right && !self.is_in_doubt(slot) {
@@ -93,6 +115,7 @@ impl Client {
         if changes.is_empty() {
             // All of it was refused: that happened nowhere, and there is nothing to wait for.
             lock(&round.history).end(number, changes, End::Nowhere);
+            self.latest = Some(commit);
             return;
         }
         self.happened(number, changes, commit);
@@ -119,7 +142,7 @@ impl Client {
             None => Change::Unset(place),
         };
         let from = self.engine.written().lsn;
-        let number = self.begin(std::slice::from_ref(&change));
+        let number = lock(&round.history).begin(std::slice::from_ref(&change));
         let result = match &bytes {
             Some(bytes) => self.engine.catalog_put(kind, &key, bytes),
             None => self.engine.catalog_delete(kind, &key),
@@ -134,12 +157,21 @@ impl Client {
     pub(super) fn create_namespace(&mut self) {
         let slot = self.round.draw(|random| random.below(NAMESPACES.len()));
         let (database, policy) = NAMESPACES[slot];
+        if lock(&self.round.claimed).contains(&slot) {
+            return;
+        }
+        let place = Change::Set(Key::Namespace(slot), Fact::Number(0));
+        let number = lock(&self.round.history).begin(&[place]);
         let existing = self.engine.namespace(database, policy);
         let from = self.engine.written().lsn;
-        let number = self.begin(&[]);
         let result = self.engine.create_namespace(database, policy);
         let to = self.engine.written().lsn;
         self.round.say(&format!("create namespace {database}.{policy}: {result:?}"));
+        if let (None, Ok(id)) = (existing, &result)
+            && lock(&self.round.dropped).contains(id)
+        {
+            self.fail(format!("the number {id} of a dropped namespace was given out again"));
+        }
         let is_known = |id: u32| {
             let place = Key::Namespace(slot);
             lock(&self.round.history).current().get(&place) == Some(&Fact::Number(id))
@@ -163,47 +195,51 @@ impl Client {
         }
     }
 
-    pub(super) fn delete(&mut self) {
-        let (slot, namespace) = self.pick_namespace();
+    fn draw_target(&self, slot: usize) -> Target {
         let clock_ns = self.round.clock_ns.load(std::sync::atomic::Ordering::Relaxed);
+        let is_wide = self.round.is_wide && self.round.percent(50);
         let target = self.round.draw(|random| Target::draw(random, slot, clock_ns));
+        if is_wide { target.wide() } else { target }
+    }
+
+    pub(super) fn delete(&mut self) {
+        let slot = self.pick_slot();
+        let target = self.draw_target(slot);
         let engine = self.engine.clone();
-        self.take_away(&target, target.range, &|| {
+        self.take_away(slot, &target, target.range, &|namespace| {
             engine.delete(&target.selector(namespace), target.range, &Caller::default())
         });
     }
 
     pub(super) fn drop_series(&mut self) {
-        let (slot, namespace) = self.pick_namespace();
-        let clock_ns = self.round.clock_ns.load(std::sync::atomic::Ordering::Relaxed);
-        let target = self.round.draw(|random| Target::draw(random, slot, clock_ns));
+        let slot = self.pick_slot();
+        let target = self.draw_target(slot);
         let engine = self.engine.clone();
-        self.take_away(&target, TimeRange::ALL, &|| {
+        self.take_away(slot, &target, TimeRange::ALL, &|namespace| {
             engine.drop_series(&target.selector(namespace), &Caller::default())
         });
     }
 
     fn take_away(
         &mut self,
+        slot: usize,
         target: &Target,
         range: TimeRange,
-        act: &dyn Fn() -> Result<(Deleted, Commit), Error>,
+        act: &dyn Fn(NamespaceId) -> Result<(Deleted, Commit), Error>,
     ) {
         let round = self.round.clone();
         let series = target.series(&round.names);
         let (from, strikes) = (self.engine.written().lsn, round.strikes());
-        let earliest_ns = round.machine.disk().now_ns();
-        let clock = Clock { earliest_ns, latest_ns: earliest_ns };
-        let changes = lock(&round.history).cuts(&series, range, clock);
-        let number = self.begin(&changes);
+        let mark = round.machine.mark();
+        let changes = lock(&round.history).cuts(&series, range, round.machine.clock());
+        let Some((number, namespace)) = self.begin(slot, &changes) else { return };
         round.say(&format!("begin {number}: take away {target:?}"));
-        let result = act();
+        let result = act(namespace);
         round.say(&format!("take away {target:?}, {range:?}: {result:?}"));
         let is_alone = self.is_alone(number);
         match result {
             Ok((deleted, commit)) => {
-                let latest_ns = round.machine.disk().now_ns();
-                let clock = Clock { earliest_ns, latest_ns };
+                let clock = round.machine.since(&mark);
                 let (least, most) = lock(&round.history).shown(&changes, clock);
                 if is_alone && !(least..=most).contains(&deleted.samples) {
                     self.fail(format!("{deleted:?}, expected {least} to {most} of {target:?}"));
@@ -227,17 +263,16 @@ impl Client {
     /// A namespace keeps its samples for another time from now on.
     pub(super) fn retain(&mut self) {
         let round = self.round.clone();
-        let (slot, namespace) = self.pick_namespace();
-        let keep_ns = round.draw(|random| random.skewed(1, 40)) as i64 * DAY_NS / 2;
-        let now_ns = round.machine.disk().now_ns();
-        let clock = Clock { earliest_ns: now_ns, latest_ns: now_ns };
+        let slot = self.pick_slot();
+        let keep_ns = round.draw(|random| random.skewed(1, 40)) as i64 * HALF_DAY_NS;
+        let mark = round.machine.mark();
         let (from, strikes) = (self.engine.written().lsn, round.strikes());
-        let number = self.begin(&[Change::Keep(slot, keep_ns, clock)]);
+        let change = Change::Keep(slot, keep_ns, round.machine.clock());
+        let Some((number, namespace)) = self.begin(slot, &[change]) else { return };
         let keep = Duration::from_nanos(keep_ns.unsigned_abs());
         let result = self.engine.set_retention(namespace, Some(keep), &Caller::default());
         round.say(&format!("keep namespace {namespace} for {keep:?}: {result:?}"));
-        let latest_ns = round.machine.disk().now_ns();
-        let change = Change::Keep(slot, keep_ns, Clock { earliest_ns: now_ns, latest_ns });
+        let change = Change::Keep(slot, keep_ns, round.machine.since(&mark));
         match result {
             Ok(commit) => self.happened(number, vec![change], commit),
             // It could not be told to the audit log, and nothing was changed; or it was changed,

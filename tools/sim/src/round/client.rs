@@ -2,10 +2,8 @@
 
 use super::{Round, fail};
 use crate::look;
-use crate::oracle::Clock;
 use crate::random::Random;
 use crate::world::lock;
-use foliot_disk::Disk;
 use foliot_engine::{Ack, Commit, Engine};
 use foliot_model::BatchBuffers;
 use std::sync::Arc;
@@ -18,6 +16,8 @@ pub(super) enum Action {
     CreateNamespace,
     Delete,
     DropSeries,
+    DropNamespace,
+    Rename,
     Retain,
     Flush,
     Maintain,
@@ -27,15 +27,18 @@ pub(super) enum Action {
     Wait,
     BelieveProgress,
     Advance,
+    Jump,
 }
 
 /// How often what is done in an average round.
-const ACTIONS: [(Action, usize); 14] = [
+const ACTIONS: [(Action, usize); 17] = [
     (Action::Write, 48),
     (Action::ChangeCatalog, 8),
     (Action::CreateNamespace, 4),
     (Action::Delete, 10),
     (Action::DropSeries, 3),
+    (Action::DropNamespace, 1),
+    (Action::Rename, 2),
     (Action::Retain, 2),
     (Action::Flush, 10),
     (Action::Maintain, 12),
@@ -45,6 +48,7 @@ const ACTIONS: [(Action, usize); 14] = [
     (Action::Wait, 6),
     (Action::BelieveProgress, 5),
     (Action::Advance, 5),
+    (Action::Jump, 1),
 ];
 
 /// Each round does some things far more often than others, or not at all: that reaches states which
@@ -58,6 +62,14 @@ pub(super) fn draw_weights(random: &mut Random) -> Vec<(Action, usize)> {
         };
     }
     weights
+}
+
+/// How far a clock jumps: a little, some days, or from one end of time to the other.
+fn draw_jump(random: &mut Random) -> i64 {
+    const SECOND_NS: i64 = 1_000_000_000;
+    let most_s = *random.pick(&[50, 7200, 80_000, 20 * 86_400, 4_000_000_000usize]);
+    let ns = random.skewed(1, most_s) as i64 * SECOND_NS;
+    if random.percent(50) { ns } else { -ns }
 }
 
 /// One client.
@@ -99,6 +111,8 @@ impl Client {
             Action::CreateNamespace => self.create_namespace(),
             Action::Delete => round.machine.about("delete", || self.delete()),
             Action::DropSeries => round.machine.about("drop", || self.drop_series()),
+            Action::DropNamespace => round.machine.about("drop", || self.drop_namespace()),
+            Action::Rename => round.machine.about("rename", || self.rename()),
             Action::Retain => round.machine.about("retain", || self.retain()),
             Action::Flush => self.flush(),
             Action::Maintain => round.machine.about("merge", || self.maintain()),
@@ -108,8 +122,15 @@ impl Client {
             Action::Wait => self.wait(),
             Action::BelieveProgress => self.believe_progress(),
             Action::Advance => {
-                let ns = round.draw(|random| random.skewed(1, 40_000_000_000));
+                let hours_ns = 2 * 3600 * 1_000_000_000;
+                let most_ns = if round.percent(10) { hours_ns } else { 40_000_000_000 };
+                let ns = round.draw(|random| random.skewed(1, most_ns));
                 round.machine.disk().advance(ns as u64);
+            }
+            Action::Jump => {
+                let ns = round.draw(draw_jump);
+                round.say(&format!("the clock jumps by {} s", ns / 1_000_000_000));
+                round.machine.jump(ns);
             }
         }
     }
@@ -157,12 +178,11 @@ impl Client {
         let seed = round.draw(Random::next);
         round.retry_reads(&|| {
             let mut random = Random::new(seed);
-            let earliest_ns = round.machine.disk().now_ns();
+            let mark = round.machine.mark();
             let watch = lock(&round.history).watch();
             let found = look::some(&self.engine, &round.names, &mut random);
-            let latest_ns = round.machine.disk().now_ns();
             let Some(mut watch) = lock(&round.history).watched(watch) else { return Ok(()) };
-            watch.clock = Clock { earliest_ns, latest_ns };
+            watch.clock = round.machine.since(&mark);
             found?.iter().try_for_each(|seen| seen.agrees(&watch)).map_err(look::Failure::from)
         });
     }

@@ -3,9 +3,8 @@
 use super::DIR;
 use super::client::Client;
 use crate::look;
-use crate::oracle::{Clock, Loss};
+use crate::oracle::Loss;
 use crate::world::lock;
-use foliot_disk::Disk;
 use foliot_engine::{Engine, backup};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -74,9 +73,9 @@ impl Client {
         }
         let is_alone = lock(&round.history).is_alone(under_way);
         lock(&round.history).end(under_way, Vec::new(), crate::oracle::End::Nowhere);
-        let earliest_ns = round.machine.disk().now_ns();
+        let mark = round.machine.mark();
         let dir = places.last().copied().unwrap_or(DIR);
-        let opened = Engine::open(round.machine.mounted(), Path::new(dir), round.config.clone());
+        let opened = Engine::open(round.machine.mounted(), Path::new(dir), round.config());
         let found = match &opened {
             Ok(copy) if copy.damages().is_empty() => look::all(copy, &round.names),
             Ok(copy) => self.fail(format!("damage in a backup: {:?}", copy.damages())),
@@ -89,11 +88,12 @@ impl Client {
                     tally.backups += 1;
                     tally.facts += found.len() as u64;
                 });
-                // What others did meanwhile stands in it or not: too much to ask.
-                if is_alone && round.clients == 1 {
-                    let latest_ns = round.machine.disk().now_ns();
+                // What others did meanwhile stands in it or not: too much to ask. And a store
+                // without parts believes a clock that its original does not.
+                let is_ahead = round.machine.with_time(|time| time.is_ahead());
+                if is_alone && round.clients == 1 && !is_ahead {
                     let mut history = lock(&round.history);
-                    history.set_clock(Clock { earliest_ns, latest_ns });
+                    history.set_clock(round.machine.since(&mark));
                     if let Err(text) = history.explain(Loss::Process, &found) {
                         drop(history);
                         self.fail(format!("a backup: {text}"));

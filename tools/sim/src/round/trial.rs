@@ -1,0 +1,290 @@
+//! Trials: a copy of a closed store is damaged, opened and compared. The store itself goes on.
+//!
+//! What is tried, one at a time:
+//! - a flipped bit of a file with parities: nothing is lost, `check` tells it, `repair` mends it;
+//! - a flipped bit of the wal: at most the change in that frame is lost, and that is told;
+//! - a missing part: what is in it is missing, told, and there again when the part is;
+//! - another missing file: the start is refused with its name, and nothing is lost;
+//! - an old manifest: no file is deleted.
+
+use super::{DIR, Round, fail};
+use crate::look;
+use crate::oracle::State;
+use crate::world::lock;
+use foliot_disk::{Disk, SimDisk};
+use foliot_engine::{Config, Engine, check, repair};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Bytes of the files of a store, by name.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Names of the files that a trial leaves alone: nothing that was acknowledged is in them.
+const SPARED: [&str; 2] = ["audit.log", "quarantine"];
+
+impl Round {
+    /// Damages a copy of the store, which is closed, and looks what becomes of it.
+    pub(super) fn try_damage(self: &Arc<Self>) {
+        let disk = self.machine.disk();
+        let Ok(files) = read_all(&disk, Path::new(DIR)) else { fail("cannot copy".to_owned()) };
+        let number = self.trials.fetch_add(1, Ordering::Relaxed);
+        let dir = PathBuf::from(format!("trial-{number}"));
+        if let Err(error) = write_all(&disk, &dir, &files) {
+            fail(format!("cannot copy: {error}"));
+        }
+        self.tally(|tally| tally.trials += 1);
+        let trial = Trial { round: self, disk, dir, files };
+        trial.check_sound("a store that was closed in order");
+        let kinds: BTreeMap<&str, Vec<&String>> =
+            trial.files.keys().fold(BTreeMap::new(), |mut kinds, name| {
+                kinds.entry(name.split('-').next().unwrap_or(name)).or_default().push(name);
+                kinds
+            });
+        let kinds: Vec<_> = kinds.into_iter().collect();
+        let (kind, names) = self.draw(|random| random.pick(&kinds).clone());
+        let name = self.draw(|random| (*random.pick(&names)).clone());
+        let is_empty = trial.files.get(&name).is_none_or(Vec::is_empty);
+        match kind {
+            _ if is_empty => {}
+            "part" if self.percent(50) => trial.missing_part(&name),
+            "part" => trial.flip(&name),
+            "wal" => trial.flip_in_wal(&name),
+            "MANIFEST" | "MANIFEST.copy" if self.percent(50) => trial.old_manifest(),
+            "MANIFEST" | "MANIFEST.copy" => trial.flip(&name),
+            _ if self.percent(30) => trial.missing(&name),
+            _ => trial.flip(&name),
+        }
+        let manifest = trial.files.get("MANIFEST").cloned();
+        lock(&self.old_manifest).get_or_insert_default().clone_from(&manifest.unwrap_or_default());
+    }
+}
+
+/// A copy of the store.
+struct Trial<'r> {
+    round: &'r Arc<Round>,
+    disk: SimDisk,
+    dir: PathBuf,
+    files: Files,
+}
+
+impl Trial<'_> {
+    fn fail(&self, text: &str) -> ! {
+        fail(format!("{}: {text}", self.dir.display()))
+    }
+
+    fn open(&self) -> Result<Engine, foliot_engine::Error> {
+        let config = Config { background: false, ..self.round.config() };
+        let engine = Engine::open(self.round.machine.mounted(), &self.dir, config);
+        if engine.as_ref().is_ok_and(|engine| engine.stats().parts == 0) {
+            self.round.machine.with_time(crate::time::Time::believe);
+        }
+        let told = engine.as_ref().map(|engine| (engine.damages(), engine.notes()));
+        self.round.say(&format!("open {}: {told:?}", self.dir.display()));
+        engine
+    }
+
+    /// What `check` says is wrong.
+    fn problems(&self) -> Vec<String> {
+        match check(&self.round.machine.mounted(), &self.dir) {
+            Ok(checked) => {
+                // What a crash left of a drop is told as well, and is no damage.
+                let is_left = |problem: &String| problem.contains("which has no name");
+                checked.problems.into_iter().filter(|problem| !is_left(problem)).collect()
+            }
+            Err(error) => self.fail(&format!("check: {error}")),
+        }
+    }
+
+    fn check_sound(&self, what: &str) {
+        match &self.problems()[..] {
+            [] => {}
+            problems => self.fail(&format!("{what} has problems: {problems:?}")),
+        }
+    }
+
+    fn flip_bit(&self, name: &str) -> u64 {
+        let bytes = self.files.get(name).map_or(0, Vec::len);
+        let (offset, bit) = self.round.draw(|random| (random.below(bytes), random.below(8)));
+        self.round.say(&format!("flip bit {bit} of byte {offset} of {bytes} of {name}"));
+        if let Err(error) = self.disk.rot(&self.dir.join(name), offset as u64, 1 << bit) {
+            self.fail(&error.to_string());
+        }
+        offset as u64
+    }
+
+    /// A bit of a file that has parities, or is there twice.
+    fn flip(&self, name: &str) {
+        self.flip_bit(name);
+        if self.problems().is_empty() {
+            self.fail(&format!("a flipped bit of {name} is not told by a check"));
+        }
+        if self.round.percent(50) {
+            match repair(&self.round.machine.mounted(), &self.dir) {
+                Ok(said) => self.round.say(&format!("repair: {said:?}")),
+                Err(error) => self.fail(&format!("cannot repair {name}: {error}")),
+            }
+            self.check_sound("a repaired store");
+        }
+        self.expect_all(&format!("a flipped bit of {name}"));
+    }
+
+    /// Opens the store, which has lost nothing.
+    fn expect_all(&self, what: &str) {
+        match self.open() {
+            Ok(engine) => self.compare(&engine, what),
+            Err(error) => self.fail(&format!("cannot open after {what}: {error}")),
+        }
+    }
+
+    fn look(&self, engine: &Engine) -> State {
+        let round = self.round;
+        let mark = round.machine.mark();
+        let found = round.retry_reads(&|| look::all(engine, &round.names));
+        lock(&round.history).set_clock(round.machine.since(&mark));
+        found.unwrap_or_else(|| self.fail("the machine died"))
+    }
+
+    fn compare(&self, engine: &Engine, what: &str) {
+        let found = self.look(engine);
+        if let Err(text) = lock(&self.round.history).compare(&found) {
+            self.fail(&format!("after {what}: {text}"));
+        }
+    }
+
+    /// Looks into a store that has lost something; how many facts are not as they should be.
+    fn admit(&self, engine: &Engine, what: &str) -> usize {
+        let found = self.look(engine);
+        let admitted = lock(&self.round.history).admit(&found);
+        admitted.unwrap_or_else(|text| self.fail(&format!("after {what}: {text}")))
+    }
+
+    /// A bit of the wal.
+    fn flip_in_wal(&self, name: &str) {
+        let offset = self.flip_bit(name);
+        let what = format!("a flipped bit of {name}");
+        let engine = match self.open() {
+            Ok(engine) => engine,
+            Err(error) => self.fail(&format!("cannot open after {what}: {error}")),
+        };
+        let lost = self.admit(&engine, &what);
+        let stats = engine.stats();
+        let is_told = !engine.damages().is_empty() || !engine.notes().is_empty();
+        if lost > 0 && !is_told {
+            self.fail(&format!("{what}: {lost} facts are lost, and nothing is told"));
+        }
+        // The end of the wal may be taken for torn: what its last two syncs wrote.
+        let is_vouched = self.round.machine.is_old_in_wal(&Path::new(DIR).join(name), offset);
+        let largest = lock(&self.round.history).largest();
+        if is_vouched && (lost > largest || stats.wal_torn_bytes > 0) {
+            let torn = stats.wal_torn_bytes;
+            self.fail(&format!("{what}: {lost} facts are lost, {torn} bytes called torn"));
+        }
+        // Registrations are there twice.
+        if is_vouched && stats.samples_orphaned > 0 {
+            let orphaned = stats.samples_orphaned;
+            self.fail(&format!("{what}: {orphaned} samples lost their series"));
+        }
+    }
+
+    /// A part that is away for two starts.
+    fn missing_part(&self, name: &str) {
+        let what = format!("{name} was away");
+        self.round.say(&format!("remove {name}"));
+        let path = self.dir.join(name);
+        if let Err(error) = self.disk.remove(&path) {
+            self.fail(&error.to_string());
+        }
+        for _ in 0..2 {
+            let engine = match self.open() {
+                Ok(engine) => engine,
+                Err(error) => self.fail(&format!("cannot open while {what}: {error}")),
+            };
+            if engine.damages().is_empty() || engine.stats().parts_absent != 1 {
+                self.fail(&format!("{what}, and that is not told"));
+            }
+            self.admit(&engine, &what);
+            for _ in 0..self.round.draw(|random| random.below(3)) {
+                let result = engine.flush().and_then(|()| engine.maintain());
+                self.round.say(&format!("work without it: {result:?}"));
+            }
+        }
+        self.put_back(name);
+        self.expect_all(&what);
+    }
+
+    fn put_back(&self, name: &str) {
+        let bytes = self.files.get(name).map_or(&[][..], Vec::as_slice);
+        if let Err(error) = write(&self.disk, &self.dir.join(name), bytes) {
+            self.fail(&error.to_string());
+        }
+    }
+
+    /// A file without which the store does not start.
+    fn missing(&self, name: &str) {
+        self.round.say(&format!("remove {name}"));
+        if let Err(error) = self.disk.remove(&self.dir.join(name)) {
+            self.fail(&error.to_string());
+        }
+        match self.open() {
+            // Nothing of it was needed.
+            Ok(engine) => {
+                if engine.damages().is_empty() {
+                    self.fail(&format!("{name} is missing, and that is not told"));
+                }
+                return self.compare(&engine, &format!("{name} was removed"));
+            }
+            Err(error) if error.to_string().contains(name) => {}
+            Err(error) => self.fail(&format!("{name} is missing, and not named: {error}")),
+        }
+        self.put_back(name);
+        self.expect_all(&format!("{name} was away"));
+    }
+
+    /// A manifest of before.
+    fn old_manifest(&self) {
+        let Some(old) = lock(&self.round.old_manifest).clone() else { return };
+        for name in ["MANIFEST", "MANIFEST.copy"] {
+            if let Err(error) = write(&self.disk, &self.dir.join(name), &old) {
+                self.fail(&error.to_string());
+            }
+        }
+        if let Ok(engine) = self.open() {
+            self.round.say(&format!("with an old manifest: {:?}", engine.damages()));
+        }
+        let quarantine = self.dir.join("quarantine");
+        for (name, bytes) in self.files.iter().filter(|(name, _)| name.starts_with("part-")) {
+            let is_there = |dir: &Path| read(&self.disk, &dir.join(name)).as_ref() == Ok(bytes);
+            if !is_there(&self.dir) && !is_there(&quarantine) {
+                self.fail(&format!("an old manifest took {name} away"));
+            }
+        }
+    }
+}
+
+fn read(disk: &SimDisk, path: &Path) -> Result<Vec<u8>, io::ErrorKind> {
+    let file = disk.open(path).map_err(|error| error.kind())?;
+    let mut bytes = vec![0; file.len() as usize];
+    file.read_at(&mut bytes, 0).map_err(|error| error.kind())?;
+    Ok(bytes)
+}
+
+fn write(disk: &SimDisk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = disk.create(path)?;
+    file.append(bytes)?;
+    file.sync()
+}
+
+fn read_all(disk: &SimDisk, dir: &Path) -> Result<Files, io::ErrorKind> {
+    let names = disk.list(dir).map_err(|error| error.kind())?;
+    let names = names.into_iter().filter(|name| !SPARED.contains(&&**name));
+    names.map(|name| Ok((name.clone(), read(disk, &dir.join(&name))?))).collect()
+}
+
+fn write_all(disk: &SimDisk, dir: &Path, files: &Files) -> io::Result<()> {
+    disk.create_dir_all(dir)?;
+    files.iter().try_for_each(|(name, bytes)| write(disk, &dir.join(name), bytes))?;
+    disk.sync_dir(dir)
+}

@@ -1,0 +1,176 @@
+//! Time: what the store may take for the time of day on a machine whose clock jumps.
+//!
+//! The store is free to disbelieve a clock, and says when it must believe one
+//! (`engine/src/clock.rs`): this keeps the widest bounds of that, from the jumps alone.
+
+use crate::oracle::{Clock, Rules};
+
+const SECOND_NS: i64 = 1_000_000_000;
+/// A clock that is this much ahead is always believed.
+const DRIFT_NS: i64 = 60 * SECOND_NS;
+/// One that is further ahead may be believed after it has been there so long.
+const SETTLE_NS: i64 = 3600 * SECOND_NS;
+/// Readers are shown samples by a clock that is this far ahead.
+const BELIEVED_NS: i64 = 86_400 * SECOND_NS;
+/// The clock shows no time before or behind these.
+const FIRST_NS: i64 = 0;
+const LAST_NS: i64 = 9_150_000_000 * SECOND_NS;
+
+/// The clock of a machine, as the round made it.
+pub(crate) struct Time {
+    /// How far it is ahead of one that never jumped.
+    jumped_ns: i64,
+    /// How far ahead the store may have come to believe it.
+    believed_ns: i64,
+    /// Since when, by a clock that never jumped, it was further ahead than that.
+    ahead_since_ns: Option<i64>,
+    lowest_ns: i64,
+    gone_ns: i64,
+    rules: Vec<Rules>,
+    is_capped: bool,
+    /// What was so right before and after each jump.
+    jumps: Vec<Clock>,
+}
+
+/// The beginning of something that takes time.
+pub(crate) struct Mark {
+    jumps: usize,
+    clock: Clock,
+}
+
+impl Time {
+    pub(crate) fn new(now_ns: i64, is_capped: bool) -> Self {
+        Self {
+            jumped_ns: 0,
+            believed_ns: 0,
+            ahead_since_ns: None,
+            lowest_ns: now_ns,
+            gone_ns: now_ns,
+            rules: Vec::new(),
+            is_capped,
+            jumps: Vec::new(),
+        }
+    }
+
+    /// What may be so when the clock shows `now_ns`.
+    pub(crate) fn look(&mut self, now_ns: i64) -> Clock {
+        let honest_ns = now_ns.saturating_sub(self.jumped_ns);
+        let by_ns = self.jumped_ns.saturating_sub(self.believed_ns);
+        if by_ns <= 0 {
+            self.ahead_since_ns = None;
+        } else {
+            let since_ns = *self.ahead_since_ns.get_or_insert(honest_ns);
+            if by_ns <= DRIFT_NS || honest_ns.saturating_sub(since_ns) >= SETTLE_NS {
+                self.believed_ns = self.jumped_ns;
+            }
+        }
+        self.lowest_ns = self.lowest_ns.min(now_ns);
+        let known_ns = honest_ns.saturating_add(self.believed_ns);
+        self.gone_ns = self.gone_ns.max(now_ns.min(known_ns));
+        let surely = now_ns.saturating_sub(self.lowest_ns) <= BELIEVED_NS;
+        let possibly = now_ns.saturating_sub(known_ns) <= BELIEVED_NS;
+        let mut rules = [None; 3];
+        rules.iter_mut().zip(&self.rules).for_each(|(place, rules)| *place = Some(*rules));
+        Clock {
+            earliest_ns: if surely { now_ns } else { self.lowest_ns },
+            latest_ns: if possibly { now_ns } else { known_ns },
+            gone_ns: self.gone_ns,
+            rules,
+            is_capped: self.is_capped,
+        }
+    }
+
+    /// How far the clock may be set forward or back, of `ns`; and that it is so set now.
+    pub(crate) fn jump(&mut self, now_ns: i64, ns: i64) -> i64 {
+        let after_ns = now_ns.saturating_add(ns).clamp(FIRST_NS, LAST_NS);
+        let ns = after_ns.saturating_sub(now_ns);
+        let before = self.look(now_ns);
+        self.jumped_ns = self.jumped_ns.saturating_add(ns);
+        let after = self.look(after_ns);
+        self.jumps.extend([before, after]);
+        ns
+    }
+
+    /// A store was opened that keeps no time of day: it believes the clock.
+    pub(crate) fn believe(&mut self) {
+        self.believed_ns = self.believed_ns.max(self.jumped_ns);
+    }
+
+    /// Whether the clock is further ahead than a store has reason to believe.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.jumped_ns > self.believed_ns
+    }
+
+    /// Other rules are in force from now on; false when the round had enough of them. `is_new` says
+    /// that there is no store yet.
+    pub(crate) fn set_rules(&mut self, rules: Rules, is_new: bool) -> bool {
+        if self.rules.is_empty() && !is_new {
+            self.rules.push(Rules::default());
+        }
+        let is_room = self.rules.len() < 3;
+        if is_room {
+            self.rules.push(rules);
+        }
+        is_room
+    }
+
+    /// The rules in force.
+    pub(crate) fn rules(&self) -> Rules {
+        self.rules.last().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn mark(&mut self, now_ns: i64) -> Mark {
+        Mark { jumps: self.jumps.len(), clock: self.look(now_ns) }
+    }
+
+    /// What may have been so at some time since then.
+    pub(crate) fn since(&mut self, mark: &Mark, now_ns: i64) -> Clock {
+        let jumps = self.jumps.iter().skip(mark.jumps);
+        let before = jumps.fold(mark.clock, |all, jump| all.or(*jump));
+        before.or(self.look(now_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_NS: i64 = 3600 * SECOND_NS;
+    const YEAR_NS: i64 = 365 * 24 * HOUR_NS;
+    const BIRTH_NS: i64 = 50 * YEAR_NS;
+
+    #[test]
+    fn a_large_jump_counts_after_an_hour() {
+        let mut time = Time::new(BIRTH_NS, false);
+        let mark = time.mark(BIRTH_NS);
+        assert_eq!(time.jump(BIRTH_NS, 10 * YEAR_NS), 10 * YEAR_NS);
+        let now_ns = BIRTH_NS + 10 * YEAR_NS;
+        let clock = time.look(now_ns);
+        assert_eq!((clock.earliest_ns, clock.latest_ns), (BIRTH_NS, BIRTH_NS));
+        assert_eq!(clock.gone_ns, BIRTH_NS);
+        assert!(time.is_ahead());
+        let clock = time.since(&mark, now_ns + HOUR_NS);
+        assert_eq!((clock.earliest_ns, clock.latest_ns), (BIRTH_NS, now_ns + HOUR_NS));
+        assert_eq!(clock.gone_ns, now_ns + HOUR_NS);
+    }
+
+    #[test]
+    fn a_jump_back_shows_more_and_gives_nothing_back() {
+        let mut time = Time::new(BIRTH_NS, false);
+        time.jump(BIRTH_NS, -HOUR_NS);
+        let clock = time.look(BIRTH_NS - HOUR_NS);
+        assert_eq!((clock.earliest_ns, clock.latest_ns), (BIRTH_NS - HOUR_NS, BIRTH_NS - HOUR_NS));
+        assert_eq!(clock.gone_ns, BIRTH_NS);
+        assert_eq!(time.jump(BIRTH_NS, i64::MIN), FIRST_NS - BIRTH_NS, "no time before the first");
+    }
+
+    #[test]
+    fn a_jump_and_back_is_remembered_by_who_was_under_way() {
+        let mut time = Time::new(BIRTH_NS, false);
+        let mark = time.mark(BIRTH_NS);
+        time.jump(BIRTH_NS, 20 * HOUR_NS);
+        time.jump(BIRTH_NS + 20 * HOUR_NS, -20 * HOUR_NS);
+        assert_eq!(time.since(&mark, BIRTH_NS).latest_ns, BIRTH_NS + 20 * HOUR_NS);
+        assert_eq!(time.look(BIRTH_NS).latest_ns, BIRTH_NS);
+    }
+}
