@@ -16,7 +16,8 @@ use crate::error::Error;
 use crate::limits::PAGE_SERIES;
 use crate::view::View;
 use foliot_index::{
-    Description, Identity, Limits, Listed, Origin, Registry, Segment, SidSet, SymbolKind,
+    Description, Identity, Limits, Listed, Mark, MayGather, Origin, Registry, Segment, SidSet,
+    SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
 use std::ops::Range;
@@ -85,18 +86,20 @@ impl Closed {
         &self,
         what: &Listed,
         selector: &Selector,
-        prefix: &str,
-        limit: usize,
+        (prefix, limit): (&str, usize),
         dropped: &SidSet,
+        may_gather: &MayGather<'_>,
     ) -> Result<Vec<String>, Error> {
         match self {
-            Self::Memory(registry) => Ok(registry.list(what, selector, prefix, 0, limit)),
+            Self::Memory(registry) => {
+                Ok(registry.list_while(what, selector, prefix, (0, limit), may_gather)?)
+            }
             Self::Disk(segment) => {
                 let (first, last) = (self.origin().base, self.series_end().saturating_sub(1));
                 let is_living = |sid: u32| !dropped.contains(sid);
                 let living = dropped.within(first, last).next().is_some();
                 let living = living.then_some(&is_living as &dyn Fn(u32) -> bool);
-                Ok(segment.list(what, selector, prefix, limit, living)?)
+                Ok(segment.list_while(what, selector, (prefix, limit), living, may_gather)?)
             }
         }
     }
@@ -160,7 +163,7 @@ impl Epochs {
     pub(crate) fn replay(&mut self, records: &[u8]) -> bool {
         let Some(origin) = Origin::of_records(records) else { return false };
         let open = self.current.origin();
-        if origin.epoch == open.epoch && self.current.mark() == self.current.first_mark() {
+        if origin.epoch == open.epoch && self.current.mark() == Mark::default() {
             // Where it begins was a guess: the manifest was made anew.
             self.current = Arc::new(Registry::begin(origin, Limits::default()));
         } else if origin.epoch > open.epoch {
@@ -280,15 +283,20 @@ impl Epochs {
         prefix: &str,
         (offset, limit): (usize, usize),
         view: &View,
+        may_gather: &MayGather<'_>,
     ) -> Result<Vec<String>, Error> {
+        let current = &self.current;
         if self.closed.is_empty() {
-            return Ok(self.current.list(what, selector, prefix, offset, limit));
+            return Ok(current.list_while(what, selector, prefix, (offset, limit), may_gather)?);
         }
         let end = offset.saturating_add(limit);
-        let mut found = self.current.list(what, selector, prefix, 0, end);
+        let mut found = current.list_while(what, selector, prefix, (0, end), may_gather)?;
         for closed in self.relevant(view, selector.namespace, TimeRange::ALL) {
             let dropped = view.tombstones.dropped();
-            found.extend(closed.list(what, selector, prefix, end, dropped)?);
+            let held: usize = found.iter().map(|name| name.len() + size_of::<String>()).sum();
+            let may_gather = |bytes: usize| may_gather(held + bytes);
+            let window = (prefix, end);
+            found.extend(closed.list(what, selector, window, dropped, &may_gather)?);
             found.sort_unstable();
             found.dedup();
             found.truncate(end);

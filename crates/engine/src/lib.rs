@@ -70,7 +70,7 @@ pub use config::{Ack, Commit, Config, Progress};
 pub use delete::Deleted;
 pub use error::Error;
 pub use foliot_codec::Summary;
-pub use foliot_index::{Description, FIELDS_MAX, Identity, Listed, SymbolKind};
+pub use foliot_index::{Description, FIELDS_MAX, Identity, Listed, MayGather, SymbolKind};
 pub use inspect::{Show, Shown, inspect};
 pub use rename::{Renamed, Renaming};
 pub use repair::repair;

@@ -175,7 +175,11 @@ impl Manifest {
             .filter(|_| len == Some((bytes.len() - HEADER_LEN) as u32))
             .map(Some)
             .ok_or_else(|| {
-                Error::corrupt(path, HEADER_LEN as u64, "ends too early, or names a part twice")
+                Error::corrupt(
+                    path,
+                    HEADER_LEN as u64,
+                    "ends too early, names a part twice, or an epoch that cannot be",
+                )
             })
     }
 
@@ -327,7 +331,11 @@ impl EpochEntry {
         let mut number = || take(rest).map(u32::from_le_bytes);
         let (epoch, base) = (number()?, number()?);
         let symbols = [number()?, number()?, number()?, number()?];
-        let mut entry = Self { origin: Origin { epoch, base, symbols }, ..Self::default() };
+        let origin = Origin { epoch, base, symbols };
+        if !origin.is_possible() {
+            return None;
+        }
+        let mut entry = Self { origin, ..Self::default() };
         entry.segment = u64::from_le_bytes(take(rest)?);
         for _ in 0..u32::from_le_bytes(take(rest)?) {
             entry.index_files.push(u64::from_le_bytes(take(rest)?));
@@ -432,6 +440,13 @@ mod tests {
         let mut manifest = sample();
         assert_eq!(Manifest::decode(&manifest.encode()), Some(manifest.clone()));
         manifest.parts.extend(sample().parts);
+        assert_eq!(Manifest::decode(&manifest.encode()), None);
+    }
+
+    #[test]
+    fn an_epoch_beyond_all_series_is_damage() {
+        let mut manifest = sample();
+        manifest.epochs[1].origin.base = u32::MAX - 1;
         assert_eq!(Manifest::decode(&manifest.encode()), None);
     }
 

@@ -17,7 +17,7 @@ use crate::scan::Scan;
 use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
-use foliot_index::{Identity, Listed, SymbolKind};
+use foliot_index::{Identity, Listed, MayGather, SymbolKind};
 use foliot_model::{Samples, Selector, TimeRange};
 use std::sync::Arc;
 
@@ -61,10 +61,12 @@ impl Snapshot {
     }
 
     /// What of a selector may be seen.
-    fn narrow(&self, selector: &Selector) -> Result<Narrowed, Error> {
+    fn narrow(&self, selector: &Selector, may_gather: &MayGather<'_>) -> Result<Narrowed, Error> {
         let Some(sight) = &self.sight else { return Ok(Narrowed::Whole) };
         sight.narrow(selector, |all| {
-            self.epochs.list(&Listed::Measurements, all, "", (0, usize::MAX), &self.view)
+            let everything = (0, usize::MAX);
+            let what = &Listed::Measurements;
+            self.epochs.list(what, all, "", everything, &self.view, may_gather)
         })
     }
 
@@ -99,7 +101,7 @@ impl Snapshot {
         let select = |selector: &Selector| {
             self.epochs.select(&self.view, selector, range, &self.earlier, goes_on)
         };
-        match self.narrow(selector)? {
+        match self.narrow(selector, &|_| goes_on())? {
             Narrowed::Whole => select(selector),
             Narrowed::Part(part) => select(&part),
             Narrowed::Nothing => Ok(Vec::new()),
@@ -145,10 +147,25 @@ impl Snapshot {
         offset: usize,
         limit: usize,
     ) -> Result<Vec<String>, Error> {
+        self.list_while(what, selector, prefix, (offset, limit), &|_| true)
+    }
+
+    /// The same, as long as `may_gather` says so: names of a huge store take time and memory.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when it was not to go on, and when an index file cannot be read.
+    pub fn list_while(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        window: (usize, usize),
+        may_gather: &MayGather<'_>,
+    ) -> Result<Vec<String>, Error> {
         let list = |selector: &Selector| {
-            self.epochs.list(what, selector, prefix, (offset, limit), &self.view)
+            self.epochs.list(what, selector, prefix, window, &self.view, may_gather)
         };
-        match self.narrow(selector)? {
+        match self.narrow(selector, may_gather)? {
             Narrowed::Whole => list(selector),
             Narrowed::Part(part) => list(&part),
             Narrowed::Nothing => Ok(Vec::new()),

@@ -6,6 +6,7 @@
 //! epoch before still has in memory keeps its number, so that the number of a name that stays in
 //! use stays the same.
 
+use crate::limits::IDS_MAX;
 use crate::names::{Names, SymbolKind};
 use crate::record;
 use std::fmt;
@@ -26,6 +27,11 @@ impl Origin {
     /// What records that stand together say of their epoch.
     pub fn of_records(records: &[u8]) -> Option<Self> {
         record::origin(records)
+    }
+
+    /// Whether an epoch can begin here: its series have ids to come.
+    pub fn is_possible(&self) -> bool {
+        self.epoch < u32::MAX && self.base <= IDS_MAX + 1
     }
 
     pub(crate) fn symbol(&self, kind: SymbolKind) -> u32 {

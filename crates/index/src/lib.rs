@@ -44,7 +44,7 @@ pub use epoch::Origin;
 pub use error::Error;
 pub use identity::{Description, Identity};
 pub use limits::{FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
-pub use list::Listed;
+pub use list::{Listed, MayGather};
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver};

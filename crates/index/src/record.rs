@@ -62,7 +62,11 @@ pub(crate) fn origin(mut records: &[u8]) -> Option<Origin> {
 fn take_origin(rest: &mut &[u8]) -> Result<Origin, Reason> {
     let (epoch, base) = (take(rest)?, take(rest)?);
     let symbols = [take(rest)?, take(rest)?, take(rest)?, take(rest)?];
-    Ok(Origin { epoch, base, symbols })
+    let origin = Origin { epoch, base, symbols };
+    if !origin.is_possible() {
+        return Err(format!("an epoch cannot be {origin}").into());
+    }
+    Ok(origin)
 }
 
 /// Writes which symbols have numbers of an earlier epoch; local numbers ascend.
@@ -447,8 +451,8 @@ fn apply_sources(names: &mut Names, rest: &mut &[u8], pairs: &mut Vec<u32>) -> R
 fn apply_series(names: &mut Names, rest: &mut &[u8], columns: &mut Vec<u32>) -> Result<(), Reason> {
     let (first, first_source, sources) = (take(rest)?, take(rest)?, take(rest)?);
     let count = take(rest)?;
-    if count as usize > limits::FIELDS_MAX {
-        return Err("a source has too many columns".into());
+    if count == 0 || count as usize > limits::FIELDS_MAX {
+        return Err("a source has no columns, or too many".into());
     }
     columns.clear();
     let mut previous = 0;

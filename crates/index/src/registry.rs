@@ -12,7 +12,7 @@ use crate::epoch::Origin;
 use crate::error::Error;
 use crate::identity::{Description, Identity, Speller};
 use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::list::{self, Listed};
+use crate::list::{self, Listed, MayGather};
 use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, Numbered, SymbolKind};
 use crate::record::{self, Triples};
@@ -56,6 +56,7 @@ pub struct Mark {
     pairs: u32,
     columns: u32,
     sources: u32,
+    /// Counted from where the epoch begins.
     series: u32,
     classes: u32,
 }
@@ -77,6 +78,20 @@ pub struct Counts {
     pub lookup_entries: u64,
     /// Memory held in bytes, reckoned from capacities.
     pub memory_bytes: u64,
+}
+
+impl Mark {
+    /// Whether anything is registered between this and `target`.
+    fn is_short_of(&self, target: &Self) -> bool {
+        let any = |of: &[u32; 4], target: &[u32; 4]| of.iter().zip(target).any(|(a, b)| a < b);
+        any(&self.symbols, &target.symbols)
+            || any(&self.carried, &target.carried)
+            || self.pairs < target.pairs
+            || self.columns < target.columns
+            || self.sources < target.sources
+            || self.series < target.series
+            || self.classes < target.classes
+    }
 }
 
 impl Registry {
@@ -115,7 +130,8 @@ impl Registry {
     /// Where the next epoch would begin. Its ids begin at a multiple of `align`.
     pub fn next_origin(&self, align: u32) -> Origin {
         let names = self.names.read();
-        let symbol = |kind| self.origin.symbol(kind) + names.symbols(kind).len() - 1;
+        let given = |kind| names.symbols(kind).len() - 1;
+        let symbol = |kind| self.origin.symbol(kind).saturating_add(given(kind));
         Origin {
             epoch: self.origin.epoch + 1,
             base: names.series_end().next_multiple_of(align),
@@ -328,9 +344,8 @@ impl Registry {
     ) -> Result<Mark, E> {
         let target = self.mark();
         let mut at = *from;
-        at.series = at.series.max(self.origin.base);
         let mut slice = Vec::new();
-        while at != target {
+        while at.is_short_of(&target) {
             slice.clear();
             record::put_epoch(&mut slice, &self.origin);
             checkpoint_slice(&self.names.read(), &mut at, &target, &mut slice);
@@ -347,15 +362,10 @@ impl Registry {
             pairs: names.pairs().entries().len(),
             columns: names.columns().len(),
             sources: names.sources().entries().len(),
-            series: names.series_end(),
+            series: names.series_len(),
             carried: names.carried_counts(),
             classes: names.class_log().len() as u32,
         }
-    }
-
-    /// How far registration is when nothing is registered.
-    pub fn first_mark(&self) -> Mark {
-        Mark { series: self.origin.base, ..Mark::default() }
     }
 
     /// The series that `selector` wants, ascending.
@@ -419,7 +429,25 @@ impl Registry {
         offset: usize,
         limit: usize,
     ) -> Vec<String> {
-        list::list(&self.names.read(), what, selector, prefix, (offset, limit))
+        let window = (offset, limit);
+        self.list_while(what, selector, prefix, window, &|_| true).unwrap_or_default()
+    }
+
+    /// The same, as long as `may_gather` says so: names of a huge store take time and memory.
+    ///
+    /// # Errors
+    /// When it was not to go on.
+    pub fn list_while(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+        window: (usize, usize),
+        may_gather: &MayGather<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let names = self.names.read();
+        let found = list::list(&names, what, selector, prefix, window, may_gather);
+        found.ok_or(Error::Stopped)
     }
 
     /// The number of a symbol.
@@ -520,8 +548,8 @@ fn checkpoint_slice(names: &Names, at: &mut Mark, target: &Mark, out: &mut Vec<u
     while at.series < target.series && out.len() < CHECKPOINT_SLICE_BYTES {
         let range = at.series..target.series.min(at.series.saturating_add(1 << 18));
         at.series = range.end;
-        let series = names.series_from(range.start).take(range.len());
-        record::put_series(out, range.start, series);
+        let first = names.origin.base + range.start;
+        record::put_series(out, first, names.series_from(first).take(range.len()));
     }
     while at.classes < target.classes && out.len() < CHECKPOINT_SLICE_BYTES {
         let log = names.class_log().get(at.classes as usize).copied();

@@ -6,7 +6,7 @@
 
 use crate::bitmap::Bitmap;
 use crate::names::Names;
-use crate::select::{self, Sources};
+use crate::select::{self, GoesOn, Sources};
 use foliot_model::Selector;
 
 /// Collecting the pairs of one source costs as much as asking so many sources of a pair.
@@ -31,11 +31,12 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// The sources of the series in `columns` that meet the selector's conditions; nothing when
-    /// there can be none.
+    /// there can be none, or when it was not to go on.
     pub(crate) fn new(
         names: &'a Names,
         selector: &Selector,
         columns: Option<Vec<u32>>,
+        goes_on: &GoesOn<'_>,
     ) -> Option<Self> {
         let mut wanted = Self {
             names,
@@ -46,7 +47,7 @@ impl<'a> Wanted<'a> {
             is_settled: false,
         };
         if selector.only.is_some() {
-            let sids = select::select(names, selector);
+            let sids = select::select_while(names, selector, goes_on)?;
             let sources = sids.into_iter().filter_map(|sid| names.series(sid));
             wanted.limit(sources.map(|(source, _)| source));
             wanted.is_settled = true;
@@ -55,7 +56,7 @@ impl<'a> Wanted<'a> {
         if wanted.columns.as_ref().is_some_and(Vec::is_empty) {
             return None;
         }
-        let sources = Sources::new(names, selector, &|| true)?;
+        let sources = Sources::new(names, selector, goes_on)?;
         if sources.is_void() {
             return None;
         }

@@ -10,7 +10,8 @@
 #[allow(dead_code, reason = "shared with other tests, which need other parts")]
 mod model;
 
-use foliot_index::{Error, Listed, Mark, Registry, Run, SymbolKind};
+use foliot_codec::varint::put_u32;
+use foliot_index::{Error, Limits, Listed, Mark, Origin, Registry, Run, SymbolKind};
 use foliot_model::{KeySyntax, Matcher, Name, Selector, Test};
 use model::{COMMAS, Line, SPACES, Written, segment_of, write, write_all};
 
@@ -358,6 +359,55 @@ fn a_gap_of_any_length_fills_no_memory() {
 }
 
 #[test]
+fn a_record_of_series_without_columns_is_refused_at_once() {
+    let registry = Registry::new(0);
+    write_all(&registry, 0, &[Line::new("a,h=1", &["x"])]);
+    // Nothing in each of 2^32 - 1 sources: eleven bytes that would be read for minutes.
+    let mut records = registry.checkpoint(&Mark::default()).0;
+    records.extend([6, 1, 0, 0xff, 0xff, 0xff, 0xff, 15, 0]);
+    assert!(Registry::new(0).replay(&records).is_err());
+}
+
+#[test]
+fn a_mark_counts_from_where_its_epoch_begins() {
+    // A manifest that was made anew guesses where the open epoch begins; the wal knows better.
+    let guessed = Registry::begin(Origin { base: 5_000, ..Origin::default() }, Limits::default());
+    let mark = guessed.mark();
+    assert_eq!(mark, Mark::default());
+    let registry = Registry::new(0);
+    let lines: Vec<Line> = (0..10).map(|i| Line::new(&format!("m,h={i}"), &["x"])).collect();
+    write_all(&registry, 0, &lines);
+    let again = Registry::new(0);
+    again.replay(&registry.checkpoint(&mark).0).unwrap();
+    assert_eq!(spelled(&again), spelled(&registry));
+}
+
+#[test]
+fn a_mark_of_another_registry_ends_a_checkpoint() {
+    let long = Registry::new(0);
+    write_all(&long, 0, &[Line::new("a,h=1", &["x", "y", "z"])]);
+    let short = Registry::new(0);
+    write_all(&short, 0, &[Line::new("a,h=1", &["x"])]);
+    assert_eq!(short.checkpoint(&long.mark()).1, short.mark());
+}
+
+#[test]
+fn an_epoch_that_begins_beyond_all_ids_is_refused() {
+    let origin = |epoch: u32, base: u32| {
+        let mut records = vec![1];
+        for number in [epoch, base, 0, 0, 0, 0] {
+            put_u32(&mut records, number);
+        }
+        Origin::of_records(&records)
+    };
+    let last = Origin { epoch: 7, base: 1 << 31, symbols: [0; 4] };
+    assert_eq!(origin(7, 1 << 31), Some(last));
+    assert_eq!((origin(7, (1 << 31) + 1), origin(7, u32::MAX)), (None, None));
+    assert_eq!(origin(u32::MAX, 0), None);
+    assert!(last.is_possible() && !Origin { base: u32::MAX, ..last }.is_possible());
+}
+
+#[test]
 fn retention_classes_are_sparse_and_survive() {
     let registry = Registry::new(0);
     let lines: Vec<Line> = (0..100).map(|i| Line::new(&format!("m,h={i}"), &["x"])).collect();
@@ -499,6 +549,21 @@ fn a_few_of_many_values_are_the_first_ones() {
         let all = registry.select_while(&selector, &|| true).unwrap();
         assert!(!all.is_empty() && all == registry.select(&selector));
         assert_eq!(segment.select(&selector).unwrap(), all);
+    }
+    // So can a listing, by time and by what it has gathered.
+    let wanted = |bytes_max: usize| move |bytes: usize| bytes <= bytes_max;
+    for what in [hosts, Listed::LabelValues(None), Listed::LabelNames, Listed::Metrics] {
+        for matchers in [Vec::new(), vec![matcher("7$", true)]] {
+            let selector = Selector { matchers, ..everything(0) };
+            for (may_gather, is_stopped) in [(wanted(0), true), (wanted(usize::MAX), false)] {
+                let window = (0, usize::MAX);
+                let found = registry.list_while(&what, &selector, "", window, &may_gather);
+                assert_eq!(matches!(found, Err(Error::Stopped)), is_stopped, "{what:?}");
+                let window = ("", usize::MAX);
+                let found = segment.list_while(&what, &selector, window, None, &may_gather);
+                assert_eq!(matches!(found, Err(Error::Stopped)), is_stopped, "{what:?}");
+            }
+        }
     }
     for (measurement, labels) in [("a", vec!["h", "only"]), ("b", vec!["h"])] {
         let selector = Selector { names: names(measurement, "x"), ..everything(0) };

@@ -100,8 +100,7 @@ impl Upkeep {
         for registry in self.ingest.epochs().in_memory() {
             let origin = registry.origin();
             let entry = manifest.epoch_entry(origin);
-            let mark = marks.get(&origin.epoch).copied();
-            let mark = mark.unwrap_or_else(|| registry.first_mark());
+            let mark = marks.get(&origin.epoch).copied().unwrap_or_default();
             if registry.mark() == mark {
                 continue;
             }

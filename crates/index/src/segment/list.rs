@@ -4,7 +4,7 @@ use super::Segment;
 use super::read::{Sources, Strings};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::list::{Listed, has_all_sources};
+use crate::list::{First, Gathering, Listed, MayGather, has_all_sources};
 use crate::names::SymbolKind;
 use foliot_model::{DEFAULT_FIELD, Selector};
 use std::ops::Range;
@@ -32,47 +32,84 @@ impl Segment {
         limit: usize,
         living: Option<&dyn Fn(u32) -> bool>,
     ) -> Result<Vec<String>, Error> {
+        self.list_while(what, selector, (prefix, limit), living, &|_| true)
+    }
+
+    /// The same, as long as `may_gather` says so.
+    ///
+    /// # Errors
+    /// When the segment cannot be read, or when it was not to go on.
+    pub fn list_while(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        (prefix, limit): (&str, usize),
+        living: Option<&dyn Fn(u32) -> bool>,
+        may_gather: &MayGather<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let gathering = Gathering::new(may_gather);
+        let asked = Asked { segment: self, selector, living, gathering: &gathering };
+        let found = asked.list(what, prefix, limit)?;
+        gathering.all(found).ok_or(Error::Stopped)
+    }
+}
+
+/// A listing that is under way.
+struct Asked<'a> {
+    segment: &'a Segment,
+    selector: &'a Selector,
+    living: Option<&'a dyn Fn(u32) -> bool>,
+    gathering: &'a Gathering<'a>,
+}
+
+impl<'a> Asked<'a> {
+    fn list(&self, what: &Listed, prefix: &str, limit: usize) -> Result<Vec<String>, Error> {
+        let Self { segment, selector, living, .. } = *self;
         if living.is_none()
             && has_all_sources(selector)
-            && let Some(found) = self.list_wide(what, selector, prefix, limit)?
+            && let Some(found) = self.list_wide(what, prefix, limit)?
         {
             return Ok(found);
         }
         let (kind, places) = match what {
-            Listed::Metrics => return self.metrics(selector, prefix, limit, living),
-            Listed::Measurements => {
-                (SymbolKind::Measurement, self.of_columns(selector, living, |[_, m, _]| m)?)
-            }
-            Listed::Fields => (SymbolKind::Field, self.of_columns(selector, living, |[.., f]| f)?),
-            Listed::LabelNames => (SymbolKind::LabelName, self.of_pairs(selector, living, None)?),
+            Listed::Metrics => return self.metrics(prefix, limit),
+            Listed::Measurements => (SymbolKind::Measurement, self.of_columns(|[_, m, _]| m)?),
+            Listed::Fields => (SymbolKind::Field, self.of_columns(|[.., f]| f)?),
+            Listed::LabelNames => (SymbolKind::LabelName, self.of_pairs(None)?),
             Listed::LabelValues(None) => {
                 let is_everything =
                     living.is_none() && selector.names.is_empty() && has_all_sources(selector);
                 let places = match is_everything {
                     true => self.all_values(selector.namespace)?,
-                    false => self.of_pairs(selector, living, Some(None))?,
+                    false => self.of_pairs(Some(None))?,
                 };
                 (SymbolKind::LabelValue, places)
             }
             Listed::LabelValues(Some(name)) => {
-                let Some(label) = self.find_symbol(SymbolKind::LabelName, name)? else {
+                let Some(label) = segment.find_symbol(SymbolKind::LabelName, name)? else {
                     return Ok(Vec::new());
                 };
-                (SymbolKind::LabelValue, self.of_pairs(selector, living, Some(Some(label)))?)
+                (SymbolKind::LabelValue, self.of_pairs(Some(Some(label)))?)
             }
         };
-        let start = self.symbols_before(kind, prefix)?;
+        let start = segment.symbols_before(kind, prefix)?;
         let first = places.partition_point(|&place| place < start);
-        let mut strings = Strings::new(self, kind);
+        let mut strings = Strings::new(segment, kind);
         let mut found = Vec::new();
         for &place in places.get(first..).unwrap_or_default() {
             let name = strings.get(place)?;
             if !name.starts_with(prefix) || found.len() >= limit {
                 break;
             }
+            self.may(self.gathering.take(&name))?;
             found.push(name.to_string());
         }
         Ok(found)
+    }
+
+    /// Whether to go on, as an error where not.
+    fn may(&self, go_on: bool) -> Result<(), Error> {
+        go_on.then_some(()).ok_or(Error::Stopped)
     }
 
     /// Label names, or the values of one label, of a selector without conditions on labels, pair by
@@ -80,14 +117,14 @@ impl Segment {
     fn list_wide(
         &self,
         what: &Listed,
-        selector: &Selector,
         prefix: &str,
         limit: usize,
     ) -> Result<Option<Vec<String>>, Error> {
+        let Self { segment, selector, .. } = *self;
         let label = match what {
             Listed::LabelNames => None,
             Listed::LabelValues(Some(name)) => {
-                let Some(label) = self.find_symbol(SymbolKind::LabelName, name)? else {
+                let Some(label) = segment.find_symbol(SymbolKind::LabelName, name)? else {
                     return Ok(Some(Vec::new()));
                 };
                 Some(label)
@@ -95,19 +132,21 @@ impl Segment {
             _ => return Ok(None),
         };
         if let Some(label) = label {
-            let pairs = self.pairs_of_label(selector.namespace, label)?;
+            let pairs = segment.pairs_of_label(selector.namespace, label)?;
             let count = u64::from(pairs.end - pairs.start);
-            let Some(mut wide) = self.wide(selector, count)? else { return Ok(None) };
+            let Some(mut wide) = self.wide(count)? else { return Ok(None) };
             return self.values_wide(pairs, &mut wide, prefix, limit).map(Some);
         }
-        let mut labels = self.tables.labels.range::<4>(self, 0, self.tables.labels.len)?;
+        let mut labels = segment.tables.labels.range::<4>(segment, 0, segment.tables.labels.len)?;
         labels.retain(|[namespace, ..]| *namespace == selector.namespace);
         let count = labels.iter().map(|[_, _, start, end]| u64::from(end - start)).sum();
-        let Some(mut wide) = self.wide(selector, count)? else { return Ok(None) };
+        let Some(mut wide) = self.wide(count)? else { return Ok(None) };
         let mut found = Vec::new();
         for [_, label, start, end] in labels {
-            if wide.has_any(start..end)? {
-                found.push(Strings::new(self, SymbolKind::LabelName).get(label)?.to_string());
+            if wide.has_any(start..end, self)? {
+                let name = Strings::new(segment, SymbolKind::LabelName).get(label)?;
+                self.may(self.gathering.take(&name))?;
+                found.push(name.to_string());
             }
         }
         found.retain(|name| name.starts_with(prefix));
@@ -123,21 +162,23 @@ impl Segment {
         prefix: &str,
         limit: usize,
     ) -> Result<Vec<String>, Error> {
-        let table = self.tables.pairs;
-        let first = self.symbols_before(SymbolKind::LabelValue, prefix)?;
-        let start = table.partition(self, (pairs.start, pairs.end), |[v]| Ok(v < first))?;
-        let mut strings = Strings::new(self, SymbolKind::LabelValue);
+        let segment = self.segment;
+        let table = segment.tables.pairs;
+        let first = segment.symbols_before(SymbolKind::LabelValue, prefix)?;
+        let start = table.partition(segment, (pairs.start, pairs.end), |[v]| Ok(v < first))?;
+        let mut strings = Strings::new(segment, SymbolKind::LabelValue);
         let mut found = Vec::new();
         for pair in start..pairs.end {
             if found.len() >= limit {
                 break;
             }
-            let [value] = table.get(self, pair)?;
+            let [value] = table.get(segment, pair)?;
             let name = strings.get(value)?;
             if !name.starts_with(prefix) {
                 break;
             }
-            if wide.has_any(pair..pair + 1)? {
+            if wide.has_any(pair..pair + 1, self)? {
+                self.may(self.gathering.take(&name))?;
                 found.push(name.to_string());
             }
         }
@@ -145,103 +186,88 @@ impl Segment {
     }
 
     /// Nothing when there are too many pairs to ask of.
-    fn wide(&self, selector: &Selector, pairs: u64) -> Result<Option<Wide<'_>>, Error> {
-        let all = self.columns_in(selector.namespace)?;
-        let wide = |columns| Wide { segment: self, sources: Sources::new(self), columns };
+    fn wide(&self, pairs: u64) -> Result<Option<Wide<'a>>, Error> {
+        let Self { segment, selector, .. } = *self;
+        let all = segment.columns_in(selector.namespace)?;
+        let wide = |columns| Wide { segment, sources: Sources::new(segment), columns };
         if selector.names.is_empty() {
             return Ok(Some(wide(None)));
         }
-        let named = self.columns_named(selector.namespace, &selector.names)?;
+        let named = segment.columns_named(selector.namespace, &selector.names)?;
         if named.len() == all.len() && !named.is_empty() {
             return Ok(Some(wide(None)));
         }
         let mut series = 0u64;
         for &column in named.iter().take(WIDE_COLUMNS_MAX) {
-            self.ids(column, &mut |_| series += 1)?;
+            segment.ids(column, &mut |_| series += 1)?;
         }
         let is_wide = named.len() <= WIDE_COLUMNS_MAX && pairs <= series * WIDE_PAIRS_OF_SERIES;
         Ok(is_wide.then(|| wide(Some(named))))
     }
 
-    fn metrics(
-        &self,
-        selector: &Selector,
-        prefix: &str,
-        limit: usize,
-        living: Option<&dyn Fn(u32) -> bool>,
-    ) -> Result<Vec<String>, Error> {
-        let mut measurements = Strings::new(self, SymbolKind::Measurement);
-        let mut fields = Strings::new(self, SymbolKind::Field);
-        let mut found = Vec::new();
-        for [_, measurement, field] in self.columns_wanted(selector, living)? {
+    fn metrics(&self, prefix: &str, limit: usize) -> Result<Vec<String>, Error> {
+        let segment = self.segment;
+        let mut measurements = Strings::new(segment, SymbolKind::Measurement);
+        let mut fields = Strings::new(segment, SymbolKind::Field);
+        let mut first = First::new(self.gathering, limit);
+        for [_, measurement, field] in self.columns_wanted()? {
             let measurement = measurements.get(measurement)?;
             let metric = match &*fields.get(field)? {
                 DEFAULT_FIELD => measurement.to_string(),
                 field => format!("{measurement}.{field}"),
             };
             if metric.starts_with(prefix) {
-                found.push(metric);
+                self.may(first.push(metric))?;
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        found.truncate(limit);
-        Ok(found)
+        Ok(first.into_names().collect())
     }
 
     /// The columns of the wanted series.
-    fn columns_wanted(
-        &self,
-        selector: &Selector,
-        living: Option<&dyn Fn(u32) -> bool>,
-    ) -> Result<Vec<[u32; 3]>, Error> {
-        let columns = self.tables.columns;
+    fn columns_wanted(&self) -> Result<Vec<[u32; 3]>, Error> {
+        let Self { segment, selector, living, .. } = *self;
+        let columns = segment.tables.columns;
         if living.is_none() && has_all_sources(selector) {
             if selector.names.is_empty() {
-                let all = self.columns_in(selector.namespace)?;
-                return columns.range(self, all.start, all.end);
+                let all = segment.columns_in(selector.namespace)?;
+                return columns.range(segment, all.start, all.end);
             }
-            let named = self.columns_named(selector.namespace, &selector.names)?;
-            return named.into_iter().map(|column| columns.get(self, column)).collect();
+            let named = segment.columns_named(selector.namespace, &selector.names)?;
+            return named.into_iter().map(|column| columns.get(segment, column)).collect();
         }
         let mut seen = Bitmap::default();
-        let mut sources = Sources::new(self);
-        for sid in self.living(selector, living)? {
+        let mut sources = Sources::new(segment);
+        for sid in self.living()? {
+            self.may(self.gathering.step())?;
             let found = sources.of_series(sid)?;
             found.into_iter().for_each(|(_, column)| seen.set(column));
         }
-        seen.iter().map(|column| columns.get(self, column)).collect()
+        seen.iter().map(|column| columns.get(segment, column)).collect()
     }
 
-    fn living(
-        &self,
-        selector: &Selector,
-        living: Option<&dyn Fn(u32) -> bool>,
-    ) -> Result<Vec<u32>, Error> {
-        let mut sids = self.select(selector)?;
-        if let Some(is_living) = living {
+    fn living(&self) -> Result<Vec<u32>, Error> {
+        let goes_on = || self.gathering.goes_on();
+        let mut sids = self.segment.select_while(self.selector, &goes_on)?;
+        if let Some(is_living) = self.living {
             sids.retain(|&sid| is_living(sid));
         }
         Ok(sids)
     }
 
-    fn of_columns(
-        &self,
-        selector: &Selector,
-        living: Option<&dyn Fn(u32) -> bool>,
-        symbol: fn([u32; 3]) -> u32,
-    ) -> Result<Vec<u32>, Error> {
-        let columns = self.columns_wanted(selector, living)?;
+    fn of_columns(&self, symbol: fn([u32; 3]) -> u32) -> Result<Vec<u32>, Error> {
+        let columns = self.columns_wanted()?;
         Ok(sorted(columns.into_iter().map(symbol).collect()))
     }
 
     /// The values of all labels of a namespace, as places.
     fn all_values(&self, namespace: u32) -> Result<Vec<u32>, Error> {
-        let labels = self.tables.labels;
+        let segment = self.segment;
+        let labels = segment.tables.labels;
         let mut values = Vec::new();
-        for [of, _, start, end] in labels.range::<4>(self, 0, labels.len)? {
+        for [of, _, start, end] in labels.range::<4>(segment, 0, labels.len)? {
             if of == namespace {
-                let pairs = self.tables.pairs.range::<1>(self, start, end)?;
+                self.may(self.gathering.goes_on())?;
+                let pairs = segment.tables.pairs.range::<1>(segment, start, end)?;
                 values.extend(pairs.into_iter().map(|[value]| value));
             }
         }
@@ -249,15 +275,12 @@ impl Segment {
     }
 
     /// Label names of the wanted series, or the values of one label or of all, as places.
-    fn of_pairs(
-        &self,
-        selector: &Selector,
-        living: Option<&dyn Fn(u32) -> bool>,
-        values_of: Option<Option<u32>>,
-    ) -> Result<Vec<u32>, Error> {
-        let mut sources = Sources::new(self);
+    fn of_pairs(&self, values_of: Option<Option<u32>>) -> Result<Vec<u32>, Error> {
+        let segment = self.segment;
+        let mut sources = Sources::new(segment);
         let (mut seen, mut last) = (Bitmap::default(), None);
-        for sid in self.living(selector, living)? {
+        for sid in self.living()? {
+            self.may(self.gathering.step())?;
             let source = sources.of_series(sid)?.map(|(source, _)| source);
             if let (Some(source), true) = (source, source != last) {
                 sources.get(source)?.pairs.iter().for_each(|&pair| seen.set(pair));
@@ -266,7 +289,8 @@ impl Segment {
         }
         let mut found = Vec::new();
         for pair in seen.iter() {
-            let [name, value] = self.pair(pair)?;
+            self.may(self.gathering.step())?;
+            let [name, value] = segment.pair(pair)?;
             match values_of {
                 None => found.push(name),
                 Some(wanted) if wanted.is_none_or(|wanted| wanted == name) => found.push(value),
@@ -287,12 +311,13 @@ struct Wide<'s> {
 
 impl Wide<'_> {
     /// Whether a wanted series has one of the pairs. Nearly always the first source tells.
-    fn has_any(&mut self, pairs: Range<u32>) -> Result<bool, Error> {
+    fn has_any(&mut self, pairs: Range<u32>, asked: &Asked<'_>) -> Result<bool, Error> {
         let Some(columns) = &self.columns else { return Ok(!pairs.is_empty()) };
         for pair in pairs {
             let mut posted = Vec::new();
             self.segment.sources_of(pair, &mut |source| posted.push(source))?;
             for source in posted {
+                asked.may(asked.gathering.step())?;
                 let series = &self.sources.get(source)?.series;
                 if series.iter().any(|(column, _)| columns.binary_search(column).is_ok()) {
                     return Ok(true);

@@ -15,6 +15,7 @@ mod write;
 
 use crate::epoch::Origin;
 use crate::error::Error;
+use crate::limits::IDS_MAX;
 use crate::names::SymbolKind;
 use foliot_codec::varint::{get_u32, put_u32};
 use table::{Array, Rows};
@@ -100,6 +101,7 @@ impl Tables {
         let symbols = [number()?, number()?, number()?, number()?];
         let mut tables = Self { origin: Origin { epoch, base, symbols }, ..Self::default() };
         tables.end = number()?;
+        let is_sound = tables.origin.is_possible() && (base..=IDS_MAX).contains(&tables.end);
         for rows in &mut tables.symbols {
             *rows = Rows::decode(rest)?;
         }
@@ -119,7 +121,7 @@ impl Tables {
         ] {
             *rows = Rows::decode(rest)?;
         }
-        rest.is_empty().then_some(tables)
+        (is_sound && rest.is_empty()).then_some(tables)
     }
 
     fn symbols_of(&self, kind: SymbolKind) -> Rows {
