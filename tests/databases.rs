@@ -139,3 +139,72 @@ fn names_that_are_none_are_refused_by_every_door() {
     let said = String::from_utf8(refused.unwrap().stderr).unwrap();
     assert!(said.contains("listen.database") && said.contains("invalid name"), "{said}");
 }
+
+/// What each client does again and again, beside the others; `{n}` is the number of the round.
+const AT_ONCE: [&[&str]; 5] = [
+    &["CREATE DATABASE x{n}", "DROP DATABASE x{n}", "CREATE DATABASE x", "DROP DATABASE x"],
+    &[
+        "CREATE RETENTION POLICY p{n} ON d DURATION 2h REPLICATION 1",
+        "ALTER RETENTION POLICY p{n} ON d DURATION 3h DEFAULT",
+        "DROP RETENTION POLICY p{n} ON d",
+    ],
+    &[
+        "CREATE CONTINUOUS QUERY c{n} ON d BEGIN SELECT mean(v) INTO o FROM m GROUP BY time(1m) END",
+        "SHOW CONTINUOUS QUERIES",
+        "DROP CONTINUOUS QUERY c{n} ON d",
+    ],
+    &[
+        "CREATE USER u{n} WITH PASSWORD 'p'",
+        "GRANT READ ON d TO u{n}",
+        "SHOW USERS",
+        "DROP USER u{n}",
+    ],
+    &[
+        "SHOW DATABASES",
+        "SHOW RETENTION POLICIES ON d",
+        "SHOW QUERIES",
+        "SHOW FIELD KEYS ON d",
+        "SHOW MEASUREMENTS ON x",
+        "DROP MEASUREMENT m",
+    ],
+];
+
+/// A lock out of order panics where it is taken, which ends the answer; one that hangs is told by
+/// the patience of a client's socket.
+#[test]
+fn databases_users_and_queries_change_beside_writes_and_listings() {
+    const ROUNDS: usize = 12;
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let ask = |statement: &str| {
+        let body = format!("db=d&q={}", statement.replace(' ', "+").replace('\'', "%27"));
+        let headers = [("Content-Type", "application/x-www-form-urlencoded")];
+        let answer = server.request("POST", "/query", &headers, body.as_bytes());
+        assert!(answer.status < 500, "{statement}: {}", answer.text());
+    };
+    ask("CREATE DATABASE d");
+    std::thread::scope(|scope| {
+        for statements in AT_ONCE {
+            let ask = &ask;
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let fill = |statement: &&str| statement.replace("{n}", &round.to_string());
+                    statements.iter().map(fill).for_each(|statement| ask(&statement));
+                }
+            });
+        }
+        for database in ["d", "x"] {
+            let server = &server;
+            scope.spawn(move || {
+                for round in 0..ROUNDS * 4 {
+                    let line = format!("m,h=a{round} v={round},f{round}=1i\nn{round} v=1\n");
+                    let answer = server.post(&format!("/write?db={database}"), &line);
+                    assert!(answer.status < 500, "{}", answer.text());
+                    assert_eq!(server.get("/metrics").status, 200);
+                }
+            });
+        }
+    });
+    ask("SHOW DATABASES");
+    server.stop();
+}

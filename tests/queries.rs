@@ -79,6 +79,56 @@ fn limits_are_named_in_the_answer() {
 }
 
 #[test]
+fn names_that_are_gathered_count_against_the_query() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_memory_bytes=100KiB"]);
+    let lines: Vec<String> =
+        (0..2000).map(|number| format!("{number:0>150},host=a v=1 {START}\n")).collect();
+    let path = "/write?db=default&precision=s";
+    assert_eq!(server.request("POST", path, &[], lines.concat().as_bytes()).status, 204);
+    let limit = "limits.query_memory_bytes";
+    let all = server.get("/api/suggest?type=metrics&max=100000");
+    assert_eq!(all.status, 413, "{:.300}", all.text());
+    assert!(all.text().contains(limit), "{}", all.text());
+    assert_eq!(server.get("/api/suggest?type=metrics&max=10").status, 200);
+    // What is only planned, and what is listed.
+    for statement in ["EXPLAIN SELECT * FROM /.*/", "SHOW FIELD KEYS", "SHOW MEASUREMENTS"] {
+        let path = format!("/query?db=default&q={}", statement.replace(' ', "%20"));
+        let answer = server.get(&path).text();
+        assert!(answer.contains(limit), "{statement}: {answer:.300}");
+    }
+    let one = "/query?db=default&q=SHOW%20FIELD%20KEYS%20LIMIT%201";
+    assert!(!server.get(&format!("{one}%20OFFSET%200")).text().is_empty());
+}
+
+#[test]
+fn histograms_that_are_folded_count_against_the_query() {
+    let buckets: Vec<String> =
+        (0..300).map(|bound| format!("\"{},{}\":1", bound, bound + 1)).collect();
+    let point = |time: i64| {
+        format!(
+            "{{\"metric\":\"m\",\"timestamp\":{},\"tags\":{{\"h\":\"a\"}},\"buckets\":{{{}}},\
+             \"underflow\":0,\"overflow\":0}}",
+            START + time,
+            buckets.join(",")
+        )
+    };
+    let points: Vec<String> = (0..400).map(point).collect();
+    let body = format!("[{}]", points.join(","));
+    let ask = format!("/api/query?start={START}&m=sum:percentiles%5B50%5D:m");
+    for (limit, status) in [("64MiB", 200), ("1MiB", 413)] {
+        let dir = Scratch::new();
+        let limit = format!("limits.query_memory_bytes={limit}");
+        let server = Server::start(dir.path(), &["--set", &limit]);
+        assert_eq!(server.post("/api/histogram", &body).status, 204);
+        let answer = server.get(&ask);
+        assert_eq!(answer.status, status, "{:.300}", answer.text());
+        let names_limit = answer.text().contains("limits.query_memory_bytes");
+        assert_eq!(names_limit, status == 413, "{:.300}", answer.text());
+    }
+}
+
+#[test]
 fn only_small_questions_about_memory_are_answered_where_they_are_asked() {
     let dir = Scratch::new();
     // Nothing of a file stays in memory.

@@ -101,6 +101,21 @@ fn filled(scratch: &Scratch) -> TickTock {
 }
 
 #[test]
+fn lists_count_against_the_query() {
+    let scratch = Scratch::new();
+    let ticktock = TickTock::start(&scratch, &["--set", "limits.query_memory_bytes=100KiB"]);
+    let puts: Vec<String> =
+        (0..2000).map(|number| format!("put {number:0>150} 1700002810000 1 h=a\n")).collect();
+    assert_eq!(ticktock.post("/api/put", &puts.concat()).0, 200);
+    for path in ["/api/suggest?type=metrics&q=*&max=5000", "/api/search/lookup?m=*&limit=5000"] {
+        let (status, text) = ticktock.get(path);
+        assert_eq!(status, 413, "{path}: {text:.300}");
+        assert!(text.contains("limits.query_memory_bytes"), "{path}: {text:.300}");
+        assert_eq!(ticktock.get(&path.replace("5000", "5")).0, 200, "{path}");
+    }
+}
+
+#[test]
 fn answers_are_those_of_ticktock() {
     let scratch = Scratch::new();
     let ticktock = filled(&scratch);

@@ -12,7 +12,7 @@ use foliot_proto_influx::influxql::{
 };
 use foliot_proto_influx::parse_predicate;
 use foliot_proto_opentsdb::{
-    Change, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LastSample,
+    Budget, Change, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LastSample,
     LineEncoder, Request, RequiredName, Stored, Suggest, Tsuid, UidKind, View, answer, route,
     ticktock, value_text,
 };
@@ -22,6 +22,13 @@ use std::ops::ControlFlow;
 
 /// Most bytes of an answer that is collected before it is written.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
+
+fn may_hold(bytes: u64) -> Result<(), HttpError> {
+    match bytes > ANSWER_BYTES_MAX {
+        true => Err(HttpError::new(413, "too much")),
+        false => Ok(()),
+    }
+}
 
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
@@ -53,12 +60,15 @@ fn carry_out(query: &Query<'_>, statement: &Statement) {
             "note" => Kind::String,
             _ => Kind::Float,
         };
-        foliot_exec::shapes(query.snapshot, 0, &test, &kind).map_err(|error| error.to_string())
+        let mut charge = query.meter.open();
+        foliot_exec::shapes(query, 0, &test, &kind, &mut charge).map_err(|error| error.to_string())
     };
     let context = Context {
         now_ns: NOW_MS * 1_000_000,
         shapes: &shapes,
-        labels: &|shape| foliot_exec::labels(query.snapshot, shape).unwrap_or_default(),
+        labels: &|shape| {
+            foliot_exec::labels(query, shape, &mut query.meter.open()).unwrap_or_default()
+        },
         buckets_max: 10_000,
         sources_max: 100,
     };
@@ -109,8 +119,9 @@ fn plans(request: &Request) -> Vec<Series> {
 
 fn answer_json(request: &Request) {
     ask(|query| {
+        let budget = Budget::new(&may_hold);
         let (mut out, plans) = (Vec::new(), plans(request));
-        let mut encoder = Encoder::new(request, Box::new(|_| None));
+        let mut encoder = Encoder::new(request, Box::new(|_| None), &budget);
         let ran =
             foliot_exec::run(query, &plans, &mut |frame| match encoder.frame(&frame, &mut out) {
                 Ok(()) if out.len() as u64 <= ANSWER_BYTES_MAX => ControlFlow::Continue(()),
@@ -149,17 +160,16 @@ pub(crate) fn opentsdb_gexp(data: &[u8]) {
 fn formula(endpoint: Endpoint, request: &HttpRequest<'_>) {
     let Ok(formula) = Formula::parse(endpoint, request, NOW_MS) else { return };
     ask(|query| {
+        let budget = Budget::new(&may_hold);
         let plans: Vec<Series> = formula.questions().into_iter().flat_map(plans).collect();
-        let mut collected = formula.collect(ANSWER_BYTES_MAX);
-        let ran = foliot_exec::run(query, &plans, &mut |frame| match collected.push(&frame) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        });
+        let mut collected = formula.collect();
+        let ran =
+            foliot_exec::run(query, &plans, &mut |frame| match collected.push(&frame, &budget) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            });
         if ran.is_ok() {
-            let _ = {
-                let budget = foliot_proto_opentsdb::Budget::new(16 << 20, &|| Ok(()));
-                formula.finish(collected, &|_, _| Some(1), &budget, &mut Vec::new())
-            };
+            let _ = formula.finish(collected, &|_, _| Some(1), &budget, &mut Vec::new());
         }
     });
 }
@@ -169,12 +179,13 @@ pub(crate) fn opentsdb_graph(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let Ok(Some(graph)) = Graph::parse(&http("GET", "/q", text, b""), NOW_MS) else { return };
     ask(|query| {
+        let budget = Budget::new(&may_hold);
         let plans = plans(&graph.request);
-        let mut collected = graph.collect(ANSWER_BYTES_MAX);
+        let mut collected = graph.collect();
         let (mut out, lines) = (Vec::new(), LineEncoder::new(&graph.request));
         let ran = foliot_exec::run(query, &plans, &mut |frame| {
             let _ = lines.frame(&frame, &mut out);
-            match collected.push(&frame) {
+            match collected.push(&frame, &budget) {
                 Ok(()) if out.len() as u64 <= ANSWER_BYTES_MAX => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
@@ -299,8 +310,8 @@ pub(crate) fn ticktock_query(data: &[u8]) {
             }
         }
         let tags = Box::new(|_| BTreeMap::from([("host".to_owned(), "h0".to_owned())]));
-        let bytes_max = ANSWER_BYTES_MAX as usize;
-        let mut assembly = ticktock::Assembly::new(&inquiry, &questions, tags, bytes_max);
+        let budget = Budget::new(&may_hold);
+        let mut assembly = ticktock::Assembly::new(&inquiry, &questions, tags, &budget);
         let ran = foliot_exec::run(query, &plans, &mut |frame| match assembly.frame(&frame) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),

@@ -2,7 +2,7 @@
 
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Caller, Config, Engine};
-use foliot_exec::{Cancel, Limits, Query};
+use foliot_exec::{Cancel, Limits, Meter, Query};
 use foliot_model::{Batch, BatchBuffers, KeySyntax, Reject, Selector, TimeRange};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use std::cell::RefCell;
@@ -100,14 +100,13 @@ pub(crate) fn ask<T>(asks: impl FnOnce(&Query<'_>) -> T) -> T {
     }
     STORE.with(|engine| {
         let limits = Limits {
-            began: None,
             memory_bytes: 16 << 20,
             samples: 1_000_000,
             series: 1000,
             seconds: Duration::from_secs(2),
             threads: 1,
         };
-        asks(&Query { snapshot: &engine.snapshot(), limits, cancel: Cancel::default() })
+        asks(&Query { snapshot: &engine.snapshot(), meter: Meter::new(limits, Cancel::default()) })
     })
 }
 

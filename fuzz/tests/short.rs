@@ -11,6 +11,7 @@
 use foliot_fuzz::{TARGETS, Target, mutate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Changed inputs of each target. `FUZZ_INPUTS` asks for more.
 const INPUTS: u64 = 300;
@@ -32,12 +33,21 @@ fn play(kind: fn(&str) -> bool) {
             run(target, seed, &format!("seed {number}"));
         }
         let inputs = inputs();
+        let (mut longest, mut slowest) = (Duration::ZERO, 0);
         for number in 0..inputs {
             let pick = |shift: u32| &seeds[(number >> shift) as usize % seeds.len()];
             let input = mutate(pick(0), pick(3), number);
+            let began = Instant::now();
             run(target, &input, &format!("change {number}"));
+            if began.elapsed() > longest {
+                (longest, slowest) = (began.elapsed(), number);
+            }
         }
-        println!("{}: {inputs} changes of {} seeds", target.name, seeds.len());
+        println!(
+            "{}: {inputs} changes of {} seeds; the longest took {longest:?}, change {slowest}",
+            target.name,
+            seeds.len()
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use crate::throttle::Throttle;
 use crate::tokens::{self, NewToken, Token};
 use crate::users::{self, Refused, User};
 use foliot_engine::{Caller, Engine};
-use parking_lot::{Mutex, RwLock};
+use foliot_lock::{Mutex, Rank, RwLock};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -85,11 +85,11 @@ impl Gate {
         Self {
             is_on,
             hasher: Hasher::default(),
-            throttle: Mutex::default(),
-            changing: Mutex::default(),
-            remembered: RwLock::default(),
+            throttle: Mutex::new(Rank::Table, Throttle::default()),
+            changing: Mutex::new(Rank::Users, ()),
+            remembered: RwLock::new(Rank::Table, Remembered::default()),
             has_administrator: AtomicBool::new(false),
-            first: Mutex::default(),
+            first: Mutex::new(Rank::Table, None),
             generation: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             put_off: AtomicU64::new(0),

@@ -3,7 +3,7 @@
 use crate::users::Refused;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Argon2, PasswordHash};
-use parking_lot::{Condvar, Mutex};
+use foliot_lock::{Condvar, Mutex, Rank};
 use std::sync::OnceLock;
 
 /// Hashes made at once; each takes 19 MiB.
@@ -13,12 +13,22 @@ const RUNNING_MAX: usize = 2;
 const WAITING_MAX: usize = 16;
 
 /// Makes and compares hashes, in turn.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hasher {
     state: Mutex<State>,
     is_free: Condvar,
     /// A hash that fits no password: for users that are not there, so that these take as long.
     nobody: OnceLock<String>,
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(Rank::Table, State::default()),
+            is_free: Condvar::new(),
+            nobody: OnceLock::new(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

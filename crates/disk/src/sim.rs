@@ -14,8 +14,8 @@ use content::Content;
 use fate::{Fate, Mood};
 pub use faults::FaultKind;
 use faults::{Faults, Operation, Verdict};
+use foliot_lock::{Mutex, Rank};
 use names::Names;
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ impl SimDisk {
     }
 
     fn boot(machine: Machine) -> Self {
-        Self { machine: Arc::new(Mutex::new(machine)) }
+        Self { machine: Arc::new(Mutex::new(Rank::Machine, machine)) }
     }
 
     /// Cuts the power now and returns the machine as it comes up again: locks free, no faults
@@ -220,7 +220,7 @@ impl Disk for SimDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let content = Arc::new(Mutex::new(Content::default()));
+        let content = Arc::new(Mutex::new(Rank::Content, Content::default()));
         self.change(Operation::Create, |machine| {
             machine.need_parent(path)?;
             if machine.is_dir(path) {
@@ -245,7 +245,7 @@ impl Disk for SimDisk {
         self.change(Operation::Name, |machine| {
             let cut = machine.names.get(path).ok_or_else(not_found)?.lock().cut(len)?;
             // The same name for other bytes: so the cut becomes durable with the directory.
-            machine.names.put(path, Arc::new(Mutex::new(cut)));
+            machine.names.put(path, Arc::new(Mutex::new(Rank::Content, cut)));
             Ok(())
         })
     }

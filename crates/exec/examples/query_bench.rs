@@ -7,7 +7,7 @@
 
 use foliot_disk::RealDisk;
 use foliot_engine::{Config, Engine};
-use foliot_exec::{Cancel, Limits, Query, run};
+use foliot_exec::{Cancel, Limits, Meter, Query, run};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Matcher, Name, Selector, Span, Test,
     TimeRange,
@@ -215,7 +215,7 @@ fn measure(engine: &Engine, name: &str, plan: &Series) -> Result<(), Box<dyn std
     let began = Instant::now();
     let mut rounds = 0u32;
     while rounds < 3 || began.elapsed().as_secs_f64() < 0.5 {
-        let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+        let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
         let wall = Instant::now();
         ran = run(&query, std::slice::from_ref(plan), &mut |_| ControlFlow::Continue(()))?;
         best_seconds = best_seconds.min(wall.elapsed().as_secs_f64());

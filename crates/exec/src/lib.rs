@@ -15,12 +15,13 @@
 //!
 //! ```
 //! use foliot_engine::Snapshot;
-//! use foliot_exec::{Cancel, Error, Limits, Query};
+//! use foliot_exec::{Cancel, Error, Limits, Meter, Query};
 //! use foliot_plan::Series;
 //! use std::ops::ControlFlow;
 //!
 //! fn count_samples(snapshot: &Snapshot, plans: &[Series]) -> Result<usize, Error> {
-//!     let query = Query { snapshot, limits: Limits::default(), cancel: Cancel::default() };
+//!     let meter = Meter::new(Limits::default(), Cancel::default());
+//!     let query = Query { snapshot, meter };
 //!     let mut count = 0;
 //!     foliot_exec::run(&query, plans, &mut |frame| {
 //!         count += frame.samples.len();
@@ -53,12 +54,12 @@ mod tests;
 mod window;
 
 pub use error::Error;
-pub use limits::{Cancel, Limits};
+pub use limits::{Cancel, Charge, Limits, Meter};
 pub use list::ListedItem;
 pub use run::Ran;
 
-use foliot_engine::Snapshot;
-use foliot_model::{Frame, Kind, NamespaceId, Table, TableShape, Test};
+use foliot_engine::{Listed, Snapshot};
+use foliot_model::{Frame, Kind, NamespaceId, Selector, Table, TableShape, Test, TimeRange};
 use foliot_plan::rows::{NameTable, Select, SourceTest};
 use foliot_plan::{Listing, Series};
 use source::Source;
@@ -70,10 +71,8 @@ use std::sync::Arc;
 pub struct Query<'a> {
     /// What the query sees.
     pub snapshot: &'a Snapshot,
-    /// What it may take.
-    pub limits: Limits,
-    /// Stops it from outside.
-    pub cancel: Cancel,
+    /// What it may take, of what the request may.
+    pub meter: Meter,
 }
 
 /// Answers the questions of a request in order, each series by series in the order that
@@ -91,7 +90,7 @@ pub fn run(
     on_frame: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Ran, Error> {
     let source = Source::Snapshot(query.snapshot);
-    run::run_over(source, questions, query.limits, &query.cancel, on_frame)
+    run::run_over(source, questions, &query.meter, on_frame)
 }
 
 /// Answers a selection, table by table and row by row in the order the plan asks for. `on_table` is
@@ -129,31 +128,67 @@ pub fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
 
 /// The measurements of a namespace that pass a test, by name, with their fields. `kind_of` tells
 /// the kind of a field of a measurement where that is known; else some of its samples are looked
-/// at.
+/// at. What they weigh is added to `charge`.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// As [`names`].
 pub fn shapes(
-    snapshot: &Snapshot,
+    query: &Query<'_>,
     namespace: NamespaceId,
     measurements: &Test,
     kind_of: &dyn Fn(&str, &str) -> Kind,
+    charge: &mut Charge<'_>,
 ) -> Result<Vec<TableShape>, Error> {
-    rows::shapes::shapes(snapshot, namespace, measurements, kind_of)
+    rows::shapes::shapes(query, namespace, measurements, kind_of, charge)
 }
 
-/// The names of the labels that series of a measurement have, in byte order.
+/// The names of the labels that series of a measurement have, in byte order. What they weigh is
+/// added to `charge`.
 ///
 /// # Errors
-/// When the store cannot be read.
-pub fn labels(snapshot: &Snapshot, shape: &TableShape) -> Result<Vec<Arc<str>>, Error> {
-    rows::shapes::labels(snapshot, shape)
+/// As [`names`].
+pub fn labels(
+    query: &Query<'_>,
+    shape: &TableShape,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<Arc<str>>, Error> {
+    rows::shapes::labels(query, shape, charge)
+}
+
+/// The series that a selector wants and that may have samples in `range`, ascending. What their ids
+/// weigh is added to `charge`.
+///
+/// # Errors
+/// As [`names`].
+pub fn selected(
+    query: &Query<'_>,
+    selector: &Selector,
+    range: TimeRange,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<u32>, Error> {
+    let sids = source::select(query.snapshot, selector, range, &query.meter)?;
+    charge.add(sids.len() * size_of::<u32>())?;
+    Ok(sids)
+}
+
+/// Names in use, distinct and in byte order. What is wanted: a selector, a prefix, how many to
+/// leave out, and how many at most. What they weigh is added to `charge`.
+///
+/// # Errors
+/// As [`names`].
+pub fn listed(
+    query: &Query<'_>,
+    what: &Listed,
+    wanted: (&Selector, &str, usize, usize),
+    charge: &mut Charge<'_>,
+) -> Result<Vec<String>, Error> {
+    source::list(query.snapshot, what, wanted, charge, &query.meter)
 }
 
 /// Lists names, or series, in byte order.
 ///
 /// # Errors
-/// When the list of series needs more memory than the query may take.
+/// As [`names`].
 pub fn list(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, Error> {
     list::list(query, listing)
 }

@@ -1,4 +1,4 @@
-//! What one query may take, and the meter that holds it to that.
+//! What one request may take, and the meter that holds it to that.
 //!
 //! Memory is charged before it is allocated; samples, deadline and cancellation are checked once
 //! per block of at most [`CHUNK_SAMPLES`] samples, so that a query stops within microseconds of
@@ -6,7 +6,7 @@
 
 use crate::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Samples that operators hand each other at a time: what a block of a part holds, so that a
@@ -19,7 +19,7 @@ pub(crate) const CHUNK_BYTES: usize = CHUNK_SAMPLES * 16;
 /// Most samples of a frame: 64 KiB of numbers, about one socket buffer once encoded.
 pub(crate) const FRAME_SAMPLES: usize = 4 * CHUNK_SAMPLES;
 
-/// What one query may take.
+/// What the queries of one request may take together.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Memory for samples, windows and frames under way (`limits.query_memory_bytes`).
@@ -30,11 +30,8 @@ pub struct Limits {
     pub samples: u64,
     /// Stored series selected at a time. Default: no bound.
     pub series: usize,
-    /// How long the query may take (`limits.query_seconds`). Default 60 s.
+    /// How long it may take (`limits.query_seconds`). Default 60 s.
     pub seconds: Duration,
-    /// When that time began: of several queries for one request, with the request. Default: when
-    /// the query itself begins.
-    pub began: Option<Instant>,
     /// Threads that work on it, the caller's included. Default: one per processor.
     pub threads: usize,
 }
@@ -46,7 +43,6 @@ impl Default for Limits {
             samples: 1_000_000_000,
             series: usize::MAX,
             seconds: Duration::from_secs(60),
-            began: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
@@ -68,77 +64,136 @@ impl Cancel {
     }
 }
 
-/// The running account of one query.
+/// The running account of one request: everything that is done for it, its queries and the work
+/// beside them, takes from the same memory and the same time. Clones share the account.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    account: Arc<Account>,
+    /// Tells the threads of one run to stop; another run goes on.
+    stopped: Arc<AtomicBool>,
+    /// Samples that the account had counted when this run began.
+    samples_before: u64,
+}
+
 #[derive(Debug)]
-pub(crate) struct Meter {
+struct Account {
     limits: Limits,
     cancel: Cancel,
     began: Instant,
-    stopped: AtomicBool,
     memory_bytes: AtomicU64,
     memory_peak_bytes: AtomicU64,
     samples: AtomicU64,
+    /// A bit for each of [`METERED`] that was met.
+    met: AtomicU8,
 }
 
+/// The limits that a meter holds, by their settings.
+const METERED: [&str; 4] =
+    ["limits.query_memory_bytes", "limits.query_samples", "limits.query_seconds", "series"];
+const MEMORY: u8 = 1;
+const SAMPLES: u8 = 2;
+const SECONDS: u8 = 4;
+const SERIES: u8 = 8;
+
 impl Meter {
-    pub(crate) fn new(limits: Limits, cancel: Cancel) -> Self {
-        Self {
+    /// An account that nothing was taken from. Its time begins now.
+    pub fn new(limits: Limits, cancel: Cancel) -> Self {
+        let account = Account {
             limits,
             cancel,
             // The deadline is a matter between this process and a person waiting, not of the store:
             // it never decides what is read, so it does not go through the disk's clock.
-            began: limits.began.unwrap_or_else(Instant::now),
-            stopped: AtomicBool::new(false),
+            began: Instant::now(),
             memory_bytes: AtomicU64::new(0),
             memory_peak_bytes: AtomicU64::new(0),
             samples: AtomicU64::new(0),
-        }
+            met: AtomicU8::new(0),
+        };
+        Self { account: Arc::new(account), stopped: Arc::default(), samples_before: 0 }
     }
 
-    /// Counts `samples` and checks that the query may go on.
-    pub(crate) fn check(&self, samples: usize) -> Result<(), Error> {
-        let before = self.samples.fetch_add(samples as u64, Ordering::Relaxed);
-        if before.saturating_add(samples as u64) > self.limits.samples {
-            return Err(Error::Samples { limit: self.limits.samples });
+    /// The same account for another run.
+    pub(crate) fn of_run(&self) -> Self {
+        let samples_before = self.account.samples.load(Ordering::Relaxed);
+        Self { account: self.account.clone(), stopped: Arc::default(), samples_before }
+    }
+
+    /// Counts `samples` and checks that the work may go on.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn check(&self, samples: usize) -> Result<(), Error> {
+        let Account { limits, cancel, began, .. } = &*self.account;
+        let before = self.account.samples.fetch_add(samples as u64, Ordering::Relaxed);
+        if before.saturating_add(samples as u64) > limits.samples {
+            self.account.meet(SAMPLES);
+            return Err(Error::Samples { limit: limits.samples });
         }
-        if self.cancel.is_cancelled() || self.stopped.load(Ordering::Relaxed) {
+        if cancel.is_cancelled() || self.stopped.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        if self.began.elapsed() > self.limits.seconds {
-            return Err(Error::Deadline { limit: self.limits.seconds });
+        if began.elapsed() > limits.seconds {
+            self.account.meet(SECONDS);
+            return Err(Error::Deadline { limit: limits.seconds });
         }
         Ok(())
     }
 
+    /// The limits that were met, by their settings.
+    pub fn met(&self) -> impl Iterator<Item = &'static str> {
+        let met = self.account.met.load(Ordering::Relaxed);
+        METERED
+            .into_iter()
+            .enumerate()
+            .filter(move |(bit, _)| met & 1 << bit != 0)
+            .map(|(_, of)| of)
+    }
+
+    /// What stops the work from outside.
+    pub fn cancel(&self) -> Cancel {
+        self.account.cancel.clone()
+    }
+
     /// Checks that so many series may be selected.
     pub(crate) fn admit(&self, series: usize) -> Result<(), Error> {
-        match self.limits.series {
-            limit if series > limit => Err(Error::Series { limit }),
+        match self.limits().series {
+            limit if series > limit => {
+                self.account.meet(SERIES);
+                Err(Error::Series { limit })
+            }
             _ => Ok(()),
         }
     }
 
-    /// Tells the other threads of this query to stop, because one of them met an error or because
+    /// Tells the other threads of this run to stop, because one of them met an error or because
     /// nobody wants the rest of the answer.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// An account that holds nothing yet.
-    pub(crate) fn open(&self) -> Charge<'_> {
-        Charge { meter: self, bytes: 0 }
+    /// A charge of nothing yet.
+    pub fn open(&self) -> Charge<'_> {
+        Charge { account: &self.account, bytes: 0 }
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
+    /// What may be taken.
+    pub fn limits(&self) -> &Limits {
+        &self.account.limits
     }
 
+    /// Samples of this run.
     pub(crate) fn samples(&self) -> u64 {
-        self.samples.load(Ordering::Relaxed)
+        self.account.samples.load(Ordering::Relaxed) - self.samples_before
     }
 
     pub(crate) fn memory_peak_bytes(&self) -> u64 {
-        self.memory_peak_bytes.load(Ordering::Relaxed)
+        self.account.memory_peak_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Account {
+    fn meet(&self, limit: u8) {
+        self.met.fetch_or(limit, Ordering::Relaxed);
     }
 
     fn take(&self, bytes: u64) -> Result<(), Error> {
@@ -146,6 +201,7 @@ impl Meter {
         if wanted > self.limits.memory_bytes {
             self.memory_bytes.fetch_sub(bytes, Ordering::Relaxed);
             let limit_bytes = self.limits.memory_bytes;
+            self.meet(MEMORY);
             return Err(Error::Memory { limit_bytes, wanted_bytes: wanted });
         }
         self.memory_peak_bytes.fetch_max(wanted, Ordering::Relaxed);
@@ -153,29 +209,40 @@ impl Meter {
     }
 }
 
-/// Memory charged to a query; given back when dropped.
+/// Memory charged to a request; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Charge<'q> {
-    meter: &'q Meter,
+pub struct Charge<'q> {
+    account: &'q Account,
     bytes: u64,
 }
 
 impl Charge<'_> {
-    /// Charges, or gives back, so much that the account holds `bytes`.
-    pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), Error> {
+    /// Charges, or gives back, so much that this charge is of `bytes`.
+    ///
+    /// # Errors
+    /// When so much is not left. Nothing changes then.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), Error> {
         let bytes = bytes as u64;
         if bytes > self.bytes {
-            self.meter.take(bytes - self.bytes)?;
+            self.account.take(bytes - self.bytes)?;
         } else {
-            self.meter.memory_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.account.memory_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
         }
         self.bytes = bytes;
         Ok(())
     }
 
+    /// What is charged.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+
     /// Charges `bytes` more.
-    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Error> {
-        self.meter.take(bytes as u64)?;
+    ///
+    /// # Errors
+    /// As [`Charge::resize`].
+    pub fn add(&mut self, bytes: usize) -> Result<(), Error> {
+        self.account.take(bytes as u64)?;
         self.bytes += bytes as u64;
         Ok(())
     }
@@ -183,7 +250,7 @@ impl Charge<'_> {
 
 impl Drop for Charge<'_> {
     fn drop(&mut self) {
-        self.meter.memory_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.account.memory_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -192,7 +259,7 @@ mod tests {
     use super::*;
 
     fn meter(memory_bytes: u64, samples: u64, seconds: Duration) -> Meter {
-        let limits = Limits { memory_bytes, samples, seconds, began: None, threads: 1, series: 7 };
+        let limits = Limits { memory_bytes, samples, seconds, threads: 1, series: 7 };
         Meter::new(limits, Cancel::default())
     }
 
@@ -210,6 +277,29 @@ mod tests {
         drop(one);
         two.add(50).unwrap();
         assert_eq!(meter.memory_peak_bytes(), 100);
+        assert!(meter.met().eq(["limits.query_memory_bytes"]));
+    }
+
+    #[test]
+    fn runs_of_one_request_share_an_account() {
+        let request = meter(100, 10, Duration::from_secs(60));
+        let first = request.of_run();
+        first.check(6).unwrap();
+        let held = {
+            let mut held = first.open();
+            held.resize(80).unwrap();
+            held
+        };
+        // Its threads are told to stop; the next run goes on, with what is left.
+        first.stop();
+        assert!(matches!(first.check(0), Err(Error::Cancelled)));
+        let second = request.of_run();
+        second.check(3).unwrap();
+        assert_eq!((first.samples(), second.samples()), (9, 3));
+        assert!(second.open().add(30).is_err());
+        drop(held);
+        second.open().add(30).unwrap();
+        assert!(matches!(second.check(2), Err(Error::Samples { .. })));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Listings: names in use, and whole series.
 
-use crate::limits::Meter;
 use crate::{Error, Query, source};
 use foliot_engine::{Identity, Listed};
 use foliot_model::TimeRange;
@@ -34,13 +33,15 @@ pub(crate) fn list(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedIte
         What::Series => return list_series(query, listing),
     };
     let Listing { selector, prefix, offset, limit, .. } = listing;
-    let names = query.snapshot.list(&listed, selector, prefix, *offset, *limit)?;
+    let wanted = (selector, &**prefix, *offset, *limit);
+    let mut charge = query.meter.open();
+    let names = source::list(query.snapshot, &listed, wanted, &mut charge, &query.meter)?;
     Ok(names.into_iter().map(ListedItem::Name).collect())
 }
 
 /// Series by measurement, field and labels. The prefix is one of the measurement.
 fn list_series(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, Error> {
-    let meter = Meter::new(query.limits, query.cancel.clone());
+    let meter = query.meter.of_run();
     let sids = source::select(query.snapshot, &listing.selector, TimeRange::ALL, &meter)?;
     let mut charge = meter.open();
     charge.resize(sids.len() * NAME_BYTES)?;

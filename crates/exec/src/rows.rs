@@ -69,7 +69,7 @@ pub(crate) fn select(
     plan: &Select,
     on_table: OnTable<'_>,
 ) -> Result<Ran, Error> {
-    let meter = Meter::new(query.limits, query.cancel.clone());
+    let meter = query.meter.of_run();
     let selected = AtomicU64::new(0);
     let source = Source::Snapshot(query.snapshot);
     let mut ran = Ran::default();

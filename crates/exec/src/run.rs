@@ -9,11 +9,11 @@
 
 mod lanes;
 
+use crate::Error;
 use crate::limits::{CHUNK_SAMPLES, FRAME_SAMPLES, Meter};
 use crate::set::Set;
 use crate::source::Source;
 use crate::stream::Stream;
-use crate::{Cancel, Error, Limits};
 use foliot_model::{Frame, Samples, SeriesHead};
 use foliot_plan::Series;
 use std::ops::ControlFlow;
@@ -48,11 +48,10 @@ type OnFrame<'a> = &'a mut dyn FnMut(Frame) -> ControlFlow<()>;
 pub(crate) fn run_over(
     source: Source<'_>,
     plans: &[Series],
-    limits: Limits,
-    cancel: &Cancel,
+    meter: &Meter,
     on_frame: OnFrame<'_>,
 ) -> Result<Ran, Error> {
-    let meter = Meter::new(limits, cancel.clone());
+    let meter = meter.of_run();
     let mut ran = Ran::default();
     for (question, plan) in plans.iter().enumerate() {
         meter.check(0)?;

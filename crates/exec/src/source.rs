@@ -3,9 +3,10 @@
 use crate::Error;
 use crate::limits::{Charge, Meter};
 use crate::stream::Stream;
-use foliot_engine::{Identity, Peek, Scan, Snapshot, Summary, SymbolKind};
+use foliot_engine::{Identity, Listed, Peek, Scan, Snapshot, Summary, SymbolKind};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{Kind, Samples, Selector, TimeRange, Value};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -144,6 +145,31 @@ pub(crate) fn select(
         meter.check(0)?;
     }
     Ok(selected?)
+}
+
+/// Lists names, whose memory is added to `charge`, as long as the query may go on. What is wanted:
+/// a selector, a prefix, how many to leave out, and how many at most.
+pub(crate) fn list(
+    snapshot: &Snapshot,
+    what: &Listed,
+    (selector, prefix, offset, limit): (&Selector, &str, usize, usize),
+    charge: &mut Charge<'_>,
+    meter: &Meter,
+) -> Result<Vec<String>, Error> {
+    let gathered = RefCell::new((meter.open(), Ok(())));
+    let listed = snapshot.list_while(what, selector, prefix, (offset, limit), &|bytes| {
+        let (charge, refused) = &mut *gathered.borrow_mut();
+        *refused = charge.resize(bytes).and_then(|()| meter.check(0));
+        refused.is_ok()
+    });
+    let (gathered, refused) = gathered.into_inner();
+    if matches!(listed, Err(foliot_engine::Error::Stopped)) {
+        refused?;
+    }
+    let bytes = gathered.bytes();
+    drop(gathered);
+    charge.add(bytes)?;
+    Ok(listed?)
 }
 
 /// Scans that have ended, all over one range: the next series uses their memory.

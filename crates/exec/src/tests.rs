@@ -6,7 +6,7 @@ mod tables;
 
 use crate::run::run_over;
 use crate::source::Source;
-use crate::{Cancel, Error, Limits, Ran};
+use crate::{Cancel, Error, Limits, Meter, Ran};
 use foliot_engine::Identity;
 use foliot_model::{
     Frame, Name, Samples, Selector, SeriesHead, Test, TimeRange, Value, is_null_float,
@@ -134,7 +134,7 @@ fn answer_with(
         ControlFlow::Continue(())
     };
     let source = Source::Given(series);
-    let ran = run_over(source, plans, limits, &Cancel::default(), &mut on_frame)?;
+    let ran = run_over(source, plans, &Meter::new(limits, Cancel::default()), &mut on_frame)?;
     assert!(!is_open, "every series ends");
     Ok((answers, ran))
 }

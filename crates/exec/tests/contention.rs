@@ -15,7 +15,7 @@ mod harness;
 
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Caller, Config, Engine, Listed, RetentionRule};
-use foliot_exec::{Cancel, Limits, Query, run};
+use foliot_exec::{Cancel, Limits, Meter, Query, run};
 use foliot_model::{Cell, Matcher, Name, Selector, Test, TimeRange};
 use foliot_plan::{Aggregate, Arithmetic, Fold, Gap, Grouping, Series};
 use harness::write;
@@ -75,7 +75,7 @@ fn register(engine: &Engine, worker: u64, round: u64) {
 fn group(engine: &Engine, _: u64) {
     let snapshot = engine.snapshot();
     let limits = Limits { threads: 2, ..Limits::default() };
-    let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+    let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
     let input = Series::Select { selector: selector("m", None), range: TimeRange::ALL };
     let aggregate = Aggregate {
         input,

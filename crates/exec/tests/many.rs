@@ -10,7 +10,7 @@
 mod harness;
 
 use foliot_engine::Engine;
-use foliot_exec::{Cancel, Limits, Query, run, select};
+use foliot_exec::{Cancel, Limits, Meter, Query, run, select};
 use foliot_model::{Cell, Item, Kind, Name, Selector, Test, TimeRange, Value};
 use foliot_plan::rows::{
     Absent, Buckets, Calculate, Carried, Column, Input, Layout, Operator, Reduce, Reducer, Rows,
@@ -84,7 +84,7 @@ fn plan(function: Reducer, by: &[&str], condition: Option<Calculate>) -> Select 
 fn answered(engine: &Engine, plan: &Select) -> (BTreeMap<String, Vec<Item>>, u64) {
     let snapshot = engine.snapshot();
     let limits = Limits { memory_bytes: TEN_MEBIBYTES, threads: 3, ..Limits::default() };
-    let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+    let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
     let mut heads: BTreeMap<String, Vec<Item>> = BTreeMap::new();
     let ran = select(&query, plan, &mut |table| {
         let label = table.head.labels.first().map_or("", |(_, value)| value);
@@ -193,7 +193,7 @@ fn aggregates_of_many_series_without_windows_need_no_memory_for_each() {
     let engine = filled();
     let snapshot = engine.snapshot();
     let limits = Limits { memory_bytes: TEN_MEBIBYTES, threads: 3, ..Limits::default() };
-    let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+    let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
     let names = vec![Name { measurement: Test::equal("m"), field: Test::Any }];
     let (matchers, exact_labels, only) = (Vec::new(), None, None);
     let selector = Selector { namespace: 0, names, matchers, exact_labels, only };

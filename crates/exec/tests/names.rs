@@ -9,7 +9,7 @@
 
 mod harness;
 
-use foliot_exec::{Cancel, Limits, Query, names, series};
+use foliot_exec::{Cancel, Limits, Meter, Query, names, series};
 use foliot_model::{Cell, Item, Test};
 use foliot_plan::rows::{Calculate, NameTable, Names, Operator, SourceName, SourceTest};
 use harness::{open, write};
@@ -127,7 +127,8 @@ fn names_under_conditions() {
         }
     }
     let snapshot = engine.snapshot();
-    let query = Query { snapshot: &snapshot, limits: Limits::default(), cancel: Cancel::default() };
+    let query =
+        Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
     let slots = ["h", "rack", "dc", "path"].map(|name| SourceName::Label(name.into())).to_vec();
     let whats = || {
         let some = Test::AnyOf(vec!["rack".into(), "dc".into()]);

@@ -10,7 +10,7 @@
 mod harness;
 
 use foliot_engine::Engine;
-use foliot_exec::{Cancel, Error, Limits, ListedItem, Query, Ran, list, run};
+use foliot_exec::{Cancel, Error, Limits, ListedItem, Meter, Query, Ran, list, run};
 use foliot_model::{Cell, Frame, Name, Selector, SeriesHead, Test, TimeRange, Value};
 use foliot_plan::{
     Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Pick, Series, Stamp, What, Window,
@@ -55,7 +55,7 @@ type Answer = (SeriesHead, Vec<(i64, V)>);
 fn answer(engine: &Engine, plan: &Series) -> (Vec<Answer>, Ran) {
     let snapshot = engine.snapshot();
     let limits = Limits { threads: 2, ..Limits::default() };
-    let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+    let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
     let mut answers: Vec<Answer> = Vec::new();
     let mut is_open = false;
     let mut on_frame = |frame: Frame| {
@@ -280,7 +280,7 @@ fn last_values_keep_their_kind_and_bits() {
     let answers = |plan: &Series| {
         let snapshot = engine.snapshot();
         let (limits, cancel) = (Limits::default(), Cancel::default());
-        let query = Query { snapshot: &snapshot, limits, cancel };
+        let query = Query { snapshot: &snapshot, meter: Meter::new(limits, cancel) };
         let mut out: Vec<Vec<(i64, String)>> = Vec::new();
         let mut on_frame = |frame: Frame| {
             out.push(frame.samples.iter().map(|(time, value)| (time, bits(value))).collect());
@@ -306,7 +306,8 @@ fn listings() {
     write(&engine, "cpu,h=a", "idle", &integers(&[(0, 1)]));
     write(&engine, "disk,h=a,path=x", "value", &integers(&[(0, 1)]));
     let snapshot = engine.snapshot();
-    let query = Query { snapshot: &snapshot, limits: Limits::default(), cancel: Cancel::default() };
+    let query =
+        Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
     let everything = Selector { names: Vec::new(), ..selector("") };
     let listing = |what, prefix: &str, offset, limit| Listing {
         what,
@@ -334,7 +335,7 @@ fn listings() {
     assert_eq!(names(&listing(What::Series, "", 1, 1)), all[1..2]);
     assert_eq!(names(&listing(What::Series, "c", 0, 9)), all[..2]);
     let tight = Limits { memory_bytes: 100, ..Limits::default() };
-    let query = Query { limits: tight, ..query };
+    let query = Query { meter: Meter::new(tight, Cancel::default()), ..query };
     let refused = list(&query, &listing(What::Series, "", 0, 9));
     assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
 }
@@ -378,7 +379,7 @@ fn blocks_that_overlap_are_merged_within_the_memory_of_the_query() {
     let ask = |memory_bytes: u64| {
         let snapshot = engine.snapshot();
         let limits = Limits { threads: 1, memory_bytes, ..Limits::default() };
-        let query = Query { snapshot: &snapshot, limits, cancel: Cancel::default() };
+        let query = Query { snapshot: &snapshot, meter: Meter::new(limits, Cancel::default()) };
         let mut samples = 0;
         let mut on_frame = |frame: Frame| {
             samples += frame.samples.len();

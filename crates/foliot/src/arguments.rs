@@ -31,6 +31,8 @@ pub(crate) enum Command {
     ConfigFrom(PathBuf, Layers),
     /// Print the reference of all settings.
     ConfigDocs,
+    /// Print the table of all limits.
+    ConfigLimits,
     /// Copy a store to a new directory under another one.
     Backup { data_dir: PathBuf, into: PathBuf },
     /// Copy a backup to a data directory.
@@ -137,6 +139,7 @@ pub(crate) fn read() -> Result<Command, String> {
                     None => Command::ConfigCheck(layers),
                 })
             }
+            Some(("limits", _)) => Ok(Command::ConfigLimits),
             _ => Ok(Command::ConfigDocs),
         },
         _ => Err("say what to do, for example `foliot serve`".to_owned()),
@@ -158,7 +161,8 @@ fn command_line() -> Clap {
                     .help("Says what becomes of an opentsdb.conf or TickTock's tt.conf"),
             ),
         ))
-        .subcommand(Clap::new("docs").about("Prints the reference of all settings as Markdown"));
+        .subcommand(Clap::new("docs").about("Prints the reference of all settings as Markdown"))
+        .subcommand(Clap::new("limits").about("Prints the table of all limits as Markdown"));
     Clap::new("foliot")
         .about("Foliot, a time-series database")
         .version(env!("CARGO_PKG_VERSION"))

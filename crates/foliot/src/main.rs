@@ -10,7 +10,7 @@ mod welcome;
 use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
-use foliot_server::{BuildInfo, Config, Server, config, logging, machine};
+use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine};
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
@@ -46,6 +46,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::Print(text) => print(&text),
         Command::Version => print(&format!("foliot {}\n", env!("CARGO_PKG_VERSION"))),
         Command::ConfigDocs => print(&config::reference()),
+        Command::ConfigLimits => print(&limits::reference()),
         Command::ConfigCheck(layers) => {
             layers.config().check()?;
             print("all settings are good\n")

@@ -81,8 +81,12 @@ pub enum Rank {
     Cache,
     /// Damage that readers found.
     Damages,
-    /// Small tables of the server that are read and changed at once.
+    /// Small tables that are read and changed at once: databases, kinds, logins, queries, figures.
     Table,
+    /// The simulated machine: any operation on its files may come under any lock of the store.
+    Machine,
+    /// What a file of the simulated machine holds.
+    Content,
     /// The latest lines of the log: a line may be logged under any other lock.
     Log,
 }

@@ -10,7 +10,7 @@
 
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Config, Engine};
-use foliot_exec::{Cancel, Limits, Query, labels, names, select, series, shapes};
+use foliot_exec::{Cancel, Limits, Meter, Query, labels, names, select, series, shapes};
 use foliot_model::{Batch, BatchBuffers, Item, NamespaceId, Table, TableHead, TableShape};
 use foliot_proto_influx::influxql::{
     Context, Measurement, Parameters, Shown, Statement, measurement_test, parse, plan_explain,
@@ -66,6 +66,8 @@ impl Store {
 
     fn answer(&self, text: &str) -> Result<String, String> {
         let snapshot = self.engine.snapshot();
+        let query =
+            Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
         let shapes = |measurement: &Measurement| -> Result<Vec<TableShape>, String> {
             if measurement.database.as_deref().is_some_and(|name| name != "db") {
                 return Err(format!(
@@ -77,9 +79,11 @@ impl Store {
             let kind = |measurement: &str, field: &str| {
                 Kinds::of(&self.engine, self.namespace, measurement, field)
             };
-            shapes(&snapshot, self.namespace, &test, &kind).map_err(|e| e.to_string())
+            let mut charge = query.meter.open();
+            let found = shapes(&query, self.namespace, &test, &kind, &mut charge);
+            found.map_err(|e| e.to_string())
         };
-        let labels = |shape: &TableShape| labels(&snapshot, shape).unwrap();
+        let labels = |shape: &TableShape| labels(&query, shape, &mut query.meter.open()).unwrap();
         let context = Context {
             now_ns: 60_000_000_000,
             shapes: &shapes,
@@ -87,8 +91,6 @@ impl Store {
             buckets_max: 1000,
             sources_max: 0,
         };
-        let query =
-            Query { snapshot: &snapshot, limits: Limits::default(), cancel: Cancel::default() };
         let mut out = String::new();
         let mut last: Option<Arc<TableHead>> = None;
         let mut print = |table: Table| {

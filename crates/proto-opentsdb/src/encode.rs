@@ -9,6 +9,7 @@ mod lines;
 pub use lines::LineEncoder;
 
 use crate::annotation::Note;
+use crate::budget::Budget;
 use crate::http::HttpError;
 use crate::lang::{Question, Request, Source, Tsuid};
 pub use double::write_double;
@@ -22,7 +23,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 /// Finds the TSUID of a stored series by its id.
-pub type TsuidOf<'a> = dyn Fn(u32) -> Option<Tsuid> + Send + 'a;
+pub type TsuidOf<'a> = dyn Fn(u32) -> Option<Tsuid> + 'a;
 
 /// Writes the answer to a [`Request`].
 ///
@@ -34,6 +35,8 @@ pub struct Encoder<'a> {
     open: Option<Open>,
     /// Histograms of the question that is being answered.
     gathered: Option<Gathered>,
+    /// What gathering may take.
+    budget: &'a Budget<'a>,
 }
 
 /// The series being written.
@@ -51,16 +54,16 @@ impl std::fmt::Debug for Encoder<'_> {
 
 impl<'a> Encoder<'a> {
     /// An encoder of the answer to `request`. `tsuid_of` is asked only when the request wants
-    /// TSUIDs.
-    pub fn new(request: &'a Request, tsuid_of: Box<TsuidOf<'a>>) -> Self {
-        Self { request, tsuid_of, is_begun: false, open: None, gathered: None }
+    /// TSUIDs. What must be there whole before it is written is taken from `budget`.
+    pub fn new(request: &'a Request, tsuid_of: Box<TsuidOf<'a>>, budget: &'a Budget<'a>) -> Self {
+        Self { request, tsuid_of, is_begun: false, open: None, gathered: None, budget }
     }
 
     /// Appends a frame to the answer.
     ///
     /// # Errors
-    /// When a value is infinite, which OpenTSDB refuses to print. What was written before is then
-    /// part of an answer that must not be completed.
+    /// When a value is infinite, which OpenTSDB refuses to print, and what the budget refuses. What
+    /// was written before is then part of an answer that must not be completed.
     pub fn frame(&mut self, frame: &Frame, out: &mut Vec<u8>) -> Result<(), HttpError> {
         let index = frame.head.question;
         if self.gathered.as_ref().is_some_and(|gathered| gathered.question != index) {
@@ -72,8 +75,7 @@ impl<'a> Encoder<'a> {
             let gathered =
                 self.gathered.get_or_insert_with(|| Gathered::new(index, name.into_owned()));
             let tsuid = frame.head.members.first().and_then(|&sid| (self.tsuid_of)(sid));
-            gathered.push(frame, question, tsuid.as_ref());
-            return Ok(());
+            return gathered.push(frame, question, tsuid.as_ref(), self.budget);
         }
         self.write_frame(frame, &name, out)
     }
@@ -82,7 +84,7 @@ impl<'a> Encoder<'a> {
     fn write_gathered(&mut self, out: &mut Vec<u8>) -> Result<(), HttpError> {
         let Some(gathered) = self.gathered.take() else { return Ok(()) };
         let Some(question) = self.request.question(gathered.question) else { return Ok(()) };
-        for series in gathered.series(self.request, question) {
+        for series in gathered.series(self.request, question, self.budget)? {
             self.write_frame(&series.frame, &series.name, out)?;
         }
         Ok(())
@@ -97,6 +99,7 @@ impl<'a> Encoder<'a> {
         let continues = self.open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.head, &frame.head));
         if !continues {
             self.close_series(out);
+            self.budget.steps(frame.head.members.len())?;
             self.open_series(&frame.head, name, out);
         }
         let as_arrays = self.request.output.as_arrays;

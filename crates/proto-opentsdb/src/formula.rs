@@ -5,15 +5,14 @@
 //! side by side, and the formula is worked out over what was collected.
 
 mod arithmetic;
-mod budget;
 mod expressions;
 mod functions;
 mod shown;
 
 use crate::UidKind;
+use crate::budget::Budget;
 use crate::http::{Endpoint, HttpError, HttpRequest};
 use crate::lang::Request;
-pub use budget::Budget;
 use expressions::ExpressionQuery;
 use foliot_model::{Frame, NANOS_PER_MILLI, Value};
 use functions::FunctionQuery;
@@ -66,10 +65,10 @@ impl Formula {
         }
     }
 
-    /// Room for the answers, of at most `bytes_max` bytes.
-    pub fn collect(&self, bytes_max: u64) -> Collected {
+    /// Room for the answers.
+    pub fn collect(&self) -> Collected {
         let names = self.questions().into_iter().map(|one| one.metric(0).map(str::to_owned));
-        Collected::new(names.collect(), bytes_max)
+        Collected::new(names.collect())
     }
 
     /// Works the formula out and writes the answer. Both take from `budget`.
@@ -83,7 +82,6 @@ impl Formula {
         budget: &Budget<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), HttpError> {
-        budget.take(collected.bytes)?;
         match &self.0 {
             Kind::Functions(query) => query.finish(collected, uid_of, budget, out),
             Kind::Expressions(query) => query.finish(collected, uid_of, budget, out),
@@ -118,6 +116,9 @@ pub(crate) struct Answered {
     pub(crate) points: Vec<(i64, Number)>,
 }
 
+/// What the names of a series weigh, in points, by estimate.
+const SERIES_POINTS: usize = 16;
+
 /// The answers to the questions of a formula, as frames bring them.
 #[derive(Debug)]
 pub struct Collected {
@@ -126,24 +127,22 @@ pub struct Collected {
     /// What a metric is called that a question names otherwise than the store.
     names: Vec<Option<String>>,
     is_open: bool,
-    bytes: u64,
-    bytes_max: u64,
 }
 
 impl Collected {
-    /// Room for the answers to questions that call their metrics by `names`; of at most
-    /// `bytes_max` bytes.
-    pub(crate) fn new(names: Vec<Option<String>>, bytes_max: u64) -> Self {
+    /// Room for the answers to questions that call their metrics by `names`.
+    pub(crate) fn new(names: Vec<Option<String>>) -> Self {
         let answers = names.iter().map(|_| Vec::new()).collect();
-        Self { answers, names, is_open: false, bytes: 0, bytes_max }
+        Self { answers, names, is_open: false }
     }
 
-    /// Takes a frame.
+    /// Takes a frame, whose memory is taken from `budget`.
     ///
     /// # Errors
-    /// 413 when the answers take too much memory, 400 for infinite values.
-    pub fn push(&mut self, frame: &Frame) -> Result<(), HttpError> {
+    /// What the budget refuses, 400 for infinite values.
+    pub fn push(&mut self, frame: &Frame, budget: &Budget<'_>) -> Result<(), HttpError> {
         let Some(answers) = self.answers.get_mut(frame.head.question) else { return Ok(()) };
+        budget.take_for::<(i64, Number)>(frame.samples.len() + SERIES_POINTS)?;
         if !self.is_open {
             let named = self.names.get(frame.head.question).cloned().flatten();
             let tags = frame.head.labels.iter();
@@ -155,11 +154,6 @@ impl Collected {
             });
         }
         self.is_open = !frame.is_last;
-        let point_bytes = size_of::<(i64, Number)>() as u64;
-        self.bytes += frame.samples.len() as u64 * point_bytes + 256;
-        if self.bytes > self.bytes_max {
-            return Err(budget::too_much());
-        }
         let Some(open) = answers.last_mut() else { return Ok(()) };
         for (time_ns, value) in frame.samples.iter() {
             let number = match value {

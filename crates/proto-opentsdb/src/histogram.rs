@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 /// The version of the stored form.
 const VERSION: u8 = 1;
 
+/// What a bucket weighs, by estimate.
+const BUCKET_BYTES: usize = 32;
+
 /// A histogram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
@@ -127,14 +130,21 @@ impl Histogram {
         put_varint(self.overflow, out);
     }
 
-    /// Adds the counts of another one, bucket by bucket.
-    pub(crate) fn add(&mut self, other: &Self) {
+    /// How many counts it has.
+    pub(crate) fn len(&self) -> usize {
+        self.buckets.len() + 2
+    }
+
+    /// Adds the counts of another one, bucket by bucket. Returns by how many bytes this one grew.
+    pub(crate) fn add(&mut self, other: &Self) -> usize {
+        let before = self.buckets.len();
         for (bounds, count) in &other.buckets {
             let sum = self.buckets.entry(*bounds).or_default();
             *sum = sum.wrapping_add(*count);
         }
         self.underflow = self.underflow.wrapping_add(other.underflow);
         self.overflow = self.overflow.wrapping_add(other.overflow);
+        (self.buckets.len() - before) * BUCKET_BYTES
     }
 
     /// The middle of the first bucket that brings the share of counts to `percent`; -1 for shares
@@ -143,10 +153,10 @@ impl Histogram {
         if !(1.0..=100.0).contains(&percent) {
             return -1.0;
         }
-        let all: u64 = self.buckets.values().sum();
-        let mut so_far = 0;
+        let all = self.buckets.values().fold(0u64, |all, count| all.saturating_add(*count));
+        let mut so_far = 0u64;
         for ((lower, upper), count) in &self.buckets {
-            so_far += count;
+            so_far = so_far.saturating_add(*count);
             if so_far as f64 * 100.0 / all as f64 >= percent {
                 return f64::from((lower.0 + upper.0) / 2.0);
             }

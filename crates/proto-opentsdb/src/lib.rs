@@ -16,6 +16,7 @@
 
 mod annotation;
 mod base64;
+mod budget;
 mod catalog;
 mod decode;
 mod encode;
@@ -39,6 +40,7 @@ mod uid;
 mod version;
 mod view;
 
+pub use budget::Budget;
 pub use catalog::{
     Suggest, aggregators_json, config_json, dropcaches_json, filters_json, serializers_json,
     stat_json, status_json, string_list_json,
@@ -49,7 +51,7 @@ pub use decode::{
 };
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
-pub use formula::{Budget, Collected, Formula, UidOf};
+pub use formula::{Collected, Formula, UidOf};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{

@@ -86,10 +86,10 @@ impl Graph {
         Ok(Some(Self { request, form, look }))
     }
 
-    /// Room for the points, of at most `bytes_max` bytes.
-    pub fn collect(&self, bytes_max: u64) -> Collected {
+    /// Room for the points.
+    pub fn collect(&self) -> Collected {
         let metric = |index| self.request.metric(index).map(str::to_owned);
-        Collected::new((0..self.request.questions()).map(metric).collect(), bytes_max)
+        Collected::new((0..self.request.questions()).map(metric).collect())
     }
 
     /// Writes the figures: `samples` were read, and it took `millis`.

@@ -11,8 +11,8 @@
 
 use crate::kinds::Kinds;
 use foliot_engine::{Caller, Engine, Error};
+use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
-use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -161,7 +161,10 @@ pub struct Databases {
 impl Databases {
     /// The databases that the store knows.
     pub fn new(engine: &Engine) -> Self {
-        Self { table: RwLock::new(load(engine)), changing: Mutex::new(()) }
+        Self {
+            table: RwLock::new(Rank::Table, load(engine)),
+            changing: Mutex::new(Rank::Databases, ()),
+        }
     }
 
     /// The namespace to read, which must exist.
@@ -297,8 +300,8 @@ impl Databases {
         }
         // The first namespace cannot go: what names no database must have a place.
         if dropped.policies.iter().any(|policy| policy.namespace == DEFAULT_NAMESPACE) {
-            let mut table = self.table.write();
-            table.extend(load(engine).remove_entry(database));
+            let left = load(engine).remove_entry(database);
+            self.table.write().extend(left);
         }
         Ok(())
     }

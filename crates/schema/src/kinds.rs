@@ -11,10 +11,10 @@
 //! look-up for each measurement of a batch, and a comparison a row.
 
 use foliot_engine::{Engine, Error, FIELDS_MAX, Listed};
+use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{
     Batch, DEFAULT_FIELD, KeyParts, Kind, Name, NamespaceId, Reject, Row, Selector, Span, Test,
 };
-use parking_lot::{Mutex, RwLock};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,11 +25,20 @@ const KIND: &str = "field";
 const REMEMBERED_MAX: usize = 1 << 16;
 
 /// Decides and remembers the kinds of fields.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Kinds {
     /// Held while the kind of a new field is decided.
     deciding: Mutex<()>,
     remembered: RwLock<Remembered>,
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self {
+            deciding: Mutex::new(Rank::Kinds, ()),
+            remembered: RwLock::new(Rank::Table, Remembered::default()),
+        }
+    }
 }
 
 /// The kinds that the fields of one shape have in one measurement, in the shape's order.

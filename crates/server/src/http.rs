@@ -15,6 +15,7 @@ pub(crate) use body::Budget;
 pub(crate) use influx::{may_ask, run_into};
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
+use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
 use crate::stream::{Phase, Stream};
@@ -85,6 +86,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: Wire, first: Vec<u8>, dia
             let io = inner.downcast_ref::<std::io::Error>();
             if io.is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
                 shared.metrics.connections_timed_out.add(1);
+                shared.metrics.limits.add(Limit::FirstBytes);
             }
             source = inner.source();
         }

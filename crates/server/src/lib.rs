@@ -14,6 +14,7 @@ mod errands;
 mod host;
 mod http;
 mod ingest;
+pub mod limits;
 mod lines;
 mod listen;
 pub mod logging;

@@ -1,6 +1,7 @@
 //! Listeners: accepting, counting, sniffing and handing over connections.
 
 use crate::http::Dialect;
+use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
 use crate::wire::Wire;
@@ -127,14 +128,18 @@ impl Place {
     /// and whoever asks `/-/ready` find one when strangers hold all others.
     fn take(shared: &Arc<Shared>, slots: &Arc<Semaphore>, address: IpAddr) -> Option<Self> {
         let is_local = address.to_canonical().is_loopback();
+        let met = |limit| shared.metrics.limits.add(limit);
         if !is_local && slots.available_permits() <= CONNECTIONS_RESERVED {
+            met(Limit::Connections);
             return None;
         }
-        let slot = slots.clone().try_acquire_owned().ok()?;
+        let slot = slots.clone().try_acquire_owned();
+        let slot = slot.inspect_err(|_| met(Limit::Connections)).ok()?;
         let address = network(address);
         let mut connected = shared.connected.lock();
         let count = connected.entry(address).or_insert(0);
         if *count >= shared.config.limits_connections_per_address {
+            met(Limit::ConnectionsPerAddress);
             return None;
         }
         *count += 1;
@@ -247,6 +252,7 @@ async fn read_first(shared: &Shared, wire: &mut Wire, first: &mut Vec<u8>) -> Op
             Ok(Err(_)) => return None,
             Err(_) => {
                 shared.metrics.connections_timed_out.add(1);
+                shared.metrics.limits.add(Limit::FirstBytes);
                 return None;
             }
         }

@@ -3,8 +3,8 @@
 //! A line is `time level where: message`, times in UTC. Messages that a client can provoke again
 //! and again go through a [`Repeats`], so that a broken sender fills counters and not the disk.
 
+use foliot_lock::{Mutex, Rank};
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -79,7 +79,7 @@ impl Ring {
     }
 }
 
-static RECENT: Mutex<Ring> = Mutex::new(Ring { lines: VecDeque::new(), bytes: 0 });
+static RECENT: Mutex<Ring> = Mutex::new(Rank::Log, Ring { lines: VecDeque::new(), bytes: 0 });
 
 /// The newest lines of the log, newest first.
 pub(crate) fn recent() -> Vec<Recent> {
@@ -126,11 +126,17 @@ fn timestamp(since_1970: Duration) -> String {
 
 /// Lets one message of each source and reason through per period and counts the others, so that
 /// none hides another. Both are fixed texts, so that there are few.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Repeats(Mutex<BTreeMap<Kind, (Instant, u64)>>);
 
 /// A source and a reason.
 type Kind = (&'static str, &'static str);
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Table, BTreeMap::new()))
+    }
+}
 
 impl Repeats {
     const PERIOD: Duration = Duration::from_secs(10);

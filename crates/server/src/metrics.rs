@@ -6,11 +6,13 @@
 
 mod process;
 
+use crate::limits::Met;
 use foliot_engine::FIELD_RETENTION;
+use foliot_lock::{Mutex, Rank};
 use foliot_model::Reject;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -142,11 +144,23 @@ struct Answered {
     nanos: u64,
 }
 
+/// Answers by route and status.
+#[derive(Debug)]
+struct Answers(Mutex<BTreeMap<(&'static str, u16), Answered>>);
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Table, BTreeMap::new()))
+    }
+}
+
 /// All figures of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     ingest: [Ingest; WAYS.len()],
-    answered: Mutex<BTreeMap<(&'static str, u16), Answered>>,
+    answered: Answers,
+    /// Limits that were met; shared with what outlives a request.
+    pub(crate) limits: Arc<Met>,
     /// Connections open now, and ever.
     pub(crate) connections: Counter,
     pub(crate) connections_accepted: Counter,
@@ -192,7 +206,7 @@ pub(crate) struct Figure<'a> {
     pub(crate) value: f64,
 }
 
-type Visit<'a> = dyn FnMut(&Figure<'_>) + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(&Figure<'_>) + 'a;
 
 impl Metrics {
     /// What came this way.
@@ -204,7 +218,7 @@ impl Metrics {
 
     /// Counts an answer.
     pub(crate) fn count_answer(&self, route: &'static str, status: u16, took: Duration) {
-        let mut answered = self.answered.lock();
+        let mut answered = self.answered.0.lock();
         let entry = answered.entry((route, status)).or_default();
         entry.count += 1;
         entry.nanos = entry.nanos.saturating_add(took.as_nanos() as u64);
@@ -217,6 +231,7 @@ impl Metrics {
         self.visit_ingest(visit);
         self.visit_answers(visit);
         self.visit_plain(visit);
+        self.limits.visit(visit);
         process::visit(visit);
     }
 
@@ -252,7 +267,7 @@ impl Metrics {
                 answered.nanos as f64 / 1e9
             }),
         ];
-        let answered = self.answered.lock().clone();
+        let answered = self.answered.0.lock().clone();
         for (name, help, get) in families {
             for ((route, status), answered) in &answered {
                 let labels = [("route", *route), ("status", &status.to_string())];

@@ -2,9 +2,11 @@
 //! and hold no more unfinished ones than there is memory for.
 
 use crate::http::Budget;
+use crate::limits::{Limit, Met};
 use crate::shared::Shared;
 use std::future::Future;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
@@ -19,6 +21,7 @@ pub(crate) struct Pace {
     /// When the unfinished line began.
     line_began: Option<Instant>,
     held: Option<OwnedSemaphorePermit>,
+    met: Arc<Met>,
 }
 
 impl Pace {
@@ -29,6 +32,7 @@ impl Pace {
             progressed: Instant::now(),
             line_began: None,
             held: None,
+            met: shared.metrics.limits.clone(),
         }
     }
 
@@ -48,14 +52,20 @@ impl Pace {
         unfinished_bytes: usize,
         ready: impl Future<Output = T>,
     ) -> io::Result<T> {
-        let deadline = match unfinished_bytes {
+        let (deadline, limit) = match unfinished_bytes {
             0 => {
                 self.line_began = None;
-                self.progressed + self.idle_max
+                (self.progressed + self.idle_max, Limit::ConnectionIdle)
             }
-            _ => *self.line_began.get_or_insert_with(Instant::now) + self.line_max,
+            _ => {
+                let began = *self.line_began.get_or_insert_with(Instant::now);
+                (began + self.line_max, Limit::LineTime)
+            }
         };
-        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "silent, or a line without an end");
+        let late = |_| {
+            self.met.add(limit);
+            io::Error::new(io::ErrorKind::TimedOut, "silent, or a line without an end")
+        };
         timeout_at(deadline, ready).await.map_err(late)
     }
 
@@ -65,6 +75,7 @@ impl Pace {
     /// When there is no memory for it (`limits.pending_body_bytes`).
     pub(crate) fn hold(&mut self, budget: &Budget, bytes: usize) -> io::Result<()> {
         budget.hold(&mut self.held, bytes).ok_or_else(|| {
+            self.met.add(Limit::PendingBodyBytes);
             let text = "no memory for unfinished lines (limits.pending_body_bytes)";
             io::Error::new(io::ErrorKind::OutOfMemory, text)
         })

@@ -3,7 +3,7 @@
 
 use foliot_access::Principal;
 use foliot_exec::Cancel;
-use parking_lot::Mutex;
+use foliot_lock::{Mutex, Rank};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,21 @@ use std::time::{Duration, Instant};
 const ENDED_MAX: usize = 256;
 
 /// Queries that run, by number, and those that ended last, newest last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queries {
     next: AtomicU64,
     running: Mutex<BTreeMap<u64, Running>>,
     ended: Mutex<VecDeque<Ended>>,
+}
+
+impl Default for Queries {
+    fn default() -> Self {
+        Self {
+            next: AtomicU64::new(0),
+            running: Mutex::new(Rank::Table, BTreeMap::new()),
+            ended: Mutex::new(Rank::Table, VecDeque::new()),
+        }
+    }
 }
 
 /// A query that ended. The same one asked from the same address with the same status is counted.

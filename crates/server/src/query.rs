@@ -11,12 +11,13 @@ mod brief;
 
 use crate::config::Config;
 use crate::http::{Message, Pieces, Reply};
+use crate::limits::Limit;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
 use foliot_access::{Need, Principal};
 use foliot_engine::Snapshot;
-use foliot_exec::{Cancel, Error, Limits, Query, Ran, run};
+use foliot_exec::{Cancel, Error, Meter, Query, Ran, run};
 use foliot_model::{Frame, Table};
 use foliot_plan::Series;
 use foliot_plan::rows::Select;
@@ -86,11 +87,8 @@ pub(crate) type Each<'a> = dyn FnMut(&Table, &mut Vec<u8>) -> Result<(), Failure
 /// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.
 pub(crate) struct Work<'a> {
     pub(crate) snapshot: &'a Snapshot,
-    limits: Limits,
-    cancel: Cancel,
+    meter: Meter,
     out: Out,
-    /// Whether a plan met one of the limits.
-    has_met_limits: bool,
 }
 
 impl Work<'_> {
@@ -103,8 +101,7 @@ impl Work<'_> {
         plans: &[Series],
         encode: &mut Encode<'_>,
     ) -> Result<Ran, Failure> {
-        let query =
-            Query { snapshot: self.snapshot, limits: self.limits, cancel: self.cancel.clone() };
+        let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
         let out = &mut self.out;
         let mut failed = None;
         let ran = run(&query, plans, &mut |frame| {
@@ -119,7 +116,7 @@ impl Work<'_> {
         });
         match failed {
             Some(failure) => Err(failure),
-            None => Ok(self.note(ran)?),
+            None => Ok(ran?),
         }
     }
 
@@ -133,8 +130,7 @@ impl Work<'_> {
         plan: &Select,
         each: &mut Each<'_>,
     ) -> Result<Ran, Stopped> {
-        let (limits, cancel) = (self.limits, self.cancel.clone());
-        let query = Query { snapshot, limits, cancel };
+        let query = Query { snapshot, meter: self.meter.clone() };
         let out = &mut self.out;
         let mut failed = None;
         let ran = foliot_exec::select(&query, plan, &mut |table| {
@@ -149,26 +145,8 @@ impl Work<'_> {
         });
         match failed {
             Some(failure) => Err(Stopped::Reader(failure)),
-            None => self.note(ran).map_err(Stopped::Query),
+            None => ran.map_err(Stopped::Query),
         }
-    }
-
-    /// Remembers limits that were met.
-    fn note(&mut self, ran: Result<Ran, Error>) -> Result<Ran, Error> {
-        self.has_met_limits |= matches!(
-            ran,
-            Err(Error::Memory { .. }
-                | Error::Samples { .. }
-                | Error::Series { .. }
-                | Error::Deadline { .. })
-        );
-        ran
-    }
-
-    /// Whether the query may go on, to be asked where no plan is carried out.
-    pub(crate) fn watch(&self) -> Watch {
-        let began = self.limits.began.unwrap_or_else(Instant::now);
-        Watch { cancel: self.cancel.clone(), began, limit: self.limits.seconds }
     }
 
     /// Sends what was made so far, if that is much.
@@ -181,9 +159,9 @@ impl Work<'_> {
         self.out.send_if_large()
     }
 
-    /// What a query may take.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits
+    /// The account of the request, for what is done beside plans: planning, listing, formulas.
+    pub(crate) fn meter(&self) -> Meter {
+        self.meter.clone()
     }
 
     /// Whether the query is over before anybody could look at it.
@@ -191,43 +169,9 @@ impl Work<'_> {
         self.out.sender.is_none()
     }
 
-    /// What stops this query.
-    pub(crate) fn cancel(&self) -> Cancel {
-        self.cancel.clone()
-    }
-
     /// The end of the answer goes here.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out.bytes
-    }
-}
-
-/// Tells work beside plans whether it may go on: planning, listing, formulas.
-#[derive(Clone, Debug)]
-pub(crate) struct Watch {
-    cancel: Cancel,
-    began: Instant,
-    limit: Duration,
-}
-
-impl Watch {
-    /// A watch over work that begins now.
-    pub(crate) fn begin(cancel: Cancel, limit: Duration) -> Self {
-        Self { cancel, began: Instant::now(), limit }
-    }
-
-    /// Whether the work may go on.
-    ///
-    /// # Errors
-    /// When it was cancelled, or its time is over.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.cancel.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        match self.began.elapsed() > self.limit {
-            true => Err(Error::Deadline { limit: self.limit }),
-            false => Ok(()),
-        }
     }
 }
 
@@ -327,25 +271,29 @@ pub(crate) async fn slot(
     if let Ok(slot) = shared.query_slots.clone().try_acquire_owned() {
         return Ok(slot);
     }
+    shared.metrics.limits.add(Limit::Queries);
     if shared.gate.is_on()
         && who.may(Need::Operate)
         && let Some(slot) = reserved_slot(shared)
     {
         return Ok(slot);
     }
-    let refuse = || refuse(shared);
-    let _place = shared.query_queue.try_acquire().map_err(|_| refuse())?;
+    let refuse = |limit| {
+        shared.metrics.limits.add(limit);
+        refuse(shared)
+    };
+    let _place = shared.query_queue.try_acquire().map_err(|_| refuse(Limit::QueriesWaiting))?;
     let waiting = shared.config.limits_queries_waiting.saturating_sub(free_places(shared));
     if shared.query_pace.wait(waiting, shared.config.limits_queries)
         > shared.config.limits_query_wait
     {
         // To wait in vain helps nobody.
-        return Err(refuse());
+        return Err(refuse(Limit::QueryWait));
     }
     let waiting = shared.query_slots.clone().acquire_owned();
     match tokio::time::timeout(shared.config.limits_query_wait, waiting).await {
         Ok(Ok(slot)) => Ok(slot),
-        _ => Err(refuse()),
+        _ => Err(refuse(Limit::QueryWait)),
     }
 }
 
@@ -399,14 +347,20 @@ fn perform(
     let Some(store) = shared.store() else { return };
     let began = Instant::now();
     let _running = Running::new(shared, began);
-    let limits = Limits { began: Some(began), ..shared.query_limits };
+    let limits = shared.query_limits;
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
     let cancelled = cancel.clone();
     let deadline = began + limits.seconds;
     let out = Out::within(&shared.config, packer, Some(sender), cancel.clone(), deadline);
     let snapshot = store.snapshot(&job.who);
-    let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
-    match (job.run)(&mut work) {
+    let meter = Meter::new(limits, cancel);
+    let mut work = Work { snapshot: &snapshot, meter, out };
+    let outcome = (job.run)(&mut work);
+    work.meter.met().for_each(|setting| shared.metrics.limits.add_named(setting));
+    if work.out.is_too_long() {
+        shared.metrics.limits.add(Limit::AnswerBytes);
+    }
+    match outcome {
         Ok(ran) => {
             shared.metrics.query_samples.add(ran.samples_scanned);
             match work.out.check_size() {
@@ -479,9 +433,13 @@ impl Out {
         Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, cancel, deadline }
     }
 
+    fn is_too_long(&self) -> bool {
+        self.sent_bytes + self.bytes.len() as u64 > self.bytes_max
+    }
+
     /// Refuses an answer that has become too long.
     fn check_size(&self) -> Result<(), Failure> {
-        match self.sent_bytes + self.bytes.len() as u64 > self.bytes_max {
+        match self.is_too_long() {
             true => Err(Failure::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!("the answer is longer than {} bytes (limits.answer_bytes)", self.bytes_max),

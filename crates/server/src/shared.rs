@@ -11,10 +11,10 @@ use crate::tls::Tls;
 use foliot_access::{Gate, Principal};
 use foliot_engine::Commit;
 use foliot_exec::Limits;
+use foliot_lock::{Mutex, Rank};
 use foliot_model::BatchBuffers;
 use foliot_proto_influx::Decoder;
 use foliot_proto_opentsdb::BuildInfo;
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -107,18 +107,18 @@ impl Shared {
             query_slots_reserved: Arc::new(Semaphore::new(QUERIES_RESERVED)),
             query_queue: slots(config.limits_queries_waiting),
             query_pace: QueryPace::default(),
-            connected: Mutex::default(),
+            connected: Mutex::new(Rank::Table, HashMap::new()),
             queries: Arc::default(),
             gate: Gate::new(config.access_enabled),
             tls,
             open_writer: Arc::new(Principal::writer_to(&config.listen_database.database)),
-            failed_login_ns: Mutex::new(i64::MIN),
+            failed_login_ns: Mutex::new(Rank::Table, i64::MIN),
             bytes: Spares::default(),
             batches: Spares::default(),
-            facts: Mutex::default(),
+            facts: Mutex::new(Rank::Facts, ()),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
-            last_checkpoint: Mutex::new(None),
+            last_checkpoint: Mutex::new(Rank::Table, None),
             config,
         }
     }
@@ -175,8 +175,14 @@ impl Shared {
 
 /// Memory that was used and can be used again, within a bound: requests that come at once need many
 /// pieces, and what they leave should not be held for ever.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Spares<T>(Mutex<Pile<T>>);
+
+impl<T: Default> Default for Spares<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Table, Pile::default()))
+    }
+}
 
 /// Pieces with what each weighs, and what they weigh together.
 #[derive(Debug, Default)]

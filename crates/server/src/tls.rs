@@ -1,7 +1,7 @@
 //! The server's certificate: read at the start, and again when its files change.
 
 use crate::config::Config;
-use parking_lot::RwLock;
+use foliot_lock::{Rank, RwLock};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -55,7 +55,7 @@ impl Tls {
         let Some((certificate, key)) = files else { return Ok(None) };
         let files = Files { certificate, key, clients: path(&config.tls_client_ca.0) };
         let loaded = Loaded { written: files.written(), config: load(&files)? };
-        Ok(Some(Self { files, now: RwLock::new(loaded) }))
+        Ok(Some(Self { files, now: RwLock::new(Rank::Table, loaded) }))
     }
 
     /// What a new connection uses.

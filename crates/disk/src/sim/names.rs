@@ -2,7 +2,7 @@
 
 use super::content::Content;
 use super::fate::{Fate, Mood};
-use parking_lot::Mutex;
+use foliot_lock::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl Names {
         }
         for node in map.values_mut() {
             let survivor = node.lock().crash(mood, fate);
-            *node = Arc::new(Mutex::new(survivor));
+            *node = Arc::new(Mutex::new(Rank::Content, survivor));
         }
         Self { durable: map.clone(), log: Vec::new(), current: map }
     }

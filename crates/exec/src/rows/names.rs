@@ -32,7 +32,7 @@ pub(crate) fn names(
     plan: &NameTable,
     on_table: OnTable<'_>,
 ) -> Result<Ran, Error> {
-    let meter = Meter::new(query.limits, query.cancel.clone());
+    let meter = query.meter.of_run();
     let mut charge = meter.open();
     let mut found = Found::new(plan);
     for test in &plan.of {
@@ -54,7 +54,7 @@ pub(crate) fn names(
 
 /// See [`crate::series`].
 pub(crate) fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
-    let meter = Meter::new(query.limits, query.cancel.clone());
+    let meter = query.meter.of_run();
     let mut sids = Vec::new();
     each(query, test, &meter, &mut meter.open(), &mut |some| {
         sids.extend(some.iter().map(|(sid, _)| *sid));
@@ -158,9 +158,9 @@ impl Listing<'_> {
         measurement: Option<&str>,
         limit: usize,
     ) -> Result<Vec<String>, Error> {
-        self.meter.check(0)?;
         let selector = selector(self.test, measurement, self.matchers.clone());
-        Ok(self.query.snapshot.list(what, &selector, "", 0, limit)?)
+        let (snapshot, mut gathered) = (self.query.snapshot, self.meter.open());
+        source::list(snapshot, what, (&selector, "", 0, limit), &mut gathered, self.meter)
     }
 
     /// The first rows of a table, in order.

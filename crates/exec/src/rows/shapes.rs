@@ -1,7 +1,7 @@
 //! What there is to ask for: measurements, their fields and kinds, their labels.
 
-use crate::Error;
-use foliot_engine::{Listed, Snapshot};
+use crate::{Charge, Error, Query, source};
+use foliot_engine::Listed;
 use foliot_model::{Kind, Name, NamespaceId, Selector, TableShape, Test};
 use std::sync::Arc;
 
@@ -12,22 +12,27 @@ fn selector(namespace: NamespaceId, measurement: Test, field: Test) -> Selector 
 
 /// See [`crate::shapes`].
 pub(crate) fn shapes(
-    snapshot: &Snapshot,
+    query: &Query<'_>,
     namespace: NamespaceId,
     measurements: &Test,
     kind_of: &dyn Fn(&str, &str) -> Kind,
+    charge: &mut Charge<'_>,
 ) -> Result<Vec<TableShape>, Error> {
+    let mut list = |what: &Listed, selector: &Selector| {
+        let wanted = (selector, "", 0, usize::MAX);
+        source::list(query.snapshot, what, wanted, charge, &query.meter)
+    };
     let names = match measurements {
         Test::AnyOf(names) if names.len() == 1 => names.clone(),
         _ => {
             let all = selector(namespace, measurements.clone(), Test::Any);
-            snapshot.list(&Listed::Measurements, &all, "", 0, usize::MAX)?
+            list(&Listed::Measurements, &all)?
         }
     };
     let mut shapes = Vec::with_capacity(names.len());
     for name in names {
         let one = selector(namespace, Test::equal(&*name), Test::Any);
-        let stored = snapshot.list(&Listed::Fields, &one, "", 0, usize::MAX)?;
+        let stored = list(&Listed::Fields, &one)?;
         if stored.is_empty() {
             // There is no such measurement.
             continue;
@@ -40,8 +45,14 @@ pub(crate) fn shapes(
 }
 
 /// See [`crate::labels`].
-pub(crate) fn labels(snapshot: &Snapshot, shape: &TableShape) -> Result<Vec<Arc<str>>, Error> {
+pub(crate) fn labels(
+    query: &Query<'_>,
+    shape: &TableShape,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<Arc<str>>, Error> {
     let all = selector(shape.namespace, Test::equal(&*shape.measurement), Test::Any);
-    let names = snapshot.list(&Listed::LabelNames, &all, "", 0, usize::MAX)?;
+    let wanted = (&all, "", 0, usize::MAX);
+    let what = &Listed::LabelNames;
+    let names = source::list(query.snapshot, what, wanted, charge, &query.meter)?;
     Ok(names.into_iter().map(Arc::from).collect())
 }

@@ -112,7 +112,8 @@ fn a_reader_can_stop_at_any_frame() {
                 got += 1;
                 if got == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            run_over(Source::Given(&series), &plans, limits, &cancel, &mut on_frame).unwrap();
+            let meter = Meter::new(limits, cancel);
+            run_over(Source::Given(&series), &plans, &meter, &mut on_frame).unwrap();
             assert_eq!(got, wanted);
         }
     }
@@ -133,7 +134,8 @@ fn a_query_can_be_cancelled_from_outside() {
             ControlFlow::Continue(())
         };
         let plans = std::slice::from_ref(&raw);
-        let result = run_over(Source::Given(&series), plans, limits, &cancel, &mut on_frame);
+        let meter = Meter::new(limits, cancel.clone());
+        let result = run_over(Source::Given(&series), plans, &meter, &mut on_frame);
         assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
         assert!(got < 300);
     }

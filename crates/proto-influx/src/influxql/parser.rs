@@ -12,6 +12,9 @@ const DEPTH_MAX: u32 = 100;
 /// One expression may have so many operators: every later step walks it recursively.
 const OPERATORS_MAX: u32 = 2_000;
 
+/// One request may have so many statements: each is kept, planned and answered.
+const STATEMENTS_MAX: usize = 10_000;
+
 /// Parses the statements of a query, which semicolons part. `parameters` are the values of its
 /// `$name`s.
 ///
@@ -27,6 +30,9 @@ pub fn parse(text: &str, parameters: &Parameters) -> Result<Vec<Statement>, Pars
         }
         if parser.take(";") {
             is_parted = true;
+        } else if statements.len() >= STATEMENTS_MAX {
+            let message = format!("more than {STATEMENTS_MAX} statements in a request");
+            return Err(parser.error_here(message));
         } else if is_parted {
             statements.push(parser.statement()?);
             is_parted = false;

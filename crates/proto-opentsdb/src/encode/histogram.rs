@@ -2,11 +2,19 @@
 //! downsampled and turned into percentiles or buckets here, because only this door knows what their
 //! bytes mean.
 
+use crate::budget::Budget;
 use crate::histogram::Histogram;
+use crate::http::HttpError;
 use crate::lang::{Question, Request, Tsuid};
 use foliot_model::{Frame, NANOS_PER_MILLI, Samples, SeriesHead, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// What a group weighs beside its points, by estimate: its key and some labels.
+const GROUP_BYTES: u64 = 1 << 10;
+
+/// What a point weighs beside its buckets.
+const POINT_BYTES: u64 = 96;
 
 /// The histograms of a question, group by group.
 #[derive(Debug)]
@@ -15,12 +23,12 @@ pub(super) struct Gathered {
     /// What the histograms are called.
     metric: String,
     groups: Vec<Group>,
+    /// Where a group is, by its key.
+    places: BTreeMap<Vec<String>, usize>,
 }
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Values of the tags that group; the number of the series where every series is its own.
-    key: Vec<String>,
     /// The numbers by which groups are ordered: of the names and values of the only series, or of
     /// the values that group.
     order: Vec<u32>,
@@ -40,12 +48,22 @@ pub(super) struct Series {
 
 impl Gathered {
     pub(super) fn new(question: usize, metric: String) -> Self {
-        Self { question, metric, groups: Vec::new() }
+        Self { question, metric, groups: Vec::new(), places: BTreeMap::new() }
     }
 
     /// Takes points of one stored series.
-    pub(super) fn push(&mut self, frame: &Frame, question: &Question, tsuid: Option<&Tsuid>) {
+    ///
+    /// # Errors
+    /// What the budget refuses.
+    pub(super) fn push(
+        &mut self,
+        frame: &Frame,
+        question: &Question,
+        tsuid: Option<&Tsuid>,
+        budget: &Budget<'_>,
+    ) -> Result<(), HttpError> {
         let label = |name: &str| frame.head.labels.iter().find(|label| &*label.name == name);
+        // Values of the tags that group; the number of the series where every series is its own.
         let key: Vec<String> = match question.aggregator.fold {
             None => vec![format!("{:?}", frame.head.members)],
             Some(_) => {
@@ -53,15 +71,18 @@ impl Gathered {
                 keys.map(|f| label(&f.tag).map_or(String::new(), |l| l.value.to_string())).collect()
             }
         };
-        let at = match self.groups.iter().position(|group| group.key == key) {
-            Some(at) => at,
+        let at = match self.places.get(&key) {
+            Some(at) => *at,
             None => {
+                budget.take(GROUP_BYTES)?;
                 let order = tsuid.map_or(Vec::new(), |tsuid| order(question, tsuid));
-                self.groups.push(Group { key, order, ..Group::default() });
+                self.groups.push(Group { order, ..Group::default() });
+                self.places.insert(key, self.groups.len() - 1);
                 self.groups.len() - 1
             }
         };
-        let Some(group) = self.groups.get_mut(at) else { return };
+        let Some(group) = self.groups.get_mut(at) else { return Ok(()) };
+        budget.take_for::<u32>(frame.head.members.len())?;
         for label in &frame.head.labels {
             let values = group.tags.entry(Arc::clone(&label.name)).or_default();
             values.insert(Arc::clone(&label.value));
@@ -74,12 +95,27 @@ impl Gathered {
             let Some(histogram) = Histogram::from_bytes(bytes) else { continue };
             let time_ns =
                 if width_ns > 0 { time_ns - time_ns.rem_euclid(width_ns) } else { time_ns };
-            group.points.entry(time_ns).or_default().add(&histogram);
+            let before = group.points.len();
+            let point = group.points.entry(time_ns).or_default();
+            budget.take(point.add(&histogram) as u64)?;
+            if group.points.len() > before {
+                budget.take(POINT_BYTES)?;
+            }
+            budget.steps(histogram.len())?;
         }
+        Ok(())
     }
 
     /// The series of the answer, group by group: percentiles, then buckets.
-    pub(super) fn series(mut self, request: &Request, question: &Question) -> Vec<Series> {
+    ///
+    /// # Errors
+    /// What the budget refuses.
+    pub(super) fn series(
+        mut self,
+        request: &Request,
+        question: &Question,
+        budget: &Budget<'_>,
+    ) -> Result<Vec<Series>, HttpError> {
         let mut all = Vec::new();
         let metric = &self.metric;
         self.groups.sort_by(|a, b| a.order.cmp(&b.order));
@@ -101,7 +137,9 @@ impl Gathered {
             };
             for &percent in &question.percentiles {
                 let mut samples = Samples::default();
+                budget.take_for::<[u64; 2]>(inside.len())?;
                 for (time_ns, histogram) in &inside {
+                    budget.steps(histogram.len())?;
                     let value = histogram.percentile(f64::from(percent));
                     samples.push(*time_ns, Value::Float(value));
                 }
@@ -109,14 +147,13 @@ impl Gathered {
             }
             if question.shows_buckets {
                 let mut buckets: BTreeMap<usize, (String, Samples)> = BTreeMap::new();
-                let mut order: Vec<String> = Vec::new();
+                let mut order: BTreeMap<String, usize> = BTreeMap::new();
                 for (time_ns, histogram) in &inside {
+                    budget.take_for::<[u64; 2]>(histogram.len())?;
                     for (name, count) in histogram.counts() {
-                        let known = order.iter().position(|one| *one == name);
-                        let place = known.unwrap_or_else(|| {
-                            order.push(name.clone());
-                            order.len() - 1
-                        });
+                        budget.step()?;
+                        let next = order.len();
+                        let place = *order.entry(name.clone()).or_insert(next);
                         let entry = buckets.entry(place);
                         let (_, samples) = entry.or_insert_with(|| (name, Samples::default()));
                         samples.push(*time_ns, Value::Integer(count as i64));
@@ -127,7 +164,7 @@ impl Gathered {
                 }
             }
         }
-        all
+        Ok(all)
     }
 }
 

@@ -32,7 +32,8 @@ fn frame(head: &Arc<SeriesHead>, samples: &[(i64, Value<'_>)], is_last: bool) ->
 
 fn encode(request: &Request, frames: &[Frame], summary: &[(&str, f64)]) -> String {
     let tsuid = |sid| Some(Tsuid { measurement: 1, field: None, tags: vec![(1, 10 - sid)] });
-    let mut encoder = Encoder::new(request, Box::new(tsuid));
+    let budget = Budget::new(&|_| Ok(()));
+    let mut encoder = Encoder::new(request, Box::new(tsuid), &budget);
     let mut out = Vec::new();
     for frame in frames {
         encoder.frame(frame, &mut out).unwrap();
@@ -134,7 +135,8 @@ fn the_summary_comes_last() {
 #[test]
 fn infinity_ends_the_answer() {
     let request = request("");
-    let mut encoder = Encoder::new(&request, Box::new(|_| None));
+    let budget = Budget::new(&|_| Ok(()));
+    let mut encoder = Encoder::new(&request, Box::new(|_| None), &budget);
     let bad = frame(&head(0, &[], &[]), &[(0, Value::Float(f64::INFINITY))], true);
     let error = encoder.frame(&bad, &mut Vec::new()).unwrap_err();
     assert!(error.message.starts_with("Got Infinity"));

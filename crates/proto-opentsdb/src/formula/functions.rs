@@ -686,7 +686,7 @@ mod tests {
     fn moving_averages_are_what_their_definition_says() {
         let value = |n: i64| if n % 11 == 3 { f64::NAN } else { (n * n % 97 - 40) as f64 };
         let values: Vec<f64> = (0..300).map(value).collect();
-        let budget = Budget::new(u64::MAX, &|| Ok(()));
+        let budget = Budget::new(&|_| Ok(()));
         for count in [1, 2, 3, 7, 64, 299, 300, 301] {
             let expected = by_definition(&values, count);
             let span = Window::Milliseconds(count as i64 * 1000);
@@ -703,27 +703,32 @@ mod tests {
     #[test]
     fn a_window_as_long_as_the_answer_costs_a_step_for_each_point() {
         let asked = Cell::new(0);
-        let goes_on = || {
+        let goes_on = |_: u64| {
             asked.set(asked.get() + 1);
             Ok(())
         };
-        let budget = Budget::new(u64::MAX, &goes_on);
+        let budget = Budget::new(&goes_on);
         let points = points(&vec![1.0; 1 << 20]);
         // Summed window by window these are 10^12 additions.
         averages(&points, Window::Points(1 << 19), &budget).unwrap();
-        assert_eq!(asked.get(), (1 << 20) / 1024);
+        // And once for the memory.
+        assert_eq!(asked.get(), (1 << 20) / 1024 + 1);
     }
 
     #[test]
     fn work_stops_when_it_is_to_stop_or_memory_is_used_up() {
-        let stop = || Err(HttpError::new(503, "stopped"));
+        let stop = |_: u64| Err(HttpError::new(503, "stopped"));
+        let little = |held: u64| match held > 1000 {
+            true => Err(HttpError::new(413, "too much")),
+            false => Ok(()),
+        };
         let points = points(&vec![1.0; 5000]);
-        let stopped = averages(&points, Window::Points(2), &Budget::new(u64::MAX, &stop));
+        let stopped = averages(&points, Window::Points(2), &Budget::new(&stop));
         assert_eq!(stopped.unwrap_err().status, 503);
-        let refused = averages(&points, Window::Points(2), &Budget::new(1000, &|| Ok(())));
+        let refused = averages(&points, Window::Points(2), &Budget::new(&little));
         assert_eq!(refused.unwrap_err().status, 413);
         let group = Answered { points, ..Answered::default() };
-        let budget = Budget::new(1000, &|| Ok(()));
+        let budget = Budget::new(&little);
         let refused = combined(Fold::Sum, &[Some(&group), None], &|_, _| None, &budget);
         assert_eq!(refused.unwrap_err().status, 413);
     }
@@ -732,7 +737,7 @@ mod tests {
     fn an_alias_does_not_grow_without_end() {
         let long = "v".repeat(1000);
         let mut series = Answered { tags: [("h".to_owned(), long)].into(), ..Answered::default() };
-        let budget = Budget::new(u64::MAX, &|| Ok(()));
+        let budget = Budget::new(&|_| Ok(()));
         let refused = rename(&mut series, &"@h".repeat(100_000), &budget).unwrap_err();
         assert!(refused.message.contains("65536"), "{}", refused.message);
         rename(&mut series, "@h and @h", &budget).unwrap();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::budget::Budget;
 use foliot_model::{Frame, Samples, SeriesHead, Value};
 use std::sync::Arc;
 
@@ -33,14 +34,14 @@ impl Seen {
 /// Draws questions' series, each of points in seconds from the start.
 fn draw(query: &str, questions: &[&[(i64, f64)]]) -> Seen {
     let graph = graph(query).unwrap();
-    let mut collected = graph.collect(1 << 20);
+    let mut collected = graph.collect();
     for (question, points) in questions.iter().enumerate() {
         let mut samples = Samples::default();
         for &(second, value) in *points {
             samples.push((1_700_002_800 + second) * 1_000_000_000, Value::Float(value));
         }
         let head = Arc::new(SeriesHead { question, ..SeriesHead::default() });
-        collected.push(&Frame { head, samples, is_last: true }).unwrap();
+        collected.push(&Frame { head, samples, is_last: true }, &Budget::new(&|_| Ok(()))).unwrap();
     }
     let mut bytes = Vec::new();
     graph.draw(&collected, &mut bytes).unwrap();

@@ -2,11 +2,18 @@
 
 use super::query::shows_field;
 use super::{FIELD_TAG, Inquiry, Question};
+use crate::budget::Budget;
 use crate::http::HttpError;
 use foliot_model::{Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+
+/// What a result weighs beside its points, by estimate: some tags.
+const FINDING_BYTES: u64 = 1 << 10;
+
+/// Looking up what a series is called costs as much as so many steps over points.
+const STEPS_PER_NAME: usize = 16;
 
 /// Recent values by which series are ranked.
 const RECENT: usize = 3;
@@ -23,8 +30,7 @@ pub struct Assembly<'a> {
     tags_of: Tags<'a>,
     open: Option<Finding>,
     done: Vec<Finding>,
-    bytes: usize,
-    bytes_max: usize,
+    budget: &'a Budget<'a>,
 }
 
 /// One result.
@@ -39,25 +45,25 @@ struct Finding {
 }
 
 impl<'a> Assembly<'a> {
-    /// An answer of at most `bytes_max` bytes. `questions` says to which question each plan
-    /// belongs.
+    /// An answer that is kept in memory taken from `budget`. `questions` says to which question
+    /// each plan belongs.
     pub fn new(
         inquiry: &'a Inquiry,
         questions: &'a [usize],
         tags_of: Tags<'a>,
-        bytes_max: usize,
+        budget: &'a Budget<'a>,
     ) -> Self {
-        Self { inquiry, questions, tags_of, open: None, done: Vec::new(), bytes: 0, bytes_max }
+        Self { inquiry, questions, tags_of, open: None, done: Vec::new(), budget }
     }
 
     /// Takes a frame.
     ///
     /// # Errors
-    /// 413 when the answer becomes too large.
+    /// What the budget refuses.
     pub fn frame(&mut self, frame: &Frame) -> Result<(), HttpError> {
         let mut open = match self.open.take() {
             Some(open) => open,
-            None => self.begin(&frame.head),
+            None => self.begin(&frame.head)?,
         };
         let before = open.dps.len();
         let unit_ns = if self.inquiry.in_ms { NANOS_PER_MILLI } else { NANOS_PER_SECOND };
@@ -70,15 +76,14 @@ impl<'a> Assembly<'a> {
                 open.push(time_ns.div_euclid(unit_ns), number);
             }
         }
-        self.bytes += open.dps.len() - before;
-        if self.bytes > self.bytes_max {
-            return Err(HttpError::new(413, "the answer is too large; ask for less at a time"));
-        }
+        self.budget.take((open.dps.len() - before) as u64)?;
         match frame.is_last {
             true => self.close(open),
-            false => self.open = Some(open),
+            false => {
+                self.open = Some(open);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Appends the whole answer.
@@ -98,11 +103,13 @@ impl<'a> Assembly<'a> {
         (index, self.inquiry.questions.get(index))
     }
 
-    fn begin(&mut self, head: &SeriesHead) -> Finding {
+    fn begin(&mut self, head: &SeriesHead) -> Result<Finding, HttpError> {
+        self.budget.take(FINDING_BYTES)?;
         let mut members = head.members.iter();
         let mut tags = members.next().map(|&sid| (self.tags_of)(sid)).unwrap_or_default();
         let mut varying = BTreeSet::new();
         for &sid in members {
+            self.budget.steps(STEPS_PER_NAME)?;
             let other = (self.tags_of)(sid);
             // What is shown must be common to all of them: with one value a tag, with several an
             // aggregated tag.
@@ -116,35 +123,38 @@ impl<'a> Assembly<'a> {
                 None => false,
             });
         }
-        Finding {
+        Ok(Finding {
             question: self.question(head.question).0,
             tags: tags.into_iter().collect(),
             varying: varying.into_iter().collect(),
             dps: Vec::new(),
             recent: [f64::NAN; RECENT],
             count: 0,
-        }
+        })
     }
 
-    fn close(&mut self, result: Finding) {
+    fn close(&mut self, result: Finding) -> Result<(), HttpError> {
         if result.count == 0 {
-            return;
+            self.budget.give(FINDING_BYTES);
+            return Ok(());
         }
         let asked = self.inquiry.questions.get(result.question);
         let question = result.question;
         self.done.push(result);
-        let Some((count, largest)) = asked.and_then(Question::shown) else { return };
+        let Some((count, largest)) = asked.and_then(Question::shown) else { return Ok(()) };
         // One too many: the least wanted one goes.
+        self.budget.steps(self.done.len())?;
         let of_question = self.done.iter().enumerate().filter(|(_, r)| r.question == question);
         if of_question.clone().count() <= count {
-            return;
+            return Ok(());
         }
         let rank = |result: &Finding| if largest { result.largest() } else { -result.smallest() };
         let worst = of_question.min_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)));
         if let Some(index) = worst.map(|(index, _)| index) {
             let dropped = self.done.swap_remove(index);
-            self.bytes = self.bytes.saturating_sub(dropped.dps.len());
+            self.budget.give(FINDING_BYTES + dropped.dps.len() as u64);
         }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bodies of requests: read whole, decompressed on the way, never beyond the limits.
 
 use crate::http::reply::Reply;
+use crate::limits::Limit;
 use crate::shared::Shared;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
@@ -84,8 +85,17 @@ pub(crate) async fn read(
     buffer: Vec<u8>,
 ) -> Result<Text, Reply> {
     let limit = shared.config.limits_body_bytes.0;
+    let met = |limit| shared.metrics.limits.add(limit);
+    let too_long = || {
+        met(Limit::BodyBytes);
+        too_large("limits.body_bytes", limit)
+    };
+    let too_slow = || {
+        met(Limit::BodyPace);
+        too_slow()
+    };
     if body.size_hint().lower() > limit {
-        return Err(too_large("limits.body_bytes", limit));
+        return Err(too_long());
     }
     let out = Bounded::new(buffer, shared.config.limits_decoded_body_bytes.0, &shared.body_budget);
     let mut sink = Sink::new(encoding(headers)?, out);
@@ -104,7 +114,7 @@ pub(crate) async fn read(
         let Ok(piece) = frame.into_data() else { continue };
         received += piece.len() as u64;
         if received > limit {
-            return Err(too_large("limits.body_bytes", limit));
+            return Err(too_long());
         }
         let (began, bytes) = &mut stretch;
         *bytes += piece.len() as u64;
@@ -122,10 +132,15 @@ pub(crate) async fn read(
     Ok(text)
 }
 
-/// Counts a body that there was no memory for.
+/// Counts a body that is too long, or that there was no memory for.
 fn refused(shared: &Shared, reply: Reply) -> Reply {
-    if reply.status == StatusCode::SERVICE_UNAVAILABLE {
-        shared.metrics.writes_refused.add(1);
+    match reply.status {
+        StatusCode::SERVICE_UNAVAILABLE => {
+            shared.metrics.writes_refused.add(1);
+            shared.metrics.limits.add(Limit::PendingBodyBytes);
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => shared.metrics.limits.add(Limit::DecodedBodyBytes),
+        _ => {}
     }
     reply
 }

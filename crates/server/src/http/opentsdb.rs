@@ -20,6 +20,7 @@ use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::{options, stats as stat_lines};
+pub(super) use ask::may_hold;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Kind, NamespaceId, Reject};

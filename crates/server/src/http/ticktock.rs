@@ -1,5 +1,6 @@
 //! TickTock's HTTP API: its paths, its shapes, its words.
 
+use super::opentsdb::may_hold;
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
@@ -12,14 +13,14 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Taken, Text};
 use foliot_access::{Measurements, Need};
-use foliot_engine::{Ack, Identity, Listed, Snapshot};
-use foliot_exec::Ran;
+use foliot_engine::{Ack, Identity, Listed};
+use foliot_exec::{Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_plan::Series;
 use foliot_proto_opentsdb::ticktock::{
     Assembly, FIELD_TAG, Inquiry, Lookup, Word, aggregators_json, field_tag_value, puts_of_json,
 };
-use foliot_proto_opentsdb::{HttpError, Params, filters_json, string_list_json};
+use foliot_proto_opentsdb::{Budget, HttpError, Params, filters_json, string_list_json};
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -45,6 +46,9 @@ pub(crate) enum Endpoint {
 /// Names suggested unless the request says otherwise.
 const SUGGESTIONS: usize = 1000;
 
+/// Series spelled out before it is asked whether to go on.
+const SERIES_AT_ONCE: usize = 4096;
+
 /// Series listed unless the request says otherwise.
 const LOOKUPS: usize = 25;
 
@@ -61,13 +65,13 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Aggregators => json(aggregators_json().to_owned()),
         Endpoint::Config => json(config_json(shared)),
         Endpoint::Filters => json(filters_json()),
-        Endpoint::Lookup => lookup(shared, &call),
+        Endpoint::Lookup => lookup(shared, call).await,
         Endpoint::Put | Endpoint::Write => put(shared, endpoint, call).await,
         Endpoint::Query => ask(shared, call).await,
         Endpoint::Stats => {
             Ok(Reply::new(StatusCode::OK, PLAIN, ticktock::stats(shared).into_bytes()))
         }
-        Endpoint::Suggest => suggest(shared, &call),
+        Endpoint::Suggest => suggest(shared, call).await,
         Endpoint::Version => json(ticktock::version_json(shared)),
     };
     outcome.unwrap_or_else(|reply| reply)
@@ -196,27 +200,21 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         _ => Inquiry::parse_get(&call.query, now_ms),
     };
     let inquiry = inquiry.map_err(|error| refuse_error(&error))?;
-    let bytes_max = usize::try_from(shared.config.limits_query_memory_bytes.0);
-    let bytes_max = bytes_max.unwrap_or(usize::MAX);
-    let job = Job::new(call.who.clone(), move |work| run(&inquiry, namespace, bytes_max, work))
-        .that_reads(true);
-    let answered = query::answer(shared, reply::JSON, false, job).await;
-    answered.map_err(|failure| refuse(failure.status, failure.message))
+    let job =
+        Job::new(call.who.clone(), move |work| run(&inquiry, namespace, work)).that_reads(true);
+    answered(query::answer(shared, reply::JSON, false, job).await)
 }
 
-fn run(
-    inquiry: &Inquiry,
-    namespace: NamespaceId,
-    bytes_max: usize,
-    work: &mut Work<'_>,
-) -> Result<Ran, Failure> {
-    let snapshot = work.snapshot;
+fn run(inquiry: &Inquiry, namespace: NamespaceId, work: &mut Work<'_>) -> Result<Ran, Failure> {
+    let (snapshot, meter) = (work.snapshot, work.meter());
+    let query = Query { snapshot, meter: meter.clone() };
+    let mut charge = meter.open();
     let mut plans: Vec<Series> = Vec::new();
     let mut questions = Vec::new();
     for (index, question) in inquiry.questions.iter().enumerate() {
         let selector = selector(namespace, Some(&question.metric));
-        let fields =
-            snapshot.list(&Listed::Fields, &selector, "", 0, usize::MAX).map_err(failed)?;
+        let wanted = (&selector, "", 0, usize::MAX);
+        let fields = foliot_exec::listed(&query, &Listed::Fields, wanted, &mut charge)?;
         for group in question.field_groups(&fields) {
             if !group.is_empty() {
                 plans.push(question.plan(inquiry, namespace, &group));
@@ -225,7 +223,9 @@ fn run(
         }
     }
     let tags_of = |sid: u32| snapshot.identity(sid).ok().flatten().map(tags).unwrap_or_default();
-    let mut assembly = Assembly::new(inquiry, &questions, Box::new(tags_of), bytes_max);
+    let may_hold = may_hold(&meter);
+    let budget = Budget::new(&may_hold);
+    let mut assembly = Assembly::new(inquiry, &questions, Box::new(tags_of), &budget);
     let ran = work.run(&plans, &mut |frame, _| {
         assembly.frame(frame).map_err(|error| {
             let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
@@ -234,10 +234,6 @@ fn run(
     })?;
     assembly.finish(work.out());
     Ok(ran)
-}
-
-fn failed(error: foliot_engine::Error) -> Failure {
-    Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
 }
 
 /// All series of a metric, or of all.
@@ -261,20 +257,39 @@ fn tags(identity: Identity) -> BTreeMap<String, String> {
 }
 
 /// `/api/suggest`.
-fn suggest(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
-    let store = store(shared)?;
-    let namespace = namespace_of(shared, store, call, Right::Read)?;
+async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
     let params = Params::parse(&call.query);
     let (Some(kind), Some(prefix)) = (params.get("type"), params.get("q")) else {
         return Err(bad(""));
     };
     let max = params.get("max").and_then(|max| max.parse().ok()).unwrap_or(SUGGESTIONS);
+    let is_kind = ["metrics", "tagk", "tagv"].contains(&kind);
+    if !is_kind {
+        return Err(bad(""));
+    }
+    let (kind, prefix) = (kind.to_owned(), prefix.to_owned());
+    let job = Job::new(call.who.clone(), move |work| {
+        let names = suggestions(work, namespace, (&kind, &prefix), max)?;
+        let answer = string_list_json(names.iter().map(String::as_str));
+        work.out().extend_from_slice(answer.as_bytes());
+        Ok(Ran::default())
+    });
+    answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
+}
+
+fn suggestions(
+    work: &Work<'_>,
+    namespace: NamespaceId,
+    (kind, prefix): (&str, &str),
+    max: usize,
+) -> Result<Vec<String>, Failure> {
     let everything = Selector { names: Vec::new(), ..selector(namespace, None) };
-    let snapshot = store.snapshot(&call.who);
-    let list = |what: &Listed, prefix: &str| {
-        let names = || snapshot.list(what, &everything, prefix, 0, max);
-        let names = tokio::task::block_in_place(names);
-        names.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+    let meter = work.meter();
+    let query = Query { snapshot: work.snapshot, meter: meter.clone() };
+    let mut charge = meter.open();
+    let mut list = |what: &Listed, prefix: &str| {
+        foliot_exec::listed(&query, what, (&everything, prefix, 0, max), &mut charge)
     };
     let mut names = match kind {
         "metrics" if prefix == "*" => list(&Listed::Measurements, "")?,
@@ -287,24 +302,26 @@ fn suggest(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
             }
             names
         }
-        "tagv" => {
+        _ => {
             let mut names = list(&Listed::LabelValues(None), prefix)?;
             let fields = list(&Listed::Fields, prefix)?;
             names.extend(fields.into_iter().filter(|field| field_tag_value(field) == field));
             names
         }
-        _ => return Err(bad("")),
     };
     names.sort_unstable();
     names.dedup();
     names.truncate(max);
-    Ok(Reply::json(StatusCode::OK, string_list_json(names.iter().map(String::as_str))))
+    Ok(names)
+}
+
+fn answered(reply: Result<Reply, Failure>) -> Result<Reply, Reply> {
+    reply.map_err(|failure| refuse(failure.status, failure.message))
 }
 
 /// `/api/search/lookup`.
-fn lookup(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
-    let store = store(shared)?;
-    let namespace = namespace_of(shared, store, call, Right::Read)?;
+async fn lookup(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
     let params = Params::parse(&call.query);
     let number = |name: &str, default| {
         params.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
@@ -314,59 +331,72 @@ fn lookup(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
         .get("m")
         .ok_or_else(|| bad("Must specify m parameter when performing search/lookup."))?;
     let asked = Lookup::parse(m).map_err(|error| refuse_error(&error))?;
+    let job = Job::new(call.who.clone(), move |work| {
+        let found = find(work, &asked, namespace, (start, limit))?;
+        work.out().extend_from_slice(found.as_bytes());
+        Ok(Ran::default())
+    });
+    answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
+}
+
+/// How many series there are, and some of them, as JSON.
+fn find(
+    work: &Work<'_>,
+    asked: &Lookup,
+    namespace: NamespaceId,
+    (start, limit): (usize, usize),
+) -> Result<String, Failure> {
     let (of_field, matchers): (Vec<_>, Vec<_>) =
         asked.matchers.iter().cloned().partition(|matcher| matcher.name == FIELD_TAG);
     let selector = Selector { matchers, ..selector(namespace, asked.metric.as_deref()) };
-    let snapshot = store.snapshot(&call.who);
-    let wanted = |identity: &Identity| {
+    let meter = work.meter();
+    let query = Query { snapshot: work.snapshot, meter: meter.clone() };
+    let mut charge = meter.open();
+    let sids = foliot_exec::selected(&query, &selector, TimeRange::ALL, &mut charge)?;
+    let (mut total, mut results): (usize, Vec<String>) = (0, Vec::new());
+    let mut take = |sid: u32, identity: Identity| -> Result<(), foliot_exec::Error> {
         let field = Some(field_tag_value(&identity.field));
-        of_field.iter().all(|matcher| matcher.matches(field))
-    };
-    let find = || find(&snapshot, &selector, &wanted, start, limit);
-    let found = tokio::task::block_in_place(find);
-    let (total, results) =
-        found.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    let metric = asked.metric.as_deref().unwrap_or("*");
-    if total == 0 {
-        return Err(bad(format!("ERROR: metric name \"{metric}\" not found.")));
-    }
-    let tags: Vec<Value> =
-        asked.tags.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
-    let text = format!(
-        "{{\"type\":\"LOOKUP\",\"limit\":{limit},\"startIndex\":{start},\"totalResults\":{total},\
-         \"metric\":{},\"tags\":{},\"results\":[{}]}}",
-        json!(metric),
-        Value::Array(tags),
-        results.join(",")
-    );
-    Ok(Reply::json(StatusCode::OK, text))
-}
-
-/// How many series there are, and some of them as JSON.
-fn find(
-    snapshot: &Snapshot,
-    selector: &Selector,
-    wanted: &dyn Fn(&Identity) -> bool,
-    start: usize,
-    limit: usize,
-) -> Result<(usize, Vec<String>), foliot_engine::Error> {
-    let sids = snapshot.select(selector, TimeRange::ALL)?;
-    let (mut total, mut results) = (0, Vec::new());
-    snapshot.identities(&sids, &mut |sid, identity| {
-        if !wanted(&identity) {
-            return;
+        if !of_field.iter().all(|matcher| matcher.matches(field)) {
+            return Ok(());
         }
         if total >= start && results.len() < limit {
             let metric = json!(&*identity.measurement);
             let mut tags = tags(identity);
             tags.retain(|name, value| name != FIELD_TAG || value != "_");
             let tags = json!(tags);
-            results
-                .push(format!("{{\"tsuid\":\"{sid:09X}\",\"metric\":{metric},\"tags\":{tags}}}"));
+            let text = format!("{{\"tsuid\":\"{sid:09X}\",\"metric\":{metric},\"tags\":{tags}}}");
+            // Once here, and once more in the answer.
+            charge.add(2 * text.len() + size_of::<String>())?;
+            results.push(text);
         }
         total += 1;
-    })?;
-    Ok((total, results))
+        Ok(())
+    };
+    for sids in sids.chunks(SERIES_AT_ONCE) {
+        meter.check(0)?;
+        let mut taken = Ok(());
+        let identities = work.snapshot.identities(sids, &mut |sid, identity| {
+            if taken.is_ok() {
+                taken = take(sid, identity);
+            }
+        });
+        identities.map_err(foliot_exec::Error::from)?;
+        taken?;
+    }
+    let metric = asked.metric.as_deref().unwrap_or("*");
+    if total == 0 {
+        let text = format!("ERROR: metric name \"{metric}\" not found.");
+        return Err(Failure::new(StatusCode::BAD_REQUEST, text));
+    }
+    let tags: Vec<Value> =
+        asked.tags.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+    Ok(format!(
+        "{{\"type\":\"LOOKUP\",\"limit\":{limit},\"startIndex\":{start},\"totalResults\":{total},\
+         \"metric\":{},\"tags\":{},\"results\":[{}]}}",
+        json!(metric),
+        Value::Array(tags),
+        results.join(",")
+    ))
 }
 
 /// Every setting as text. There are no passwords in it.

@@ -8,7 +8,7 @@
 use super::{Job, Out, Work};
 use crate::shared::Shared;
 use foliot_engine::without_files;
-use foliot_exec::{Cancel, Limits};
+use foliot_exec::{Cancel, Limits, Meter};
 use std::time::{Duration, Instant};
 
 /// Series of a store in which finding any of them takes less than a millisecond or so.
@@ -22,7 +22,6 @@ fn limits(any_query: &Limits) -> Limits {
         samples: any_query.samples.min(20_000),
         series: any_query.series.min(100),
         seconds: any_query.seconds.min(Duration::from_millis(4)),
-        began: Some(Instant::now()),
         threads: 1,
     }
 }
@@ -39,10 +38,11 @@ pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Vec<u8>> {
     let deadline = began + limits.seconds;
     let cancel = Cancel::default();
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
-    let mut work = Work { snapshot: &snapshot, limits, cancel, out, has_met_limits: false };
+    let mut work = Work { snapshot: &snapshot, meter: Meter::new(limits, cancel), out };
     // Errors are left to the thread, which meets them again with time to spare.
     let ran = without_files(|| (job.run)(&mut work))?.ok()?;
-    if work.has_met_limits {
+    // The thread that is asked next has more to spend.
+    if work.meter.met().next().is_some() {
         return None;
     }
     shared.metrics.queries.add(1);

@@ -185,7 +185,7 @@ impl Asked {
                 encoder.fail("not executed", work.out());
                 continue;
             }
-            if let Err(error) = work.watch().check() {
+            if let Err(error) = work.meter().check(0) {
                 encoder.fail(&error.to_string(), work.out());
                 has_failed = true;
                 continue;
@@ -223,8 +223,8 @@ impl Asked {
     fn enter(&self, statement: &Statement, work: &Work<'_>) -> Option<Entry> {
         let enter = || {
             let database = self.request.database.clone().unwrap_or_default();
-            let who = self.who.clone();
-            self.shared.queries.enter(who, statement.to_string(), database, work.cancel())
+            let (who, cancel) = (self.who.clone(), work.meter().cancel());
+            self.shared.queries.enter(who, statement.to_string(), database, cancel)
         };
         (!work.is_brief()).then(enter)
     }

@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
 use foliot_engine::Snapshot;
-use foliot_exec::{Cancel, Query};
+use foliot_exec::{Cancel, Charge, Meter, Query};
 use foliot_model::{Item, NamespaceId, Table, TableShape, Test};
 use foliot_proto_influx::influxql::{
     self, Clauses, Measurement, Name, PlanError, Select, Selection, Show, Shown, Target,
@@ -18,6 +18,7 @@ use foliot_proto_influx::influxql::{
 use foliot_schema::Kinds;
 use hyper::StatusCode;
 use jiff::tz::TimeZone;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(), Trouble> {
@@ -25,11 +26,7 @@ pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(
     let planner = Planner::new(context, &snapshot);
     let selection = planner.plan(select)?;
     if let Some(target) = &selection.target {
-        let query = Query {
-            snapshot: &snapshot,
-            limits: context.work.limits(),
-            cancel: context.work.cancel(),
-        };
+        let query = Query { snapshot: &snapshot, meter: context.work.meter() };
         let database = context.database.unwrap_or_default();
         let written = write_into(
             context.shared,
@@ -64,7 +61,7 @@ fn run(
     snapshot: &Snapshot,
     selection: &Selection,
 ) -> Result<(), Trouble> {
-    let memory = context.work.limits().memory_bytes;
+    let memory = context.work.meter().limits().memory_bytes;
     let encoder = &mut *context.encoder;
     let ran = context.work.select(snapshot, &selection.plan, &mut |table, out| {
         encoder.table(table, out);
@@ -128,8 +125,7 @@ pub(super) fn list(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Tro
     match planner.ask(|asked| plan_show(show, &namespaces, asked))? {
         Some(Shown::Tables(found)) => tables = found,
         Some(Shown::Names(plan)) => {
-            let (limits, cancel) = (context.work.limits(), context.work.cancel());
-            let query = Query { snapshot: &snapshot, limits, cancel };
+            let query = Query { snapshot: &snapshot, meter: context.work.meter() };
             foliot_exec::names(&query, &plan, &mut |table| {
                 tables.push(table);
                 ControlFlow::Continue(())
@@ -183,18 +179,19 @@ pub(crate) fn run_into(
     now_ns: i64,
 ) -> Result<u64, String> {
     let snapshot = store.snapshot(who);
+    let meter = Meter::new(shared.query_limits, Cancel::default());
     let planner = Planner {
         shared,
         store,
         snapshot: &snapshot,
+        meter: meter.clone(),
         database: Some(database.to_owned()),
         policy: None,
         now_ns,
     };
-    let selection = planner.plan(select).map_err(|error| error.to_string())?;
+    let selection = planner.plan(select)?;
     let target = selection.target.as_ref().ok_or("the statement has no INTO")?;
-    let query =
-        Query { snapshot: &snapshot, limits: shared.query_limits, cancel: Cancel::default() };
+    let query = Query { snapshot: &snapshot, meter };
     write_into(shared, store, (who, database), target, &selection, &query)
 }
 
@@ -245,6 +242,7 @@ struct Planner<'a> {
     shared: &'a Shared,
     store: &'a Store,
     snapshot: &'a Snapshot,
+    meter: Meter,
     database: Option<String>,
     policy: Option<String>,
     now_ns: i64,
@@ -256,28 +254,52 @@ impl<'a> Planner<'a> {
             shared: context.shared,
             store: context.store,
             snapshot,
+            meter: context.work.meter(),
             database: context.database.map(str::to_owned),
             policy: context.policy.map(str::to_owned),
             now_ns: context.now_ns,
         }
     }
 
-    fn plan(&self, select: &Select) -> Result<Selection, PlanError> {
+    fn plan(&self, select: &Select) -> Result<Selection, String> {
         self.ask(|context| plan_select(select, context))
     }
 
-    /// Calls what plans, with what it may ask.
-    fn ask<T>(&self, plans: impl FnOnce(&influxql::Context<'_>) -> T) -> T {
-        plans(&influxql::Context {
+    /// Calls what plans, with what it may ask. The names that it is told are charged to the request
+    /// as long as it plans.
+    fn ask<T>(
+        &self,
+        plans: impl FnOnce(&influxql::Context<'_>) -> Result<T, PlanError>,
+    ) -> Result<T, String> {
+        let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
+        let charge = RefCell::new(query.meter.open());
+        // Where labels could not be told; planning goes on without them, in vain.
+        let failed = RefCell::new(None);
+        let planned = plans(&influxql::Context {
             now_ns: self.now_ns,
-            shapes: &|measurement| self.shapes(measurement),
-            labels: &|shape| foliot_exec::labels(self.snapshot, shape).unwrap_or_default(),
+            shapes: &|measurement| self.shapes(measurement, &query, &mut charge.borrow_mut()),
+            labels: &|shape| {
+                let labels = foliot_exec::labels(&query, shape, &mut charge.borrow_mut());
+                labels.unwrap_or_else(|error| {
+                    *failed.borrow_mut() = Some(error.to_string());
+                    Vec::new()
+                })
+            },
             buckets_max: self.shared.config.influx_buckets_max,
             sources_max: self.shared.config.influx_series_max,
-        })
+        });
+        match failed.into_inner() {
+            Some(error) => Err(error),
+            None => planned.map_err(|error| error.to_string()),
+        }
     }
 
-    fn shapes(&self, measurement: &Measurement) -> Result<Vec<TableShape>, String> {
+    fn shapes(
+        &self,
+        measurement: &Measurement,
+        query: &Query<'_>,
+        charge: &mut Charge<'_>,
+    ) -> Result<Vec<TableShape>, String> {
         let named = measurement.database.as_deref();
         let database = named.or(self.database.as_deref()).filter(|name| !name.is_empty());
         let database = database.ok_or("database name required")?;
@@ -295,7 +317,7 @@ impl<'a> Planner<'a> {
         let engine = self.store.engine();
         let kind =
             |measurement: &str, field: &str| Kinds::of(engine, namespace, measurement, field);
-        foliot_exec::shapes(self.snapshot, namespace, &test, &kind)
+        foliot_exec::shapes(query, namespace, &test, &kind, charge)
             .map_err(|error| error.to_string())
     }
 }

@@ -12,8 +12,8 @@ use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Principal};
-use foliot_engine::{Ack, Caller, Error, Listed, Snapshot};
-use foliot_exec::Ran;
+use foliot_engine::{Ack, Caller, Listed, Snapshot};
+use foliot_exec::{Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
@@ -21,7 +21,7 @@ use foliot_proto_opentsdb::{
     Request, Rollups, Suggest, UidKind, View, any_series, deletes_refused,
 };
 use hyper::{StatusCode, header};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -83,26 +83,23 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         Form::Picture => (PNG, false),
     };
     let asked = text_asked(query, b"");
-    let bytes_max = shared.query_limits.memory_bytes;
     let job = Job::new(scope.who.clone(), move |work| {
         scope.remembering(asked.clone(), work, |work| match graph.form {
             Form::Lines => run_lines(&scope, &mut graph.request, work),
-            _ => run_graph(&scope, &mut graph, bytes_max, work),
+            _ => run_graph(&scope, &mut graph, work),
         })
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
 }
 
-fn run_graph(
-    scope: &Scope,
-    graph: &mut Graph,
-    bytes_max: u64,
-    work: &mut Work<'_>,
-) -> Result<Ran, Failure> {
+fn run_graph(scope: &Scope, graph: &mut Graph, work: &mut Work<'_>) -> Result<Ran, Failure> {
     let began = Instant::now();
-    let plans = scope.plans(&mut graph.request, &scope.names(work.snapshot))?;
-    let mut collected = graph.collect(bytes_max);
-    let ran = work.run(&plans, &mut |frame, _| collected.push(frame).map_err(failure))?;
+    let meter = work.meter();
+    let plans = scope.plans(&mut graph.request, &scope.names(work.snapshot, &meter))?;
+    let may_hold = may_hold(&meter);
+    let budget = Budget::new(&may_hold);
+    let mut collected = graph.collect();
+    let ran = work.run(&plans, &mut |frame, _| collected.push(frame, &budget).map_err(failure))?;
     match graph.form {
         Form::Picture => graph.draw(&collected, work.out()).map_err(failure)?,
         _ => {
@@ -132,11 +129,9 @@ pub(super) async fn formula(
     };
     let formula = Formula::parse(endpoint, &request, now_ns() / NANOS_PER_MILLI);
     let formula = formula.map_err(|error| refuse(&error))?;
-    let bytes_max = shared.query_limits.memory_bytes;
     let asked = text_asked(&call.query, &text.bytes);
     let job = Job::new(scope.who.clone(), move |work| {
-        scope
-            .remembering(asked.clone(), work, |work| run_formula(&scope, &formula, bytes_max, work))
+        scope.remembering(asked.clone(), work, |work| run_formula(&scope, &formula, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
@@ -175,7 +170,7 @@ impl Scope {
     ) -> Result<Ran, Failure> {
         let queries = &self.shared.queries;
         let (who, database) = (self.who.clone(), self.database.clone());
-        let entry = queries.enter(who, asked.clone(), database, work.cancel());
+        let entry = queries.enter(who, asked.clone(), database, work.meter().cancel());
         let (began, began_ns) = (Instant::now(), now_ns());
         let outcome = run(work);
         drop(entry);
@@ -219,15 +214,17 @@ impl Scope {
         &self.database
     }
 
-    pub(super) fn names<'a>(&'a self, snapshot: &'a Snapshot) -> Names<'a> {
+    pub(super) fn names<'a>(&'a self, snapshot: &'a Snapshot, meter: &'a Meter) -> Names<'a> {
         let store = self.shared.store();
-        Names { snapshot, namespace: self.namespace, tables: &self.tables, store }
+        let query = Query { snapshot, meter: meter.clone() };
+        let charge = RefCell::new(meter.open());
+        Names { query, charge, namespace: self.namespace, tables: &self.tables, store }
     }
 
     /// The request's plans, once all names it needs were found and its tables were chosen.
     fn plans(&self, request: &mut Request, names: &Names<'_>) -> Result<Vec<Series>, Failure> {
         for name in request.required_names() {
-            if !names.exists(&name).map_err(foliot_exec::Error::from)? {
+            if !names.exists(&name)? {
                 return Err(failure(name.error()));
             }
         }
@@ -238,7 +235,7 @@ impl Scope {
         let mut failed = Ok(());
         let plans = request.plans(names.namespace, &mut |tsuid, place| {
             names.resolve_in(tsuid, place).unwrap_or_else(|error| {
-                failed = Err(foliot_exec::Error::from(error));
+                failed = Err(error);
                 Vec::new()
             })
         });
@@ -254,26 +251,21 @@ pub(super) fn text_asked(query: &str, body: &[u8]) -> String {
     text.chars().take(CHARS_MAX).collect()
 }
 
-fn run_formula(
-    scope: &Scope,
-    formula: &Formula,
-    bytes_max: u64,
-    work: &mut Work<'_>,
-) -> Result<Ran, Failure> {
-    let names = scope.names(work.snapshot);
+fn run_formula(scope: &Scope, formula: &Formula, work: &mut Work<'_>) -> Result<Ran, Failure> {
+    let meter = work.meter();
+    let names = scope.names(work.snapshot, &meter);
     let mut all = Vec::new();
     for question in formula.questions() {
-        work.watch().check()?;
+        meter.check(0)?;
         all.extend(scope.plans(&mut question.clone(), &names)?);
     }
-    let mut collected = formula.collect(bytes_max);
-    let ran = work.run(&all, &mut |frame, _| collected.push(frame).map_err(failure))?;
-    let uid_of = |kind: UidKind, name: &str| {
-        names.snapshot.symbol_id(symbol_kind(kind), name).ok().flatten()
-    };
-    let watch = work.watch();
-    let goes_on = || watch.check().map_err(refused);
-    let budget = Budget::new(bytes_max, &goes_on);
+    let may_hold = may_hold(&meter);
+    let budget = Budget::new(&may_hold);
+    let mut collected = formula.collect();
+    let ran = work.run(&all, &mut |frame, _| collected.push(frame, &budget).map_err(failure))?;
+    let snapshot = work.snapshot;
+    let uid_of =
+        |kind: UidKind, name: &str| snapshot.symbol_id(symbol_kind(kind), name).ok().flatten();
     formula.finish(collected, &uid_of, &budget, work.out()).map_err(failure)?;
     Ok(ran)
 }
@@ -294,16 +286,19 @@ pub(super) fn check_size(bytes: usize) -> Result<(), Reply> {
 
 fn run_json(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
     let began = Instant::now();
-    let names = scope.names(work.snapshot);
+    let meter = work.meter();
+    let names = scope.names(work.snapshot, &meter);
     let store = scope.shared.store();
     if let Some(store) = store {
         let load = |view: &View<'_>| request.load_facts(view);
-        with_view(store, work.snapshot, scope, &Cell::new(None), &work.watch(), load)
-            .map_err(failure)?;
+        with_view(store, work.snapshot, scope, &Cell::new(None), &meter, load).map_err(failure)?;
     }
     let plans = scope.plans(request, &names)?;
     let request = &*request;
-    let mut encoder = Encoder::new(request, Box::new(|sid| names.tsuid_of(sid).ok().flatten()));
+    let may_hold = may_hold(&meter);
+    let budget = Budget::new(&may_hold);
+    let tsuid_of = Box::new(|sid| names.tsuid_of(sid).ok().flatten());
+    let mut encoder = Encoder::new(request, tsuid_of, &budget);
     let ran = work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))?;
     if let (true, Some(store)) = (request.deletes, store) {
         delete(request, &names, store, &scope.caller)?;
@@ -343,26 +338,36 @@ fn preview_delete(
     request: &mut Request,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
-    let names = scope.names(work.snapshot);
+    let meter = work.meter();
+    let names = scope.names(work.snapshot, &meter);
     scope.plans(request, &names)?;
     let (selectors, range) = request.doomed(names.namespace, &mut |tsuid, place| {
         names.resolve_in(tsuid, place).unwrap_or_default()
     });
     let doomed: Vec<_> = selectors.into_iter().map(|selector| (selector, range)).collect();
-    let watch = work.watch();
     let Some(store) = scope.shared.store() else { return Ok(Ran::default()) };
-    let counted = store.engine().preview_delete(&doomed, &|| watch.check().is_ok());
-    // Why it was stopped the watch says in better words.
-    watch.check()?;
+    let counted = store.engine().preview_delete(&doomed, &|| meter.check(0).is_ok());
+    // Why it was stopped the meter says in better words.
+    meter.check(0)?;
     let counted = counted.map_err(foliot_exec::Error::from)?;
     work.out().extend_from_slice(preview_json(&counted).as_bytes());
     Ok(Ran::default())
 }
 
 fn run_lines(scope: &Scope, request: &mut Request, work: &mut Work<'_>) -> Result<Ran, Failure> {
-    let plans = scope.plans(request, &scope.names(work.snapshot))?;
+    let meter = work.meter();
+    let plans = scope.plans(request, &scope.names(work.snapshot, &meter))?;
     let encoder = LineEncoder::new(request);
     work.run(&plans, &mut |frame, out| encoder.frame(frame, out).map_err(failure))
+}
+
+/// Holds work beside plans to what the request may take.
+pub(crate) fn may_hold(meter: &Meter) -> impl Fn(u64) -> Result<(), HttpError> {
+    let charge = RefCell::new(meter.open());
+    move |bytes| {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        charge.borrow_mut().resize(bytes).and_then(|()| meter.check(0)).map_err(refused)
+    }
 }
 
 /// What stopped work beside plans, as a door says it.
@@ -378,7 +383,6 @@ fn failure(error: HttpError) -> Failure {
 
 /// `/api/suggest`.
 pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
-    let store = store(shared)?;
     let scope = Scope::of(shared, &call)?;
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
@@ -400,25 +404,27 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
             return Err(refuse_with(StatusCode::BAD_REQUEST, "series cannot be suggested"));
         }
     };
-    let names = tokio::task::block_in_place(|| {
-        let snapshot = store.snapshot(&scope.who);
+    let job = Job::new(scope.who.clone(), move |work| {
+        let meter = work.meter();
+        let query = Query { snapshot: work.snapshot, meter: meter.clone() };
+        let mut charge = meter.open();
         let mut names = Vec::new();
-        for namespace in std::iter::once(scope.namespace).chain(scope.tables) {
+        for &namespace in std::iter::once(&scope.namespace).chain(&scope.tables) {
             // Of rollups the field is the aggregator.
             let what = match &what {
                 Listed::Metrics if namespace != scope.namespace => &Listed::Measurements,
                 what => what,
             };
             let selector = any_series(namespace);
-            names.extend(snapshot.list(what, &selector, &listing.prefix, 0, listing.limit)?);
+            let wanted = (&selector, &*listing.prefix, 0, listing.limit);
+            names.extend(foliot_exec::listed(&query, what, wanted, &mut charge)?);
         }
         names.sort_unstable();
         names.dedup();
         names.truncate(listing.limit);
-        Ok::<_, Error>(names)
+        let answer = suggest.answer(names.iter().map(String::as_str));
+        work.out().extend_from_slice(answer.as_bytes());
+        Ok(Ran::default())
     });
-    let names =
-        names.map_err(|error| refuse_with(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    let names = names.iter().map(String::as_str);
-    Ok(Reply::json(StatusCode::OK, suggest.answer(names)))
+    query::answer(shared, reply::JSON, false, job.that_reads(true)).await.map_err(refuse_failure)
 }

@@ -5,18 +5,18 @@ use super::names::symbol_kind;
 use super::{Call, refuse, refuse_with, rename, store};
 use crate::http::{Reply, ack, body, reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
-use crate::query::{self, Watch};
+use crate::query;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_engine::{Commit, Error, Listed, Snapshot};
-use foliot_exec::Cancel;
+use foliot_engine::{Commit, Error, Snapshot};
+use foliot_exec::{Cancel, Meter};
 use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::{
     Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Stored, Tsuid, UidKind,
     View, answer,
 };
 use hyper::StatusCode;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// Answers a request, once what it changes is safe.
@@ -42,7 +42,7 @@ pub(super) async fn serve(
         false => Some(query::slot(shared, &scope.who).await.map_err(refuse_failure)?),
     };
     let cancel = Cancel::default();
-    let watch = Watch::begin(cancel.clone(), shared.config.limits_query_seconds);
+    let meter = Meter::new(shared.query_limits, cancel.clone());
     let _entry = shared.queries.enter(
         scope.who.clone(),
         text_asked(&call.query, &text.bytes),
@@ -50,7 +50,8 @@ pub(super) async fn serve(
         cancel,
     );
     let done =
-        tokio::task::block_in_place(|| perform(shared, store, &scope, endpoint, &request, &watch));
+        tokio::task::block_in_place(|| perform(shared, store, &scope, endpoint, &request, &meter));
+    meter.met().for_each(|setting| shared.metrics.limits.add_named(setting));
     let (answer, commit) = done.map_err(|error| refuse(&error))?;
     if let Some(commit) = commit {
         let safe = store.wait(commit, level).await;
@@ -70,14 +71,14 @@ fn perform(
     scope: &Scope,
     endpoint: Endpoint,
     request: &HttpRequest<'_>,
-    watch: &Watch,
+    meter: &Meter,
 ) -> Result<(Answer, Option<Commit>), HttpError> {
     // What is read to be changed must not change meanwhile.
     let _alone = endpoint.changes(request).then(|| shared.facts.lock());
     let snapshot = store.snapshot(&scope.who);
     let commit = Cell::new(None);
     let answer =
-        with_view(store, &snapshot, scope, &commit, watch, |view| answer(endpoint, request, view))?;
+        with_view(store, &snapshot, scope, &commit, meter, |view| answer(endpoint, request, view))?;
     for change in &answer.changes {
         commit.set(Some(make(store, change)?));
     }
@@ -93,20 +94,20 @@ fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {
     made.map_err(|error| failed(&error))
 }
 
-/// Lends the store to the door, for as long as `watch` says and with the memory that a query may
-/// take. `commit` gets the last thing that was written meanwhile.
+/// Lends the store to the door, for as long as its request may go on and with the memory that it
+/// may take. `commit` gets the last thing that was written meanwhile.
 pub(super) fn with_view<T>(
     store: &Store,
     snapshot: &Snapshot,
     scope: &Scope,
     commit: &Cell<Option<Commit>>,
-    watch: &Watch,
+    meter: &Meter,
     ask: impl FnOnce(&View<'_>) -> Result<T, HttpError>,
 ) -> Result<T, HttpError> {
-    let names = scope.names(snapshot);
+    let names = scope.names(snapshot, meter);
     let engine = store.engine();
-    let goes_on = || watch.check().map_err(refused);
-    let left_bytes = Cell::new(scope.shared.config.limits_query_memory_bytes.0);
+    let goes_on = || meter.check(0).map_err(refused);
+    let charge = RefCell::new(meter.open());
     ask(&View {
         now_ms: now_ns() / NANOS_PER_MILLI,
         namespace: scope.namespace,
@@ -125,58 +126,43 @@ pub(super) fn with_view<T>(
             commit.set(written.or(commit.get()));
             Ok(id)
         },
-        in_use: &|kind, name: &str| names.is_used(kind, name).map_err(|error| failed(&error)),
+        in_use: &|kind, name: &str| names.is_used(kind, name).map_err(refused),
         note: &|change: &Change| {
             commit.set(Some(make(store, change)?));
             Ok(())
         },
         rename: &|rename: &Rename| {
-            let written = rename::rename(store, snapshot, scope, rename)?;
+            let written = rename::rename(store, &names, scope, rename)?;
             commit.set(written.or(commit.get()));
             Ok(())
         },
         exists: &|name: &RequiredName<'_>| {
             goes_on()?;
-            names.exists(name).map_err(|error| failed(&error))
+            names.exists(name).map_err(refused)
         },
-        select: &|selector: &Selector| {
-            let selected =
-                snapshot.select_while(selector, TimeRange::ALL, &|| watch.check().is_ok());
-            goes_on()?;
-            selected.map_err(|error| failed(&error))
-        },
-        tag_names: &|selector: &Selector| {
-            goes_on()?;
-            let names = snapshot.list(&Listed::LabelNames, selector, "", 0, usize::MAX);
-            names.map_err(|error| failed(&error))
-        },
+        select: &|selector: &Selector| names.select(selector, TimeRange::ALL).map_err(refused),
+        tag_names: &|selector: &Selector| names.label_names(selector).map_err(refused),
         stored: &|sid| {
             goes_on()?;
-            let stored = names.stored(sid).map_err(|error| failed(&error))?;
-            charge(&left_bytes, stored.as_ref())?;
+            let stored = names.stored(sid).map_err(refused)?;
+            let bytes = stored.as_ref().map_or(0, weight);
+            charge.borrow_mut().add(bytes).map_err(refused)?;
             Ok(stored)
         },
-        resolve: &|tsuid: &Tsuid| names.resolve(tsuid).map_err(|error| failed(&error)),
+        resolve: &|tsuid: &Tsuid| names.resolve(tsuid).map_err(refused),
         last: &|sid| {
             goes_on()?;
-            names.last(sid).map_err(|error| failed(&error))
+            names.last(sid).map_err(refused)
         },
     })
 }
 
-/// Charges a series that an answer is to hold.
-fn charge(left_bytes: &Cell<u64>, stored: Option<&Stored>) -> Result<(), HttpError> {
-    let Some(Stored { metric, tags, .. }) = stored else { return Ok(()) };
+/// What a series weighs that an answer is to hold.
+fn weight(stored: &Stored) -> usize {
+    let Stored { metric, tags, .. } = stored;
     let of_tags: usize = tags.iter().map(|(name, value)| name.len() + value.len()).sum();
     // Once as it is and once as it is written, with what surrounds its names.
-    let bytes = 2 * (metric.len() + of_tags + tags.len() * 64 + 256) as u64;
-    let left = left_bytes.get().checked_sub(bytes).ok_or_else(|| {
-        let text = "the answer needs more memory than a query may take \
-                    (limits.query_memory_bytes): ask for fewer series at a time";
-        HttpError::new(413, text)
-    })?;
-    left_bytes.set(left);
-    Ok(())
+    2 * (metric.len() + of_tags + tags.len() * 64 + 256)
 }
 
 pub(super) fn failed(error: &Error) -> HttpError {

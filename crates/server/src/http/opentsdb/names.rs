@@ -1,17 +1,21 @@
 //! Names and numbers as OpenTSDB knows them, found in a snapshot.
 
 use crate::store::Store;
-use foliot_engine::{Error, Listed, Snapshot, SymbolKind};
+use foliot_engine::{Listed, SymbolKind};
+use foliot_exec::{Charge, Error, Query, listed, selected};
 use foliot_model::{
     DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Samples, Selector, Test, TimeRange, Value,
 };
 use foliot_proto_opentsdb::{
     LastSample, Request, RequiredName, Stored, Tsuid, UidKind, any_series, renamed_fact, value_text,
 };
+use std::cell::RefCell;
 
-/// The names of a namespace.
+/// The names of a namespace. What is looked up is held to what the request may take.
 pub(super) struct Names<'a> {
-    pub(super) snapshot: &'a Snapshot,
+    pub(super) query: Query<'a>,
+    /// What the names weigh that were handed out.
+    pub(super) charge: RefCell<Charge<'a>>,
     pub(super) namespace: NamespaceId,
     /// Where rollups are, which may be all that is kept of a metric.
     pub(super) tables: &'a [NamespaceId],
@@ -38,19 +42,18 @@ impl Names<'_> {
                         true => Request::metric_selector(namespace, metric),
                         false => Request::table_selector(namespace, metric),
                     };
-                    let found = self.snapshot.list(&Listed::Measurements, &selector, "", 0, 1)?;
-                    if !found.is_empty() {
+                    if self.first(&Listed::Measurements, &selector, "")?.is_some() {
                         return Ok(true);
                     }
                 }
                 false
             }
             RequiredName::TagKey(name) => {
-                self.snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some()
+                self.query.snapshot.symbol_id(SymbolKind::LabelName, name)?.is_some()
                     && !self.is_free(UidKind::TagKey, name)?
             }
             RequiredName::TagValue(value) => {
-                self.snapshot.symbol_id(SymbolKind::LabelValue, value)?.is_some()
+                self.query.snapshot.symbol_id(SymbolKind::LabelValue, value)?.is_some()
                     && !self.is_free(UidKind::TagValue, value)?
             }
         })
@@ -72,12 +75,34 @@ impl Names<'_> {
             UidKind::TagValue => Listed::LabelValues(None),
         };
         for &namespace in std::iter::once(&self.namespace).chain(self.tables) {
-            let found = self.snapshot.list(&what, &any_series(namespace), name, 0, 1)?;
-            if found.first().is_some_and(|found| found == name) {
+            if self.first(&what, &any_series(namespace), name)?.is_some_and(|found| found == name) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The first of the names that begin with `prefix`.
+    fn first(
+        &self,
+        what: &Listed,
+        selector: &Selector,
+        prefix: &str,
+    ) -> Result<Option<String>, Error> {
+        let wanted = (selector, prefix, 0, 1);
+        let found = listed(&self.query, what, wanted, &mut self.charge.borrow_mut())?;
+        Ok(found.into_iter().next())
+    }
+
+    /// All names of labels that series have.
+    pub(super) fn label_names(&self, selector: &Selector) -> Result<Vec<String>, Error> {
+        let wanted = (selector, "", 0, usize::MAX);
+        listed(&self.query, &Listed::LabelNames, wanted, &mut self.charge.borrow_mut())
+    }
+
+    /// The series that a selector wants, ascending.
+    pub(super) fn select(&self, selector: &Selector, range: TimeRange) -> Result<Vec<u32>, Error> {
+        selected(&self.query, selector, range, &mut self.charge.borrow_mut())
     }
 
     /// The stored series of a TSUID.
@@ -96,14 +121,16 @@ impl Names<'_> {
             selector.namespace = namespace;
             selector.names.iter_mut().for_each(|name| name.field = Test::equal(field));
         }
-        self.snapshot.select(&selector, TimeRange::ALL)
+        self.select(&selector, TimeRange::ALL)
     }
 
     /// Whether series have samples in a range.
     pub(super) fn has_samples(&self, selector: &Selector, range: TimeRange) -> Result<bool, Error> {
         let mut samples = Samples::default();
-        for sid in self.snapshot.select(selector, range)? {
-            if self.snapshot.scan(sid, range)?.next(&mut samples)? {
+        let Query { snapshot, meter } = &self.query;
+        for sid in self.select(selector, range)? {
+            meter.check(0)?;
+            if snapshot.scan(sid, range)?.next(&mut samples)? {
                 return Ok(true);
             }
         }
@@ -112,7 +139,7 @@ impl Names<'_> {
 
     /// Nothing when a number in the TSUID was never given out.
     fn selector_of(&self, tsuid: &Tsuid) -> Result<Option<Selector>, Error> {
-        let name_of = |kind, id| self.snapshot.symbol_name(kind, id);
+        let name_of = |kind, id| self.query.snapshot.symbol_name(kind, id);
         let Some(measurement) = name_of(SymbolKind::Measurement, tsuid.measurement)? else {
             return Ok(None);
         };
@@ -149,8 +176,8 @@ impl Names<'_> {
 
     /// A stored series with its names and their numbers.
     pub(super) fn stored(&self, sid: u32) -> Result<Option<Stored>, Error> {
-        let Some(identity) = self.snapshot.identity(sid)? else { return Ok(None) };
-        let id = |kind, name: &str| self.snapshot.symbol_id(kind, name);
+        let Some(identity) = self.query.snapshot.identity(sid)? else { return Ok(None) };
+        let id = |kind, name: &str| self.query.snapshot.symbol_id(kind, name);
         let Some(measurement) = id(SymbolKind::Measurement, &identity.measurement)? else {
             return Ok(None);
         };
@@ -171,7 +198,7 @@ impl Names<'_> {
 
     /// The latest sample of a series that can be printed.
     pub(super) fn last(&self, sid: u32) -> Result<Option<LastSample>, Error> {
-        let samples = self.snapshot.last(sid)?;
+        let samples = self.query.snapshot.last(sid)?;
         let last = samples.as_ref().and_then(|samples| samples.iter().last());
         Ok(last.and_then(|(time_ns, value)| match value {
             Value::Histogram(_) => None,

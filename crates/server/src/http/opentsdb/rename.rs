@@ -1,12 +1,12 @@
 //! `/api/uid/rename`: which series go on under which names.
 
-use super::ask::Scope;
+use super::ask::{Scope, refused};
 use super::facts::failed;
+use super::names::Names;
 use crate::store::Store;
-use foliot_engine::{Commit, Error, Identity, Listed, Renamed, Renaming, Snapshot};
+use foliot_engine::{Commit, Error, Identity, Renamed, Renaming};
 use foliot_model::{DEFAULT_FIELD, Label, Labels, Matcher, NamespaceId, Selector, Test};
 use foliot_proto_opentsdb::{HttpError, Rename, Request, UidKind, any_series, metric_names};
-use std::time::Instant;
 
 /// A new name for the series that a selector wants.
 type NameOf<'a> = Box<dyn Fn(&Identity) -> Identity + 'a>;
@@ -18,17 +18,17 @@ type NameOf<'a> = Box<dyn Fn(&Identity) -> Identity + 'a>;
 /// stays so, and asking again goes on.
 pub(super) fn rename(
     store: &Store,
-    snapshot: &Snapshot,
+    names: &Names<'_>,
     scope: &Scope,
     rename: &Rename,
 ) -> Result<Option<Commit>, HttpError> {
-    let deadline = Instant::now() + scope.shared.query_limits.seconds;
-    let goes_on = || Instant::now() < deadline && !scope.shared.is_stopping();
+    let meter = &names.query.meter;
+    let goes_on = || meter.check(0).is_ok() && !scope.shared.is_stopping();
     let mut commit = None;
     let mut all = Renamed::default();
     for &namespace in std::iter::once(&scope.namespace).chain(&scope.tables) {
         let is_table = namespace != scope.namespace;
-        let (selectors, name) = what(snapshot, namespace, is_table, rename).map_err(fail)?;
+        let (selectors, name) = what(names, namespace, is_table, rename).map_err(refused)?;
         let renaming = Renaming { to: &rename.new, name: &name, goes_on: &goes_on };
         for selector in &selectors {
             let done = store.engine().rename_series(selector, &renaming, &scope.caller);
@@ -61,11 +61,11 @@ fn fail(error: Error) -> HttpError {
 
 /// Which series of a namespace get which names.
 fn what<'a>(
-    snapshot: &Snapshot,
+    names: &Names<'_>,
     namespace: NamespaceId,
     is_table: bool,
     rename: &'a Rename,
-) -> Result<(Vec<Selector>, NameOf<'a>), Error> {
+) -> Result<(Vec<Selector>, NameOf<'a>), foliot_exec::Error> {
     let Rename { kind, old, new } = rename;
     let having = |name: &str, test| {
         let name = name.to_owned();
@@ -96,7 +96,7 @@ fn what<'a>(
         }
         UidKind::TagValue => {
             let all = any_series(namespace);
-            let keys = snapshot.list(&Listed::LabelNames, &all, "", 0, usize::MAX)?;
+            let keys = names.label_names(&all)?;
             let name = |label: &Label| Label {
                 value: if *label.value == **old { (&**new).into() } else { label.value.clone() },
                 ..label.clone()

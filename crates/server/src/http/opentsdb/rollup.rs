@@ -1,5 +1,6 @@
 //! `POST /api/rollup`, and what questions must know of the tables of rollups.
 
+use super::ask::refused;
 use super::names::Names;
 use super::{Call, confirm, namespace_of, refuse, refuse_with, reply_of, store};
 use crate::http::routes::Right;
@@ -55,11 +56,11 @@ pub(super) fn choose_tables(
         rollups: shared.config.opentsdb_rollups.rollups.as_deref(),
         find: &|table| rollups::find(store, database, table),
         has_samples: &|selector: &Selector, range| {
-            names.has_samples(selector, range).map_err(|error| super::facts::failed(&error))
+            names.has_samples(selector, range).map_err(refused)
         },
         resolve: &mut |tsuid, place| {
             names.resolve_in(tsuid, place).unwrap_or_else(|error| {
-                failed = Err(super::facts::failed(&error));
+                failed = Err(refused(error));
                 Vec::new()
             })
         },

@@ -1,4 +1,4 @@
-//! What working out a formula may take.
+//! What this door's own work on an answer may take: formulas, histograms, ranking.
 
 use crate::http::HttpError;
 use std::cell::Cell;
@@ -6,27 +6,29 @@ use std::cell::Cell;
 /// Steps between two questions whether to go on: some ten microseconds of work.
 const STEPS_PER_ASK: usize = 1024;
 
-/// Memory and time that a formula may take. Every loop over points takes from it.
+/// Memory and time that work on an answer may take, of what its request may. Every loop over
+/// points or series takes from it.
 pub struct Budget<'a> {
-    left_bytes: Cell<u64>,
+    held_bytes: Cell<u64>,
     steps: Cell<usize>,
-    goes_on: &'a dyn Fn() -> Result<(), HttpError>,
+    may_hold: &'a dyn Fn(u64) -> Result<(), HttpError>,
 }
 
 impl<'a> Budget<'a> {
-    /// Room for `bytes_max` bytes. `goes_on` is asked again and again whether the work is wanted
-    /// still, and says why not.
-    pub fn new(bytes_max: u64, goes_on: &'a dyn Fn() -> Result<(), HttpError>) -> Self {
-        Self { left_bytes: Cell::new(bytes_max), steps: Cell::new(0), goes_on }
+    /// `may_hold` is asked with the bytes that the work holds or is about to hold, again and again,
+    /// and says why it may not go on.
+    pub fn new(may_hold: &'a dyn Fn(u64) -> Result<(), HttpError>) -> Self {
+        Self { held_bytes: Cell::new(0), steps: Cell::new(0), may_hold }
     }
 
     /// Takes memory, before it is allocated.
     ///
     /// # Errors
-    /// 413 when so much is not left.
+    /// Why the work may not hold so much, or is not to go on.
     pub(crate) fn take(&self, bytes: u64) -> Result<(), HttpError> {
-        let left = self.left_bytes.get().checked_sub(bytes).ok_or_else(too_much)?;
-        self.left_bytes.set(left);
+        let held = self.held_bytes.get().saturating_add(bytes);
+        (self.may_hold)(held)?;
+        self.held_bytes.set(held);
         Ok(())
     }
 
@@ -36,6 +38,11 @@ impl<'a> Budget<'a> {
     /// As [`Budget::take`].
     pub(crate) fn take_for<T>(&self, count: usize) -> Result<(), HttpError> {
         self.take((count as u64).saturating_mul(size_of::<T>() as u64))
+    }
+
+    /// Gives memory back.
+    pub(crate) fn give(&self, bytes: u64) {
+        self.held_bytes.set(self.held_bytes.get().saturating_sub(bytes));
     }
 
     /// Counts a step.
@@ -55,13 +62,7 @@ impl<'a> Budget<'a> {
         self.steps.set(steps % STEPS_PER_ASK);
         match steps < STEPS_PER_ASK {
             true => Ok(()),
-            false => (self.goes_on)(),
+            false => (self.may_hold)(self.held_bytes.get()),
         }
     }
-}
-
-pub(super) fn too_much() -> HttpError {
-    let message = "A formula needs more memory than a query may take \
-                   (limits.query_memory_bytes): ask for less, or downsample";
-    HttpError::new(413, message)
 }
