@@ -5,10 +5,9 @@ use super::{limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
 use crate::query::{self, Failure, Job, Work};
 use crate::shared::Shared;
-use foliot_exec::{Error, Ran};
+use foliot_exec::{Error, Query, Ran};
 use foliot_model::{Selector, TimeRange};
 use foliot_proto_opentsdb::Params;
-use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ const ENTRIES_USUAL: usize = 20;
 const SERIES_AT_ONCE: usize = 4_096;
 
 /// What a name weighs that is counted, by estimate.
-const NAME_BYTES: u64 = 96;
+const NAME_BYTES: usize = 96;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let (_, namespace) = place(shared, &call)?;
@@ -33,7 +32,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let job = Job::new(call.who.clone(), move |work| {
         let (shared, who, database) = &entered;
         let text = "cardinality".to_owned();
-        let _entry = shared.queries.enter(who.clone(), text, database.clone(), work.cancel());
+        let (who, cancel) = (who.clone(), work.meter().cancel());
+        let _entry = shared.queries.enter(who, text, database.clone(), cancel);
         let mut counts = Counts::default();
         count(&mut counts, &selector, work)?;
         work.out().extend_from_slice(counts.show(limit).to_string().as_bytes());
@@ -43,13 +43,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
 }
 
 fn count(counts: &mut Counts, selector: &Selector, work: &mut Work<'_>) -> Result<(), Failure> {
-    let (watch, snapshot) = (work.watch(), work.snapshot);
-    let goes_on = || watch.check().is_ok();
-    let sids = snapshot.select_while(selector, TimeRange::ALL, &goes_on);
-    watch.check()?;
-    let sids = sids.map_err(Error::from)?;
+    let (meter, snapshot) = (work.meter(), work.snapshot);
+    let query = Query { snapshot, meter: meter.clone() };
+    let (mut ids, mut names) = (meter.open(), meter.open());
+    let sids = foliot_exec::selected(&query, selector, TimeRange::ALL, &mut ids)?;
     for chunk in sids.chunks(SERIES_AT_ONCE) {
-        watch.check()?;
+        meter.check(0)?;
         snapshot
             .identities(chunk, &mut |_, identity| {
                 counts.series += 1;
@@ -62,14 +61,7 @@ fn count(counts: &mut Counts, selector: &Selector, work: &mut Work<'_>) -> Resul
                 }
             })
             .map_err(Error::from)?;
-        let bytes_max = work.limits().memory_bytes;
-        if counts.names() * NAME_BYTES > bytes_max {
-            let text = format!(
-                "counting these names takes more than {bytes_max} bytes \
-                 (limits.query_memory_bytes); ask for one metric"
-            );
-            return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text));
-        }
+        names.resize(counts.names() * NAME_BYTES)?;
     }
     Ok(())
 }
@@ -90,9 +82,9 @@ struct Counted {
 
 impl Counts {
     /// Names that are held.
-    fn names(&self) -> u64 {
+    fn names(&self) -> usize {
         let values: usize = self.labels.values().map(|counted| counted.values.len()).sum();
-        (self.metrics.len() + values) as u64
+        self.metrics.len() + values
     }
 
     fn show(&self, limit: usize) -> Value {

@@ -1,10 +1,11 @@
 //! `catalogue`: what there is, by name. Names are found by any part of them, whatever their case.
 
-use super::{bad, limit, place, refuse};
+use super::{bad, limit, place, refuse, refuse_failure};
 use crate::http::{Call, Reply, store};
 use crate::shared::Shared;
 use foliot_access::Need;
 use foliot_engine::{Error, Listed, Snapshot};
+use foliot_exec::{Cancel, Meter, Query};
 use foliot_model::{DEFAULT_FIELD, Kind, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_proto_opentsdb::{Params, Request, any_series};
 use foliot_schema::{Database, Kinds, Policy};
@@ -52,7 +53,9 @@ pub(super) fn answer(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
         "fields" => {
             let engine = store.engine();
             let kind = |name: &str, field: &str| Kinds::of(engine, namespace, name, field);
-            return fields(&snapshot, namespace, &params, &kind);
+            let meter = Meter::new(shared.query_limits, Cancel::default());
+            let query = Query { snapshot: &snapshot, meter };
+            return fields(&query, namespace, &params, &kind);
         }
         "newest" => {
             let found = tokio::task::block_in_place(|| newest(&snapshot, &selector, limit));
@@ -144,7 +147,7 @@ pub(super) fn metric(measurement: &str, field: &str) -> String {
 }
 
 fn fields(
-    snapshot: &Snapshot,
+    query: &Query<'_>,
     namespace: NamespaceId,
     params: &Params,
     kind: &dyn Fn(&str, &str) -> Kind,
@@ -152,10 +155,10 @@ fn fields(
     let name = params.get("measurement");
     let name = name.ok_or_else(|| bad("measurement: fields of which measurement?"))?;
     let found = tokio::task::block_in_place(|| {
-        foliot_exec::shapes(snapshot, namespace, &Test::equal(name), kind)
+        let mut charge = query.meter.open();
+        foliot_exec::shapes(query, namespace, &Test::equal(name), kind, &mut charge)
     });
-    let shapes =
-        found.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
+    let shapes = found.map_err(|error| refuse_failure(&error.into()))?;
     let of_shape = shapes.iter().flat_map(|shape| &shape.fields);
     let fields: Vec<Value> =
         of_shape.map(|(name, kind)| json!({"name": &**name, "kind": kind_name(*kind)})).collect();

@@ -57,8 +57,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let asker = who.clone();
     let job = Job::new(who, move |work| {
         let queries = &shared_by_job.queries;
-        let enter =
-            || queries.enter(asker.clone(), listed.clone(), database.clone(), work.cancel());
+        let enter = || {
+            let cancel = work.meter().cancel();
+            queries.enter(asker.clone(), listed.clone(), database.clone(), cancel)
+        };
         let _entry = (!work.is_brief()).then(enter);
         run(&shared_by_job, &question, unit, work)
     });
@@ -85,7 +87,7 @@ fn run(
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let began = Instant::now();
-    let mut encoder = Encoder::new(unit, work.limits().memory_bytes);
+    let mut encoder = Encoder::new(unit, work.meter().limits().memory_bytes);
     let ran = match question {
         Question::OpenTsdb(request, scope) => {
             // Names need not stay what they are: each run looks them up again.
@@ -118,7 +120,7 @@ fn run_select(
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let snapshot = work.snapshot;
-    let planned = plan_for(shared, snapshot, place, select, now_ns());
+    let planned = plan_for(shared, (snapshot, work.meter()), place, select, now_ns());
     let planned = planned.map_err(|text| Failure::new(StatusCode::BAD_REQUEST, text))?;
     let ran = work.select(snapshot, &planned.plan, &mut |table, out| encoder.table(table, out));
     ran.map_err(|stopped| match stopped {

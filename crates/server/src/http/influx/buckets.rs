@@ -8,12 +8,11 @@ use crate::http::routes::{Route, Target};
 use crate::http::{
     Call, Reply, body, is_preview, preview_json, status_of, status_of_missing, store,
 };
-use crate::query::Watch;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Principal};
 use foliot_engine::{Caller, Error};
-use foliot_exec::Cancel;
+use foliot_exec::{Cancel, Meter};
 use foliot_model::{NamespaceId, TimeRange};
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
@@ -233,9 +232,9 @@ fn set(
 
 /// What would be taken away, as the answer to a request with `dry_run`.
 fn previewed(shared: &Shared, store: &Store, doomed: &Doomed) -> Result<Reply, Reply> {
-    let watch = Watch::begin(Cancel::default(), shared.query_limits.seconds);
-    let counted = doomed.preview(store.engine(), &|| watch.check().is_ok());
-    if let Err(error) = watch.check() {
+    let meter = Meter::new(shared.query_limits, Cancel::default());
+    let counted = doomed.preview(store.engine(), &|| meter.check(0).is_ok());
+    if let Err(error) = meter.check(0) {
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()));
     }
     let counted = counted.map_err(|error| refuse(status_of(&error), &error.to_string()))?;

@@ -46,10 +46,10 @@ pub(super) fn preview(context: &mut Context<'_, '_>, statement: &Statement) -> R
     let mut rows = Vec::new();
     for policy in &concerned {
         let doomed = doomed(context, statement, policy)?;
-        let watch = context.work.watch();
-        let counted = doomed.preview(context.store.engine(), &|| watch.check().is_ok());
-        // Why it was stopped the watch says in better words.
-        watch.check()?;
+        let meter = context.work.meter();
+        let counted = doomed.preview(context.store.engine(), &|| meter.check(0).is_ok());
+        // Why it was stopped the meter says in better words.
+        meter.check(0)?;
         let Deleted { series, samples, bytes } = counted?;
         let count = |count: u64| Item::Integer(count as i64);
         rows.push(vec![text(&policy.name), count(series), count(samples), count(bytes)]);

@@ -226,15 +226,15 @@ fn write_into(
 /// In InfluxDB's words, when the statement makes no sense or names what does not exist.
 pub(in crate::http) fn plan_for(
     shared: &Shared,
-    snapshot: &Snapshot,
+    (snapshot, meter): (&Snapshot, Meter),
     (database, policy): (&str, Option<&str>),
     select: &Select,
     now_ns: i64,
 ) -> Result<Selection, String> {
     let store = shared.store().ok_or("the store is being opened")?;
     let (database, policy) = (Some(database.to_owned()), policy.map(str::to_owned));
-    let planner = Planner { shared, store, snapshot, database, policy, now_ns };
-    planner.plan(select).map_err(|error| error.to_string())
+    let planner = Planner { shared, store, snapshot, meter, database, policy, now_ns };
+    planner.plan(select)
 }
 
 /// What planning asks about the store.

@@ -205,7 +205,8 @@ impl Scope {
         work: &mut Work<'_>,
         encode: &mut Encode<'_>,
     ) -> Result<Ran, Failure> {
-        let plans = self.plans(request, &self.names(work.snapshot))?;
+        let meter = work.meter();
+        let plans = self.plans(request, &self.names(work.snapshot, &meter))?;
         work.run(&plans, encode)
     }
 
