@@ -4,7 +4,7 @@
 
 use foliot_model::{Batch, BatchBuffers, Frame, KeySecret, Samples, SeriesHead, Value};
 use foliot_proto_opentsdb::{
-    Encoder, HttpRequest, KEY_SYNTAX, Options, Request, Session, decode_json,
+    Budget, Encoder, HttpRequest, KEY_SYNTAX, Options, Request, Session, decode_json,
 };
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -94,7 +94,8 @@ fn answers() {
         let started = clock();
         for _ in 0..ROUNDS {
             out.clear();
-            let mut encoder = Encoder::new(&request, Box::new(|_| None));
+            let budget = Budget::new(&|_| Ok(()));
+            let mut encoder = Encoder::new(&request, Box::new(|_| None), &budget);
             encoder.frame(&frame, &mut out).unwrap();
             encoder.finish(&[], &mut out).unwrap_or_default();
             bytes = out.len();
