@@ -207,6 +207,17 @@ impl Dirt {
                     self.lost.iter().flat_map(|range| without(*range, (offset, length))).collect();
                 self.fresh.push((offset, length));
             }
+            // The same bytes once more: what was lost is dirty again, what was on the disk stays.
+            b'o' => {
+                let end = offset + length;
+                let again = self.lost.iter().filter_map(|&(from, len)| {
+                    let (start, end) = (from.max(offset), end.min(from + len));
+                    (start < end).then(|| (start, end - start))
+                });
+                self.fresh.extend(again);
+                self.lost =
+                    self.lost.iter().flat_map(|range| without(*range, (offset, length))).collect();
+            }
             b'b' => self.syncing.append(&mut self.fresh),
             b's' => self.syncing.clear(),
             b'f' => self.lost.append(&mut self.syncing),
