@@ -43,7 +43,7 @@ pub use cells::{Cells, decode_cells};
 pub use checksum::{checksum, checksum_append};
 pub use error::CodecError;
 pub use pack::{pack, unpack};
-pub use summary::Summary;
+pub use summary::{DecimalSum, Summary};
 pub use times::{decode_times, encode_times};
 pub use values::{BlockValues, Decoded, Each, Scratch, decode_values, encode_values};
 

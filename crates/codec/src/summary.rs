@@ -36,6 +36,17 @@ pub struct Summary {
     exact: Option<Exact>,
 }
 
+/// What the values of a block come to as decimals of one scale, without error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecimalSum {
+    /// The sum, in units of the last digit.
+    pub sum: i64,
+    /// Digits behind the point.
+    pub scale: u8,
+    /// The largest distance of a value from zero, in units of the last digit.
+    pub most: u64,
+}
+
 /// The figures as decimals of one scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Exact {
@@ -121,6 +132,13 @@ impl Summary {
             increase: figure()?,
             ..base
         })
+    }
+
+    /// What the values come to without error, if all are decimals, whole numbers or booleans.
+    pub fn decimal_sum(&self) -> Option<DecimalSum> {
+        let Exact { scale, min, max, sum, .. } = self.exact?;
+        let most = min.unsigned_abs().max(max.unsigned_abs());
+        Some(DecimalSum { sum, scale, most })
     }
 
     /// The summary of values that were encoded as `numbers`, most of them of kind `main`.

@@ -69,7 +69,7 @@ pub use check::{Checked, check};
 pub use config::{Ack, Commit, Config, Progress};
 pub use delete::Deleted;
 pub use error::Error;
-pub use foliot_codec::Summary;
+pub use foliot_codec::{DecimalSum, Summary};
 pub use foliot_index::{Description, FIELDS_MAX, Identity, Listed, MayGather, SymbolKind};
 pub use inspect::{Show, Shown, inspect};
 pub use rename::{Renamed, Renaming};

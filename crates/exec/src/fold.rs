@@ -2,11 +2,9 @@
 //! window of one series as well as for one instant of many; [`fold_integers`] is the integer
 //! arithmetic of OpenTSDB for one instant.
 
-mod sum;
-
+use crate::kernels::sum::Sum;
 use foliot_engine::Summary;
 use foliot_plan::{Arithmetic, Fold, Quantile};
-use sum::Sum;
 
 /// A fold under way over floats.
 #[derive(Debug)]
@@ -63,8 +61,13 @@ impl Acc {
         }
         let dense = nans == 0;
         match &mut self.state {
-            State::Sum(sum) | State::Mean(sum) => sum.push(run, zero_if_nan),
-            State::SquareSum(sum) => sum.push(run, |v| zero_if_nan(v * v)),
+            State::Sum(sum) | State::Mean(sum) if dense => sum.push(run),
+            State::Sum(sum) | State::Mean(sum) => {
+                run.iter().filter(|v| !v.is_nan()).for_each(|&v| sum.add(v));
+            }
+            State::SquareSum(sum) => {
+                run.iter().filter(|v| !v.is_nan()).for_each(|v| sum.add(v * v));
+            }
             // f64::min and f64::max leave NaN out.
             State::Min(least) => *least = run.iter().fold(*least, |a, &v| a.min(v)),
             State::Max(most) => *most = run.iter().fold(*most, |a, &v| a.max(v)),
@@ -91,7 +94,7 @@ impl Acc {
             return self.push(&[value]);
         }
         match &mut self.state {
-            State::Sum(sum) | State::Mean(sum) => sum.push(&[value], |v| v),
+            State::Sum(sum) | State::Mean(sum) => sum.add(value),
             State::Min(least) => *least = least.min(value),
             State::Max(most) => *most = most.max(value),
             State::Count => {}
@@ -100,12 +103,13 @@ impl Acc {
         self.count += 1;
     }
 
-    /// Whether the fold can take the summary of a block in place of its values, with a result that
-    /// is the same but for rounding in the last digits of a sum.
+    /// Whether the fold can take the summary of a block in place of its values, with the same
+    /// result.
     pub(crate) fn takes(fold: Fold, summary: &Summary) -> bool {
         let is_known = match fold {
-            Fold::Sum | Fold::Mean | Fold::Min | Fold::Max => true,
-            Fold::Count | Fold::First | Fold::Last | Fold::Difference => true,
+            Fold::Sum | Fold::Mean => summary.decimal_sum().is_some_and(|sum| Sum::takes(&sum)),
+            Fold::Min | Fold::Max | Fold::Count | Fold::First | Fold::Last => true,
+            Fold::Difference => true,
             Fold::Deviation | Fold::UpperMedian | Fold::Product => false,
             Fold::SquareSum | Fold::Quantile { .. } => false,
         };
@@ -115,7 +119,9 @@ impl Acc {
     /// Adds the `count` values of a block that [`Acc::takes`].
     pub(crate) fn push_summary(&mut self, count: u64, summary: &Summary) {
         match &mut self.state {
-            State::Sum(sum) | State::Mean(sum) => sum.push(&[summary.sum], |v| v),
+            State::Sum(sum) | State::Mean(sum) => {
+                summary.decimal_sum().iter().for_each(|decimals| sum.add_decimals(decimals));
+            }
             State::Min(least) => *least = least.min(summary.min),
             State::Max(most) => *most = most.max(summary.max),
             State::First(first) => *first = first.or(Some(summary.first)),
@@ -167,21 +173,21 @@ impl Acc {
         self.nan = self.nan.or(later.nan);
     }
 
+    /// Memory that sums of very unlike floats take outside the struct.
+    #[inline]
+    pub(crate) fn sum_bytes(&self) -> usize {
+        match &self.state {
+            State::Sum(sum) | State::Mean(sum) | State::SquareSum(sum) => sum.bytes_outside(),
+            _ => 0,
+        }
+    }
+
     /// Memory of the values that are kept, if they are.
     pub(crate) fn kept_bytes(&self) -> usize {
         match &self.state {
             State::UpperMedian(values) | State::Quantile { values, .. } => 8 * values.capacity(),
             _ => 0,
         }
-    }
-
-    /// Memory of one fold before its values are kept, if they are.
-    pub(crate) fn bytes(fold: Fold) -> usize {
-        let outside = match fold {
-            Fold::Sum | Fold::Mean | Fold::SquareSum => sum::LANES_BYTES,
-            _ => 0,
-        };
-        size_of::<Self>() + outside
     }
 
     /// Memory outside the struct that every value adds.
@@ -224,19 +230,22 @@ impl Acc {
     }
 }
 
-/// Longest run that [`fold_short`] takes: those whose sum is a plain loop.
-pub(crate) const SHORT_RUN: usize = sum::SEQUENTIAL as usize;
+/// Longest run that [`fold_short`] takes: longer ones are worth the state.
+pub(crate) const SHORT_RUN: usize = 64;
 
 /// What [`Acc`] makes of a short run that is all there is, without the state in between: windows of
 /// a few samples are most of the work of most queries. Nothing where that takes more than one pass,
 /// or where a value is NaN.
 #[inline]
 pub(crate) fn fold_short(fold: Fold, run: &[f64]) -> Option<f64> {
-    debug_assert!(run.len() <= SHORT_RUN, "longer sums are not plain loops");
     if run.iter().any(|v| v.is_nan()) {
         return None;
     }
-    let sum = || run.iter().fold(0.0, |a, &v| a + v);
+    let sum = || {
+        let mut sum = Sum::default();
+        sum.push(run);
+        sum.total()
+    };
     match fold {
         _ if run.is_empty() => None,
         Fold::Sum => Some(sum()),
@@ -292,10 +301,6 @@ pub(crate) fn fold_integers(fold: Fold, values: &mut [i64]) -> Option<i64> {
             acc.finish()? as i64
         }
     })
-}
-
-fn zero_if_nan(value: f64) -> f64 {
-    if value.is_nan() { 0.0 } else { value }
 }
 
 fn difference(first: &mut f64, last: &mut f64, run: &[f64]) {

@@ -37,6 +37,7 @@ mod fold;
 mod gap;
 mod group;
 mod heads;
+mod kernels;
 mod limits;
 mod list;
 mod merge;

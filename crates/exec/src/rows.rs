@@ -26,6 +26,7 @@ pub(crate) mod shapes;
 mod slice;
 mod smooth;
 mod sources;
+mod total;
 mod transform;
 
 use crate::limits::Meter;

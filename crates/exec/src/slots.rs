@@ -176,7 +176,9 @@ struct Slots<'q> {
     gap: Gap,
     /// Ids of the stored series that were found.
     members: Vec<u32>,
-    _charge: Charge<'q>,
+    /// What folds have come to take outside the slots since it was charged.
+    outside_bytes: usize,
+    charge: Charge<'q>,
 }
 
 impl<'q> Slots<'q> {
@@ -208,7 +210,7 @@ impl<'q> Slots<'q> {
             }
             _ => (Vec::new(), 0),
         };
-        let bytes = size_of::<i64>() + size_of::<bool>() + Acc::bytes(fold) + whole_bytes;
+        let bytes = size_of::<i64>() + size_of::<bool>() + size_of::<Acc>() + whole_bytes;
         charge.resize(stamps.len() * bytes)?;
         Ok(Self {
             stamps: stamps.to_vec(),
@@ -218,7 +220,8 @@ impl<'q> Slots<'q> {
             fold: aggregate.fold,
             gap: aggregate.gap,
             members: Vec::new(),
-            _charge: charge,
+            outside_bytes: 0,
+            charge,
         })
     }
 
@@ -241,6 +244,7 @@ impl<'q> Slots<'q> {
                 }
                 previous = Some(point);
             }
+            self.charge.add(std::mem::take(&mut self.outside_bytes))?;
         }
         Ok(())
     }
@@ -255,11 +259,13 @@ impl<'q> Slots<'q> {
             if stamp_ns < point.0 {
                 let filled = previous
                     .and_then(|previous| float_at(previous, Some(point), stamp_ns, self.gap));
-                filled.into_iter().for_each(|value| acc.add(value));
+                if let Some(value) = filled {
+                    self.outside_bytes += add(acc, value);
+                }
                 continue;
             }
             debug_assert_eq!(stamp_ns, point.0, "every sample lies on the grid");
-            acc.add(point.1.to_f64());
+            self.outside_bytes += add(acc, point.1.to_f64());
             *touched = true;
             return at + 1;
         }
@@ -313,4 +319,12 @@ impl<'q> Slots<'q> {
         }
         Ready { samples, members: self.members, at: 0, _charge: None }
     }
+}
+
+/// Adds a value; returns how much more memory the fold takes outside its slot. Values that are kept
+/// are charged for beforehand.
+fn add(acc: &mut Acc, value: f64) -> usize {
+    let before = acc.sum_bytes();
+    acc.add(value);
+    acc.sum_bytes() - before
 }

@@ -148,13 +148,6 @@ fn nothing_but_nan_is_nan_and_no_value_stays_no_value() {
 }
 
 #[test]
-fn short_sums_are_those_of_a_plain_loop() {
-    let values: Vec<f64> = (0..64).map(|v| 0.1 * f64::from(v)).collect();
-    let plain = values.iter().fold(0.0, |a, v| a + v);
-    assert_eq!(float(Fold::Sum, &values).unwrap().to_bits(), plain.to_bits());
-}
-
-#[test]
 fn integers_wrap_and_truncate() {
     let case = |fold, values: &[i64]| fold_integers(fold, &mut values.to_vec()).unwrap();
     // Row 30: the mean of 1 and 2, of -1 and -2.

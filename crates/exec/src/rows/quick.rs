@@ -318,26 +318,13 @@ impl<'q> Folder<'_, 'q> {
     fn add_summary(&mut self, stored: &Stored<'_>, kind: Kind) -> bool {
         let Some(block) = stored.peek() else { return false };
         let summary = block.summary;
-        let is_whole = match kind {
-            Kind::Float => summary.kinds == 1,
-            // Sums and ends of integers are told as floats, which are exact as far as this.
-            Kind::Integer => summary.kinds == 2 && summary.sum.abs() < 9e15,
-            _ => false,
-        };
-        let is_exact = |value: f64| value.abs() < 9e15 || kind == Kind::Float;
-        let is_small = is_exact(summary.min) && is_exact(summary.max);
         let window = self.grid.window(block.range.start_ns);
         let is_inside = block.range.end_ns < window.1;
         // Without windows a row that is chosen shows its own time.
         let hides_times = self.grid.width_ns().is_some() && window.0 != TIME_MIN_NS;
         let picks_value = matches!(self.function, Reducer::Min | Reducer::Max);
-        if !is_whole
-            || !is_small
-            || !is_inside
-            || !summary.numeric
-            || summary.has_nan
-            || picks_value && !hides_times
-        {
+        let is_taken = Folding::takes(self.function, summary, kind);
+        if !is_taken || !is_inside || picks_value && !hides_times {
             return false;
         }
         if let Some(fold) = self.at(block.range.start_ns) {

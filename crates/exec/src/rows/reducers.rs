@@ -4,7 +4,9 @@ use super::calculate::to_f64;
 use super::forecast;
 use super::row::{Head, Row};
 use super::slice::item;
+use super::total::Total;
 use crate::Error;
+use crate::kernels::sum::Sum;
 use crate::limits::Meter;
 use foliot_engine::Summary;
 use foliot_model::{Item, Kind, TimeRange, Values};
@@ -43,8 +45,8 @@ pub(super) struct Folding<'q> {
 #[derive(Debug)]
 enum State {
     Count(i64),
-    Sum(Item),
-    Mean(Item, u64),
+    Sum(Total),
+    Mean(Total, u64),
     /// The row chosen so far.
     Best(Option<Row>),
     /// All rows.
@@ -83,8 +85,8 @@ impl<'q> Folding<'q> {
     pub(super) fn new(function: &'q Reducer) -> Self {
         let state = match function {
             Reducer::Count => State::Count(0),
-            Reducer::Sum => State::Sum(Item::Null),
-            Reducer::Mean => State::Mean(Item::Null, 0),
+            Reducer::Sum => State::Sum(Total::default()),
+            Reducer::Mean => State::Mean(Total::default(), 0),
             Reducer::Min | Reducer::Max | Reducer::First | Reducer::Last => State::Best(None),
             Reducer::Distinct => State::Distinct(HashSet::new(), Vec::new()),
             Reducer::Sample(_) => State::Sample { rows: Vec::new(), count: 0, random: 1 },
@@ -97,10 +99,10 @@ impl<'q> Folding<'q> {
     pub(super) fn add(&mut self, row: Row) -> usize {
         match &mut self.state {
             State::Count(count) => *count += 1,
-            State::Sum(sum) => add(sum, &row.value),
+            State::Sum(sum) => return sum.add(&row.value),
             State::Mean(sum, count) => {
-                add(sum, &row.value);
                 *count += 1;
+                return sum.add(&row.value);
             }
             State::Best(best) => {
                 if best.as_ref().is_none_or(|best| is_better(self.function, &row, best)) {
@@ -134,12 +136,15 @@ impl<'q> Folding<'q> {
         match (values, kind) {
             (Values::Float(all), Kind::Float) => {
                 let values = all.get(run.clone()).unwrap_or_default();
-                let sum = || Item::Float(values.iter().sum());
+                let sum = |total: &mut Total| total.add_floats(values);
                 self.add_numbers(times_ns, run, values, sum, Item::Float);
             }
             (Values::Integer(all), Kind::Integer) => {
                 let values = all.get(run.clone()).unwrap_or_default();
-                let sum = || Item::Integer(values.iter().fold(0, |a: i64, b| a.wrapping_add(*b)));
+                let sum = |total: &mut Total| {
+                    let sum = values.iter().fold(0, |a: i64, b| a.wrapping_add(*b));
+                    total.add(&Item::Integer(sum));
+                };
                 self.add_numbers(times_ns, run, values, sum, Item::Integer);
             }
             _ => {
@@ -158,15 +163,15 @@ impl<'q> Folding<'q> {
         times_ns: &[i64],
         run: Range<usize>,
         values: &[T],
-        sum: impl Fn() -> Item,
+        sum: impl Fn(&mut Total),
         item: impl Fn(T) -> Item,
     ) {
         let count = values.len();
         match &mut self.state {
             State::Count(total) => *total += count as i64,
-            State::Sum(total) => add(total, &sum()),
+            State::Sum(total) => sum(total),
             State::Mean(total, counted) => {
-                add(total, &sum());
+                sum(total);
                 *counted += count as u64;
             }
             _ => {
@@ -192,6 +197,33 @@ impl<'q> Folding<'q> {
         }
     }
 
+    /// Whether a block can be added by what its values come to, with the same result.
+    pub(super) fn takes(function: &Reducer, summary: &Summary, kind: Kind) -> bool {
+        // The summary of whole numbers is told as floats, which are exact as far as this.
+        let is_small = |figure: f64| figure.abs() < 9e15;
+        let are_numbers = summary.numeric && !summary.has_nan;
+        are_numbers
+            && match (function, kind) {
+                (Reducer::Sum | Reducer::Mean, Kind::Float) => {
+                    summary.kinds == 1 && summary.decimal_sum().is_some_and(|sum| Sum::takes(&sum))
+                }
+                (_, Kind::Float) => summary.kinds == 1,
+                (_, Kind::Integer) => {
+                    let figures = [summary.sum, summary.min, summary.max];
+                    summary.kinds == 2 && figures.into_iter().all(is_small)
+                }
+                _ => false,
+            }
+    }
+
+    /// Memory outside the struct.
+    pub(super) fn bytes_outside(&self) -> usize {
+        match &self.state {
+            State::Sum(total) | State::Mean(total, _) => total.bytes_outside(),
+            _ => 0,
+        }
+    }
+
     /// Adds a block by what its values come to.
     pub(super) fn add_block(
         &mut self,
@@ -206,9 +238,9 @@ impl<'q> Folding<'q> {
         };
         match &mut self.state {
             State::Count(total) => *total += i64::from(count),
-            State::Sum(total) => add(total, &item(summary.sum)),
+            State::Sum(total) => total.add_block(summary, kind),
             State::Mean(total, counted) => {
-                add(total, &item(summary.sum));
+                total.add_block(summary, kind);
                 *counted += u64::from(count);
             }
             _ => {
@@ -242,9 +274,9 @@ impl<'q> Folding<'q> {
     pub(super) fn absorb(&mut self, other: Self) {
         match (&mut self.state, other.state) {
             (State::Count(a), State::Count(b)) => *a += b,
-            (State::Sum(a), State::Sum(b)) => add(a, &b),
+            (State::Sum(a), State::Sum(b)) => a.absorb(b),
             (State::Mean(a, counted), State::Mean(b, more)) => {
-                add(a, &b);
+                a.absorb(b);
                 *counted += more;
             }
             (State::Best(_), State::Best(Some(row))) => {
@@ -258,9 +290,9 @@ impl<'q> Folding<'q> {
     pub(super) fn finish(self, meter: &Meter) -> Result<Vec<Out>, Error> {
         Ok(match self.state {
             State::Count(count) => vec![Out::bare(Item::Integer(count))],
-            State::Sum(sum) => vec![Out::bare(sum)],
+            State::Sum(sum) => vec![Out::bare(sum.finish())],
             State::Mean(sum, count) => {
-                let mean = to_f64(&sum).map(|sum| sum / count as f64);
+                let mean = to_f64(&sum.finish()).map(|sum| sum / count as f64);
                 vec![Out::bare(mean.map_or(Item::Null, Item::Float))]
             }
             State::Best(best) => best.map(Out::of).into_iter().collect(),
@@ -285,19 +317,6 @@ fn no_head() -> Arc<Head> {
 
 fn by_time(a: &Row, b: &Row) -> Ordering {
     a.time_ns.cmp(&b.time_ns).then_with(|| compare(&a.value, &b.value))
-}
-
-/// Adds a number to a sum; integers wrap around.
-fn add(sum: &mut Item, value: &Item) {
-    *sum = match (&*sum, value) {
-        (Item::Null, value) => value.clone(),
-        (Item::Integer(a), Item::Integer(b)) => Item::Integer(a.wrapping_add(*b)),
-        (Item::Unsigned(a), Item::Unsigned(b)) => Item::Unsigned(a.wrapping_add(*b)),
-        (a, b) => match (to_f64(a), to_f64(b)) {
-            (Some(a), Some(b)) => Item::Float(a + b),
-            _ => a.clone(),
-        },
-    };
 }
 
 /// The order of values of one kind; false is before true, and NaN is equal to everything.

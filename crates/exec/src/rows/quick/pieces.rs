@@ -56,13 +56,22 @@ pub(super) struct Folded<'q> {
     early: BTreeMap<usize, (usize, Windows<'q>)>,
     next: usize,
     windows: usize,
+    /// What the folds take outside the windows, those that came early excepted.
+    outside_bytes: usize,
     charge: Charge<'q>,
 }
 
 impl<'q> Folded<'q> {
     pub(super) fn new(heads: usize, meter: &'q Meter) -> Self {
         let heads = (0..heads).map(|_| Windows::new()).collect();
-        Self { heads, early: BTreeMap::new(), next: 0, windows: 0, charge: meter.open() }
+        Self {
+            heads,
+            early: BTreeMap::new(),
+            next: 0,
+            windows: 0,
+            outside_bytes: 0,
+            charge: meter.open(),
+        }
     }
 
     pub(super) fn add(
@@ -77,12 +86,18 @@ impl<'q> Folded<'q> {
             self.next += 1;
             if let Some(head) = self.heads.get_mut(at) {
                 let apart = head.len() + windows.len();
+                self.outside_bytes -= outside_bytes(head);
                 *head = join(std::mem::take(head), windows);
                 self.windows -= apart - head.len();
+                self.outside_bytes += outside_bytes(head);
             }
         }
-        self.charge.resize(self.windows * size_of::<(i64, Folding<'_>)>())
+        self.charge.resize(self.windows * size_of::<(i64, Folding<'_>)>() + self.outside_bytes)
     }
+}
+
+fn outside_bytes(windows: &Windows<'_>) -> usize {
+    windows.iter().map(|(_, fold)| fold.bytes_outside()).sum()
 }
 
 /// Joins the windows of two sets of sources; those of the first come before at equal ranks.

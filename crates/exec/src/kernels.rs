@@ -1,0 +1,4 @@
+//! Kernels: what values come to, free of plans, series and rows. Every evaluator folds with these,
+//! so that the same values come to the same result whichever way they are read.
+
+pub(crate) mod sum;

@@ -1,0 +1,74 @@
+//! Sums of rows: of integers they wrap around, of floats they are exact until the end.
+
+use super::calculate::to_f64;
+use crate::kernels::sum::Sum;
+use foliot_engine::Summary;
+use foliot_model::{Item, Kind};
+
+/// A sum of numbers of one kind, or, where kinds meet, of floats.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    /// The sum of the integers; null while there is none.
+    whole: Item,
+    /// The sum of all else, once there is any.
+    floats: Option<Sum>,
+}
+
+impl Total {
+    /// Adds a number, and returns how much more memory that takes.
+    pub(super) fn add(&mut self, value: &Item) -> usize {
+        self.whole = match (&self.whole, value) {
+            (Item::Null, Item::Integer(_) | Item::Unsigned(_)) => value.clone(),
+            (Item::Integer(a), Item::Integer(b)) => Item::Integer(a.wrapping_add(*b)),
+            (Item::Unsigned(a), Item::Unsigned(b)) => Item::Unsigned(a.wrapping_add(*b)),
+            _ => return to_f64(value).map_or(0, |value| self.add_float(value)),
+        };
+        0
+    }
+
+    fn add_float(&mut self, value: f64) -> usize {
+        let floats = self.floats.get_or_insert_default();
+        let before = floats.bytes_outside();
+        floats.add(value);
+        floats.bytes_outside() - before
+    }
+
+    /// Adds a run of floats.
+    pub(super) fn add_floats(&mut self, run: &[f64]) {
+        self.floats.get_or_insert_default().push(run);
+    }
+
+    /// Adds the values of a block by their summary.
+    pub(super) fn add_block(&mut self, summary: &Summary, kind: Kind) {
+        match (kind, summary.decimal_sum()) {
+            (Kind::Float, Some(decimals)) => {
+                self.floats.get_or_insert_default().add_decimals(&decimals);
+            }
+            _ => {
+                self.add(&Item::Integer(summary.sum as i64));
+            }
+        }
+    }
+
+    pub(super) fn absorb(&mut self, other: Self) {
+        if !other.whole.is_null() {
+            self.add(&other.whole);
+        }
+        if let Some(floats) = &other.floats {
+            self.floats.get_or_insert_default().absorb(floats);
+        }
+    }
+
+    /// The sum; null of nothing.
+    pub(super) fn finish(&self) -> Item {
+        match &self.floats {
+            None => self.whole.clone(),
+            Some(floats) => Item::Float(floats.total() + to_f64(&self.whole).unwrap_or(0.0)),
+        }
+    }
+
+    /// Memory outside the struct.
+    pub(super) fn bytes_outside(&self) -> usize {
+        self.floats.as_ref().map_or(0, Sum::bytes_outside)
+    }
+}
