@@ -164,6 +164,18 @@ impl SimDisk {
         machine.names.get(path).ok_or_else(not_found)?.lock().rot(offset, mask)
     }
 
+    /// Whether the other machine has the same files under the same names: power cuts of one
+    /// machine may leave the same.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.files() == other.files()
+    }
+
+    /// All files, in the order of their names. What no machine changed since they were one is
+    /// shared.
+    fn files(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
+        self.machine.lock().names.files()
+    }
+
     /// Does one mutating operation on names. When the power fails during it, it may or may not have
     /// happened.
     fn change(

@@ -113,6 +113,11 @@ enum Next {
 struct Stage {
     world: Box<dyn World>,
     threads: Vec<Thread>,
+    /// Those that have not ended, ascending: long rounds start hundreds of threads, and few of them
+    /// go on at once.
+    alive: Vec<usize>,
+    /// How many of those can go on, the running one among them.
+    ready: usize,
     /// Started and not yet given a stack; numbered on from those that have one.
     fresh: Vec<Body>,
     current: usize,
@@ -138,6 +143,8 @@ pub fn run(world: Box<dyn World>, main: Body) -> Result<(), Failure> {
     STAGE.set(Some(Stage {
         world,
         threads: Vec::new(),
+        alive: Vec::new(),
+        ready: 0,
         fresh: Vec::new(),
         current: 0,
         switches: 0,
@@ -181,6 +188,8 @@ fn play(body: Body) {
         let id = stage.current;
         if let Some(thread) = stage.threads.get_mut(id) {
             thread.state = State::Over;
+            stage.alive.retain(|alive| *alive != id);
+            stage.ready -= 1;
             if let Err(panic) = result {
                 let text = panic.downcast_ref::<String>().cloned();
                 let text = text.or_else(|| panic.downcast_ref::<&str>().map(|t| (*t).to_owned()));
@@ -198,20 +207,22 @@ impl Stage {
     }
 
     fn wake(&mut self, on: On) {
-        for thread in &mut self.threads {
-            if matches!(&thread.state, State::Waiting(wait) if wait.on == on) {
-                thread.state = State::Ready;
-            }
-        }
+        self.wake_all(|wait| wait.on == on);
     }
 
     /// Threads whose time has come.
     fn wake_late(&mut self) {
         let now_ns = self.world.now_ns();
-        for thread in &mut self.threads {
-            let is_due = |wait: &Wait| wait.until_ns.is_some_and(|until_ns| until_ns <= now_ns);
-            if matches!(&thread.state, State::Waiting(wait) if is_due(wait)) {
+        self.wake_all(|wait| wait.until_ns.is_some_and(|until_ns| until_ns <= now_ns));
+    }
+
+    fn wake_all(&mut self, is_due: impl Fn(&Wait) -> bool) {
+        for &id in &self.alive {
+            if let Some(thread) = self.threads.get_mut(id)
+                && matches!(&thread.state, State::Waiting(wait) if is_due(wait))
+            {
                 thread.state = State::Ready;
+                self.ready += 1;
             }
         }
     }
@@ -231,7 +242,7 @@ impl Stage {
             return Next::Fail(Failure::Endless(text));
         }
         self.wake_late();
-        if self.ready().next().is_none() {
+        if self.ready == 0 {
             let deadlines = self.waits().filter_map(|(_, wait)| wait.until_ns);
             match deadlines.min() {
                 Some(until_ns) => {
@@ -247,20 +258,22 @@ impl Stage {
                 }
             }
         }
-        let count = self.ready().count();
-        let at = self.world.pick(count);
+        let at = self.world.pick(self.ready);
         let id = self.ready().nth(at).unwrap_or_default();
         self.current = id;
         Next::Run(id)
     }
 
     fn ready(&self) -> impl Iterator<Item = usize> {
-        let threads = self.threads.iter().enumerate();
-        threads.filter(|(_, thread)| matches!(thread.state, State::Ready)).map(|(id, _)| id)
+        let is_ready = |id: &usize| {
+            self.threads.get(*id).is_some_and(|thread| matches!(thread.state, State::Ready))
+        };
+        self.alive.iter().copied().filter(is_ready)
     }
 
     fn waits(&self) -> impl Iterator<Item = (&Thread, &Wait)> {
-        self.threads.iter().filter_map(|thread| match &thread.state {
+        let threads = self.alive.iter().filter_map(|id| self.threads.get(*id));
+        threads.filter_map(|thread| match &thread.state {
             State::Waiting(wait) => Some((thread, wait)),
             _ => None,
         })
@@ -273,7 +286,10 @@ pub fn spawn(name: &str, body: Body) -> Handle {
         let name = name.to_owned();
         stage.threads.push(Thread { name, state: State::Ready, passes: 0 });
         stage.fresh.push(body);
-        stage.threads.len() - 1
+        let id = stage.threads.len() - 1;
+        stage.alive.push(id);
+        stage.ready += 1;
+        id
     });
     Handle { id: id.unwrap_or(usize::MAX) }
 }
@@ -295,7 +311,7 @@ pub fn pass() {
         if passes > PASSES_MAX {
             stage.panic = Some(Failure::Endless(thread.name.clone()));
         }
-        let has_others = stage.ready().nth(1).is_some();
+        let has_others = stage.ready > 1;
         let is_long = passes.is_multiple_of(PASSES_OF_TURN_MAX);
         Some(is_long || (has_others && stage.world.interrupts()))
     });
@@ -330,6 +346,7 @@ pub(crate) fn wait(wait: Wait) {
         if let Some(thread) = stage.threads.get_mut(id) {
             thread.passes = 0;
             thread.state = State::Waiting(wait);
+            stage.ready -= 1;
         }
     });
     yield_here();
@@ -344,15 +361,16 @@ pub(crate) fn wake_all(address: usize) {
 pub(crate) fn wake_one(address: usize) {
     with(|stage| {
         let on = On::Address(address);
-        let waits = |thread: &Thread| match &thread.state {
-            State::Waiting(wait) => wait.on == on,
+        let waits = |id: &usize| match stage.threads.get(*id).map(|thread| &thread.state) {
+            Some(State::Waiting(wait)) => wait.on == on,
             _ => false,
         };
-        let count = stage.threads.iter().filter(|thread| waits(thread)).count();
-        if count > 0 {
-            let at = stage.world.pick(count);
-            if let Some(thread) = stage.threads.iter_mut().filter(|thread| waits(thread)).nth(at) {
+        let waiting: Vec<usize> = stage.alive.iter().copied().filter(waits).collect();
+        if !waiting.is_empty() {
+            let at = stage.world.pick(waiting.len());
+            if let Some(thread) = waiting.get(at).and_then(|id| stage.threads.get_mut(*id)) {
                 thread.state = State::Ready;
+                stage.ready += 1;
             }
         }
     });

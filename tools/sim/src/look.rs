@@ -3,9 +3,9 @@
 use crate::oracle::{Fact, Key, Series, State, Watch};
 use crate::random::Random;
 use crate::workload::{CATALOG_KINDS, NAMESPACES, Names, SeriesName, fact};
-use foliot_engine::{Engine, Error, Snapshot};
+use foliot_engine::{Engine, Error, Identity, Scan, Snapshot};
 use foliot_model::{Matcher, Name, Samples, Selector, Test, TimeRange};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Samples that one step of a scan may yield.
 const STEP_SAMPLES_MAX: usize = 1024;
@@ -53,17 +53,26 @@ pub(crate) fn all(engine: &Engine, names: &Names) -> Result<State, Failure> {
             state.insert(Key::Keep(slot), Fact::Nanoseconds(keep.as_nanos() as i64));
         }
         let snapshot = engine.snapshot();
+        let sids = snapshot.select(&everything(id), TimeRange::ALL)?;
+        let mut called = HashMap::new();
+        snapshot.identities(&sids, &mut |sid, identity| {
+            called.insert(sid, identity);
+        })?;
         let mut seen = BTreeSet::new();
-        for sid in snapshot.select(&everything(id), TimeRange::ALL)? {
-            let Some(number) = series_number(&snapshot, names, slot, sid)? else {
+        let mut scanned =
+            snapshot.scan(sids.first().copied().unwrap_or_default(), TimeRange::ALL)?;
+        for sid in sids {
+            let Some(identity) = called.get(&sid) else {
                 return contradiction(format!("series {sid} is selected and has no identity"));
             };
+            let number = number_of(names, slot, sid, identity)?;
             if !seen.insert(number) {
                 return contradiction(format!("series {sid} has the name of another one"));
             }
-            for (time_ns, fact) in scan(&snapshot, sid, TimeRange::ALL)? {
+            snapshot.scan_into(sid, &mut scanned)?;
+            each_of(&mut scanned, sid, &mut |time_ns, fact| {
                 state.insert(Key::Sample(number, time_ns), fact);
-            }
+            })?;
         }
     }
     for kind in CATALOG_KINDS {
@@ -220,35 +229,48 @@ fn series_number(
     slot: usize,
     sid: u32,
 ) -> Result<Option<Series>, Failure> {
-    let Some(identity) = snapshot.identity(sid)? else { return Ok(None) };
+    let identity = snapshot.identity(sid)?;
+    identity.map(|identity| number_of(names, slot, sid, &identity)).transpose()
+}
+
+fn number_of(names: &Names, slot: usize, sid: u32, identity: &Identity) -> Result<Series, Failure> {
     let label = |label: &foliot_model::Label| (label.name.to_string(), label.value.to_string());
     let labels = identity.labels.iter().map(label).collect();
     let name: SeriesName =
         (slot, identity.measurement.to_string(), identity.field.to_string(), labels);
     match names.find(&name) {
-        Some(number) => Ok(Some(number)),
+        Some(number) => Ok(number),
         None => contradiction(format!("series {sid} was never sent: {name:?}")),
     }
 }
 
-/// The samples of a series, with the promises of a scan checked.
+/// The samples of a series.
 fn scan(snapshot: &Snapshot, sid: u32, range: TimeRange) -> Result<Vec<(i64, Fact)>, Failure> {
-    let mut scan = snapshot.scan(sid, range)?;
-    let mut found: Vec<(i64, Fact)> = Vec::new();
+    let mut found = Vec::new();
+    each_of(&mut snapshot.scan(sid, range)?, sid, &mut |time_ns, fact| {
+        found.push((time_ns, fact));
+    })?;
+    Ok(found)
+}
+
+/// Calls `each` with the samples of a scan, whose promises are checked.
+fn each_of(scan: &mut Scan, sid: u32, each: &mut dyn FnMut(i64, Fact)) -> Result<(), Failure> {
+    let mut last_ns = None;
     let mut step = Samples::default();
     while scan.next(&mut step)? {
         if step.is_empty() || step.len() > STEP_SAMPLES_MAX {
             return contradiction(format!("series {sid}: a step of {} samples", step.len()));
         }
         for (time_ns, value) in step.iter() {
-            if found.last().is_some_and(|(before, _)| *before >= time_ns) {
+            if last_ns.is_some_and(|before| before >= time_ns) {
                 return contradiction(format!("series {sid}: {time_ns} is not after the last"));
             }
-            found.push((time_ns, fact(value)));
+            last_ns = Some(time_ns);
+            each(time_ns, fact(value));
         }
         step.clear();
     }
-    Ok(found)
+    Ok(())
 }
 
 /// A range that often begins or ends at a sample.

@@ -36,6 +36,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tally::Tally;
 
+/// A round takes and gives back memory some hundred thousand times.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: &str = "\
 usage: foliot-sim [--seed S] [--rounds N] [--threads T] [--failures F] [--trace]
   --seed S      seed of the first round, the next has S+1; random by default
@@ -53,16 +57,18 @@ fn main() -> ExitCode {
     let started = Instant::now();
     let (tally, failures) = plan.run();
     let seconds = started.elapsed().as_secs_f64();
-    let cuts = tally.power_cuts + tally.kills;
+    let cuts = tally.power_cuts + tally.fates + tally.kills;
     say(
         &mut std::io::stdout(),
         &format!(
-            "{} rounds from seed {} in {seconds:.1} s: {} power cuts, {} kills ({:.0} a second), \
+            "{} rounds from seed {} in {seconds:.1} s: {} power cuts, {} other fates of those, \
+             {} kills ({:.0} crashes a second), \
              {} closes, {} faults, {} clients, {} changes ({} acknowledged), {} of them deletes, {} flushes, \
              {} merges, {} epochs, {} renames, {} namespaces dropped, {} damages tried, {} backups, {} looks at {} facts, {failures} failures\n",
             tally.rounds,
             plan.seed,
             tally.power_cuts,
+            tally.fates,
             tally.kills,
             cuts as f64 / seconds,
             tally.closes,
@@ -156,12 +162,9 @@ impl Plan {
 
 /// Plays one round; a panic of the engine is a failure like any other.
 fn play(seed: u64, trace: bool) -> Result<Tally, String> {
-    let steps = move |step: String| {
-        if trace {
-            say(&mut std::io::stdout(), &format!("{step}\n"));
-        }
-    };
-    let play = || round::play(seed, world::honest, Box::new(steps));
+    let steps = |step: String| say(&mut std::io::stdout(), &format!("{step}\n"));
+    let steps = || Box::new(steps) as round::Trace;
+    let play = || round::play(seed, world::honest, trace.then(steps));
     let played = catch_unwind(AssertUnwindSafe(play));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

@@ -10,6 +10,7 @@
 
 mod change;
 mod client;
+mod fates;
 mod moves;
 mod trial;
 mod work;
@@ -24,6 +25,7 @@ use client::Client;
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Config, Engine, RetentionRule};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -42,11 +44,11 @@ const RESUME_ATTEMPTS: usize = 5;
 /// Receives each step.
 pub(crate) type Trace = Box<dyn FnMut(String) + Send>;
 
-/// Plays the round of `seed`, calling `trace` with each step.
+/// Plays the round of `seed`, calling `trace`, if any, with each step.
 ///
 /// # Errors
 /// What the store broke, for a person.
-pub(crate) fn play(seed: u64, mount: Mount, trace: Trace) -> Result<Tally, String> {
+pub(crate) fn play(seed: u64, mount: Mount, trace: Option<Trace>) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let seed_of_machine = random.next();
     let config = draw_config(&mut random);
@@ -86,7 +88,9 @@ pub(crate) fn play(seed: u64, mount: Mount, trace: Trace) -> Result<Tally, Strin
 fn draw_config(random: &mut Random) -> Config {
     Config {
         background: random.percent(70),
-        cache_bytes_max: 1 << random.skewed(12, 24),
+        // Seldom too small for a page: every read goes to a file then, and looks take most of a
+        // round.
+        cache_bytes_max: 1 << (36 - random.skewed(12, 24)),
         head_bytes_max: 1 << random.skewed(14, 28),
         merge_parts: random.skewed(2, 8),
         delete_deadline: Duration::from_secs(random.skewed(1, 100) as u64),
@@ -153,7 +157,16 @@ struct Round {
     /// What was planned to go wrong in this life.
     planned: Mutex<Vec<FaultKind>>,
     tally: Mutex<Tally>,
-    trace: Mutex<Trace>,
+    trace: Mutex<Option<Trace>>,
+}
+
+/// How a machine ended.
+struct MachineEnd {
+    /// The one that comes after it.
+    next: SimDisk,
+    /// Others that could have come after it.
+    others: Vec<SimDisk>,
+    loss: Loss,
 }
 
 /// A failed round, told by a panic: so that it ends all threads at once.
@@ -162,10 +175,12 @@ fn fail(text: String) -> ! {
 }
 
 impl Round {
-    fn say(&self, text: &str) {
-        let (name, number) = foliot_scheduler::current().unwrap_or_default();
-        let operations = self.machine.disk().operations();
-        (lock(&self.trace))(format!("[op {operations} {name} {number}] {text}"));
+    fn say(&self, text: fmt::Arguments<'_>) {
+        if let Some(trace) = &mut *lock(&self.trace) {
+            let (name, number) = foliot_scheduler::current().unwrap_or_default();
+            let operations = self.machine.disk().operations();
+            trace(format!("[op {operations} {name} {number}] {text}"));
+        }
     }
 
     fn draw<T>(&self, draw: impl FnOnce(&mut Random) -> T) -> T {
@@ -230,10 +245,9 @@ impl Round {
             self.crowd(&engine);
             if self.has_rules && self.percent(10) && !self.change_rules(&engine) {
                 // Some series have new classes and others do not: only a start ends that.
-                let (disk, loss) = self.kill_or_cut();
+                let end = self.kill_or_cut();
                 drop(engine);
-                self.machine.replace(disk);
-                return loss;
+                return self.go_on(end);
             }
             if !self.is_dead() && self.percent(30) {
                 self.look(&engine, Loss::None);
@@ -249,7 +263,7 @@ impl Round {
             return true;
         }
         let result = engine.set_retention_rules(retention_rules(rules));
-        self.say(&format!("rules {rules:?}: {result:?}"));
+        self.say(format_args!("rules {rules:?}: {result:?}"));
         if let Err(error) = &result
             && !self.is_dead()
             && self.strikes() == 0
@@ -287,7 +301,7 @@ impl Round {
                 // Who waits for space waits until there is some.
                 self.machine.disk().heal();
                 let now = (engine.progress(), engine.written(), self.is_dead());
-                self.say(&format!("the disk is healed for those who wait: {now:?}"));
+                self.say(format_args!("the disk is healed for those who wait: {now:?}"));
             }
             foliot_scheduler::sleep(LOOK_PAUSE);
         }
@@ -312,7 +326,7 @@ impl Round {
                 FaultKind::RenameError | FaultKind::RemoveError => random.skewed(1, 10),
                 _ => random.skewed(1, 60),
             });
-            self.say(&format!("plan {kind:?} at its operation {n}"));
+            self.say(format_args!("plan {kind:?} at its operation {n}"));
             self.machine.disk().fail_after(n as u64, kind);
             lock(&self.planned).push(kind);
         }
@@ -324,25 +338,12 @@ impl Round {
             let strikes = self.strikes();
             match Engine::open(self.machine.mounted(), Path::new(DIR), self.config()) {
                 Ok(engine) => {
-                    self.say("opened");
-                    if engine.stats().parts == 0 {
-                        self.machine.with_time(crate::time::Time::believe);
-                    }
-                    match engine.damages() {
-                        [] => {}
-                        // The parity gives back a page that the disk did not give.
-                        told if self.strikes() > strikes
-                            && told.iter().all(|told| told.contains("simulated: ")) => {}
-                        // The power went between the manifest and its copy.
-                        [told]
-                            if loss > Loss::None
-                                && told.contains("is missing; there is another") => {}
-                        damages => fail(format!("damage where there is none: {damages:?}")),
-                    }
+                    self.say(format_args!("opened"));
+                    self.check_told(&engine, loss, strikes);
                     return Some(engine);
                 }
                 Err(error) => {
-                    self.say(&format!("open failed: {error}"));
+                    self.say(format_args!("open failed: {error}"));
                     if self.is_dead() {
                         return None;
                     }
@@ -358,6 +359,22 @@ impl Round {
         fail("cannot open although the faults have passed".to_owned())
     }
 
+    /// Fails the round when a store that was just opened tells of damage which nothing explains.
+    fn check_told(&self, engine: &Engine, loss: Loss, strikes_before: u64) {
+        if engine.stats().parts == 0 {
+            self.machine.with_time(crate::time::Time::believe);
+        }
+        match engine.damages() {
+            [] => {}
+            // The parity gives back a page that the disk did not give.
+            told if self.strikes() > strikes_before
+                && told.iter().all(|told| told.contains("simulated: ")) => {}
+            // The power went between the manifest and its copy.
+            [told] if loss > Loss::None && told.contains("is missing; there is another") => {}
+            damages => fail(format!("damage where there is none: {damages:?}")),
+        }
+    }
+
     /// Reads everything and compares, while no client does anything; false when the machine died
     /// before all was read.
     fn look(&self, engine: &Engine, loss: Loss) -> bool {
@@ -369,7 +386,7 @@ impl Round {
             tally.looks += 1;
             tally.facts += found.len() as u64;
         });
-        self.say(&format!("look: {} facts after loss {loss:?}", found.len()));
+        self.say(format_args!("look: {} facts after loss {loss:?}", found.len()));
         let mut history = lock(&self.history);
         history.set_clock(self.machine.since(&mark));
         let again = history.compare_with_closed(&found);
@@ -423,10 +440,9 @@ impl Round {
         }
         if self.percent(40) {
             // The disk dies before the store does: what the store still does comes too late.
-            let (disk, loss) = self.kill_or_cut();
+            let end = self.kill_or_cut();
             drop(engine);
-            self.machine.replace(disk);
-            return loss;
+            return self.go_on(end);
         }
         let mark = self.machine.mark();
         let Some(seen) = self.retry_reads(&|| look::all(&engine, &self.names)) else {
@@ -441,7 +457,7 @@ impl Round {
         }
         let result = self.machine.about("close", || engine.close());
         let lsn = engine.written().lsn;
-        self.say(&format!("close: {result:?}"));
+        self.say(format_args!("close: {result:?}"));
         let mut loss = Loss::None;
         match result {
             Ok(()) => {
@@ -473,26 +489,34 @@ impl Round {
 
     /// Ends a machine on which no store is open, and begins with the next one.
     fn end_dead(&self) -> Loss {
-        let (disk, loss) = self.kill_or_cut();
-        self.machine.replace(disk);
-        loss
+        let end = self.kill_or_cut();
+        self.go_on(end)
     }
 
-    /// Cuts the power or kills the process; the machine that comes after.
-    fn kill_or_cut(&self) -> (SimDisk, Loss) {
+    /// Cuts the power or kills the process.
+    fn kill_or_cut(&self) -> MachineEnd {
         let old = self.machine.disk();
         let is_power = self.percent(70);
-        let (disk, loss) = match is_power {
-            true => (old.crash(), Loss::Power),
-            false => (old.kill(), Loss::Process),
+        let end = match is_power {
+            true => {
+                MachineEnd { next: old.crash(), others: fates::others(&old), loss: Loss::Power }
+            }
+            false => MachineEnd { next: old.kill(), others: Vec::new(), loss: Loss::Process },
         };
         self.tally(|tally| {
             tally.faults += old.strikes();
             tally.power_cuts += u64::from(is_power);
             tally.kills += u64::from(!is_power);
         });
-        self.say(&format!("the end: loss of {loss:?}"));
-        (disk, loss)
+        self.say(format_args!("the end: loss of {:?}", end.loss));
+        end
+    }
+
+    /// Begins with the machine that comes after an end, when no store is open any more.
+    fn go_on(&self, end: MachineEnd) -> Loss {
+        self.try_fates(&end);
+        self.machine.replace(end.next);
+        end.loss
     }
 
     /// With space again, writes must go on without a restart.

@@ -8,6 +8,8 @@ pub(crate) struct Tally {
     pub(crate) rounds: u64,
     pub(crate) power_cuts: u64,
     pub(crate) kills: u64,
+    /// What else power cuts could have left, opened as well.
+    pub(crate) fates: u64,
     pub(crate) closes: u64,
     pub(crate) faults: u64,
     pub(crate) clients: u64,
@@ -35,6 +37,7 @@ impl Tally {
         self.rounds += other.rounds;
         self.power_cuts += other.power_cuts;
         self.kills += other.kills;
+        self.fates += other.fates;
         self.closes += other.closes;
         self.faults += other.faults;
         self.clients += other.clients;

@@ -17,6 +17,7 @@ const FIRST_NS: i64 = 0;
 const LAST_NS: i64 = 9_150_000_000 * SECOND_NS;
 
 /// The clock of a machine, as the round made it.
+#[derive(Clone)]
 pub(crate) struct Time {
     /// How far it is ahead of one that never jumped.
     jumped_ns: i64,

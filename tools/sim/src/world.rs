@@ -75,6 +75,16 @@ impl Machine {
         lock(&self.disk).clone()
     }
 
+    /// Does something on other machines: time and chance go on after it as if it had not been.
+    pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+        let (disk, chance) = (self.disk(), lock(&self.chance).clone());
+        let (time, syncs) = (lock(&self.time).clone(), lock(&self.syncs).clone());
+        let done = act();
+        (*lock(&self.disk), *lock(&self.chance)) = (disk, chance);
+        (*lock(&self.time), *lock(&self.syncs)) = (time, syncs);
+        done
+    }
+
     /// Another machine runs from now on.
     pub(crate) fn replace(&self, disk: SimDisk) {
         *lock(&self.disk) = disk;

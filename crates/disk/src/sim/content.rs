@@ -33,6 +33,10 @@ impl Content {
         self.bytes.len() as u64
     }
 
+    pub(super) fn bytes(&self) -> Arc<Vec<u8>> {
+        self.bytes.clone()
+    }
+
     pub(super) fn append(&mut self, bytes: &[u8]) {
         let start = self.bytes.len();
         Arc::make_mut(&mut self.bytes).extend_from_slice(bytes);

@@ -43,6 +43,12 @@ impl Names {
         self.current.keys()
     }
 
+    /// All files and their bytes.
+    pub(super) fn files(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
+        let files = self.current.iter();
+        files.map(|(path, node)| (path.clone(), node.lock().bytes())).collect()
+    }
+
     /// Bytes in all files.
     pub(super) fn bytes(&self) -> u64 {
         self.current.values().map(|node| node.lock().len()).sum()

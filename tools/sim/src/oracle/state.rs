@@ -104,17 +104,17 @@ impl Change {
 
     /// The keys of `state` that it may change, and its own.
     pub(crate) fn keys(&self, state: &State) -> Vec<Key> {
-        let own = match self {
-            Self::Set(key, _) | Self::Unset(key) => return vec![key.clone()],
-            Self::Cut(..) => None,
-            Self::Keep(slot, ..) => Some(Key::Keep(*slot)),
-        };
-        let touched = state.keys().filter(|key| self.touches(key));
-        let mut keys: Vec<Key> = touched.cloned().collect();
-        keys.extend(own);
-        keys.sort();
-        keys.dedup();
-        keys
+        match self {
+            Self::Set(key, _) | Self::Unset(key) => vec![key.clone()],
+            Self::Cut(series, range, _) => {
+                state.range(keys(*series, *range)).map(|(key, _)| key.clone()).collect()
+            }
+            Self::Keep(slot, ..) => {
+                let touched = state.keys().filter(|key| self.touches(key));
+                let others = touched.filter(|key| !matches!(key, Key::Keep(_)));
+                others.cloned().chain([Key::Keep(*slot)]).collect()
+            }
+        }
     }
 
     pub(crate) fn apply(&self, state: &mut State) {

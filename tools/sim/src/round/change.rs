@@ -88,7 +88,7 @@ impl Client {
         refused.sort_unstable();
         refused.dedup();
         let changes = write.changes(&refused);
-        round.say(&format!("write {number}: {} samples to {slot}: {result:?}", changes.len()));
+        round.say(format_args!("write {number}: {} samples to {slot}: {result:?}", changes.len()));
         let commit = match result {
             Ok(commit) => commit,
             Err(error) => {
@@ -147,7 +147,7 @@ impl Client {
             Some(bytes) => self.engine.catalog_put(kind, &key, bytes),
             None => self.engine.catalog_delete(kind, &key),
         };
-        round.say(&format!("catalog {kind}/{key} put {}: {result:?}", bytes.is_some()));
+        round.say(format_args!("catalog {kind}/{key} put {}: {result:?}", bytes.is_some()));
         match result {
             Ok(commit) => self.happened(number, vec![change], commit),
             Err(error) => self.failed("a catalog change", number, vec![change], from, &error),
@@ -166,7 +166,7 @@ impl Client {
         let from = self.engine.written().lsn;
         let result = self.engine.create_namespace(database, policy);
         let to = self.engine.written().lsn;
-        self.round.say(&format!("create namespace {database}.{policy}: {result:?}"));
+        self.round.say(format_args!("create namespace {database}.{policy}: {result:?}"));
         if let (None, Ok(id)) = (existing, &result)
             && lock(&self.round.dropped).contains(id)
         {
@@ -233,9 +233,9 @@ impl Client {
         let mark = round.machine.mark();
         let changes = lock(&round.history).cuts(&series, range, round.machine.clock());
         let Some((number, namespace)) = self.begin(slot, &changes) else { return };
-        round.say(&format!("begin {number}: take away {target:?}"));
+        round.say(format_args!("begin {number}: take away {target:?}"));
         let result = act(namespace);
-        round.say(&format!("take away {target:?}, {range:?}: {result:?}"));
+        round.say(format_args!("take away {target:?}, {range:?}: {result:?}"));
         let is_alone = self.is_alone(number);
         match result {
             Ok((deleted, commit)) => {
@@ -271,7 +271,7 @@ impl Client {
         let Some((number, namespace)) = self.begin(slot, &[change]) else { return };
         let keep = Duration::from_nanos(keep_ns.unsigned_abs());
         let result = self.engine.set_retention(namespace, Some(keep), &Caller::default());
-        round.say(&format!("keep namespace {namespace} for {keep:?}: {result:?}"));
+        round.say(format_args!("keep namespace {namespace} for {keep:?}: {result:?}"));
         let change = Change::Keep(slot, keep_ns, round.machine.since(&mark));
         match result {
             Ok(commit) => self.happened(number, vec![change], commit),

@@ -129,7 +129,7 @@ impl Client {
             }
             Action::Jump => {
                 let ns = round.draw(draw_jump);
-                round.say(&format!("the clock jumps by {} s", ns / 1_000_000_000));
+                round.say(format_args!("the clock jumps by {} s", ns / 1_000_000_000));
                 round.machine.jump(ns);
             }
         }
@@ -140,7 +140,7 @@ impl Client {
         let levels = [Ack::Durable, Ack::Durable, Ack::Os, Ack::Memory];
         let ack = self.round.draw(|random| *random.pick(&levels));
         let result = self.engine.wait(commit, ack);
-        self.round.say(&format!("wait for {commit:?} {ack}: {result:?}"));
+        self.round.say(format_args!("wait for {commit:?} {ack}: {result:?}"));
         match (result, ack) {
             (Ok(()), Ack::Durable) => self.acknowledge_durable(commit.lsn),
             (Ok(()), Ack::Os) => lock(&self.round.history).acknowledge_written(commit.lsn),
@@ -158,7 +158,7 @@ impl Client {
     pub(super) fn is_durable(&mut self) -> bool {
         let Some(commit) = self.latest else { return false };
         let result = self.engine.wait(commit, Ack::Durable);
-        self.round.say(&format!("wait for {commit:?}: {result:?}"));
+        self.round.say(format_args!("wait for {commit:?}: {result:?}"));
         if result.is_ok() {
             self.acknowledge_durable(commit.lsn);
         }

@@ -65,7 +65,7 @@ impl Client {
         let renaming = Renaming { to, name: &name, goes_on: &|| true };
         let result =
             self.engine.rename_series(&target.selector(namespace), &renaming, &Caller::default());
-        round.say(&format!("rename {target:?} to {to}: {result:?}"));
+        round.say(format_args!("rename {target:?} to {to}: {result:?}"));
         let mut history = lock(&round.history);
         history.end(number, Vec::new(), End::Nowhere);
         match result {
@@ -149,7 +149,7 @@ impl Client {
         let under_way: Vec<Change> = steps.iter().flatten().cloned().collect();
         let number = lock(&round.history).begin(&under_way);
         let result = self.engine.drop_namespace(namespace, &Caller::default());
-        round.say(&format!("drop namespace {namespace}: {result:?}"));
+        round.say(format_args!("drop namespace {namespace}: {result:?}"));
         let is_alone = self.is_alone(number);
         lock(&round.history).end(number, Vec::new(), End::Nowhere);
         match result {

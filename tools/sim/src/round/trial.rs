@@ -82,7 +82,7 @@ impl Trial<'_> {
             self.round.machine.with_time(crate::time::Time::believe);
         }
         let told = engine.as_ref().map(|engine| (engine.damages(), engine.notes()));
-        self.round.say(&format!("open {}: {told:?}", self.dir.display()));
+        self.round.say(format_args!("open {}: {told:?}", self.dir.display()));
         engine
     }
 
@@ -108,7 +108,7 @@ impl Trial<'_> {
     fn flip_bit(&self, name: &str) -> u64 {
         let bytes = self.files.get(name).map_or(0, Vec::len);
         let (offset, bit) = self.round.draw(|random| (random.below(bytes), random.below(8)));
-        self.round.say(&format!("flip bit {bit} of byte {offset} of {bytes} of {name}"));
+        self.round.say(format_args!("flip bit {bit} of byte {offset} of {bytes} of {name}"));
         if let Err(error) = self.disk.rot(&self.dir.join(name), offset as u64, 1 << bit) {
             self.fail(&error.to_string());
         }
@@ -123,7 +123,7 @@ impl Trial<'_> {
         }
         if self.round.percent(50) {
             match repair(&self.round.machine.mounted(), &self.dir) {
-                Ok(said) => self.round.say(&format!("repair: {said:?}")),
+                Ok(said) => self.round.say(format_args!("repair: {said:?}")),
                 Err(error) => self.fail(&format!("cannot repair {name}: {error}")),
             }
             self.check_sound("a repaired store");
@@ -192,7 +192,7 @@ impl Trial<'_> {
     /// A part that is away for two starts.
     fn missing_part(&self, name: &str) {
         let what = format!("{name} was away");
-        self.round.say(&format!("remove {name}"));
+        self.round.say(format_args!("remove {name}"));
         let path = self.dir.join(name);
         if let Err(error) = self.disk.remove(&path) {
             self.fail(&error.to_string());
@@ -208,7 +208,7 @@ impl Trial<'_> {
             self.admit(&engine, &what);
             for _ in 0..self.round.draw(|random| random.below(3)) {
                 let result = engine.flush().and_then(|()| engine.maintain());
-                self.round.say(&format!("work without it: {result:?}"));
+                self.round.say(format_args!("work without it: {result:?}"));
             }
         }
         self.put_back(name);
@@ -224,7 +224,7 @@ impl Trial<'_> {
 
     /// A file without which the store does not start.
     fn missing(&self, name: &str) {
-        self.round.say(&format!("remove {name}"));
+        self.round.say(format_args!("remove {name}"));
         if let Err(error) = self.disk.remove(&self.dir.join(name)) {
             self.fail(&error.to_string());
         }
@@ -252,7 +252,7 @@ impl Trial<'_> {
             }
         }
         if let Ok(engine) = self.open() {
-            self.round.say(&format!("with an old manifest: {:?}", engine.damages()));
+            self.round.say(format_args!("with an old manifest: {:?}", engine.damages()));
         }
         let quarantine = self.dir.join("quarantine");
         for (name, bytes) in self.files.iter().filter(|(name, _)| name.starts_with("part-")) {

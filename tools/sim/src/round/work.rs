@@ -14,7 +14,7 @@ impl Client {
         let round = self.round.clone();
         let strikes = round.strikes();
         let result = round.machine.about("flush", || self.engine.flush());
-        round.say(&format!("flush: {result:?}"));
+        round.say(format_args!("flush: {result:?}"));
         match result {
             Ok(()) => round.tally(|tally| tally.flushes += 1),
             Err(error) => self.need("a flush", strikes, &error.to_string()),
@@ -30,7 +30,7 @@ impl Client {
             true => self.engine.merge_all(),
             false => self.engine.maintain().map(|_| ()),
         };
-        round.say(&format!("maintain: {result:?}"));
+        round.say(format_args!("maintain: {result:?}"));
         let merges = self.engine.stats().merges - before;
         round.tally(|tally| tally.merges += merges);
         if let Err(error) = result {
@@ -41,7 +41,7 @@ impl Client {
     pub(super) fn begin_epoch(&mut self) {
         let strikes = self.round.strikes();
         let result = self.engine.begin_epoch();
-        self.round.say(&format!("begin an epoch: {result:?}"));
+        self.round.say(format_args!("begin an epoch: {result:?}"));
         match result {
             Ok(()) => self.round.tally(|tally| tally.epochs += 1),
             Err(error) => self.need("an epoch", strikes, &error.to_string()),
@@ -65,7 +65,7 @@ impl Client {
         for pair in places.windows(2) {
             let (from, to) = (Path::new(pair[0]), Path::new(pair[1]));
             let result = backup(&*round.machine.mounted(), from, to, None);
-            round.say(&format!("copy {from:?} to {to:?}: {result:?}"));
+            round.say(format_args!("copy {from:?} to {to:?}: {result:?}"));
             if let Err(error) = result {
                 lock(&round.history).end(under_way, Vec::new(), crate::oracle::End::Nowhere);
                 return self.need("a backup", strikes, &error.to_string());
