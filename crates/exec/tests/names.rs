@@ -100,7 +100,9 @@ fn shown(what: &Names, (measurement, labels): &Source) -> Vec<Row> {
     let labels_of =
         |test: &Test| labels.iter().filter(|(name, _)| test.passes(name)).collect::<Vec<_>>();
     match what {
-        Names::Measurements => vec![((*measurement).to_owned(), None)],
+        Names::Measurements | Names::MeasurementsAsWhole => {
+            vec![((*measurement).to_owned(), None)]
+        }
         Names::Series => {
             let pairs = labels.iter().map(|(name, value)| format!(",{name}={value}"));
             vec![(format!("{measurement}{}", pairs.collect::<String>()), None)]
@@ -170,6 +172,7 @@ fn names_under_conditions() {
                         what: what.clone(),
                         is_count,
                         title: title.map(Into::into),
+                        group_by: [].into(),
                         columns: [].into(),
                         offset,
                         limit,
@@ -211,4 +214,91 @@ fn answered(query: &Query<'_>, plan: &NameTable) -> BTreeMap<String, Vec<Item>> 
     })
     .unwrap();
     tables
+}
+
+/// As InfluxDB 1.6.7 lists measurements: of those that have the tag, whatever other series lack it.
+#[test]
+fn measurements_meet_conditions_as_a_whole() {
+    use Operator::{And, Equal, NotEqual, Or};
+    let engine = open();
+    for key in ["m,h=a", "m,h=b", "n,rack=1", "o,h=c"] {
+        write(&engine, key, "x", &[(0, Cell::integer(1))]);
+    }
+    let snapshot = engine.snapshot();
+    let query =
+        Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
+    let slots = ["h", "rack", "dc", "path"].map(|name| SourceName::Label(name.into())).to_vec();
+    for (condition, expected) in [
+        (compared(Equal, "h", "a"), "m"),
+        (compared(NotEqual, "h", "a"), "o"),
+        (compared(NotEqual, "h", "zz"), "m o"),
+        (matches("h", "a", true), "o"),
+        (matches("h", "[ac]", false), "m o"),
+        (compared(Equal, "dc", ""), ""),
+        (compared(NotEqual, "dc", "x"), ""),
+        (matches("dc", ".*", false), ""),
+        (compared(Equal, "rack", ""), ""),
+        (both(Or, compared(Equal, "h", "c"), compared(Equal, "rack", "1")), "n o"),
+        (both(And, compared(Equal, "h", "a"), compared(Equal, "h", "b")), "m"),
+    ] {
+        let (measurements, asked) = (Test::Any, format!("{condition:?}"));
+        let condition = Some(condition);
+        let test = SourceTest { namespace: 0, measurements, condition, slots: slots.clone() };
+        let plan = NameTable {
+            of: vec![test],
+            what: Names::MeasurementsAsWhole,
+            is_count: false,
+            title: Some("all".into()),
+            group_by: [].into(),
+            columns: [].into(),
+            offset: 0,
+            limit: None,
+        };
+        let items = answered(&query, &plan).remove("all").unwrap_or_default();
+        let texts: Vec<String> = items
+            .into_iter()
+            .map(|item| match item {
+                Item::String(text) => text.to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(texts.join(" "), expected, "{asked}");
+    }
+}
+
+#[test]
+fn names_are_counted_by_labels() {
+    let engine = open();
+    for key in ["m,h=a,rack=1", "m,h=b,rack=1", "m,h=c", "n,rack=2"] {
+        write(&engine, key, "x", &[(0, Cell::integer(1))]);
+    }
+    let snapshot = engine.snapshot();
+    let query =
+        Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
+    let of =
+        SourceTest { namespace: 0, measurements: Test::Any, condition: None, slots: Vec::new() };
+    let counts = |what: Names| {
+        let plan = NameTable {
+            of: vec![of.clone()],
+            what,
+            is_count: true,
+            title: None,
+            group_by: ["rack".into()].into(),
+            columns: [].into(),
+            offset: 0,
+            limit: None,
+        };
+        let mut tables = Vec::new();
+        names(&query, &plan, &mut |table| {
+            let (_, rack) = &table.head.labels[0];
+            tables.push(format!("{} {rack}: {:?}", table.head.name, table.items[0]));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        tables.join(", ")
+    };
+    let expected = "m : Integer(1), m 1: Integer(2), n 2: Integer(1)";
+    assert_eq!(counts(Names::Series), expected);
+    let hosts = Names::LabelValues(Test::equal("h"));
+    assert_eq!(counts(hosts), "m : Integer(1), m 1: Integer(2)");
 }

@@ -98,17 +98,23 @@ impl Test {
     }
 }
 
+/// As OpenTSDB 2.4 looks at it: the pieces occur one behind the other, each looked for from where
+/// those before it could have ended at the earliest. Only a pattern with one open end holds the
+/// other end: `web*` begins with `web`, but `web*.net` may stand anywhere in a text.
 fn wildcard_passes(pieces: &[String], text: &str) -> bool {
-    let [first, middle @ .., last] = pieces else { return false };
-    let Some(rest) = text.strip_prefix(first.as_str()) else { return false };
-    let Some(mut rest) = rest.strip_suffix(last.as_str()) else { return false };
-    for piece in middle {
-        match rest.find(piece.as_str()) {
-            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
-            None => return false,
-        }
-    }
-    true
+    let [first, .., last] = pieces else { return false };
+    let fits = match (first.is_empty(), last.is_empty()) {
+        (true, false) => text.ends_with(last.as_str()),
+        (false, true) => text.starts_with(first.as_str()),
+        _ => true,
+    };
+    let mut from = 0;
+    let mut occurs = |piece: &String| {
+        let rest = text.as_bytes().get(from..).unwrap_or_default();
+        from += piece.len();
+        piece.is_empty() || rest.windows(piece.len()).any(|found| found == piece.as_bytes())
+    };
+    fits && pieces.iter().all(&mut occurs)
 }
 
 /// A condition on one label of a series.
@@ -146,6 +152,11 @@ mod tests {
         assert!(case("*01", "web01") && !case("*01", "web012"));
         assert!(case("w*b*1", "web01") && !case("w*x*1", "web01"));
         assert!(!case("web*b", "web"), "pieces must not overlap");
+        // With both ends closed, or both open, a pattern may stand anywhere in the text.
+        assert!(case("web*.net", "my-web01.net.old") && !case("web*.net", "web01.org"));
+        assert!(case("*eb*", "web01") && !case("*eb*", "wb01"));
+        assert!(case("w*b*", "web01") && !case("w*b*", "aweb01"));
+        assert!(case("*b*1", "web01") && !case("*b*1", "web012"));
         assert!(Test::wildcard("WEB*", true).unwrap().passes("web01"));
         assert!(Test::wildcard("web", true).is_err());
     }

@@ -23,11 +23,14 @@ impl Test {
     pub fn reach(&self) -> Reach<'_> {
         match self {
             Self::AnyOf(list) => Reach::OneOf(Cow::Borrowed(list)),
-            Self::Wildcard { pieces, lower: false } => {
+            // The beginning is held only where the end is open.
+            Self::Wildcard { pieces, lower: false }
+                if pieces.last().is_some_and(String::is_empty) =>
+            {
                 Reach::Beginning(pieces.first().cloned().unwrap_or_default())
             }
             Self::Regex(regex) => of_expression(regex.as_str()),
-            Self::Any | Self::AnyOfLower(_) | Self::Wildcard { lower: true, .. } | Self::Not(_) => {
+            Self::Any | Self::AnyOfLower(_) | Self::Wildcard { .. } | Self::Not(_) => {
                 Reach::Beginning(String::new())
             }
         }

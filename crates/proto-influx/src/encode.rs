@@ -87,6 +87,20 @@ pub struct Style {
     pub chunk_rows: Option<usize>,
 }
 
+/// The body of the answer to a request that failed as a whole.
+pub fn refusal(format: Format, message: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    match format {
+        Format::Json => out.extend(format!("{{\"error\":{}}}\n", JsonText(message)).bytes()),
+        Format::PrettyJson => {
+            out.extend(format!("{{\n    \"error\": {}\n}}\n", JsonText(message)).bytes());
+        }
+        Format::Csv => csv::push_refusal(message, &mut out),
+        Format::Msgpack => msgpack::push_refusal(message, &mut out),
+    }
+    out
+}
+
 /// Writes an answer.
 #[derive(Debug)]
 pub struct Encoder(Writer);

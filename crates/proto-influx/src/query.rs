@@ -27,6 +27,15 @@ pub struct QueryRequest {
 }
 
 impl QueryRequest {
+    /// The format that is asked for by a query string and the header `Accept`, also where the rest
+    /// of the request cannot be understood.
+    pub fn format(query: &str, accept: &str) -> Format {
+        // InfluxDB looks for this one in the query string alone.
+        let pairs = decode_query(query).unwrap_or_default();
+        let is_pretty = pairs.iter().any(|(key, value)| key == "pretty" && value == "true");
+        Format::of_accept(accept, is_pretty)
+    }
+
     /// Reads the query string and the form (both still percent-encoded; the form is empty when the
     /// body is none). What stands in the form goes before. `accept` is the header of that name.
     ///
@@ -35,8 +44,6 @@ impl QueryRequest {
     pub fn parse(query: &str, form: &str, accept: &str) -> Result<Self, QueryError> {
         let mut pairs = decode_query(form).map_err(|_| QueryError::BadEncoding)?;
         let mut of_query = decode_query(query).map_err(|_| QueryError::BadEncoding)?;
-        // InfluxDB looks for this one in the query string alone.
-        let is_pretty = of_query.iter().any(|(key, value)| key == "pretty" && value == "true");
         pairs.append(&mut of_query);
         let get = |name: &str| {
             let found = pairs.iter().find(|(key, _)| key == name);
@@ -48,7 +55,7 @@ impl QueryRequest {
             rows.filter(|rows| *rows > 0).unwrap_or(CHUNK_ROWS_DEFAULT)
         });
         let style = Style {
-            format: Format::of_accept(accept, is_pretty),
+            format: Self::format(query, accept),
             epoch: Epoch::parse(get("epoch").unwrap_or_default()),
             chunk_rows,
         };

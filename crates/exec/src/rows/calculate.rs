@@ -3,31 +3,49 @@
 use foliot_model::{Item, Kind};
 use foliot_plan::rows::{Calculate, Math, Operator};
 
+/// What a null is beside a boolean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Null {
+    /// False, as among the columns of a selection.
+    False,
+    /// Nothing that compares: a stored field that has no value there.
+    Nothing,
+}
+
 /// The value of `calculate`.
 pub(super) fn evaluate(calculate: &Calculate, time_ns: i64, slots: &[Item]) -> Item {
+    value(calculate, time_ns, slots, Null::False)
+}
+
+/// Whether a condition holds of the columns of a selection.
+pub(super) fn holds(condition: &Calculate, time_ns: i64, slots: &[Item]) -> bool {
+    evaluate(condition, time_ns, slots) == Item::Boolean(true)
+}
+
+/// Whether a condition holds of stored fields.
+pub(super) fn holds_of_stored(condition: &Calculate, time_ns: i64, slots: &[Item]) -> bool {
+    value(condition, time_ns, slots, Null::Nothing) == Item::Boolean(true)
+}
+
+fn value(calculate: &Calculate, time_ns: i64, slots: &[Item], null: Null) -> Item {
     match calculate {
         Calculate::Time => Item::Time(time_ns),
         Calculate::Slot(index) => slots.get(*index).cloned().unwrap_or_default(),
         Calculate::Constant(item) => item.clone(),
         Calculate::Binary { operator, left, right } => {
-            let left = evaluate(left, time_ns, slots);
-            binary(*operator, left, evaluate(right, time_ns, slots))
+            let left = value(left, time_ns, slots, null);
+            binary(*operator, left, value(right, time_ns, slots, null), null)
         }
-        Calculate::Passes { text, test, negated } => match evaluate(text, time_ns, slots) {
+        Calculate::Passes { text, test, negated } => match value(text, time_ns, slots, null) {
             Item::String(text) => Item::Boolean(test.passes(&text) != *negated),
             _ => Item::Boolean(false),
         },
         Calculate::Math { function, arguments } => {
-            let mut arguments = arguments.iter().map(|each| evaluate(each, time_ns, slots));
+            let mut arguments = arguments.iter().map(|each| value(each, time_ns, slots, null));
             let first = arguments.next().unwrap_or_default();
             math(*function, &first, &arguments.next().unwrap_or_default())
         }
     }
-}
-
-/// Whether a condition holds.
-pub(super) fn holds(condition: &Calculate, time_ns: i64, slots: &[Item]) -> bool {
-    evaluate(condition, time_ns, slots) == Item::Boolean(true)
 }
 
 /// `item` as a number of a kind, if it is a number; else as it is.
@@ -65,10 +83,10 @@ pub(super) fn to_f64(item: &Item) -> Option<f64> {
     }
 }
 
-fn binary(operator: Operator, mut left: Item, mut right: Item) -> Item {
+fn binary(operator: Operator, mut left: Item, mut right: Item, null: Null) -> Item {
     match (&left, &right) {
-        (Item::Null, Item::Boolean(_)) => left = Item::Boolean(false),
-        (Item::Boolean(_), Item::Null) => right = Item::Boolean(false),
+        (Item::Null, Item::Boolean(_)) if null == Null::False => left = Item::Boolean(false),
+        (Item::Boolean(_), Item::Null) if null == Null::False => right = Item::Boolean(false),
         _ => {}
     }
     let result = match (&left, &right) {
@@ -213,7 +231,36 @@ mod tests {
     use super::*;
 
     fn two(operator: Operator, left: Item, right: Item) -> Item {
-        binary(operator, left, right)
+        binary(operator, left, right, Null::False)
+    }
+
+    /// As InfluxDB 1.6.7 answers: of stored rows only those that have the field can meet a
+    /// condition on it; of a selection's rows a missing boolean is false.
+    #[test]
+    fn an_absent_field_compares_with_nothing() {
+        let compared = |operator, with: Item| Calculate::Binary {
+            operator,
+            left: Calculate::Slot(0).into(),
+            right: Calculate::Constant(with).into(),
+        };
+        let (no, yes) = (Item::Boolean(false), Item::Boolean(true));
+        for (condition, is_met, is_met_by_column) in [
+            (compared(Operator::Equal, no.clone()), false, true),
+            (compared(Operator::NotEqual, yes.clone()), false, true),
+            (compared(Operator::Equal, yes), false, false),
+            (compared(Operator::NotEqual, no), false, false),
+            (compared(Operator::NotEqual, Item::String("x".into())), false, false),
+            (compared(Operator::Equal, Item::String("".into())), false, false),
+        ] {
+            assert_eq!(holds_of_stored(&condition, 0, &[Item::Null]), is_met, "{condition:?}");
+            assert_eq!(holds(&condition, 0, &[Item::Null]), is_met_by_column, "{condition:?}");
+        }
+        let either = Calculate::Binary {
+            operator: Operator::Or,
+            left: compared(Operator::Equal, Item::Boolean(false)).into(),
+            right: Calculate::Constant(Item::Boolean(true)).into(),
+        };
+        assert!(holds_of_stored(&either, 0, &[Item::Null]));
     }
 
     #[test]

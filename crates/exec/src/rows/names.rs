@@ -3,6 +3,8 @@
 //! What a condition says of labels the index can answer; names are then listed from it, no more of
 //! them than are shown. Only other conditions, and keys of series, look at series one by one.
 
+mod measurements;
+
 use super::calculate::holds;
 use super::{OnTable, TABLE_ROWS, matchers};
 use crate::limits::{Charge, Meter};
@@ -23,6 +25,9 @@ const SERIES_AT_ONCE: usize = 64 << 10;
 /// Receives series by number and name.
 type Wanted<'a> = &'a mut dyn FnMut(&[(u32, Identity)]) -> Result<(), Error>;
 
+/// The name of a table, and the values of the labels that tables are told apart by.
+type Title = (Arc<str>, Vec<Arc<str>>);
+
 /// A row of names.
 type NameRow = (Arc<str>, Option<Arc<str>>);
 
@@ -36,7 +41,15 @@ pub(crate) fn names(
     let mut charge = meter.open();
     let mut found = Found::new(plan);
     for test in &plan.of {
-        let matchers = matchers_of(test).filter(|_| !matches!(plan.what, Names::Series));
+        if matches!(plan.what, Names::MeasurementsAsWhole) {
+            let listing = Listing { query, test, matchers: Vec::new(), meter: &meter };
+            let alone = |name: String| (name.into(), None);
+            let rows = listing.measurements()?.into_iter().map(alone).collect();
+            found.add_all(plan.title.clone().unwrap_or_default(), rows, &mut charge)?;
+            continue;
+        }
+        let is_listed = !matches!(plan.what, Names::Series) && plan.group_by.is_empty();
+        let matchers = matchers_of(test).filter(|_| is_listed);
         match matchers {
             Some(matchers) => {
                 let mut listing = Listing { query, test, matchers, meter: &meter };
@@ -128,6 +141,7 @@ fn selector(test: &SourceTest, measurement: Option<&str>, matchers: Vec<Matcher>
 }
 
 /// Names that the index lists.
+#[derive(Clone)]
 struct Listing<'a> {
     query: &'a Query<'a>,
     test: &'a SourceTest,
@@ -193,7 +207,7 @@ impl Listing<'_> {
                 }
                 Ok(rows)
             }
-            Names::Series => Ok(Vec::new()),
+            Names::Series | Names::MeasurementsAsWhole => Ok(Vec::new()),
         }
     }
 
@@ -208,7 +222,7 @@ impl Listing<'_> {
 /// The rows of each table.
 struct Found<'a> {
     plan: &'a NameTable,
-    tables: BTreeMap<Arc<str>, BTreeSet<NameRow>>,
+    tables: BTreeMap<Title, BTreeSet<NameRow>>,
     /// How many rows of each table matter.
     wanted: usize,
     bytes: usize,
@@ -230,7 +244,7 @@ impl<'a> Found<'a> {
         charge: &mut Charge<'_>,
     ) -> Result<(), Error> {
         charge.add(rows.iter().map(row_bytes).sum())?;
-        let table = self.tables.entry(title).or_default();
+        let table = self.tables.entry((title, Vec::new())).or_default();
         match table.is_empty() {
             true => *table = rows.into_iter().collect(),
             false => table.extend(rows),
@@ -269,8 +283,14 @@ impl<'a> Found<'a> {
 
     fn add(&mut self, identity: &Identity) {
         let title = self.plan.title.clone().unwrap_or_else(|| identity.measurement.clone());
-        let table = self.tables.entry(title).or_default();
+        let value = |name: &Arc<str>| identity.labels.get(name).cloned().unwrap_or_default();
+        let values = self.plan.group_by.iter().map(value).collect();
         let (wanted, bytes) = (self.wanted, &mut self.bytes);
+        let table = self.tables.entry((title, values)).or_insert_with_key(|(title, values)| {
+            *bytes += NAME_BYTES + title.len();
+            *bytes += values.iter().map(|value| NAME_BYTES + value.len()).sum::<usize>();
+            BTreeSet::new()
+        });
         let mut insert = |row: NameRow| {
             if table.len() >= wanted && table.last().is_some_and(|last| *last <= row) {
                 return;
@@ -284,7 +304,9 @@ impl<'a> Found<'a> {
             }
         };
         match &self.plan.what {
-            Names::Measurements => insert((identity.measurement.clone(), None)),
+            Names::Measurements | Names::MeasurementsAsWhole => {
+                insert((identity.measurement.clone(), None));
+            }
             Names::Series => insert((key(identity).into(), None)),
             Names::LabelNames(test) => {
                 let labels = identity.labels.iter().filter(|label| test.passes(&label.name));
@@ -299,8 +321,9 @@ impl<'a> Found<'a> {
 
     fn answer(self, ran: &mut Ran, on_table: OnTable<'_>) -> ControlFlow<()> {
         let plan = self.plan;
-        for (title, names) in self.tables {
-            let head = TableHead { name: title, labels: Vec::new(), columns: plan.columns.clone() };
+        for ((name, values), names) in self.tables {
+            let labels = plan.group_by.iter().cloned().zip(values).collect();
+            let head = TableHead { name, labels, columns: plan.columns.clone() };
             let head = Arc::new(head);
             if plan.is_count && names.is_empty() {
                 continue;

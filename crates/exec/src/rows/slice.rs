@@ -4,7 +4,7 @@
 //! most a chunk of samples of each. Slices are read forwards or backwards; within one, rows
 //! that fail the condition are dropped before carried values are looked at.
 
-use super::calculate::{convert, holds, kind_of};
+use super::calculate::{convert, holds_of_stored, kind_of};
 use super::row::{Row, Stream};
 use super::sources::{Member, fields};
 use crate::limits::{Charge, Meter};
@@ -258,7 +258,7 @@ impl<'q> Reader<'q> {
                 for (slot, place) in tested.iter_mut().zip(&slots) {
                     *slot = value_at(place, cursors, time_ns);
                 }
-                holds(condition, time_ns, &tested)
+                holds_of_stored(condition, time_ns, &tested)
             });
             let value = match has_value {
                 true => value_at(&Ok(0), cursors, time_ns),

@@ -37,6 +37,8 @@ pub struct NameTable {
     pub is_count: bool,
     /// The name of the table; nothing: there is one table per measurement, called as that is.
     pub title: Option<Arc<str>>,
+    /// Labels by which tables are told apart too; what a source does not have is the empty text.
+    pub group_by: Arc<[Arc<str>]>,
     /// Names of the columns.
     pub columns: Arc<[Arc<str>]>,
     /// How many rows of each table are passed over.
@@ -48,8 +50,11 @@ pub struct NameTable {
 /// What is listed.
 #[derive(Clone, Debug)]
 pub enum Names {
-    /// Measurements.
+    /// Measurements that have a source which the condition holds of.
     Measurements,
+    /// Measurements that the condition holds of as a whole: they have the label that a comparison
+    /// names, and some source with such a value; of a negated comparison, no source with it.
+    MeasurementsAsWhole,
     /// Measurements with the labels of a source, in one text as line protocol spells it.
     Series,
     /// Names of labels that pass.

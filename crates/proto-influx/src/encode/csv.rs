@@ -98,6 +98,13 @@ fn tags(table: &Table) -> String {
     out
 }
 
+/// A request that failed as a whole.
+pub(super) fn push_refusal(message: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"error\n");
+    push_field(message, out);
+    out.push(b'\n');
+}
+
 /// Appends a field, quoted where Go's library quotes it: with separators, quotes, line breaks, or a
 /// blank at its beginning.
 fn push_field(text: &str, out: &mut Vec<u8>) {

@@ -172,6 +172,13 @@ impl Msgpack {
     }
 }
 
+/// A request that failed as a whole.
+pub(super) fn push_refusal(message: &str, out: &mut Vec<u8>) {
+    push_map(1, out);
+    push_text("error", out);
+    push_text(message, out);
+}
+
 fn push_bytes(code: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(code);
     out.extend_from_slice(bytes);

@@ -161,3 +161,13 @@ fn long_tables_are_marked_as_influxdb_marks_them() {
     encoder.finish(&mut out);
     assert!(out.ends_with(b"[1]],\"partial\":true}]}]}\n"));
 }
+
+/// As InfluxDB 1.6.7 answers a statement that it cannot parse.
+#[test]
+fn refusals_come_in_the_format_of_the_answer() {
+    let told = |format| String::from_utf8_lossy(&refusal(format, "no \"q\"")).into_owned();
+    assert_eq!(told(Format::Json), "{\"error\":\"no \\\"q\\\"\"}\n");
+    assert_eq!(told(Format::PrettyJson), "{\n    \"error\": \"no \\\"q\\\"\"\n}\n");
+    assert_eq!(told(Format::Csv), "error\n\"no \"\"q\"\"\"\n");
+    assert_eq!(refusal(Format::Msgpack, "no"), b"\x81\xa5error\xa2no");
+}

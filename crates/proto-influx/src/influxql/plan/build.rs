@@ -148,6 +148,12 @@ impl Options {
         is_limited.then(|| self.limit.saturating_add(self.offset).saturating_add(1))
     }
 
+    /// Heads that are wanted at most. As in InfluxDB, some that are passed over while none are
+    /// asked for leave none.
+    fn heads_max(&self) -> Option<u64> {
+        (self.series_limit > 0 || self.series_offset > 0).then_some(self.series_limit)
+    }
+
     /// Refuses too many windows.
     pub(super) fn check_buckets(
         &self,
@@ -337,7 +343,7 @@ impl<'a> Builder<'a> {
             layout: options.layout(),
             heads_descending: options.descending,
             rows_max,
-            heads: (options.series_offset, limit(options.series_limit)),
+            heads: (options.series_offset, options.heads_max()),
             sources_max: limit(self.context.sources_max),
         })))
     }

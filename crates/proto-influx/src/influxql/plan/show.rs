@@ -8,8 +8,8 @@ use crate::influxql::ast::{Clauses, Counted, Expr, KeyTest, Measurement, Name, S
 use foliot_model::{Item, Kind, NamespaceId, Table, TableHead, TableShape, Test, TimeRange};
 use foliot_plan::rows::{NameTable, Names, SourceName, SourceTest};
 use jiff::tz::TimeZone;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A planned `SHOW`.
@@ -41,7 +41,7 @@ pub fn plan_show(
             let mut clauses = clauses.clone();
             clauses.sources = with.iter().cloned().map(Source::Measurement).collect();
             refuse_time(&clauses, "SHOW MEASUREMENTS")?;
-            table(&clauses, Names::Measurements, Some("measurements"), &["name"])
+            table(&clauses, Names::MeasurementsAsWhole, Some("measurements"), &["name"])
         }
         Show::Series(clauses) => table(clauses, Names::Series, Some(""), &["key"]),
         Show::FieldKeys(clauses) => fields(clauses, false, context).map(Some),
@@ -114,32 +114,57 @@ fn name_table(
     namespaces: &[NamespaceId],
     context: &Context<'_>,
 ) -> Result<NameTable, PlanError> {
-    // A source may name another database.
-    let mut named: Vec<NamespaceId> = Vec::new();
+    let condition = clauses.condition.as_ref();
+    let test = |sources: &[Source], namespace: NamespaceId| {
+        series_condition(sources, condition, namespace, context.now_ns).map(|(test, _)| test)
+    };
+    let mut of = Vec::new();
+    let mut elsewhere = Vec::new();
     for source in &clauses.sources {
-        if let Source::Measurement(measurement @ Measurement { database: Some(_), .. }) = source {
-            let shapes = (context.shapes)(measurement).map_err(PlanError::new)?;
-            named.extend(shapes.iter().map(|shape| shape.namespace));
+        if let Some(namespaces) = named_namespaces(source, clauses, context)? {
+            for namespace in namespaces {
+                of.push(test(std::slice::from_ref(source), namespace)?);
+            }
+        } else {
+            elsewhere.push(source.clone());
         }
     }
-    named.sort_unstable();
-    named.dedup();
-    let namespaces = if named.is_empty() { namespaces } else { &named };
-    let condition = clauses.condition.as_ref();
-    let test = |namespace: &NamespaceId| {
-        series_condition(&clauses.sources, condition, *namespace, context.now_ns)
-            .map(|(test, _)| test)
-    };
-    let of = namespaces.iter().map(test).collect::<Result<Vec<_>, _>>()?;
+    if clauses.sources.is_empty() || !elsewhere.is_empty() {
+        for namespace in namespaces {
+            of.push(test(&elsewhere, *namespace)?);
+        }
+    }
+    let names = clauses.dimensions.iter().filter_map(|dimension| match dimension {
+        Expr::Var { name, .. } => Some(Arc::from(name.as_str())),
+        _ => None,
+    });
+    let group_by: BTreeSet<Arc<str>> = names.collect();
     Ok(NameTable {
         of,
         what,
         is_count: false,
         title: title.map(Arc::from),
+        group_by: group_by.into_iter().collect(),
         columns: columns.iter().map(|name| Arc::from(*name)).collect(),
         offset: clauses.offset,
         limit: (clauses.limit > 0).then_some(clauses.limit),
     })
+}
+
+/// Where a source lies that names its database or policy; nothing if it names neither.
+fn named_namespaces(
+    source: &Source,
+    clauses: &Clauses,
+    context: &Context<'_>,
+) -> Result<Option<BTreeSet<NamespaceId>>, PlanError> {
+    let Source::Measurement(measurement) = source else { return Ok(None) };
+    if measurement.database.is_none() && measurement.policy.is_none() {
+        return Ok(None);
+    }
+    let database = measurement.database.clone().or_else(|| clauses.database.clone());
+    let measurement = Measurement { database, ..measurement.clone() };
+    let shapes = (context.shapes)(&measurement).map_err(PlanError::new)?;
+    Ok(Some(shapes.iter().map(|shape| shape.namespace).collect()))
 }
 
 /// The sources that the clauses `FROM` and `WHERE` of a listing or deletion want, and the range of

@@ -12,11 +12,11 @@ use foliot_engine::Caller;
 use foliot_exec::{Error, Ran};
 use foliot_model::Table;
 use foliot_proto_influx::answer::error_answer;
-use foliot_proto_influx::encode::Encoder;
+use foliot_proto_influx::encode::{Encoder, Format, refusal};
 use foliot_proto_influx::influxql::{Show, Statement, parse};
 use foliot_proto_influx::{QueryRequest, WriteApi};
 use hyper::StatusCode;
-use hyper::header;
+use hyper::header::{self, HeaderName};
 use std::sync::Arc;
 
 /// Longest text of a query, and of its form.
@@ -29,8 +29,10 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Reply {
     influx_headers(answer(shared, call).await.unwrap_or_else(|reply| reply))
 }
 
-fn refuse(status: StatusCode, message: &str) -> Reply {
-    super::dress(error_answer(WriteApi::V1, status.as_u16(), message))
+fn refuse(format: Format, status: StatusCode, message: &str) -> Reply {
+    let answer = error_answer(WriteApi::V1, status.as_u16(), message);
+    Reply::new(status, format.content_type(), refusal(format, message))
+        .header(HeaderName::from_static("x-influxdb-error"), &answer.error_header)
 }
 
 async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
@@ -38,6 +40,8 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let who = call.who.clone();
     let text_of = |name| call.headers.get(name).and_then(|value| value.to_str().ok());
     let accept = text_of(header::ACCEPT).unwrap_or_default().to_owned();
+    let format = QueryRequest::format(&call.query, &accept);
+    let refuse = |status, message: &str| refuse(format, status, message);
     let is_form = text_of(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
     let gzip = accepts_gzip(&call.headers);
@@ -54,7 +58,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let statements = parse(&request.text, &request.parameters)
         .map_err(|error| bad(format!("error parsing query: {error}")))?;
     if statements.iter().any(changes) {
-        may_change(shared, &call.method, call.is_trusted)?;
+        may_change(shared, &call.method, call.is_trusted, format)?;
     }
     needs::may_ask(&who, &statements, request.database.as_deref())
         .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
@@ -77,15 +81,20 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
 }
 
 /// Refuses statements that change something to foreign pages, and to GET unless it is allowed to.
-fn may_change(shared: &Shared, method: &str, is_trusted: bool) -> Result<(), Reply> {
+fn may_change(
+    shared: &Shared,
+    method: &str,
+    is_trusted: bool,
+    format: Format,
+) -> Result<(), Reply> {
     if !is_trusted {
         let message = "scripts of other web pages may not change anything here";
-        return Err(refuse(StatusCode::FORBIDDEN, message));
+        return Err(refuse(format, StatusCode::FORBIDDEN, message));
     }
     if method != "POST" && !shared.config.http_changes_by_get {
         let message = "GET changes nothing here (http.changes_by_get): use POST";
-        let refusal = refuse(StatusCode::METHOD_NOT_ALLOWED, message);
-        return Err(refusal.header(header::ALLOW, "POST"));
+        let reply = refuse(format, StatusCode::METHOD_NOT_ALLOWED, message);
+        return Err(reply.header(header::ALLOW, "POST"));
     }
     Ok(())
 }
