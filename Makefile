@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim mutations torture fuzz
+.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -54,6 +54,15 @@ mutations:       ## make mistakes of the past again, one at a time, and see the 
 
 torture:         ## the real process killed, starved, lied to and moved in time, about half an hour
 	TORTURE=40 $(CARGO) test --release --locked -p foliot --test torture -- --test-threads 1 --nocapture
+
+attacks:         ## Foliot and its peers under sixteen attacks beside a canary, a quarter of an hour for each server
+	$(CARGO) build --release --locked -p foliot
+	tests/attacks/run
+	tests/attacks/run --stops
+
+costs:           ## what TLS and access control cost, in CPU of the server
+	$(CARGO) build --release --locked -p foliot
+	tools/costs
 
 fuzz:            ## random bytes for every decoder and reader, two hours; needs nightly Rust, clang and cargo-fuzz
 	tools/fuzz 300

@@ -246,10 +246,11 @@ fn with_view<T>(query: &Query<'_>, facts: &Facts, asks: impl FnOnce(&View<'_>) -
         now_ms: NOW_MS,
         namespace: 0,
         fact: &|kind, key| facts.borrow().get(&(kind.to_owned(), key.to_owned())).cloned(),
-        facts: &|kind| {
+        facts: &|kind, prefix| {
             let facts = facts.borrow();
-            let of_kind = facts.iter().filter(|((of, _), _)| of == kind);
-            of_kind.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect()
+            let is_wanted = |of: &str, key: &str| of == kind && key.starts_with(prefix);
+            let wanted = facts.iter().filter(|((of, key), _)| is_wanted(of, key));
+            Ok(wanted.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect())
         },
         uid: &uid,
         name: &|(kind, id)| {

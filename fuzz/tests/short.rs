@@ -11,6 +11,7 @@
 use foliot_fuzz::{TARGETS, Target, mutate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Changed inputs of each target. `FUZZ_INPUTS` asks for more.
@@ -26,7 +27,15 @@ fn run(target: &Target, input: &[u8], name: &str) {
     }
 }
 
+/// An eighth of what the server's threads have: a walk without a bound ends the process.
+const STACK_BYTES: usize = 256 << 10;
+
 fn play(kind: fn(&str) -> bool) {
+    let playing = Builder::new().stack_size(STACK_BYTES).spawn(move || play_here(kind));
+    playing.unwrap().join().unwrap();
+}
+
+fn play_here(kind: fn(&str) -> bool) {
     for target in TARGETS.iter().filter(|target| kind(target.name)) {
         let seeds = target.seeds();
         for (number, seed) in seeds.iter().enumerate() {

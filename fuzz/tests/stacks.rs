@@ -29,6 +29,51 @@ fn each(make: impl Fn(usize) -> Vec<String>) -> Vec<String> {
 }
 
 #[test]
+fn statements() {
+    let many = |piece: &str, times: usize| piece.repeat(times);
+    survives(
+        "influxql",
+        each(|times| {
+            vec![
+                format!("SELECT usage FROM cpu WHERE host = 'a'{}", many(" AND host = 'a'", times)),
+                format!("SELECT usage FROM cpu WHERE host = 'a'{}", many(" OR host != 'a'", times)),
+                format!("SELECT usage{} FROM cpu", many(" + usage", times)),
+                format!("SELECT usage{} FROM cpu", many(" * usage - usage", times / 2)),
+                format!("SELECT {} FROM cpu", nested("(", "usage", ")", times)),
+                format!("SELECT {} FROM cpu", nested("usage + (", "usage", ")", times)),
+                format!("SELECT {} FROM cpu", nested("-(", "usage", ")", times)),
+                format!("SELECT {} FROM cpu", nested("abs(", "usage", ")", times)),
+                format!("SELECT {} FROM cpu", nested("pow(1, ", "usage", ")", times)),
+                format!(
+                    "SELECT usage FROM cpu WHERE {}",
+                    nested("host = 'a' OR n > 1 AND up = (", "host = 'a'", ")", times)
+                ),
+                format!("SELECT usage FROM cpu WHERE {}", nested("(", "host = 'a'", ")", times)),
+                format!("SELECT usage FROM {}", nested("(SELECT usage FROM ", "cpu", ")", times)),
+                format!(
+                    "SELECT mean(usage) FROM {} GROUP BY host",
+                    nested(
+                        "(SELECT max(usage) AS usage FROM ",
+                        "cpu",
+                        " GROUP BY time(1s))",
+                        times
+                    )
+                ),
+                format!("SELECT usage{} FROM cpu", many(", usage", times)),
+                format!("SELECT usage FROM cpu{}", many(", cpu", times)),
+                format!("SELECT usage FROM cpu GROUP BY host{}", many(", host", times)),
+                format!("DELETE FROM cpu WHERE host = 'a'{}", many(" AND host = 'a'", times)),
+                format!("DELETE FROM cpu WHERE {}", nested("(", "host = 'a'", ")", times)),
+                format!("SHOW TAG VALUES WITH KEY IN (host{})", many(", host", times)),
+                format!("SHOW SERIES WHERE host = 'a'{}", many(" OR host = 'a'", times)),
+                many("EXPLAIN ", times) + "SELECT usage FROM cpu",
+                many("SHOW DATABASES;", times),
+            ]
+        }),
+    );
+}
+
+#[test]
 fn predicates() {
     survives(
         "predicate",

@@ -18,6 +18,7 @@ use foliot_codec::varint::{get_u64, put_u64};
 use foliot_disk::Disk;
 use foliot_lock::{Rank, RwLock};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,11 +65,27 @@ impl Catalog {
 
     /// Those of a kind whose keys begin with `prefix`, by key.
     pub(crate) fn list_from(&self, kind: &str, prefix: &str) -> Vec<(String, Vec<u8>)> {
+        let mut all = Vec::new();
+        let _ = self.each_from::<Infallible>(kind, prefix, &mut |key, bytes| {
+            all.push((key.to_owned(), bytes.to_owned()));
+            Ok(())
+        });
+        all
+    }
+
+    /// Calls `each` with those of a kind whose keys begin with `prefix`, by key, while no other
+    /// changes, until it fails.
+    pub(crate) fn each_from<E>(
+        &self,
+        kind: &str,
+        prefix: &str,
+        each: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let table = self.table.read();
         let from = (kind.to_owned(), prefix.to_owned());
         let is_wanted = |found: &str, key: &str| found == kind && key.starts_with(prefix);
-        let of_kind = table.range(from..).take_while(|((found, key), _)| is_wanted(found, key));
-        of_kind.map(|((_, key), bytes)| (key.clone(), bytes.clone())).collect()
+        let mut of_kind = table.range(from..).take_while(|((of, key), _)| is_wanted(of, key));
+        of_kind.try_for_each(|((_, key), bytes)| each(key, bytes))
     }
 
     /// Calls `each` with every fact: kind, key, bytes; by kind, then by key.

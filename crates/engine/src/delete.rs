@@ -94,7 +94,7 @@ impl Engine {
     }
 
     /// What of a namespace would expire if it kept its samples for `keep` from now on. Series that
-    /// a rule keeps for another time are left out.
+    /// a rule keeps for another time are left out. As [`Engine::preview_delete`].
     ///
     /// # Errors
     /// When a part cannot be read.
@@ -102,18 +102,22 @@ impl Engine {
         &self,
         namespace: NamespaceId,
         keep: Duration,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<Deleted, Error> {
         let snapshot = self.snapshot();
         let keep_ns = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
         let floor_ns = self.store().ingest.clock().shown_ns().saturating_sub(keep_ns);
         let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
         let mut only = Vec::new();
-        for sid in snapshot.select(&all_of(namespace), range)? {
+        for sid in snapshot.select_while(&all_of(namespace), range, goes_on)? {
+            if !goes_on() {
+                return Err(Error::Stopped);
+            }
             let class = self.store().ingest.epochs().describe(sid)?.map(|series| series.class);
             only.extend((class == Some(0)).then_some(sid));
         }
         let wanted: Vec<_> = only.into_iter().map(|sid| (sid, range)).collect();
-        count(&snapshot, &wanted, &|| true).map(|(deleted, _)| deleted)
+        count(&snapshot, &wanted, goes_on).map(|(deleted, _)| deleted)
     }
 
     /// Deletes the samples of the selected series in `range`: no reader finds them any more when
@@ -130,9 +134,24 @@ impl Engine {
         range: TimeRange,
         caller: &Caller,
     ) -> Result<(Deleted, Commit), Error> {
+        self.delete_while(selector, range, caller, &|| true)
+    }
+
+    /// The same, and ends with [`Error::Stopped`] when `goes_on`, asked before each series, says
+    /// no. Nothing is deleted then: what is once begun is done.
+    ///
+    /// # Errors
+    /// As for [`Engine::delete`].
+    pub fn delete_while(
+        &self,
+        selector: &Selector,
+        range: TimeRange,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
         let _alone = self.store().taking.lock();
-        let (deleted, sids) = count_all(&self.snapshot(), selector, range)?;
+        let (deleted, sids) = count_all(&self.snapshot(), selector, range, goes_on)?;
         if deleted.samples > 0 {
             let act = Act::Delete(selector, range);
             self.store().audit(caller, selector.namespace, &act, Some(&deleted))?;
@@ -152,8 +171,22 @@ impl Engine {
         selector: &Selector,
         caller: &Caller,
     ) -> Result<(Deleted, Commit), Error> {
+        self.drop_series_while(selector, caller, &|| true)
+    }
+
+    /// The same, and ends with [`Error::Stopped`] when `goes_on`, asked before each series, says
+    /// no. Nothing is dropped then: what is once begun is done.
+    ///
+    /// # Errors
+    /// As for [`Engine::delete`].
+    pub fn drop_series_while(
+        &self,
+        selector: &Selector,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
-        self.drop_selected(selector, &Act::DropSeries(selector), caller)
+        self.drop_selected(selector, &Act::DropSeries(selector), caller, goes_on)
     }
 
     fn drop_selected(
@@ -161,11 +194,12 @@ impl Engine {
         selector: &Selector,
         act: &Act<'_>,
         caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<(Deleted, Commit), Error> {
         let _alone = self.store().taking.lock();
-        let (mut deleted, _) = count_all(&self.snapshot(), selector, TimeRange::ALL)?;
+        let (mut deleted, _) = count_all(&self.snapshot(), selector, TimeRange::ALL, goes_on)?;
         let snapshot = self.snapshot();
-        let sids = snapshot.select(selector, TimeRange::ALL)?;
+        let sids = snapshot.select_while(selector, TimeRange::ALL, goes_on)?;
         deleted.series = sids.len() as u64;
         if deleted.series > 0 || matches!(act, Act::DropNamespace) {
             self.store().audit(caller, selector.namespace, act, Some(&deleted))?;
@@ -185,7 +219,8 @@ impl Engine {
     /// # Errors
     /// When a part cannot be read or removed, or the wal refuses.
     pub fn drop_namespace(&self, id: NamespaceId, caller: &Caller) -> Result<Deleted, Error> {
-        let (deleted, _) = self.drop_selected(&all_of(id), &Act::DropNamespace, caller)?;
+        let (deleted, _) =
+            self.drop_selected(&all_of(id), &Act::DropNamespace, caller, &|| true)?;
         self.forget_namespace(id)?;
         self.store().upkeep.drop_parts_of(|namespace| namespace == id)?;
         Ok(deleted)
@@ -238,10 +273,11 @@ fn count_all(
     snapshot: &Snapshot,
     selector: &Selector,
     range: TimeRange,
+    goes_on: &dyn Fn() -> bool,
 ) -> Result<(Deleted, SidSet), Error> {
-    let selected = snapshot.select(selector, range)?;
+    let selected = snapshot.select_while(selector, range, goes_on)?;
     let wanted: Vec<_> = selected.into_iter().map(|sid| (sid, range)).collect();
-    count(snapshot, &wanted, &|| true)
+    count(snapshot, &wanted, goes_on)
 }
 
 /// Counts what series hold in these ranges, and finds those that hold anything.

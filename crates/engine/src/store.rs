@@ -238,6 +238,20 @@ impl Engine {
         self.store.ingest.catalog().list_from(kind, prefix)
     }
 
+    /// Calls `each` with the facts of a kind whose keys begin with `prefix`, by key, until it fails:
+    /// for who must not copy more than there is memory for. Changes wait meanwhile.
+    ///
+    /// # Errors
+    /// What `each` says.
+    pub fn catalog_each<E>(
+        &self,
+        kind: &str,
+        prefix: &str,
+        each: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.store.ingest.catalog().each_from(kind, prefix, each)
+    }
+
     /// Writes a line to the audit log about who may do what: what is done, and to whom.
     ///
     /// # Errors

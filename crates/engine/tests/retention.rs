@@ -126,12 +126,17 @@ fn a_shorter_retention_is_previewed() {
     write_days(&engine, HOST, disk.now_ns(), 0..30);
     engine.flush().unwrap();
     write_days(&engine, "m host=b", disk.now_ns(), 0..5);
-    let preview =
-        |count| engine.preview_retention(DEFAULT_NAMESPACE, days(count).unwrap()).unwrap();
+    let preview = |count| {
+        engine.preview_retention(DEFAULT_NAMESPACE, days(count).unwrap(), &|| true).unwrap()
+    };
     let found = [50, 10, 2].map(|days| (preview(days).series, preview(days).samples));
     assert_eq!(found, [(0, 0), (1, 19), (2, 27 + 2)]);
     assert!(preview(2).bytes > 0);
-    assert_eq!(engine.preview_retention(7, Duration::ZERO).unwrap().series, 0, "no such namespace");
+    assert_eq!(
+        engine.preview_retention(7, Duration::ZERO, &|| true).unwrap().series,
+        0,
+        "no such namespace"
+    );
 }
 
 #[test]

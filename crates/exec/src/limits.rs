@@ -94,6 +94,8 @@ const MEMORY: u8 = 1;
 const SAMPLES: u8 = 2;
 const SECONDS: u8 = 4;
 const SERIES: u8 = 8;
+/// Beside the limits: the work was ended from outside.
+const CANCEL: u8 = 16;
 
 impl Meter {
     /// An account that nothing was taken from. Its time begins now.
@@ -129,7 +131,11 @@ impl Meter {
             self.account.meet(SAMPLES);
             return Err(Error::Samples { limit: limits.samples });
         }
-        if cancel.is_cancelled() || self.stopped.load(Ordering::Relaxed) {
+        if cancel.is_cancelled() {
+            self.account.meet(CANCEL);
+            return Err(Error::Cancelled);
+        }
+        if self.stopped.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
         if began.elapsed() > limits.seconds {
@@ -147,6 +153,12 @@ impl Meter {
             .enumerate()
             .filter(move |(bit, _)| met & 1 << bit != 0)
             .map(|(_, of)| of)
+    }
+
+    /// Whether the work was told that it is ended from outside. Work that was done before it asked
+    /// was not.
+    pub fn was_cancelled(&self) -> bool {
+        self.account.met.load(Ordering::Relaxed) & CANCEL != 0
     }
 
     /// What stops the work from outside.
@@ -316,6 +328,8 @@ mod tests {
         let stopped = Meter::new(Limits::default(), cancel.clone());
         stopped.check(1).unwrap();
         cancel.cancel();
+        assert!(!stopped.was_cancelled(), "it was not asked since");
         assert!(matches!(stopped.check(1), Err(Error::Cancelled)));
+        assert!(stopped.was_cancelled() && stopped.met().next().is_none());
     }
 }

@@ -159,7 +159,10 @@ pub(crate) fn list(
     let gathered = RefCell::new((meter.open(), Ok(())));
     let listed = snapshot.list_while(what, selector, prefix, (offset, limit), &|bytes| {
         let (charge, refused) = &mut *gathered.borrow_mut();
-        *refused = charge.resize(bytes).and_then(|()| meter.check(0));
+        // What was refused once stays so, however often it is asked.
+        if refused.is_ok() {
+            *refused = charge.resize(bytes).and_then(|()| meter.check(0));
+        }
         refused.is_ok()
     });
     let (gathered, refused) = gathered.into_inner();

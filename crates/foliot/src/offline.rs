@@ -127,7 +127,8 @@ pub(crate) fn retention(
         let kept = Keep(engine.retention(id)).show();
         let _ = write!(out, "{database}.{policy} keeps {kept}");
         if let Some(keep) = keep {
-            let would = engine.preview_retention(id, keep).map_err(|error| error.to_string())?;
+            let would =
+                engine.preview_retention(id, keep, &|| true).map_err(|error| error.to_string())?;
             let Deleted { series, samples, bytes } = would;
             let shown = Keep(Some(keep)).show();
             let _ = write!(

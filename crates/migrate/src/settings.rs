@@ -73,7 +73,10 @@ pub fn read(text: &str) -> Result<Settings, String> {
     let is_known = |key: &str| {
         table.iter().any(|(name, _)| *name == key || name.ends_with('.') && key.starts_with(name))
     };
-    if INFLUX_SECTIONS.iter().any(|section| text.lines().any(|line| line.trim() == *section)) {
+    if INFLUX_SECTIONS
+        .iter()
+        .any(|section| text.lines().any(|line| line.trim().starts_with(section)))
+    {
         return Err("this is a configuration of InfluxDB, which is not translated: take what you \
                     need from `foliot config docs`, and bring the data over with `foliot import \
                     influx --from URL`"
@@ -91,7 +94,7 @@ pub fn read(text: &str) -> Result<Settings, String> {
         match table.iter().find(|(name, _)| fits(name)).map(|(_, fate)| fate) {
             None => settings.unknown.push(key.to_owned()),
             Some(Fate::Needless(why)) => settings.needless.push((key.to_owned(), why)),
-            Some(Fate::Missing(harmless, _)) if harmless.contains(&value) => {
+            Some(Fate::Missing(harmless, _)) if is_among(harmless, value) => {
                 settings.needless.push((key.to_owned(), "it is so here too"));
             }
             Some(Fate::Missing(_, what)) => {
@@ -105,6 +108,12 @@ pub fn read(text: &str) -> Result<Settings, String> {
         }
     }
     Ok(settings)
+}
+
+/// Whether a value is one of these. OpenTSDB takes `1` and `yes` for `true`, in any case.
+fn is_among(values: &[&str], value: &str) -> bool {
+    let is_yes = ["true", "1", "yes"].iter().any(|yes| value.eq_ignore_ascii_case(yes));
+    values.contains(&value) || values.contains(&"true") && is_yes
 }
 
 impl Settings {
@@ -196,8 +205,13 @@ mod tests {
         let influx = "reporting-disabled = true\n[meta]\n  dir = \"/var/lib/influxdb/meta\"\n";
         assert!(read(influx).unwrap_err().contains("InfluxDB"));
         assert!(read("colour = red\n").unwrap_err().contains("neither"));
-        let settings = read("tsd.core.auto_create_metrics = true\n").unwrap();
-        assert_eq!(settings.needless[0].1, "it is so here too");
+        assert!(read("# Welcome\nx = 1\n  [http] # where\n").unwrap_err().contains("InfluxDB"));
+        for yes in ["true", "True", "1", "yes"] {
+            let settings = read(&format!("tsd.core.auto_create_metrics = {yes}\n")).unwrap();
+            assert_eq!(settings.needless[0].1, "it is so here too", "{yes}");
+        }
+        let settings = read("tsd.core.auto_create_metrics = false\n").unwrap();
+        assert_eq!(settings.missing[0].1, "metrics are always created");
     }
 
     #[test]

@@ -77,19 +77,19 @@ pub(crate) fn answer(
 }
 
 /// Notes about everything whose start lies in a range of milliseconds, by their starts.
-pub(crate) fn globals(view: &View<'_>, start_ms: i64, end_ms: i64) -> Vec<Note> {
-    notes(view, start_ms, end_ms).into_iter().filter(|note| note.tsuid.is_empty()).collect()
+pub(crate) fn globals(view: &View<'_>, start_ms: i64, end_ms: i64) -> Result<Vec<Note>, HttpError> {
+    let notes = notes(view, start_ms, end_ms)?;
+    Ok(notes.into_iter().filter(|note| note.tsuid.is_empty()).collect())
 }
 
 /// All notes of the namespace whose start lies in a range of milliseconds, by their starts.
-pub(crate) fn notes(view: &View<'_>, start_ms: i64, end_ms: i64) -> Vec<Note> {
-    let prefix = view.key("");
-    let facts = (view.facts)(KIND);
-    let own = facts.iter().filter(|(key, _)| key.starts_with(&prefix));
-    let mut notes: Vec<Note> = own.filter_map(|(_, bytes)| Note::from_bytes(bytes)).collect();
+pub(crate) fn notes(view: &View<'_>, start_ms: i64, end_ms: i64) -> Result<Vec<Note>, HttpError> {
+    let facts = (view.facts)(KIND, &view.key(""))?;
+    let all = facts.iter().filter_map(|(_, bytes)| Note::from_bytes(bytes));
+    let mut notes: Vec<Note> = all.collect();
     notes.retain(|note| (start_ms..=end_ms).contains(&note.start_ms()));
     notes.sort_by_key(Note::start_ms);
-    notes
+    Ok(notes)
 }
 
 impl Note {
@@ -212,7 +212,7 @@ fn list(request: &HttpRequest<'_>, params: &Params, view: &View<'_>) -> Result<A
         let message = "The end timestamp cannot be less than the start timestamp";
         return Err(HttpError::bad_request(message));
     }
-    let mut notes = globals(view, range.start_ms(), end_ms);
+    let mut notes = globals(view, range.start_ms(), end_ms)?;
     notes.retain(|note| to_ms(note.end) <= end_ms);
     Ok(Answer::ok(&notes.iter().map(Note::to_json).collect()))
 }
@@ -280,7 +280,8 @@ fn delete_all(
         true => is_global,
         false => wanted.contains(&note.tsuid),
     };
-    let doomed: Vec<Note> = notes(view, start_ms, end_ms).into_iter().filter(is_wanted).collect();
+    let notes = notes(view, start_ms, end_ms)?;
+    let doomed: Vec<Note> = notes.into_iter().filter(is_wanted).collect();
     let changes: Vec<Change> =
         doomed.iter().map(|note| note.change(view, false)).collect::<Result<_, _>>()?;
     let body = serde_json::json!({

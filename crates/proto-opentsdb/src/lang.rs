@@ -223,16 +223,16 @@ impl Request {
             filter.tag_uid = (view.uid)(UidKind::TagKey, &filter.tag)?;
         }
         if !self.output.hides_notes {
-            self.load_notes(view);
+            self.load_notes(view)?;
         }
         Ok(())
     }
 
-    fn load_notes(&mut self, view: &View<'_>) {
+    fn load_notes(&mut self, view: &View<'_>) -> Result<(), HttpError> {
         let (from_ms, to_ms) = plan::hours_around(self.start_ms, self.end_ms);
         let read = |question: &Question| question.range(self.start_ms, self.end_ms).end_ns;
         let read_ms = self.questions.iter().map(read).max().unwrap_or(0) / NANOS_PER_MILLI;
-        for note in annotation::notes(view, from_ms, to_ms.max(read_ms)) {
+        for note in annotation::notes(view, from_ms, to_ms.max(read_ms))? {
             // OpenTSDB looks for these by seconds.
             let second_ms = self.start_ms - self.start_ms.rem_euclid(1000);
             let is_near = (second_ms..=to_ms).contains(&note.start_ms());
@@ -242,6 +242,7 @@ impl Request {
                 false => self.notes.by_tsuid.entry(note.tsuid.clone()).or_default().push(note),
             }
         }
+        Ok(())
     }
 
     /// A query of which only times and the look of the answer are known.

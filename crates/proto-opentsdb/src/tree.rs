@@ -112,11 +112,9 @@ impl Ask<'_> {
             .ok_or_else(|| HttpError::new(404, format!("Unable to locate tree: {id}")))
     }
 
-    fn all(&self) -> Vec<Tree> {
-        let prefix = self.view.key("");
-        let facts = (self.view.facts)(KIND);
-        let own = facts.iter().filter(|(key, _)| key.starts_with(&prefix));
-        own.filter_map(|(_, bytes)| Tree::from_bytes(bytes)).collect()
+    fn all(&self) -> Result<Vec<Tree>, HttpError> {
+        let facts = (self.view.facts)(KIND, &self.view.key(""))?;
+        Ok(facts.iter().filter_map(|(_, bytes)| Tree::from_bytes(bytes)).collect())
     }
 
     fn keep(&self, tree: &Tree) -> Vec<Change> {
@@ -142,7 +140,7 @@ impl Ask<'_> {
         let id = self.tree_id(false)?;
         let said = self.said(&Tree::PARAMETERS);
         match self.method.as_str() {
-            "GET" if id == 0 => Ok(Answer::ok(&self.all().iter().map(Tree::to_json).collect())),
+            "GET" if id == 0 => Ok(Answer::ok(&self.all()?.iter().map(Tree::to_json).collect())),
             "GET" => Ok(Answer::ok(&self.load(id)?.to_json())),
             "POST" | "PUT" => {
                 let stored = match id {
@@ -174,7 +172,7 @@ impl Ask<'_> {
         if json::text(said, "name")?.is_none() {
             return Err(HttpError::bad_request("Tree was missing the name"));
         }
-        match self.all().last().map_or(1, |tree| tree.id + 1) {
+        match self.all()?.last().map_or(1, |tree| tree.id + 1) {
             id if id > TREES_MAX => Err(HttpError::bad_request("Exhausted all Tree IDs")),
             id => Ok(Tree::new(id, self.view)),
         }

@@ -88,8 +88,8 @@ pub struct View<'a> {
     pub namespace: NamespaceId,
     /// A fact by kind and key.
     pub fact: &'a (dyn Fn(&str, &str) -> Option<Vec<u8>> + 'a),
-    /// All facts of a kind, by key.
-    pub facts: &'a (dyn Fn(&str) -> Vec<Fact> + 'a),
+    /// The facts of a kind whose keys begin so, by key.
+    pub facts: &'a (dyn Fn(&str, &str) -> Result<Vec<Fact>, HttpError> + 'a),
     /// The number of a name.
     pub uid: OfName<'a>,
     /// The name of a number.

@@ -213,6 +213,9 @@ settings! {
         "limits.query_seconds", "limits-query-seconds";
     /// Samples that one query may read.
     limits_query_samples: u64 = 1_000_000_000, "limits.query_samples", "limits-query-samples";
+    /// Names that a search of the page's catalogue looks at; where there are more, the answer says
+    /// that it may not be whole.
+    limits_names_searched: u64 = 200_000, "limits.names_searched", "limits-names-searched";
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";

@@ -40,10 +40,6 @@ use std::time::Instant;
 /// Most bytes of a request's head, and most that one read of a body takes.
 const READ_BYTES_MAX: usize = 256 << 10;
 
-/// After how many seconds to come again when nothing better is known: writers and queries that are
-/// put off wait for others to end, which takes about so long.
-const RETRY_AFTER_S: u32 = 2;
-
 /// The version of InfluxDB whose API is spoken; its clients look at it.
 const INFLUX_VERSION: &str = "1.8.10";
 
@@ -157,7 +153,8 @@ async fn answer(
         peer,
         who: shared.gate.anyone(),
     };
-    let reply = answer_call(shared, call, dialect, began).await.with_retry(RETRY_AFTER_S);
+    let reply = answer_call(shared, call, dialect, began).await;
+    let reply = reply.with_retry(|| shared.lanes.retry_after_s(shared));
     match origin {
         Some(origin) => cors::allow(reply, &shared.config, origin),
         None => reply,
@@ -355,7 +352,7 @@ fn status_of(error: &Error) -> StatusCode {
     }
 }
 
-fn status_of_wait(error: &NotSafe) -> StatusCode {
+pub(crate) fn status_of_wait(error: &NotSafe) -> StatusCode {
     match error {
         NotSafe::Failed(error) => status_of(error),
         NotSafe::Slow => StatusCode::SERVICE_UNAVAILABLE,
@@ -366,6 +363,13 @@ fn status_of_wait(error: &NotSafe) -> StatusCode {
 mod tests {
     use super::*;
     use hyper::header::HeaderValue;
+
+    #[test]
+    fn a_full_disk_is_told_without_a_path() {
+        let error = Error::NoSpace("/srv/private/store".into());
+        assert_eq!(status_of(&error), StatusCode::INSUFFICIENT_STORAGE);
+        assert!(!error.to_string().contains('/'), "{error}");
+    }
 
     #[test]
     fn foreign_web_pages_are_told_by_their_origin() {

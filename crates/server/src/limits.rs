@@ -71,19 +71,21 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 15] = [
+const OTHERS: [(&str, &str, &str); 17] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     ("`limits.new_series_per_second`", "", "the row is refused, reason `limit`"),
     ("`limits.labels`", "", "the row is refused, reason `name`"),
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),
+    ("`limits.names_searched`", "", "the catalogue's answer says that it may not be whole"),
     ("`influx.series_max`", "", "the statement fails"),
     ("`influx.buckets_max`", "", "the statement fails"),
     ("names of measurements, fields and tags", "1 KiB", "the row is refused"),
     ("values of tags", "4 KiB", "the row is refused"),
     ("fields of a row", "16 384", "the row is refused"),
     ("statements of an InfluxQL request", "10 000", "400"),
-    ("depth of an InfluxQL expression", "100", "400"),
-    ("operators of an InfluxQL statement", "2 000", "400"),
+    ("depth and height of an InfluxQL expression", "100, 200 operators", "400"),
+    ("subqueries in one another", "20", "400"),
+    ("operators of an InfluxQL request", "2 000", "400"),
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),
     ("depth of JSON", "128", "400"),
     ("questions of a `/api/query`, patterns of a question", "1 000, 32", "400"),

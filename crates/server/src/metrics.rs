@@ -182,6 +182,8 @@ pub(crate) struct Metrics {
     pub(crate) queries_running: Counter,
     pub(crate) queries: Counter,
     pub(crate) queries_brief: Counter,
+    /// Queries answered in the short lane.
+    pub(crate) queries_short: Counter,
     pub(crate) queries_refused: Counter,
     pub(crate) queries_failed: Counter,
     pub(crate) queries_cancelled: Counter,
@@ -323,12 +325,18 @@ impl Metrics {
                 "Queries answered without a thread of their own",
                 &self.queries_brief,
             ),
+            (
+                "queries_short_total",
+                C,
+                "Queries answered in the lane of short ones while all places were taken",
+                &self.queries_short,
+            ),
             ("queries_refused_total", C, "Queries refused for want of room", &self.queries_refused),
             ("queries_failed_total", C, "Queries ended by an error", &self.queries_failed),
             (
                 "queries_cancelled_total",
                 C,
-                "Queries ended because the client left",
+                "Queries ended because the client left or somebody ended them",
                 &self.queries_cancelled,
             ),
             ("query_samples_total", C, "Samples read by queries", &self.query_samples),

@@ -105,6 +105,13 @@ impl Queries {
         seen.map(listed).collect()
     }
 
+    /// How long those that run have been at it, on average.
+    pub(crate) fn mean_age(&self) -> Duration {
+        let running = self.running.lock();
+        let sum: Duration = running.values().map(|running| running.began.elapsed()).sum();
+        sum.checked_div(running.len() as u32).unwrap_or_default()
+    }
+
     /// Remembers a query that ended.
     pub(crate) fn remember(&self, mut query: Ended) {
         let mut ended = self.ended.lock();

@@ -1,44 +1,43 @@
 //! Queries: slots, a thread each while they run, and answers that stream out as they are made.
 //!
-//! 1. A query takes a slot, or waits for one, in order and within bounds, or is refused.
-//! 2. A small one is answered where it is asked (`brief`). Any other runs on a thread of its own
-//!    (`exec` adds helpers), encoding frames as they come.
+//! All work that is asked for comes through here, whatever the door: what lists names, looks facts
+//! up or deletes is a query too.
+//!
+//! 1. A small one is answered where it is asked (`brief`).
+//! 2. Any other takes a slot, or waits for one, in order and within bounds, or is refused (`lanes`).
+//!    It runs on a thread of its own (`exec` adds helpers), is listed, and can be ended.
 //! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work;
-//!    its time counts against the query's deadline.
+//!    its time counts against the query's deadline (`out`).
 //! 4. When the client leaves, the receiver is dropped, and that cancels the query.
 
 mod brief;
+mod lanes;
+mod out;
 
-use crate::config::Config;
-use crate::http::{Message, Pieces, Reply};
+pub(crate) use lanes::Lanes;
+
+use crate::http::{Message, Pieces, Reply, status_of_wait};
 use crate::limits::Limit;
 use crate::metrics::Metrics;
+use crate::queries::Entry;
 use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
-use foliot_access::{Need, Principal};
-use foliot_engine::Snapshot;
+use foliot_access::Principal;
+use foliot_engine::{Ack, Commit, Snapshot};
 use foliot_exec::{Cancel, Error, Meter, Query, Ran, run};
 use foliot_model::{Frame, Table};
 use foliot_plan::Series;
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
-use std::io::Write;
+use out::Out;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-
-/// Bytes of an answer that are sent at once. An answer that fits is sent with its length.
-const PIECE_BYTES: usize = 64 << 10;
+use tokio::sync::mpsc;
 
 /// Pieces that wait for a slow reader, beside the one being made.
 const PIECES_AHEAD: usize = 3;
-
-/// How often a query whose client does not read looks whether it was ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why a query has no answer: a status and words for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,11 +83,31 @@ pub(crate) type Encode<'a> = dyn FnMut(&Frame, &mut Vec<u8>) -> Result<(), Failu
 /// Appends a piece of a table to an answer.
 pub(crate) type Each<'a> = dyn FnMut(&Table, &mut Vec<u8>) -> Result<(), Failure> + 'a;
 
+/// What a query is listed as while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Title {
+    text: String,
+    database: String,
+}
+
+impl Title {
+    /// A question's text, cut to what a person reads, and the database that is asked.
+    pub(crate) fn new(text: &str, database: impl Into<String>) -> Self {
+        const CHARS_MAX: usize = 2_000;
+        Self { text: text.chars().take(CHARS_MAX).collect(), database: database.into() }
+    }
+}
+
 /// Where a door's encoder meets the executor: runs plans and collects the answer's bytes.
 pub(crate) struct Work<'a> {
     pub(crate) snapshot: &'a Snapshot,
+    shared: &'a Shared,
+    who: Arc<Principal>,
     meter: Meter,
     out: Out,
+    /// Its place in the list of queries that run.
+    entry: Option<Entry>,
+    status: StatusCode,
 }
 
 impl Work<'_> {
@@ -159,6 +178,44 @@ impl Work<'_> {
         self.out.send_if_large()
     }
 
+    /// Appends to the answer what was made at once, and sends it if it is much.
+    ///
+    /// # Errors
+    /// As [`Work::send_if_large`], and when there is no memory left for so much.
+    pub(crate) fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
+        self.meter.open().add(text.len())?;
+        for piece in text.chunks(out::PIECE_BYTES) {
+            self.out.bytes.extend_from_slice(piece);
+            self.send_if_large()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until what was changed is safe.
+    ///
+    /// # Errors
+    /// When it may never be.
+    pub(crate) fn confirm(&self, commit: Commit, level: Ack) -> Result<(), Failure> {
+        let Some(store) = self.shared.store() else { return Ok(()) };
+        let safe = Handle::current().block_on(store.wait(commit, level));
+        safe.map_err(|error| Failure::new(status_of_wait(&error), error.to_string()))
+    }
+
+    /// The answer has this status, unless it is so long that it has begun to be sent.
+    pub(crate) fn set_status(&mut self, status: StatusCode) {
+        self.status = status;
+    }
+
+    /// From now on the query is listed as this, as another one. What is over before anybody could
+    /// look at it is not listed.
+    pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
+        if !self.is_brief() {
+            let (queries, cancel) = (&self.shared.queries, self.meter.cancel());
+            let Title { text, database } = title();
+            self.entry = Some(queries.enter(self.who.clone(), text, database, cancel));
+        }
+    }
+
     /// The account of the request, for what is done beside plans: planning, listing, formulas.
     pub(crate) fn meter(&self) -> Meter {
         self.meter.clone()
@@ -182,6 +239,10 @@ type Run = dyn FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send;
 pub(crate) struct Job {
     /// Who asks.
     who: Arc<Principal>,
+    /// Nothing when what it runs says so itself, piece by piece.
+    title: Option<Title>,
+    /// What its question has in common with others, to tell what they cost.
+    shape: u64,
     run: Box<Run>,
     /// Whether nothing comes of running it but the answer, so that it may be begun again.
     only_reads: bool,
@@ -193,9 +254,16 @@ impl Job {
     /// A job that is run once, over what `who` may see.
     pub(crate) fn new(
         who: Arc<Principal>,
+        title: Option<Title>,
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
-        Self { who, run: Box::new(run), only_reads: false, is_of_queries: false }
+        let shape = title.as_ref().map_or(0, |title| lanes::shape_of(&title.text));
+        Self { who, title, shape, run: Box::new(run), only_reads: false, is_of_queries: false }
+    }
+
+    /// The same job, which is listed as something else than the question that is its shape.
+    pub(crate) fn that_asks(self, question: &str) -> Self {
+        Self { shape: lanes::shape_of(question), ..self }
     }
 
     /// The same job; if it only reads, it may be given up and begun again.
@@ -219,14 +287,20 @@ pub(crate) async fn answer(
     gzip: bool,
     mut job: Job,
 ) -> Result<Reply, Failure> {
-    // Cheap questions do not wait behind dear ones: they need no slot.
-    if let Some(bytes) = brief::answer(shared, &mut job) {
-        return Ok(Reply::new(StatusCode::OK, kind, bytes));
+    // Cheap questions do not wait behind dear ones.
+    if let Some((status, bytes)) = brief::answer(shared, &mut job) {
+        return Ok(whole(status, kind, bytes));
     }
-    let kept = if job.is_of_queries { reserved_slot(shared) } else { None };
-    let slot = match kept {
-        Some(slot) => slot,
-        None => slot(shared, &job.who).await?,
+    let kept = if job.is_of_queries { shared.lanes.reserved() } else { None };
+    let place = match kept.or_else(|| shared.lanes.free()) {
+        Some(place) => place,
+        None => {
+            job = match brief::answer_short(shared, job).await {
+                Ok((status, bytes)) => return Ok(whole(status, kind, bytes)),
+                Err(job) => job.ok_or_else(lost)?,
+            };
+            lanes::wait(shared, &job.who).await?
+        }
     };
     let (sender, mut receiver) = mpsc::channel(PIECES_AHEAD);
     let cancel = Cancel::default();
@@ -234,20 +308,30 @@ pub(crate) async fn answer(
     let task_shared = shared.clone();
     tokio::task::spawn_blocking(move || {
         perform(&task_shared, job, cancel, sender, gzip);
-        drop(slot);
+        drop(place);
     });
     match receiver.recv().await {
-        Some(Message::Last(bytes)) => Ok(Reply::new(StatusCode::OK, kind, bytes)),
+        Some(Message::Last(status, bytes)) => Ok(whole(status, kind, bytes)),
         Some(Message::Failed(failure)) => Err(failure),
         Some(Message::Piece(bytes)) => {
             let pieces = Pieces::new(bytes, receiver, Box::new(leaver));
             let reply = Reply::streaming(kind, pieces);
             Ok(if gzip { reply.gzipped() } else { reply })
         }
-        None => {
-            let text = "the query ended without an answer; the log of the server says why";
-            Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
-        }
+        None => Err(lost()),
+    }
+}
+
+fn lost() -> Failure {
+    let text = "the query ended without an answer; the log of the server says why";
+    Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+}
+
+/// An answer in one piece.
+fn whole(status: StatusCode, kind: &'static str, bytes: Vec<u8>) -> Reply {
+    match bytes.is_empty() && status != StatusCode::OK {
+        true => Reply::empty(status),
+        false => Reply::new(status, kind, bytes),
     }
 }
 
@@ -259,80 +343,6 @@ struct Leaver {
 impl Drop for Leaver {
     fn drop(&mut self) {
         self.cancel.cancel();
-    }
-}
-
-/// A place among the queries that run at once. When others hold all of them, an operator, where
-/// people are asked who they are, finds one that is kept.
-pub(crate) async fn slot(
-    shared: &Arc<Shared>,
-    who: &Principal,
-) -> Result<OwnedSemaphorePermit, Failure> {
-    if let Ok(slot) = shared.query_slots.clone().try_acquire_owned() {
-        return Ok(slot);
-    }
-    shared.metrics.limits.add(Limit::Queries);
-    if shared.gate.is_on()
-        && who.may(Need::Operate)
-        && let Some(slot) = reserved_slot(shared)
-    {
-        return Ok(slot);
-    }
-    let refuse = |limit| {
-        shared.metrics.limits.add(limit);
-        refuse(shared)
-    };
-    let _place = shared.query_queue.try_acquire().map_err(|_| refuse(Limit::QueriesWaiting))?;
-    let waiting = shared.config.limits_queries_waiting.saturating_sub(free_places(shared));
-    if shared.query_pace.wait(waiting, shared.config.limits_queries)
-        > shared.config.limits_query_wait
-    {
-        // To wait in vain helps nobody.
-        return Err(refuse(Limit::QueryWait));
-    }
-    let waiting = shared.query_slots.clone().acquire_owned();
-    match tokio::time::timeout(shared.config.limits_query_wait, waiting).await {
-        Ok(Ok(slot)) => Ok(slot),
-        _ => Err(refuse(Limit::QueryWait)),
-    }
-}
-
-/// One of the places that are kept for operators.
-fn reserved_slot(shared: &Shared) -> Option<OwnedSemaphorePermit> {
-    shared.query_slots_reserved.clone().try_acquire_owned().ok()
-}
-
-fn refuse(shared: &Shared) -> Failure {
-    shared.metrics.queries_refused.add(1);
-    let text = format!(
-        "{} queries are running (limits.queries) and others wait already \
-         (limits.queries_waiting, limits.query_wait); try again later",
-        shared.config.limits_queries
-    );
-    Failure::new(StatusCode::TOO_MANY_REQUESTS, text)
-}
-
-fn free_places(shared: &Shared) -> u64 {
-    shared.query_queue.available_permits() as u64
-}
-
-/// How long queries that held a slot took of late, each counting an eighth of what is left.
-#[derive(Debug, Default)]
-pub(crate) struct QueryPace(AtomicU64);
-
-impl QueryPace {
-    /// A query took so long.
-    fn note(&self, took: Duration) {
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let mean = self.0.load(Ordering::Relaxed);
-        // Two that end at once may overwrite each other, which costs nothing.
-        self.0.store(mean - mean / 8 + took / 8, Ordering::Relaxed);
-    }
-
-    /// How long the last of so many waits where so many run at a time.
-    fn wait(&self, waiting: u64, slots: u64) -> Duration {
-        let rounds = waiting.div_ceil(slots.max(1));
-        Duration::from_nanos(self.0.load(Ordering::Relaxed).saturating_mul(rounds))
     }
 }
 
@@ -354,25 +364,33 @@ fn perform(
     let out = Out::within(&shared.config, packer, Some(sender), cancel.clone(), deadline);
     let snapshot = store.snapshot(&job.who);
     let meter = Meter::new(limits, cancel);
-    let mut work = Work { snapshot: &snapshot, meter, out };
+    let (who, status) = (job.who.clone(), StatusCode::OK);
+    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry: None, status };
+    if let Some(title) = job.title.take() {
+        work.list_as(|| title);
+    }
     let outcome = (job.run)(&mut work);
+    // Whoever has the answer finds the query gone.
+    work.entry = None;
     work.meter.met().for_each(|setting| shared.metrics.limits.add_named(setting));
     if work.out.is_too_long() {
         shared.metrics.limits.add(Limit::AnswerBytes);
+    }
+    // InfluxQL tells of it within an answer that is whole.
+    let was_ended = work.meter.was_cancelled() || outcome.is_err() && cancelled.is_cancelled();
+    if was_ended {
+        shared.metrics.queries_cancelled.add(1);
     }
     match outcome {
         Ok(ran) => {
             shared.metrics.query_samples.add(ran.samples_scanned);
             match work.out.check_size() {
-                Ok(()) => work.out.finish(),
+                Ok(()) => work.out.finish(work.status),
                 Err(failure) => work.out.fail(failure),
             }
         }
         Err(failure) => {
-            match cancelled.is_cancelled() {
-                true => shared.metrics.queries_cancelled.add(1),
-                false => shared.metrics.queries_failed.add(1),
-            }
+            shared.metrics.queries_failed.add(u64::from(!was_ended));
             log::debug!("query failed: {}", failure.message);
             work.out.fail(failure);
         }
@@ -382,16 +400,16 @@ fn perform(
 /// Counts a query as running while it lives, however it ends.
 struct Running<'a> {
     metrics: &'a Metrics,
-    pace: &'a QueryPace,
+    lanes: &'a Lanes,
     began: Instant,
 }
 
 impl<'a> Running<'a> {
     fn new(shared: &'a Shared, began: Instant) -> Self {
-        let (metrics, pace) = (&shared.metrics, &shared.query_pace);
+        let (metrics, lanes) = (&shared.metrics, &shared.lanes);
         metrics.queries.add(1);
         metrics.queries_running.add(1);
-        Self { metrics, pace, began }
+        Self { metrics, lanes, began }
     }
 }
 
@@ -399,141 +417,7 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.metrics.queries_running.subtract(1);
         let took = self.began.elapsed();
-        self.pace.note(took);
+        self.lanes.note(took);
         self.metrics.query_nanos.add(took.as_nanos() as u64);
-    }
-}
-
-/// The answer as it grows.
-struct Out {
-    bytes: Vec<u8>,
-    /// Compresses what is sent in pieces; an answer in one piece is compressed, or not, by its
-    /// size.
-    packer: Option<GzEncoder<Vec<u8>>>,
-    has_sent: bool,
-    /// Bytes sent so far, before they were compressed, and how many there may be.
-    sent_bytes: u64,
-    bytes_max: u64,
-    /// Nothing where the answer must fit into one piece.
-    sender: Option<mpsc::Sender<Message>>,
-    cancel: Cancel,
-    deadline: Instant,
-}
-
-impl Out {
-    fn within(
-        config: &Config,
-        packer: Option<GzEncoder<Vec<u8>>>,
-        sender: Option<mpsc::Sender<Message>>,
-        cancel: Cancel,
-        deadline: Instant,
-    ) -> Self {
-        let bytes_max = config.limits_answer_bytes.0;
-        let (bytes, has_sent, sent_bytes) = (Vec::new(), false, 0);
-        Self { bytes, packer, has_sent, sent_bytes, bytes_max, sender, cancel, deadline }
-    }
-
-    fn is_too_long(&self) -> bool {
-        self.sent_bytes + self.bytes.len() as u64 > self.bytes_max
-    }
-
-    /// Refuses an answer that has become too long.
-    fn check_size(&self) -> Result<(), Failure> {
-        match self.is_too_long() {
-            true => Err(Failure::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the answer is longer than {} bytes (limits.answer_bytes)", self.bytes_max),
-            )),
-            false => Ok(()),
-        }
-    }
-
-    fn send_if_large(&mut self) -> Result<(), Failure> {
-        match self.bytes.len() >= PIECE_BYTES {
-            true => self.send_piece(),
-            false => Ok(()),
-        }
-    }
-
-    fn send_piece(&mut self) -> Result<(), Failure> {
-        self.check_size()?;
-        let bytes = std::mem::take(&mut self.bytes);
-        self.sent_bytes += bytes.len() as u64;
-        let piece = match &mut self.packer {
-            None => bytes,
-            Some(packer) => {
-                // Packing into memory cannot fail.
-                let _ = packer.write_all(&bytes);
-                std::mem::take(packer.get_mut())
-            }
-        };
-        self.has_sent = true;
-        match piece.is_empty() {
-            true => Ok(()),
-            false => self.send(Message::Piece(piece)),
-        }
-    }
-
-    /// Waits for the reader, but not beyond the query's deadline.
-    fn send(&self, message: Message) -> Result<(), Failure> {
-        let failure = |text| Failure::new(StatusCode::SERVICE_UNAVAILABLE, text);
-        let Some(sender) = &self.sender else { return Err(failure("the answer is long")) };
-        // Most answers find room at once; setting up a wait costs as much as a small query.
-        let message = match sender.try_send(message) {
-            Ok(()) => return Ok(()),
-            Err(TrySendError::Closed(_)) => return Err(failure("the client has left")),
-            Err(TrySendError::Full(message)) => message,
-        };
-        loop {
-            let left = self.deadline.saturating_duration_since(Instant::now()).min(LOOK_INTERVAL);
-            let room = async { tokio::time::timeout(left, sender.reserve()).await };
-            match Handle::current().block_on(room) {
-                Ok(Ok(place)) => {
-                    place.send(message);
-                    return Ok(());
-                }
-                Ok(Err(_)) => return Err(failure("the client has left")),
-                Err(_) if self.cancel.is_cancelled() => {
-                    return Err(Failure::from(Error::Cancelled));
-                }
-                Err(_) if left.is_zero() => {
-                    let text = "the answer was not read in time (limits.query_seconds)";
-                    return Err(failure(text));
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    fn finish(mut self) {
-        let message = match (self.has_sent, self.packer.take()) {
-            (false, _) | (true, None) => Message::Last(std::mem::take(&mut self.bytes)),
-            (true, Some(mut packer)) => {
-                let _ = packer.write_all(&self.bytes);
-                Message::Last(packer.finish().unwrap_or_default())
-            }
-        };
-        // Whoever does not take the end has left; there is nobody to tell.
-        let _ = self.send(message);
-    }
-
-    fn fail(self, failure: Failure) {
-        // A reader that has left cannot be told; one that is slow finds its connection closed.
-        let _ = self.sender.map(|sender| sender.try_send(Message::Failed(failure)));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_wait_is_known_from_what_queries_took_of_late() {
-        let pace = QueryPace::default();
-        assert_eq!(pace.wait(1000, 8), Duration::ZERO, "nothing is known yet");
-        (0..100).for_each(|_| pace.note(Duration::from_secs(2)));
-        let wait = pace.wait(24, 8).as_secs_f64();
-        assert!((5.9..6.1).contains(&wait), "three rounds: {wait}");
-        assert_eq!(pace.wait(0, 8), Duration::ZERO);
     }
 }

@@ -5,7 +5,7 @@ use crate::http::Budget;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::queries::Queries;
-use crate::query::QueryPace;
+use crate::query::Lanes;
 use crate::store::Store;
 use crate::tls::Tls;
 use foliot_access::{Gate, Principal};
@@ -19,15 +19,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// Reusable memory that lies around, of each kind: enough for dozens of usual requests, little
 /// against what one giant request would leave.
 const SPARE_BYTES_MAX: usize = 32 << 20;
-
-/// Queries that run beside `limits.queries` when all of these are taken: one for an operator who
-/// looks for what holds them, one for a second one who ends it.
-const QUERIES_RESERVED: usize = 2;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -45,13 +41,8 @@ pub(crate) struct Shared {
     pub(crate) body_budget: Budget,
     /// What one query may take. Made once: finding the number of processors costs system calls.
     pub(crate) query_limits: Limits,
-    pub(crate) query_slots: Arc<Semaphore>,
-    /// Further ones, for operators and for what looks at queries or ends them.
-    pub(crate) query_slots_reserved: Arc<Semaphore>,
-    /// Queries that may wait for a slot.
-    pub(crate) query_queue: Arc<Semaphore>,
-    /// How long queries take of late.
-    pub(crate) query_pace: QueryPace,
+    /// Which of them run, and which wait.
+    pub(crate) lanes: Lanes,
     /// Connections by address.
     pub(crate) connected: Mutex<HashMap<IpAddr, u64>>,
     /// Queries that run.
@@ -85,10 +76,6 @@ pub(crate) struct Decoding {
 
 impl Shared {
     pub(crate) fn new(config: Config, build: BuildInfo, tls: Option<Tls>) -> Self {
-        let slots = |count: u64| {
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)))
-        };
         Self {
             build,
             metrics: Metrics::default(),
@@ -103,10 +90,7 @@ impl Shared {
                 seconds: config.limits_query_seconds,
                 ..Limits::default()
             },
-            query_slots: slots(config.limits_queries),
-            query_slots_reserved: Arc::new(Semaphore::new(QUERIES_RESERVED)),
-            query_queue: slots(config.limits_queries_waiting),
-            query_pace: QueryPace::default(),
+            lanes: Lanes::new(&config),
             connected: Mutex::new(Rank::Table, HashMap::new()),
             queries: Arc::default(),
             gate: Gate::new(config.access_enabled),

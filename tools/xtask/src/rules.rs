@@ -2,6 +2,7 @@
 
 mod edges;
 mod links;
+mod proofs;
 mod sizes;
 mod words;
 
@@ -39,7 +40,7 @@ impl Finding {
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     edges::cargo_edges,
     edges::folder_names,
     edges::room_names,
@@ -54,6 +55,7 @@ const RULES: [Rule; 14] = [
     words::vague_files,
     words::orphan_files,
     links::dead_links,
+    proofs::missing_tests,
 ];
 
 /// All breaches, in the order of rules and files.

@@ -30,7 +30,7 @@ const OPERATORS: [Op; 18] = [
 impl Parser<'_> {
     /// An expression.
     pub(super) fn expression(&mut self) -> Result<Expr> {
-        self.nested(|parser| parser.binary(1))
+        self.binary(1)
     }
 
     /// A regular expression if one comes next, else an expression.
@@ -43,19 +43,60 @@ impl Parser<'_> {
 
     /// Operands joined by operators that bind at least as tightly as `precedence`.
     fn binary(&mut self, precedence: u8) -> Result<Expr> {
+        self.nested(|parser| parser.operands(precedence))
+    }
+
+    fn operands(&mut self, precedence: u8) -> Result<Expr> {
         let mut left = self.unary()?;
         while let Some(op) = self.operator(precedence) {
             self.count_operator()?;
+            let left_height = self.height;
             let right = match op {
+                Op::And | Op::Or => {
+                    left = self.chain(op, left)?;
+                    continue;
+                }
                 Op::Matches | Op::NotMatches => match self.regex()? {
                     Some(pattern) => Expr::Regex(pattern),
                     None => return Err(self.expected(&["regex"])),
                 },
                 _ => self.binary(op.precedence() + 1)?,
             };
+            self.grow(left_height)?;
             left = Expr::Binary { op, left: Box::new(left), right: Box::new(right) };
         }
         Ok(left)
+    }
+
+    /// The rest of a chain of `AND`s or of `OR`s, behind the first of them. In which order these
+    /// are joined makes no difference, so they become a tree that is low however long the chain is.
+    fn chain(&mut self, op: Op, first: Expr) -> Result<Expr> {
+        let (mut operands, mut height) = (vec![first], self.height);
+        loop {
+            operands.push(self.binary(op.precedence() + 1)?);
+            height = height.max(self.height);
+            if self.take_if(|token| token.is(op.text())).is_none() {
+                break;
+            }
+            self.count_operator()?;
+        }
+        self.height = height + operands.len().next_power_of_two().trailing_zeros();
+        self.grow(0)?;
+        let mut left = operands;
+        while left.len() > 1 {
+            let mut pairs = left.into_iter();
+            let mut joined = Vec::new();
+            while let Some(left) = pairs.next() {
+                joined.push(match pairs.next() {
+                    Some(right) => {
+                        Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
+                    }
+                    None => left,
+                });
+            }
+            left = joined;
+        }
+        left.pop().ok_or_else(|| self.expected(&["expression"]))
     }
 
     /// Takes the next token if it is an operator that binds at least as tightly as `precedence`.
@@ -71,9 +112,11 @@ impl Parser<'_> {
     fn unary(&mut self) -> Result<Expr> {
         if self.take("(") {
             let inner = self.expression()?;
+            self.grow(0)?;
             self.expect(&[")"])?;
             return Ok(Expr::Paren(Box::new(inner)));
         }
+        self.height = 1;
         let before = self.scanner;
         let token = self.scan();
         let text = &*token.text;
@@ -120,7 +163,8 @@ impl Parser<'_> {
             return Err(self.unexpected(&token, &["identifier", "number", "duration", "("]));
         }
         let factor = if is_negative { -1 } else { 1 };
-        Ok(match self.unary()? {
+        // As if the factor stood there, so that what is printed is within the same bounds.
+        Ok(match self.nested(Self::unary)? {
             Expr::Number(value) => Expr::Number(value * f64::from(factor)),
             // A parameter may bring the one integer that has no opposite.
             Expr::Integer(value) => Expr::Integer(value.saturating_mul(i64::from(factor))),
@@ -130,11 +174,15 @@ impl Parser<'_> {
                 None => return Err(Self::error(format!("constant -{value} underflows int64"))),
             },
             unsigned @ Expr::Unsigned(_) => unsigned,
-            other => Expr::Binary {
-                op: Op::Multiply,
-                left: Box::new(Expr::Integer(i64::from(factor))),
-                right: Box::new(other),
-            },
+            other => {
+                self.count_operator()?;
+                self.grow(0)?;
+                Expr::Binary {
+                    op: Op::Multiply,
+                    left: Box::new(Expr::Integer(i64::from(factor))),
+                    right: Box::new(other),
+                }
+            }
         })
     }
 
@@ -149,9 +197,12 @@ impl Parser<'_> {
             Some(pattern) => Expr::Regex(pattern),
             None => self.expression()?,
         }];
+        let mut height = self.height;
         while self.take(",") {
             args.push(self.regex_or_expression()?);
+            height = height.max(self.height);
         }
+        self.grow(height)?;
         self.expect(&[")"])?;
         Ok(Expr::Call { name, args })
     }

@@ -6,10 +6,19 @@ use super::scan::{Kind, Scanner, Token};
 use super::{format_duration, parse_duration};
 use std::borrow::Cow;
 
-/// Parentheses, calls and subqueries may stand in one another so deep: each level costs stack.
+/// Parentheses, calls and operators that bind more tightly than those before may stand in one another
+/// so deep: each level costs stack.
 const DEPTH_MAX: u32 = 100;
 
-/// One expression may have so many operators: every later step walks it recursively.
+/// Subqueries may stand in one another so deep: planning one costs five kilobytes of stack.
+const SUBQUERIES_MAX: u32 = 20;
+
+/// An expression may be so high, as a tree: every later step walks it recursively. Each operator,
+/// call and pair of parentheses on the way from the top to a name counts; chains of `AND` and `OR`
+/// hardly do.
+const HEIGHT_MAX: u32 = 200;
+
+/// One request may have so many operators.
 const OPERATORS_MAX: u32 = 2_000;
 
 /// One request may have so many statements: each is kept, planned and answered.
@@ -21,7 +30,14 @@ const STATEMENTS_MAX: usize = 10_000;
 /// # Errors
 /// With the first place that is not as the grammar has it; then none of the statements is valid.
 pub fn parse(text: &str, parameters: &Parameters) -> Result<Vec<Statement>, ParseError> {
-    let mut parser = Parser { scanner: Scanner::new(text), parameters, depth: 0, operators: 0 };
+    let mut parser = Parser {
+        scanner: Scanner::new(text),
+        parameters,
+        depth: 0,
+        operators: 0,
+        height: 0,
+        subqueries: 0,
+    };
     let mut statements = Vec::new();
     let mut is_parted = true;
     loop {
@@ -51,6 +67,9 @@ pub(super) struct Parser<'a> {
     parameters: &'a Parameters,
     depth: u32,
     operators: u32,
+    /// How high the expression is that was read last.
+    pub(super) height: u32,
+    subqueries: u32,
 }
 
 impl<'a> Parser<'a> {
@@ -197,6 +216,30 @@ impl<'a> Parser<'a> {
         }
         let result = item(self);
         self.depth -= 1;
+        result
+    }
+
+    /// The expression that was read last, and one that is so high, stand in another.
+    pub(super) fn grow(&mut self, beside: u32) -> Result<()> {
+        self.height = self.height.max(beside) + 1;
+        match self.height > HEIGHT_MAX {
+            true => {
+                let message = format!("more than {HEIGHT_MAX} operators on one another");
+                Err(self.error_here(message))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Reads a selection that stands in another.
+    pub(super) fn subquery<T>(&mut self, item: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.subqueries += 1;
+        if self.subqueries > SUBQUERIES_MAX {
+            let message = format!("more than {SUBQUERIES_MAX} levels of subqueries");
+            return Err(self.error_here(message));
+        }
+        let result = item(self);
+        self.subqueries -= 1;
         result
     }
 

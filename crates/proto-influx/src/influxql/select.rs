@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
         if allows_subquery && self.take("(") {
             self.expect(&["SELECT"])?;
-            let select = self.nested(|parser| parser.select(false))?;
+            let select = self.subquery(|parser| parser.select(false))?;
             self.expect(&[")"])?;
             return Ok(Source::Subquery(Box::new(select)));
         }

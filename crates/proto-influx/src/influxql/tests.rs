@@ -343,9 +343,29 @@ fn depth_and_operators_are_limited() {
     assert!(parse(&signs.replace("--", "- - "), &Parameters::new()).is_err());
     let long = |terms: usize| format!("SELECT a FROM m WHERE {}1", "a = 1 OR ".repeat(terms));
     one(&long(900));
-    assert!(refuse(&long(100_000)).contains("operators"));
-    let subqueries = "(SELECT a FROM ".repeat(100_000);
-    assert!(refuse(&format!("SELECT a FROM {subqueries}")).contains("levels"));
+    assert!(refuse(&long(100_000)).contains("more than 2000 operators"));
+    // What cannot be joined in another order stays as high as it is long.
+    let high = |terms: usize| format!("SELECT a{} FROM m", " + a".repeat(terms));
+    one(&high(190));
+    assert!(refuse(&high(210)).contains("200 operators on one another"));
+    let nested = |levels: usize| {
+        let (open, close) = ("(SELECT a FROM ".repeat(levels), ")".repeat(levels));
+        format!("SELECT a FROM {open}m{close}")
+    };
+    one(&nested(20));
+    assert!(refuse(&nested(21)).contains("20 levels of subqueries"));
+    assert!(refuse(&nested(100_000)).contains("20 levels of subqueries"));
+}
+
+#[test]
+fn long_chains_keep_their_order_and_print_as_they_were() {
+    for op in ["AND", "OR"] {
+        for terms in 1..40 {
+            let all: Vec<String> = (0..terms).map(|term| format!("a = {term}")).collect();
+            let text = format!("SELECT a FROM m WHERE {}", all.join(&format!(" {op} ")));
+            assert_eq!(one(&text).to_string(), text);
+        }
+    }
 }
 
 proptest! {

@@ -141,9 +141,8 @@ fn check(
         return Ok(Err(format!("Name(\"{old}\") does not exist")));
     }
     let prefix = key(view, kind, "");
-    let is_to_new =
-        |(key, to): &(String, Vec<u8>)| key.starts_with(&prefix) && to == new.as_bytes();
-    if is_begun || (view.facts)(RENAMING).iter().any(is_to_new) {
+    let is_to_new = |(_, to): &(String, Vec<u8>)| to == new.as_bytes();
+    if is_begun || (view.facts)(RENAMING, &prefix)?.iter().any(is_to_new) {
         let id = bytes_text((view.uid)(kind, old)?);
         return Ok(Err(format!(
             "Ongoing rename on the same ID(\"{id}\") or an identical new name(\"{new}\")"
@@ -186,7 +185,7 @@ fn moved_facts(
     }
     let prefix = view.key("");
     for fact in [tsmeta::KIND, annotation::KIND] {
-        for (key, bytes) in (view.facts)(fact) {
+        for (key, bytes) in (view.facts)(fact, &prefix)? {
             let Some(rest) = key.strip_prefix(&prefix) else { continue };
             let (text, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
             let Ok(tsuid) = Tsuid::parse(text) else { continue };

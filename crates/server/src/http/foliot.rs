@@ -37,7 +37,7 @@ pub(crate) enum Endpoint {
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     let answered = match endpoint {
         Endpoint::Query => query::answer(shared, call).await,
-        Endpoint::Catalogue => catalogue::answer(shared, &call),
+        Endpoint::Catalogue => catalogue::answer(shared, call).await,
         Endpoint::Cardinality => cardinality::answer(shared, call).await,
         Endpoint::Status => Ok(status::answer(shared)),
         Endpoint::Queries => Ok(queries::list(shared, &call.who)),
@@ -58,11 +58,7 @@ fn refuse_at(message: &str, position: Option<(usize, usize)>) -> Reply {
 }
 
 fn dress(status: StatusCode, error: Value) -> Reply {
-    let reply = Reply::json(status, json!({"error": error}).to_string());
-    match status {
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => reply.retry_after(2),
-        _ => reply,
-    }
+    Reply::json(status, json!({"error": error}).to_string())
 }
 
 fn refuse_failure(failure: &Failure) -> Reply {

@@ -42,8 +42,8 @@ pub(crate) enum Content {
 pub(crate) enum Message {
     /// A piece; more will follow.
     Piece(Vec<u8>),
-    /// The last piece.
-    Last(Vec<u8>),
+    /// The last piece. The status counts when it is the only one.
+    Last(StatusCode, Vec<u8>),
     /// There will be no more, and what was sent is not an answer.
     Failed(Failure),
 }
@@ -74,7 +74,7 @@ impl Pieces {
         let Poll::Ready(message) = rest.poll_recv(cx) else { return Poll::Pending };
         Poll::Ready(match message {
             Some(Message::Piece(bytes)) => Some(Ok(bytes)),
-            Some(Message::Last(bytes)) => {
+            Some(Message::Last(_, bytes)) => {
                 self.rest = None;
                 (!bytes.is_empty()).then_some(Ok(bytes))
             }
@@ -141,12 +141,12 @@ impl Reply {
     }
 
     /// Tells a client that is put off when to come again, unless it was told.
-    pub(crate) fn with_retry(self, seconds: u32) -> Self {
+    pub(crate) fn with_retry(self, seconds: impl FnOnce() -> u32) -> Self {
         let is_put_off =
             matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         let is_told = self.headers.iter().any(|(name, _)| name == header::RETRY_AFTER);
         match is_put_off && !is_told {
-            true => self.retry_after(seconds),
+            true => self.retry_after(seconds()),
             false => self,
         }
     }

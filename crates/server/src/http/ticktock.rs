@@ -8,7 +8,7 @@ use super::{PLAIN, reply, routes::Right};
 use crate::config::KEYS;
 use crate::ingest;
 use crate::metrics::{Way, now_ns};
-use crate::query::{self, Failure, Job, Work};
+use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Taken, Text};
@@ -190,6 +190,7 @@ fn put_json(
 /// `/api/query`.
 async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
+    let database = call.database(shared);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     if text.bytes.len() > QUERY_BYTES_MAX {
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "the query is too long"));
@@ -200,9 +201,18 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         _ => Inquiry::parse_get(&call.query, now_ms),
     };
     let inquiry = inquiry.map_err(|error| refuse_error(&error))?;
-    let job =
-        Job::new(call.who.clone(), move |work| run(&inquiry, namespace, work)).that_reads(true);
-    answered(query::answer(shared, reply::JSON, false, job).await)
+    let asked = match text.bytes.is_empty() {
+        true => call.query.as_str().into(),
+        false => String::from_utf8_lossy(&text.bytes),
+    };
+    let title = Some(Title::new(&format!("{} {asked}", call.path), database));
+    let job = Job::new(call.who.clone(), title, move |work| run(&inquiry, namespace, work));
+    answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
+}
+
+/// What a question is listed as.
+fn title(shared: &Shared, call: &Call) -> Option<Title> {
+    Some(Title::new(&format!("{} {}", call.path, call.query), call.database(shared)))
 }
 
 fn run(inquiry: &Inquiry, namespace: NamespaceId, work: &mut Work<'_>) -> Result<Ran, Failure> {
@@ -269,10 +279,11 @@ async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         return Err(bad(""));
     }
     let (kind, prefix) = (kind.to_owned(), prefix.to_owned());
-    let job = Job::new(call.who.clone(), move |work| {
+    let title = title(shared, &call);
+    let job = Job::new(call.who.clone(), title, move |work| {
         let names = suggestions(work, namespace, (&kind, &prefix), max)?;
         let answer = string_list_json(names.iter().map(String::as_str));
-        work.out().extend_from_slice(answer.as_bytes());
+        work.write(answer.as_bytes())?;
         Ok(Ran::default())
     });
     answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
@@ -331,9 +342,10 @@ async fn lookup(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         .get("m")
         .ok_or_else(|| bad("Must specify m parameter when performing search/lookup."))?;
     let asked = Lookup::parse(m).map_err(|error| refuse_error(&error))?;
-    let job = Job::new(call.who.clone(), move |work| {
+    let title = title(shared, &call);
+    let job = Job::new(call.who.clone(), title, move |work| {
         let found = find(work, &asked, namespace, (start, limit))?;
-        work.out().extend_from_slice(found.as_bytes());
+        work.write(found.as_bytes())?;
         Ok(Ran::default())
     });
     answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)

@@ -1,18 +1,29 @@
-//! Small queries: answered on the task of the connection that asks.
+//! Small queries: answered on the task of the connection that asks, or in a lane of their own.
 //!
 //! To hand a query to another thread and its answer back costs as much as answering about a few
 //! series. So a query that only reads is tried where it is asked, in a store of few series, with
 //! little time and without reading files, because other connections wait meanwhile. If that does
 //! not suffice, what was made is thrown away and the query begins again on a thread of its own.
+//!
+//! When all places for queries are taken it is tried once more in the short lane, with more time and
+//! with files, so that a cheap question does not wait behind dear ones. Which questions are dear is
+//! remembered by their shapes: these are not tried.
 
+use super::lanes::Place;
 use super::{Job, Out, Work};
+use crate::metrics::Counter;
 use crate::shared::Shared;
 use foliot_engine::without_files;
 use foliot_exec::{Cancel, Limits, Meter};
+use hyper::StatusCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Series of a store in which finding any of them takes less than a millisecond or so.
 const STORE_SERIES_MAX: u64 = 50_000;
+
+/// The whole answer to a query.
+type Whole = (StatusCode, Vec<u8>);
 
 /// What a small query may take: some hundred microseconds on a server, a few milliseconds on a
 /// board. One that turns out not to be small has cost that much more.
@@ -26,28 +37,98 @@ fn limits(any_query: &Limits) -> Limits {
     }
 }
 
+/// What one in the short lane may take.
+fn short_limits(any_query: &Limits) -> Limits {
+    Limits {
+        memory_bytes: any_query.memory_bytes.min(16 << 20),
+        samples: any_query.samples.min(200_000),
+        series: any_query.series.min(1_000),
+        seconds: any_query.seconds.min(Duration::from_millis(100)),
+        threads: 1,
+    }
+}
+
 /// The whole answer to a small query; nothing if it is none.
-pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Vec<u8>> {
+pub(super) fn answer(shared: &Shared, job: &mut Job) -> Option<Whole> {
     let store = shared.store().filter(|_| job.only_reads)?;
-    let snapshot = store.snapshot(&job.who);
-    if snapshot.series() > STORE_SERIES_MAX {
+    if store.snapshot(&job.who).series() > STORE_SERIES_MAX || shared.lanes.is_dear(job.shape) {
         return None;
     }
+    let done = without_files(|| within(shared, job, limits(&shared.query_limits)))?.ok()?;
+    Some(done.count(shared, &shared.metrics.queries_brief))
+}
+
+/// The whole answer to a short query; the job itself if it is none, or nothing if it was lost.
+pub(super) async fn answer_short(shared: &Arc<Shared>, job: Job) -> Result<Whole, Option<Job>> {
+    if !job.only_reads || shared.lanes.is_dear(job.shape) {
+        return Err(Some(job));
+    }
+    let Some(place) = shared.lanes.short().await else { return Err(Some(job)) };
+    // While it waited another may have shown what such questions cost.
+    if shared.lanes.is_dear(job.shape) {
+        return Err(Some(job));
+    }
+    let shared = shared.clone();
+    let running = tokio::task::spawn_blocking(move || run_short(&shared, job, place));
+    running.await.unwrap_or(Err(None))
+}
+
+fn run_short(shared: &Shared, mut job: Job, place: (Place, Place)) -> Result<Whole, Option<Job>> {
+    let done = within(shared, &mut job, short_limits(&shared.query_limits));
+    drop(place);
+    match done {
+        Ok(done) => Ok(done.count(shared, &shared.metrics.queries_short)),
+        Err(reason) => {
+            if reason == GivenUp::Dear {
+                shared.lanes.note_dear(job.shape);
+            }
+            Err(Some(job))
+        }
+    }
+}
+
+/// A query that was answered.
+struct Done {
+    whole: Whole,
+    samples: u64,
+    took: Duration,
+}
+
+impl Done {
+    /// Counts the query, as what it turned out to be too.
+    fn count(self, shared: &Shared, as_what: &Counter) -> Whole {
+        as_what.add(1);
+        shared.metrics.queries.add(1);
+        shared.metrics.query_samples.add(self.samples);
+        shared.metrics.query_nanos.add(self.took.as_nanos() as u64);
+        self.whole
+    }
+}
+
+/// Why a query was given up, to begin again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GivenUp {
+    /// It takes more.
+    Dear,
+    /// It fails, which its thread meets again, with time to spare.
+    Failed,
+}
+
+/// The whole answer, if that takes no more than `limits`.
+fn within(shared: &Shared, job: &mut Job, limits: Limits) -> Result<Done, GivenUp> {
+    let snapshot = shared.store().ok_or(GivenUp::Failed)?.snapshot(&job.who);
     let began = Instant::now();
-    let limits = limits(&shared.query_limits);
     let deadline = began + limits.seconds;
     let cancel = Cancel::default();
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
-    let mut work = Work { snapshot: &snapshot, meter: Meter::new(limits, cancel), out };
-    // Errors are left to the thread, which meets them again with time to spare.
-    let ran = without_files(|| (job.run)(&mut work))?.ok()?;
-    // The thread that is asked next has more to spend.
-    if work.meter.met().next().is_some() {
-        return None;
+    let (who, meter, status) = (job.who.clone(), Meter::new(limits, cancel), StatusCode::OK);
+    let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry: None, status };
+    let ran = (job.run)(&mut work);
+    if work.meter.met().next().is_some() || work.out.has_sent {
+        return Err(GivenUp::Dear);
     }
-    shared.metrics.queries.add(1);
-    shared.metrics.queries_brief.add(1);
-    shared.metrics.query_samples.add(ran.samples_scanned);
-    shared.metrics.query_nanos.add(began.elapsed().as_nanos() as u64);
-    Some(work.out.bytes)
+    let ran = ran.map_err(|_| GivenUp::Failed)?;
+    work.out.check_size().map_err(|_| GivenUp::Failed)?;
+    let whole = (work.status, work.out.bytes);
+    Ok(Done { whole, samples: ran.samples_scanned, took: began.elapsed() })
 }

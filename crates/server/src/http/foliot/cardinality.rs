@@ -3,7 +3,7 @@
 use super::catalogue::{metric, selector};
 use super::{limit, place, refuse_failure};
 use crate::http::{Call, Reply, accepts_gzip, reply};
-use crate::query::{self, Failure, Job, Work};
+use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_exec::{Error, Query, Ran};
 use foliot_model::{Selector, TimeRange};
@@ -28,15 +28,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let limit = limit(&params, ENTRIES_USUAL, ENTRIES_MAX)?;
     let selector = selector(&params, namespace);
     let gzip = accepts_gzip(&call.headers);
-    let entered = (shared.clone(), call.who.clone(), call.database(shared));
-    let job = Job::new(call.who.clone(), move |work| {
-        let (shared, who, database) = &entered;
-        let text = "cardinality".to_owned();
-        let (who, cancel) = (who.clone(), work.meter().cancel());
-        let _entry = shared.queries.enter(who, text, database.clone(), cancel);
+    let title = Title::new("cardinality", call.database(shared));
+    let job = Job::new(call.who.clone(), Some(title), move |work| {
         let mut counts = Counts::default();
         count(&mut counts, &selector, work)?;
-        work.out().extend_from_slice(counts.show(limit).to_string().as_bytes());
+        work.write(counts.show(limit).to_string().as_bytes())?;
         Ok(Ran::default())
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))

@@ -1,17 +1,20 @@
 //! `catalogue`: what there is, by name. Names are found by any part of them, whatever their case.
 
 use super::{bad, limit, place, refuse, refuse_failure};
-use crate::http::{Call, Reply, store};
+use crate::config::Config;
+use crate::http::{Call, Reply, accepts_gzip, reply, store};
+use crate::query::{self, Job, Title};
 use crate::shared::Shared;
 use foliot_access::Need;
-use foliot_engine::{Error, Listed, Snapshot};
-use foliot_exec::{Cancel, Meter, Query};
+use foliot_engine::Listed;
+use foliot_exec::{Error, Query, Ran};
 use foliot_model::{DEFAULT_FIELD, Kind, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_proto_opentsdb::{Params, Request, any_series};
 use foliot_schema::{Database, Kinds, Policy};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Names that one request may list.
 const NAMES_MAX: usize = 10_000;
@@ -19,66 +22,74 @@ const NAMES_MAX: usize = 10_000;
 /// Names that one request lists unless it says how many.
 const NAMES_USUAL: usize = 100;
 
-/// Names that a search looks at: some tens of megabytes, and some hundredths of a second. Where
-/// there are more, the answer says that it may not be whole.
-const NAMES_SEARCHED_MAX: usize = 200_000;
-
 /// Series that are looked at for the metrics that came last.
 const SERIES_NEWEST_MAX: usize = 16_384;
 
 /// Series of which the names are read at once.
 const SERIES_AT_ONCE: usize = 256;
 
-pub(super) fn answer(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
+/// What is listed.
+enum What {
+    Names(Listed),
+    Fields(String),
+    Newest,
+}
+
+pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let params = Params::parse(&call.query);
     let of = params.get("of").unwrap_or_default();
     if of == "databases" {
-        return databases(shared, call);
+        return databases(shared, &call);
     }
     if !call.who.may(Need::Read(&call.database(shared))) {
         return Err(refuse(StatusCode::FORBIDDEN, "you have no right to read this database"));
     }
-    let (store, namespace) = place(shared, call)?;
+    let (_, namespace) = place(shared, &call)?;
     let limit = limit(&params, NAMES_USUAL, NAMES_MAX)?;
-    let snapshot = store.snapshot(&call.who);
     let selector = selector(&params, namespace);
-    let listed = match of {
-        "metrics" => Listed::Metrics,
-        "measurements" => Listed::Measurements,
-        "labels" => Listed::LabelNames,
+    let given = |name, what| {
+        let given = params.get(name).map(str::to_owned);
+        given.ok_or_else(|| bad(&format!("{name}: {what}")))
+    };
+    let what = match of {
+        "metrics" => What::Names(Listed::Metrics),
+        "measurements" => What::Names(Listed::Measurements),
+        "labels" => What::Names(Listed::LabelNames),
         "values" => {
-            let label = params.get("label").ok_or_else(|| bad("label: values of which label?"))?;
-            Listed::LabelValues(Some(label.to_owned()))
+            let label = given("label", "values of which label?")?;
+            What::Names(Listed::LabelValues(Some(label)))
         }
-        "fields" => {
-            let engine = store.engine();
-            let kind = |name: &str, field: &str| Kinds::of(engine, namespace, name, field);
-            let meter = Meter::new(shared.query_limits, Cancel::default());
-            let query = Query { snapshot: &snapshot, meter };
-            return fields(&query, namespace, &params, &kind);
-        }
-        "newest" => {
-            let found = tokio::task::block_in_place(|| newest(&snapshot, &selector, limit));
-            let names = found.map_err(|error| broken(&error))?;
-            return Ok(names_reply(&names, true));
-        }
+        "fields" => What::Fields(given("measurement", "fields of which measurement?")?),
+        "newest" => What::Newest,
         _ => {
             let known = "databases, metrics, measurements, fields, labels, values or newest";
             return Err(bad(&format!("of: must be {known}")));
         }
     };
-    let search = params.get("search").unwrap_or_default();
-    let found = tokio::task::block_in_place(|| list(&snapshot, &listed, &selector, search, limit));
-    let (names, is_whole) = found.map_err(|error| broken(&error))?;
-    Ok(names_reply(&names, is_whole))
+    let search = params.get("search").unwrap_or_default().to_lowercase();
+    let gzip = accepts_gzip(&call.headers);
+    let title = Title::new(&format!("catalogue {}", call.query), call.database(shared));
+    let asked = shared.clone();
+    let job = Job::new(call.who.clone(), Some(title), move |work| {
+        let query = Query { snapshot: work.snapshot, meter: work.meter() };
+        let listed = match &what {
+            What::Names(listed) => list(&query, listed, &selector, (&search, limit), &asked.config),
+            What::Fields(measurement) => fields(&query, &asked, namespace, measurement),
+            What::Newest => newest(&query, &selector, limit),
+        };
+        work.write(listed?.to_string().as_bytes())?;
+        Ok(Ran::default())
+    });
+    let job = job.that_reads(true);
+    query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }
 
-fn broken(error: &Error) -> Reply {
+fn broken(error: &foliot_engine::Error) -> Reply {
     refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
 }
 
-fn names_reply(names: &[String], is_whole: bool) -> Reply {
-    Reply::json(StatusCode::OK, json!({"names": names, "is_whole": is_whole}).to_string())
+fn names_json(names: &[String], is_whole: bool) -> Value {
+    json!({"names": names, "is_whole": is_whole})
 }
 
 /// The series that are meant: all, or those of a metric or of a measurement.
@@ -96,38 +107,42 @@ pub(super) fn selector(params: &Params, namespace: NamespaceId) -> Selector {
 
 /// The names that hold `search`, and whether these are all.
 fn list(
-    snapshot: &Snapshot,
+    query: &Query<'_>,
     listed: &Listed,
     selector: &Selector,
-    search: &str,
-    limit: usize,
-) -> Result<(Vec<String>, bool), Error> {
-    let looks_at = if search.is_empty() { limit } else { NAMES_SEARCHED_MAX };
-    let mut names = snapshot.list(listed, selector, "", 0, looks_at + 1)?;
+    (search, limit): (&str, usize),
+    config: &Config,
+) -> Result<Value, Error> {
+    let searched = usize::try_from(config.limits_names_searched).unwrap_or(usize::MAX);
+    let looks_at = if search.is_empty() { limit } else { searched };
+    let wanted = (selector, "", 0, looks_at.saturating_add(1));
+    let mut names = foliot_exec::listed(query, listed, wanted, &mut query.meter.open())?;
     let mut is_whole = names.len() <= looks_at;
     names.truncate(looks_at);
     if !search.is_empty() {
-        let search = search.to_lowercase();
-        names.retain(|name| name.to_lowercase().contains(&search));
+        names.retain(|name| name.to_lowercase().contains(search));
         is_whole &= names.len() <= limit;
         names.truncate(limit);
     }
-    Ok((names, is_whole))
+    Ok(names_json(&names, is_whole))
 }
 
 /// The metrics whose series were registered last, newest first.
-fn newest(snapshot: &Snapshot, selector: &Selector, limit: usize) -> Result<Vec<String>, Error> {
-    let sids = snapshot.select(selector, TimeRange::ALL)?;
+fn newest(query: &Query<'_>, selector: &Selector, limit: usize) -> Result<Value, Error> {
+    let mut charge = query.meter.open();
+    let sids = foliot_exec::selected(query, selector, TimeRange::ALL, &mut charge)?;
     let (mut seen, mut names) = (BTreeSet::new(), Vec::new());
     let last = sids.len().saturating_sub(SERIES_NEWEST_MAX);
     for chunk in sids.get(last..).unwrap_or_default().rchunks(SERIES_AT_ONCE) {
+        query.meter.check(0)?;
         let mut of_chunk = Vec::with_capacity(chunk.len());
-        snapshot.identities(chunk, &mut |sid, identity| {
+        query.snapshot.identities(chunk, &mut |sid, identity| {
             of_chunk.push((sid, metric(&identity.measurement, &identity.field)));
         })?;
         of_chunk.sort_unstable_by_key(|(sid, _)| std::cmp::Reverse(*sid));
         for (_, name) in of_chunk {
             if names.len() < limit && seen.insert(name.clone()) {
+                charge.add(2 * name.len())?;
                 names.push(name);
             }
         }
@@ -135,7 +150,7 @@ fn newest(snapshot: &Snapshot, selector: &Selector, limit: usize) -> Result<Vec<
             break;
         }
     }
-    Ok(names)
+    Ok(names_json(&names, true))
 }
 
 /// A measurement with one of its fields, as a metric.
@@ -148,21 +163,19 @@ pub(super) fn metric(measurement: &str, field: &str) -> String {
 
 fn fields(
     query: &Query<'_>,
+    shared: &Shared,
     namespace: NamespaceId,
-    params: &Params,
-    kind: &dyn Fn(&str, &str) -> Kind,
-) -> Result<Reply, Reply> {
-    let name = params.get("measurement");
-    let name = name.ok_or_else(|| bad("measurement: fields of which measurement?"))?;
-    let found = tokio::task::block_in_place(|| {
-        let mut charge = query.meter.open();
-        foliot_exec::shapes(query, namespace, &Test::equal(name), kind, &mut charge)
-    });
-    let shapes = found.map_err(|error| refuse_failure(&error.into()))?;
+    measurement: &str,
+) -> Result<Value, Error> {
+    let Some(store) = shared.store() else { return Ok(json!({"fields": []})) };
+    let kind = |name: &str, field: &str| Kinds::of(store.engine(), namespace, name, field);
+    let mut charge = query.meter.open();
+    let test = Test::equal(measurement);
+    let shapes = foliot_exec::shapes(query, namespace, &test, &kind, &mut charge)?;
     let of_shape = shapes.iter().flat_map(|shape| &shape.fields);
     let fields: Vec<Value> =
         of_shape.map(|(name, kind)| json!({"name": &**name, "kind": kind_name(*kind)})).collect();
-    Ok(Reply::json(StatusCode::OK, json!({"fields": fields}).to_string()))
+    Ok(json!({"fields": fields}))
 }
 
 /// What a kind is called in this API.

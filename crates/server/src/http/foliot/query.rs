@@ -9,7 +9,7 @@ use crate::http::influx::{may_ask, plan_for};
 use crate::http::opentsdb::Scope;
 use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
-use crate::query::{self, Failure, Job, Stopped, Work};
+use crate::query::{self, Failure, Job, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_exec::Ran;
@@ -53,17 +53,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             Question::InfluxQl { selects, database: database.clone(), policy }
         }
     };
-    let (unit, shared_by_job, listed) = (asked.unit, shared.clone(), asked.listed());
-    let asker = who.clone();
-    let job = Job::new(who, move |work| {
-        let queries = &shared_by_job.queries;
-        let enter = || {
-            let cancel = work.meter().cancel();
-            queries.enter(asker.clone(), listed.clone(), database.clone(), cancel)
-        };
-        let _entry = (!work.is_brief()).then(enter);
-        run(&shared_by_job, &question, unit, work)
-    });
+    let (unit, shared_by_job) = (asked.unit, shared.clone());
+    let title = Title::new(&asked.listed(), database);
+    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, unit, work));
     let job = job.that_reads(true);
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }

@@ -3,13 +3,12 @@
 use super::{change, doomed, influx_headers, list, needs, select};
 use crate::http::{Call, Reply, accepts_gzip, body, store};
 use crate::metrics::now_ns;
-use crate::queries::Entry;
-use crate::query::{self, Failure, Job, Stopped, Work};
+use crate::query::{self, Failure, Job, Stopped, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
 use foliot_engine::Caller;
-use foliot_exec::{Error, Ran};
+use foliot_exec::{Error, Meter, Ran};
 use foliot_model::Table;
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::encode::{Encoder, Format, refusal};
@@ -68,8 +67,9 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let asked = Asked { shared: shared.clone(), request, caller, who: who.clone(), is_get };
     let only_reads = statements.len() <= STATEMENTS_BRIEF_MAX && statements.iter().all(is_select);
     let only_oversees = statements.iter().all(oversees);
-    let job = Job::new(who, move |work| asked.run(&statements, work)).that_reads(only_reads);
-    let job = job.that_oversees(only_oversees);
+    let question = asked.request.text.clone();
+    let job = Job::new(who, None, move |work| asked.run(&statements, work)).that_asks(&question);
+    let job = job.that_reads(only_reads).that_oversees(only_oversees);
     if is_async {
         let shared = shared.clone();
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });
@@ -144,6 +144,27 @@ impl Trouble {
     }
 }
 
+/// Writes a table down. What cannot go out before the answer's end is held to the request's memory.
+pub(super) fn encode(
+    encoder: &mut Encoder,
+    table: &Table,
+    meter: &Meter,
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    encoder.table(table, out);
+    let memory_bytes = meter.limits().memory_bytes;
+    match encoder.held_bytes() as u64 > memory_bytes {
+        false => Ok(()),
+        true => {
+            let text = format!(
+                "the answer takes more than {memory_bytes} bytes (limits.query_memory_bytes); ask \
+                 for less, or for JSON, which is not held in memory"
+            );
+            Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text))
+        }
+    }
+}
+
 /// A request that is being answered.
 struct Asked {
     shared: Arc<Shared>,
@@ -170,8 +191,10 @@ pub(super) struct Context<'a, 'w> {
 
 impl Context<'_, '_> {
     /// Answers with a table.
-    pub(super) fn answer(&mut self, table: &Table) {
-        self.encoder.table(table, self.work.out());
+    pub(super) fn answer(&mut self, table: &Table) -> Result<(), Trouble> {
+        encode(self.encoder, table, &self.work.meter(), self.work.out())
+            .and_then(|()| self.work.send_if_large())
+            .map_err(Trouble::Gone)
     }
 
     /// The database that a statement names, or the request's.
@@ -200,7 +223,7 @@ impl Asked {
                 continue;
             }
             work.send_if_large()?;
-            let _entry = self.enter(statement, work);
+            work.list_as(|| self.title(statement));
             let mut context = Context {
                 shared,
                 store,
@@ -228,14 +251,10 @@ impl Asked {
         Ok(ran)
     }
 
-    /// Puts a statement on the list of those that run, if it will be there for long enough.
-    fn enter(&self, statement: &Statement, work: &Work<'_>) -> Option<Entry> {
-        let enter = || {
-            let database = self.request.database.clone().unwrap_or_default();
-            let (who, cancel) = (self.who.clone(), work.meter().cancel());
-            self.shared.queries.enter(who, statement.to_string(), database, cancel)
-        };
-        (!work.is_brief()).then(enter)
+    /// What a statement is listed as: without its passwords.
+    fn title(&self, statement: &Statement) -> Title {
+        let database = self.request.database.clone().unwrap_or_default();
+        Title::new(&statement.to_string(), database)
     }
 
     fn warning(&self, statement: &Statement) -> Option<String> {

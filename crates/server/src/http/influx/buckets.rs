@@ -6,14 +6,15 @@ use super::doomed::{Doomed, named_measurements};
 use super::{dress, influx_headers, needs};
 use crate::http::routes::{Route, Target};
 use crate::http::{
-    Call, Reply, body, is_preview, preview_json, status_of, status_of_missing, store,
+    Call, Reply, body, is_preview, preview_json, reply, status_of, status_of_missing, store,
 };
+use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Principal};
 use foliot_engine::{Caller, Error};
-use foliot_exec::{Cancel, Meter};
-use foliot_model::{NamespaceId, TimeRange};
+use foliot_exec::Ran;
+use foliot_model::{NamespaceId, Selector, TimeRange};
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
 use foliot_proto_influx::{WriteApi, parse_predicate};
@@ -62,26 +63,42 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let params = Params::parse(&call.query);
     let is_preview = is_preview(&params);
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
-        (Target::InfluxOrgs, _) => Ok(orgs(&params)),
-        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
-        (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
-        (Target::InfluxBucket, "DELETE") => remove(shared, store, id, is_preview, &caller),
-        (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
-        (Target::InfluxBucket, _) => {
-            let bucket = find(store, id).filter(|bucket| who.may_see(&bucket.database));
-            bucket.map(|bucket| found(&bucket.json())).ok_or_else(not_found)
+    let order = Order { shared: shared.clone(), is_preview, caller: caller.clone() };
+    match (route.target, call.method.as_str()) {
+        (Target::InfluxBucket, "DELETE") => {
+            let bucket = find(store, id).ok_or_else(not_found)?;
+            let title = Title::new(&format!("DELETE {}", call.path), bucket.database.clone());
+            return order
+                .carry_out(who, title, move |order, work| remove(order, &bucket, work))
+                .await;
         }
         (Target::InfluxDelete, _) => {
             let namespace = bucket_namespace(store, &params)?;
             let bucket = buckets(store).into_iter().find(|of| of.policy.namespace == namespace);
-            let database = bucket.as_ref().map_or("", |bucket| &bucket.database);
-            let may = needs::may_write(&who, database);
+            let database = bucket.map(|bucket| bucket.database).unwrap_or_default();
+            let may = needs::may_write(&who, &database);
             may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
-            if !who.may_throughout(database, Access::Write) {
+            if !who.may_throughout(&database, Access::Write) {
                 return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
             }
-            delete(shared, store, (namespace, &text.bytes, is_preview), &caller)
+            let (selector, range) = doomed(namespace, &text.bytes)?;
+            let asked = format!("{} {}", call.path, String::from_utf8_lossy(&text.bytes));
+            let title = Title::new(&asked, database);
+            let run = move |order: &Order, work: &mut Work<'_>| {
+                delete(order, (selector.clone(), range), work)
+            };
+            return order.carry_out(who, title, run).await;
+        }
+        _ => {}
+    }
+    tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
+        (Target::InfluxOrgs, _) => Ok(orgs(&params)),
+        (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
+        (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
+        (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
+        (Target::InfluxBucket, _) => {
+            let bucket = find(store, id).filter(|bucket| who.may_see(&bucket.database));
+            bucket.map(|bucket| found(&bucket.json())).ok_or_else(not_found)
         }
         _ => {
             let text = "Flux is not supported: ask in InfluxQL, at /query";
@@ -230,49 +247,73 @@ fn set(
     Ok(Bucket { database: database.to_owned(), policy, is_default })
 }
 
-/// What would be taken away, as the answer to a request with `dry_run`.
-fn previewed(shared: &Shared, store: &Store, doomed: &Doomed) -> Result<Reply, Reply> {
-    let meter = Meter::new(shared.query_limits, Cancel::default());
-    let counted = doomed.preview(store.engine(), &|| meter.check(0).is_ok());
-    if let Err(error) = meter.check(0) {
-        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &error.to_string()));
-    }
-    let counted = counted.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
-    Ok(Reply::json(StatusCode::OK, preview_json(&counted)))
+/// A request that takes samples away, or only wants to know which.
+struct Order {
+    shared: Arc<Shared>,
+    is_preview: bool,
+    caller: Caller,
 }
 
-fn remove(
-    shared: &Shared,
-    store: &Store,
-    id: &str,
-    is_preview: bool,
-    caller: &Caller,
-) -> Result<Reply, Reply> {
-    let bucket = find(store, id).ok_or_else(not_found)?;
-    if is_preview {
-        return previewed(shared, store, &Doomed::All(bucket.policy.namespace));
+impl Order {
+    /// Does it as a query: it waits for its turn, is listed, and can be ended.
+    async fn carry_out(
+        self,
+        who: Arc<Principal>,
+        title: Title,
+        mut run: impl FnMut(&Self, &mut Work<'_>) -> Result<(), Failure> + Send + 'static,
+    ) -> Result<Reply, Reply> {
+        let shared = self.shared.clone();
+        let job = Job::new(who, Some(title), move |work| {
+            run(&self, work)?;
+            Ok(Ran::default())
+        });
+        let answered = query::answer(&shared, reply::JSON, false, job).await;
+        answered.map_err(|failure| refuse(failure.status, &failure.message))
+    }
+
+    /// Answers with what would be taken away.
+    fn preview(&self, store: &Store, doomed: &Doomed, work: &mut Work<'_>) -> Result<(), Failure> {
+        let meter = work.meter();
+        let counted = doomed.preview(store.engine(), &|| meter.check(0).is_ok());
+        // Why it was stopped the meter says in better words.
+        meter.check(0)?;
+        work.write(preview_json(&counted.map_err(failed)?).as_bytes())
+    }
+
+    /// Answers that it is done, once that is safe.
+    fn confirm(&self, store: &Store, work: &mut Work<'_>) -> Result<(), Failure> {
+        work.set_status(StatusCode::NO_CONTENT);
+        work.confirm(store.engine().written(), self.shared.config.wal_ack)
+    }
+
+    fn store(&self) -> Result<&Store, Failure> {
+        let opened = self.shared.store();
+        opened.ok_or_else(|| failed(Error::Closed))
+    }
+}
+
+fn failed(error: Error) -> Failure {
+    Failure::new(status_of(&error), error.to_string())
+}
+
+fn remove(order: &Order, bucket: &Bucket, work: &mut Work<'_>) -> Result<(), Failure> {
+    let store = order.store()?;
+    if order.is_preview {
+        return order.preview(store, &Doomed::All(bucket.policy.namespace), work);
     }
     let (engine, databases, kinds) = (store.engine(), store.databases(), store.kinds());
-    let is_last = databases.get(&bucket.database).is_some_and(|found| found.policies.len() == 1);
+    let Bucket { database, policy, .. } = bucket;
+    let is_last = databases.get(database).is_some_and(|found| found.policies.len() == 1);
     let dropped = match is_last {
-        true => databases.drop_database(engine, &bucket.database, kinds, caller),
-        false => {
-            databases.drop_policy(engine, &bucket.database, &bucket.policy.name, kinds, caller)
-        }
+        true => databases.drop_database(engine, database, kinds, &order.caller),
+        false => databases.drop_policy(engine, database, &policy.name, kinds, &order.caller),
     };
-    dropped
-        .and_then(|()| engine.wait(engine.written(), shared.config.wal_ack))
-        .map_err(|error| refuse(status_of(&error), &error.to_string()))?;
-    Ok(Reply::empty(StatusCode::NO_CONTENT))
+    dropped.map_err(failed)?;
+    order.confirm(store, work)
 }
 
-/// `POST /api/v2/delete`: from `start` to `stop`, what the predicate selects.
-fn delete(
-    shared: &Shared,
-    store: &Store,
-    (namespace, text, is_preview): (NamespaceId, &[u8], bool),
-    caller: &Caller,
-) -> Result<Reply, Reply> {
+/// What `POST /api/v2/delete` means: from `start` to `stop`, what the predicate selects.
+fn doomed(namespace: NamespaceId, text: &[u8]) -> Result<(Selector, TimeRange), Reply> {
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
     let body = parse(text)?;
     let time = |name: &str| {
@@ -283,19 +324,31 @@ fn delete(
     };
     let range = TimeRange::new(time("start")?, time("stop")?);
     let predicate = body.get("predicate").and_then(Value::as_str).unwrap_or_default();
-    let mut selector = parse_predicate(predicate, namespace).map_err(|error| bad(&error))?;
-    let engine = store.engine();
-    let refused = |error: Error| refuse(status_of(&error), &error.to_string());
-    let is_something = named_measurements(engine, &mut selector).map_err(refused)?;
+    let selector = parse_predicate(predicate, namespace).map_err(|error| bad(&error))?;
+    Ok((selector, range))
+}
+
+fn delete(
+    order: &Order,
+    (mut selector, range): (Selector, TimeRange),
+    work: &mut Work<'_>,
+) -> Result<(), Failure> {
+    let store = order.store()?;
+    let (engine, meter) = (store.engine(), work.meter());
+    let is_something = named_measurements(engine, &mut selector).map_err(failed)?;
     let doomed: Vec<_> = is_something.then_some((selector, range)).into_iter().collect();
-    if is_preview {
-        return previewed(shared, store, &Doomed::Samples(doomed));
+    if order.is_preview {
+        return order.preview(store, &Doomed::Samples(doomed), work);
     }
     for (selector, range) in &doomed {
-        engine.delete(selector, *range, caller).map_err(refused)?;
+        let goes_on = || meter.check(0).is_ok();
+        let deleted = engine.delete_while(selector, *range, &order.caller, &goes_on);
+        if matches!(deleted, Err(Error::Stopped)) {
+            meter.check(0)?;
+        }
+        deleted.map_err(failed)?;
     }
-    engine.wait(engine.written(), shared.config.wal_ack).map_err(refused)?;
-    Ok(Reply::empty(StatusCode::NO_CONTENT))
+    order.confirm(store, work)
 }
 
 /// The namespace of the bucket that a request names, or whose id it gives.

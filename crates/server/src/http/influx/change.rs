@@ -3,7 +3,10 @@
 use super::ask::{Context, Trouble};
 use super::doomed::{Doomed, current, doomed};
 use super::list::missing;
+use crate::query::Stopped;
 use foliot_access::{Access, Rights};
+use foliot_engine::Error;
+use foliot_exec::Meter;
 use foliot_proto_influx::influxql::{self, PolicyOptions, Privilege, Right, Statement};
 use foliot_schema::continuous::{self, ContinuousQuery};
 use foliot_schema::{DEFAULT_POLICY, Database, Policy};
@@ -219,16 +222,24 @@ fn grant(context: &mut Context<'_, '_>, right: &Right, is_given: bool) -> Result
 /// request's database.
 fn take_away(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), Trouble> {
     let engine = context.store.engine();
+    let meter = context.work.meter();
+    let goes_on = || meter.check(0).is_ok();
     for policy in &current(context)?.policies {
         match doomed(context, statement, policy)? {
             Doomed::Samples(selected) => {
                 for (selector, range) in &selected {
-                    engine.delete(selector, *range, context.caller)?;
+                    stoppable(
+                        &meter,
+                        engine.delete_while(selector, *range, context.caller, &goes_on),
+                    )?;
                 }
             }
             Doomed::Series(selected) => {
                 for selector in &selected {
-                    engine.drop_series(selector, context.caller)?;
+                    stoppable(
+                        &meter,
+                        engine.drop_series_while(selector, context.caller, &goes_on),
+                    )?;
                 }
             }
             Doomed::All(_) | Doomed::Expired(..) => {}
@@ -238,6 +249,17 @@ fn take_away(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// What became of work that somebody may have stopped: why, the meter says in better words.
+fn stoppable<T>(meter: &Meter, outcome: Result<T, Error>) -> Result<T, Trouble> {
+    match outcome {
+        Err(Error::Stopped) => Err(match meter.check(0) {
+            Err(error) => Trouble::of(Stopped::Query(error)),
+            Ok(()) => Error::Stopped.into(),
+        }),
+        outcome => Ok(outcome?),
+    }
 }
 
 fn create_continuous(

@@ -35,7 +35,7 @@ impl Doomed {
             Self::Samples(doomed) => engine.preview_delete(doomed, goes_on),
             Self::Series(doomed) => engine.preview_drop_series(doomed, goes_on),
             Self::All(namespace) => engine.preview_drop_namespace(*namespace, goes_on),
-            Self::Expired(namespace, keep) => engine.preview_retention(*namespace, *keep),
+            Self::Expired(namespace, keep) => engine.preview_retention(*namespace, *keep, goes_on),
         }
     }
 }
@@ -54,8 +54,7 @@ pub(super) fn preview(context: &mut Context<'_, '_>, statement: &Statement) -> R
         let count = |count: u64| Item::Integer(count as i64);
         rows.push(vec![text(&policy.name), count(series), count(samples), count(bytes)]);
     }
-    context.answer(&table(&database, &["policy", "series", "samples", "bytes"], rows));
-    Ok(())
+    context.answer(&table(&database, &["policy", "series", "samples", "bytes"], rows))
 }
 
 /// The database that a statement concerns, and its policies from which something would go.

@@ -31,8 +31,7 @@ fn databases(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
     let all = context.store.listed_databases()?;
     let seen = all.iter().filter(|(name, _)| context.who.may_see(name));
     let rows = seen.map(|(name, _)| vec![text(name)]).collect();
-    context.answer(&table("databases", &["name"], rows));
-    Ok(())
+    context.answer(&table("databases", &["name"], rows))
 }
 
 fn policies(context: &mut Context<'_, '_>, database: Option<&str>) -> Result<(), Trouble> {
@@ -49,23 +48,20 @@ fn policies(context: &mut Context<'_, '_>, database: Option<&str>) -> Result<(),
         ]
     };
     let columns = ["name", "duration", "shardGroupDuration", "replicaN", "default"];
-    context.answer(&table("", &columns, found.policies.iter().map(row).collect()));
-    Ok(())
+    context.answer(&table("", &columns, found.policies.iter().map(row).collect()))
 }
 
 fn users(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
     let all = context.shared.gate.users(context.store.engine());
     let row = |user: &User| vec![text(&user.name), Item::Boolean(user.rights.is_admin)];
-    context.answer(&table("", &["user", "admin"], all.iter().map(row).collect()));
-    Ok(())
+    context.answer(&table("", &["user", "admin"], all.iter().map(row).collect()))
 }
 
 fn grants(context: &mut Context<'_, '_>, name: &str) -> Result<(), Trouble> {
     let user = context.shared.gate.user(context.store.engine(), name)?;
     let row = |grant: &Grant| vec![text(&grant.database), text(grant.access.text())];
     let rows = user.rights.grants.iter().map(row).collect();
-    context.answer(&table("", &["database", "privilege"], rows));
-    Ok(())
+    context.answer(&table("", &["database", "privilege"], rows))
 }
 
 fn continuous_queries(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
@@ -78,7 +74,7 @@ fn continuous_queries(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
         let may_read = context.who.may_throughout(&database, Access::Read);
         let of_database = all.iter().filter(|found| may_read && found.database == database);
         let rows = of_database.map(|found| vec![text(&found.name), text(&found.text)]).collect();
-        context.answer(&table(&database, &["name", "query"], rows));
+        context.answer(&table(&database, &["name", "query"], rows))?;
     }
     Ok(())
 }
@@ -101,8 +97,7 @@ fn queries(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
         ]
     };
     let rows = context.shared.queries.list(context.who).into_iter().map(row).collect();
-    context.answer(&table("", &["qid", "query", "database", "duration", "status"], rows));
-    Ok(())
+    context.answer(&table("", &["qid", "query", "database", "duration", "status"], rows))
 }
 
 /// Each policy is listed as one shard over all of time: the store cuts time its own way, and what
@@ -126,7 +121,7 @@ fn shards(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
             row.push(text(""));
             row
         };
-        context.answer(&table(&database, &columns, found.policies.iter().map(row).collect()));
+        context.answer(&table(&database, &columns, found.policies.iter().map(row).collect()))?;
     }
     Ok(())
 }
@@ -142,8 +137,7 @@ fn shard_groups(context: &mut Context<'_, '_>) -> Result<(), Trouble> {
             row
         }));
     }
-    context.answer(&table("shard groups", &columns, rows));
-    Ok(())
+    context.answer(&table("shard groups", &columns, rows))
 }
 
 fn all_of_time() -> [Item; 3] {
@@ -173,7 +167,7 @@ fn stats(context: &mut Context<'_, '_>, module: Option<&str>) -> Result<(), Trou
     for (name, columns, items) in modules {
         if module.is_none_or(|wanted| wanted == name) {
             let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-            context.answer(&table(&name, &columns, vec![items]));
+            context.answer(&table(&name, &columns, vec![items]))?;
         }
     }
     Ok(())
@@ -207,7 +201,7 @@ fn diagnostics(context: &mut Context<'_, '_>, module: Option<&str>) -> Result<()
     ];
     for table in &tables {
         if module.is_none_or(|wanted| wanted == &*table.head.name) {
-            context.answer(table);
+            context.answer(table)?;
         }
     }
     Ok(())

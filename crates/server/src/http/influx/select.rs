@@ -1,22 +1,20 @@
 //! `SELECT`, `EXPLAIN` and listings of what is stored: planned by the door, carried out by `exec`.
 
-use super::ask::{Context, Trouble};
+use super::ask::{Context, Trouble, encode};
 use super::into::Into;
 use super::list::missing;
 use super::rows::{table, text};
-use crate::query::Failure;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
 use foliot_engine::Snapshot;
 use foliot_exec::{Cancel, Charge, Meter, Query};
-use foliot_model::{Item, NamespaceId, Table, TableShape, Test};
+use foliot_model::{Item, NamespaceId, TableShape, Test};
 use foliot_proto_influx::influxql::{
     self, Clauses, Measurement, Name, PlanError, Select, Selection, Show, Shown, Target,
     plan_explain, plan_select, plan_show,
 };
 use foliot_schema::Kinds;
-use hyper::StatusCode;
 use jiff::tz::TimeZone;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -37,8 +35,7 @@ pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(
             &query,
         )?;
         let row = vec![Item::Time(0), Item::Integer(written as i64)];
-        context.answer(&table("result", &["time", "written"], vec![row]));
-        return Ok(());
+        return context.answer(&table("result", &["time", "written"], vec![row]));
     }
     let zone = selection.zone.as_deref().and_then(|name| TimeZone::get(name).ok());
     if let Some(zone) = zone {
@@ -47,29 +44,17 @@ pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(
     run(context, &snapshot, &selection)
 }
 
-/// Says that an answer cannot be held until its end.
-fn too_large(memory_bytes: u64) -> String {
-    format!(
-        "the answer takes more than {memory_bytes} bytes (limits.query_memory_bytes); ask for less, \
-         or for JSON, which is not held in memory"
-    )
-}
-
 /// Carries a selection out and answers with its tables.
 fn run(
     context: &mut Context<'_, '_>,
     snapshot: &Snapshot,
     selection: &Selection,
 ) -> Result<(), Trouble> {
-    let memory = context.work.meter().limits().memory_bytes;
+    let meter = context.work.meter();
     let encoder = &mut *context.encoder;
-    let ran = context.work.select(snapshot, &selection.plan, &mut |table, out| {
-        encoder.table(table, out);
-        match encoder.held_bytes() as u64 > memory {
-            true => Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, too_large(memory))),
-            false => Ok(()),
-        }
-    });
+    let ran = context
+        .work
+        .select(snapshot, &selection.plan, &mut |table, out| encode(encoder, table, &meter, out));
     context.ran = ran.map_err(Trouble::of)?;
     Ok(())
 }
@@ -84,8 +69,7 @@ pub(super) fn explain(
     let lines = planner.ask(|asked| plan_explain(select, asked))?;
     if !analyze {
         let rows = lines.iter().map(|line| vec![text(line)]).collect();
-        context.answer(&table("", &["QUERY PLAN"], rows));
-        return Ok(());
+        return context.answer(&table("", &["QUERY PLAN"], rows));
     }
     let began = std::time::Instant::now();
     let planned = planner.plan(select)?;
@@ -101,8 +85,7 @@ pub(super) fn explain(
         format!("memory_peak_bytes: {}", ran.memory_peak_bytes),
     ];
     let rows = figures.iter().map(|line| vec![text(line)]).collect();
-    context.answer(&table("", &["EXPLAIN ANALYZE"], rows));
-    Ok(())
+    context.answer(&table("", &["EXPLAIN ANALYZE"], rows))
 }
 
 /// `SHOW` of measurements, series, fields, tags, and how many of them there are. These are asked of
@@ -120,23 +103,23 @@ pub(super) fn list(context: &mut Context<'_, '_>, show: &Show) -> Result<(), Tro
     let namespaces = found.policies.iter().map(|policy| policy.namespace).collect::<Vec<_>>();
     let snapshot = context.store.snapshot(context.who);
     let planner = Planner { database: Some(name.clone()), ..Planner::new(context, &snapshot) };
-    let mut tables: Vec<Table> = Vec::new();
     let namespaces = used(context.store, &snapshot, &namespaces)?;
     match planner.ask(|asked| plan_show(show, &namespaces, asked))? {
-        Some(Shown::Tables(found)) => tables = found,
+        Some(Shown::Tables(tables)) => tables.iter().try_for_each(|table| context.answer(table)),
         Some(Shown::Names(plan)) => {
             let query = Query { snapshot: &snapshot, meter: context.work.meter() };
+            let mut answered = Ok(());
             foliot_exec::names(&query, &plan, &mut |table| {
-                tables.push(table);
-                ControlFlow::Continue(())
+                answered = context.answer(&table);
+                match answered {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
             })?;
+            answered
         }
-        None => return Err("this listing is not supported".into()),
+        None => Err("this listing is not supported".into()),
     }
-    for table in tables {
-        context.answer(&table);
-    }
-    Ok(())
 }
 
 /// The namespaces that hold anything; the first one when none does.
@@ -176,10 +159,10 @@ pub(crate) fn run_into(
     store: &Store,
     (who, database): (&Principal, &str),
     select: &Select,
-    now_ns: i64,
+    (now_ns, cancel): (i64, Cancel),
 ) -> Result<u64, String> {
     let snapshot = store.snapshot(who);
-    let meter = Meter::new(shared.query_limits, Cancel::default());
+    let meter = Meter::new(shared.query_limits, cancel);
     let planner = Planner {
         shared,
         store,

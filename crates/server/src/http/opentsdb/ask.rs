@@ -7,7 +7,7 @@ use crate::http::routes::Right;
 use crate::http::{PLAIN, Reply, accepts_gzip, body, is_preview, preview_json, reply};
 use crate::metrics::now_ns;
 use crate::queries::Ended;
-use crate::query::{self, Encode, Failure, Job, Work};
+use crate::query::{self, Encode, Failure, Job, Title, Work};
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -43,7 +43,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         body: &text.bytes,
     };
     let parsed = Request::parse(&request, now_ns() / NANOS_PER_MILLI);
-    let mut request = parsed.map_err(|error| refuse(&error))?;
+    let request = parsed.map_err(|error| refuse(&error))?;
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
@@ -56,13 +56,18 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         return Err(refuse(&deletes_refused()));
     }
     let asked = text_asked(&call.query, &text.bytes);
-    let job = Job::new(scope.who.clone(), move |work| {
+    let only_reads = !request.deletes;
+    let job = scope.job(&asked.clone(), move |scope, work| {
+        // Names need not stay what they are: each run looks them up again.
+        let mut request = request.clone();
         scope.remembering(asked.clone(), work, |work| match is_preview {
-            true => preview_delete(&scope, &mut request, work),
-            false => run_json(&scope, &mut request, work),
+            true => preview_delete(scope, &mut request, work),
+            false => run_json(scope, &mut request, work),
         })
     });
-    query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
+    query::answer(shared, reply::JSON, gzip, job.that_reads(only_reads))
+        .await
+        .map_err(refuse_failure)
 }
 
 /// `/q`.
@@ -83,10 +88,10 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         Form::Picture => (PNG, false),
     };
     let asked = text_asked(query, b"");
-    let job = Job::new(scope.who.clone(), move |work| {
+    let job = scope.job(&asked.clone(), move |scope, work| {
         scope.remembering(asked.clone(), work, |work| match graph.form {
-            Form::Lines => run_lines(&scope, &mut graph.request, work),
-            _ => run_graph(&scope, &mut graph, work),
+            Form::Lines => run_lines(scope, &mut graph.request, work),
+            _ => run_graph(scope, &mut graph, work),
         })
     });
     query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
@@ -105,7 +110,7 @@ fn run_graph(scope: &Scope, graph: &mut Graph, work: &mut Work<'_>) -> Result<Ra
         _ => {
             let millis = began.elapsed().as_millis() as u64;
             let figures = graph.figures(&collected, ran.samples_scanned, millis);
-            work.out().extend_from_slice(figures.as_bytes());
+            work.write(figures.as_bytes())?;
         }
     }
     Ok(ran)
@@ -130,8 +135,8 @@ pub(super) async fn formula(
     let formula = Formula::parse(endpoint, &request, now_ns() / NANOS_PER_MILLI);
     let formula = formula.map_err(|error| refuse(&error))?;
     let asked = text_asked(&call.query, &text.bytes);
-    let job = Job::new(scope.who.clone(), move |work| {
-        scope.remembering(asked.clone(), work, |work| run_formula(&scope, &formula, work))
+    let job = scope.job(&asked.clone(), move |scope, work| {
+        scope.remembering(asked.clone(), work, |work| run_formula(scope, &formula, work))
     });
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
@@ -161,19 +166,29 @@ impl Scope {
         Ok(Self { shared, namespace, database, tables, who, caller })
     }
 
-    /// Runs a query that is listed meanwhile, and remembered afterwards.
+    /// What is done for a request, listed as `asked`.
+    pub(super) fn job(
+        self,
+        asked: &str,
+        mut run: impl FnMut(&Self, &mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
+    ) -> Job {
+        let title = Title::new(asked, self.database.clone());
+        Job::new(self.who.clone(), Some(title), move |work| run(&self, work))
+    }
+
+    /// Runs a query that is remembered afterwards.
     fn remembering(
         &self,
         asked: String,
         work: &mut Work<'_>,
         run: impl FnOnce(&mut Work<'_>) -> Result<Ran, Failure>,
     ) -> Result<Ran, Failure> {
-        let queries = &self.shared.queries;
-        let (who, database) = (self.who.clone(), self.database.clone());
-        let entry = queries.enter(who, asked.clone(), database, work.meter().cancel());
         let (began, began_ns) = (Instant::now(), now_ns());
         let outcome = run(work);
-        drop(entry);
+        if outcome.is_err() && work.is_brief() {
+            // It begins again on a thread of its own.
+            return outcome;
+        }
         let took = began.elapsed();
         let mut figures = vec![("totalTime", took.as_secs_f64() * 1000.0)];
         if let Ok(ran) = &outcome {
@@ -185,7 +200,7 @@ impl Scope {
         // The port is another one for each connection.
         let from = self.caller.from.rsplit_once(':').map_or("", |(address, _)| address);
         let began_ms = began_ns / NANOS_PER_MILLI;
-        queries.remember(Ended {
+        self.shared.queries.remember(Ended {
             text: asked,
             from: from.to_owned(),
             status: failure.map_or(200, |failure| failure.status.as_u16()),
@@ -208,11 +223,6 @@ impl Scope {
         let meter = work.meter();
         let plans = self.plans(request, &self.names(work.snapshot, &meter))?;
         work.run(&plans, encode)
-    }
-
-    /// The database that is asked.
-    pub(super) fn database(&self) -> &str {
-        &self.database
     }
 
     pub(super) fn names<'a>(&'a self, snapshot: &'a Snapshot, meter: &'a Meter) -> Names<'a> {
@@ -324,8 +334,14 @@ fn delete(
     let (selectors, range) = request.doomed(names.namespace, &mut |tsuid, place| {
         names.resolve_in(tsuid, place).unwrap_or_default()
     });
+    let meter = &names.query.meter;
     for selector in &selectors {
-        let deleted = store.engine().delete(selector, range, caller);
+        let goes_on = || meter.check(0).is_ok();
+        let deleted = store.engine().delete_while(selector, range, caller, &goes_on);
+        if matches!(deleted, Err(foliot_engine::Error::Stopped)) {
+            // Why, the meter says in better words.
+            meter.check(0)?;
+        }
         let (count, commit) = deleted.map_err(foliot_exec::Error::from)?;
         store.engine().wait(commit, Ack::Durable).map_err(foliot_exec::Error::from)?;
         log::info!("a query deleted {} samples of {} series", count.samples, count.series);
@@ -377,7 +393,7 @@ pub(super) fn refused(error: foliot_exec::Error) -> HttpError {
     HttpError::new(failure.status.as_u16(), failure.message)
 }
 
-fn failure(error: HttpError) -> Failure {
+pub(super) fn failure(error: HttpError) -> Failure {
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
     Failure::new(status, error.message)
 }
@@ -405,7 +421,8 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
             return Err(refuse_with(StatusCode::BAD_REQUEST, "series cannot be suggested"));
         }
     };
-    let job = Job::new(scope.who.clone(), move |work| {
+    let asked = text_asked(&call.query, &text.bytes);
+    let job = scope.job(&asked, move |scope, work| {
         let meter = work.meter();
         let query = Query { snapshot: work.snapshot, meter: meter.clone() };
         let mut charge = meter.open();
@@ -424,7 +441,7 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         names.dedup();
         names.truncate(listing.limit);
         let answer = suggest.answer(names.iter().map(String::as_str));
-        work.out().extend_from_slice(answer.as_bytes());
+        work.write(answer.as_bytes())?;
         Ok(Ran::default())
     });
     query::answer(shared, reply::JSON, false, job.that_reads(true)).await.map_err(refuse_failure)

@@ -1,15 +1,15 @@
 //! What is answered from names and facts: lookups, latest samples, metadata, annotations, trees.
 
-use super::ask::{Scope, check_size, refuse_failure, refused, text_asked};
+use super::ask::{Scope, check_size, failure, refuse_failure, refused, text_asked};
 use super::names::symbol_kind;
-use super::{Call, refuse, refuse_with, rename, store};
-use crate::http::{Reply, ack, body, reply, status_of, status_of_wait};
+use super::{Call, refuse_with, rename};
+use crate::http::{Reply, accepts_gzip, ack, body, reply, status_of};
 use crate::metrics::now_ns;
-use crate::query;
+use crate::query::{self, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error, Snapshot};
-use foliot_exec::{Cancel, Meter};
+use foliot_exec::{Meter, Ran};
 use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::{
     Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Stored, Tsuid, UidKind,
@@ -19,66 +19,54 @@ use hyper::StatusCode;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+/// What a fact takes beside its key and what it says.
+const FACT_BYTES: usize = 64;
+
 /// Answers a request, once what it changes is safe.
 pub(super) async fn serve(
     shared: &Arc<Shared>,
     endpoint: Endpoint,
     call: Call,
 ) -> Result<Reply, Reply> {
-    let store = store(shared)?;
     let scope = Scope::of(shared, &call)?;
     let level = ack(shared, &call.headers)
         .map_err(|message| refuse_with(StatusCode::BAD_REQUEST, message))?;
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
-    let request = HttpRequest {
-        method: &call.method,
-        path: &call.path,
-        query: &call.query,
-        body: &text.bytes,
-    };
-    let _slot = match endpoint.changes(&request) {
-        true => None,
-        false => Some(query::slot(shared, &scope.who).await.map_err(refuse_failure)?),
-    };
-    let cancel = Cancel::default();
-    let meter = Meter::new(shared.query_limits, cancel.clone());
-    let _entry = shared.queries.enter(
-        scope.who.clone(),
-        text_asked(&call.query, &text.bytes),
-        scope.database().to_owned(),
-        cancel,
-    );
-    let done =
-        tokio::task::block_in_place(|| perform(shared, store, &scope, endpoint, &request, &meter));
-    meter.met().for_each(|setting| shared.metrics.limits.add_named(setting));
-    let (answer, commit) = done.map_err(|error| refuse(&error))?;
-    if let Some(commit) = commit {
-        let safe = store.wait(commit, level).await;
-        safe.map_err(|error| refuse_with(status_of_wait(&error), error.to_string()))?;
-    }
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
-    Ok(match answer.body.is_empty() {
-        true => Reply::empty(status),
-        false => Reply::new(status, reply::JSON, answer.body),
-    })
+    let gzip = accepts_gzip(&call.headers);
+    let (method, path, query) = (call.method, call.path, call.query);
+    let asked = format!("{path} {}", text_asked(&query, &text.bytes));
+    let job = scope.job(&asked, move |scope, work| {
+        let (method, path, query) = (&*method, &*path, &*query);
+        let request = HttpRequest { method, path, query, body: &text.bytes };
+        let (answer, commit) = perform(scope, endpoint, &request, work).map_err(failure)?;
+        if let Some(commit) = commit {
+            work.confirm(commit, level)?;
+        }
+        work.set_status(StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK));
+        work.write(answer.body.as_bytes())?;
+        Ok(Ran::default())
+    });
+    query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
 
 /// Asks the door and makes the changes that it wants.
 fn perform(
-    shared: &Shared,
-    store: &Store,
     scope: &Scope,
     endpoint: Endpoint,
     request: &HttpRequest<'_>,
-    meter: &Meter,
+    work: &Work<'_>,
 ) -> Result<(Answer, Option<Commit>), HttpError> {
+    let Some(store) = scope.shared.store() else {
+        return Err(HttpError::new(503, "the store is being opened"));
+    };
     // What is read to be changed must not change meanwhile.
-    let _alone = endpoint.changes(request).then(|| shared.facts.lock());
+    let _alone = endpoint.changes(request).then(|| scope.shared.facts.lock());
+    // One that waited sees what the others changed.
     let snapshot = store.snapshot(&scope.who);
-    let commit = Cell::new(None);
-    let answer =
-        with_view(store, &snapshot, scope, &commit, meter, |view| answer(endpoint, request, view))?;
+    let (commit, meter) = (Cell::new(None), work.meter());
+    let ask = |view: &View<'_>| answer(endpoint, request, view);
+    let answer = with_view(store, &snapshot, scope, &commit, &meter, ask)?;
     for change in &answer.changes {
         commit.set(Some(make(store, change)?));
     }
@@ -112,7 +100,18 @@ pub(super) fn with_view<T>(
         now_ms: now_ns() / NANOS_PER_MILLI,
         namespace: scope.namespace,
         fact: &|kind, key| engine.catalog_get(kind, key),
-        facts: &|kind| engine.catalog_list(kind),
+        facts: &|kind, prefix| {
+            let mut facts = Vec::new();
+            let mut charge = charge.borrow_mut();
+            engine.catalog_each(kind, prefix, &mut |key, bytes| {
+                // Once as it is and once as it is read.
+                charge.add(2 * (FACT_BYTES + key.len() + bytes.len())).map_err(refused)?;
+                goes_on()?;
+                facts.push((key.to_owned(), bytes.to_owned()));
+                Ok(())
+            })?;
+            Ok(facts)
+        },
         uid: &|kind: UidKind, name: &str| {
             snapshot.symbol_id(symbol_kind(kind), name).map_err(|error| failed(&error))
         },
