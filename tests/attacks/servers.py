@@ -121,7 +121,7 @@ class Foliot(Server):
         self.store = os.path.join(self.folder, "store")
 
     def command(self):
-        binary = os.environ.get("FOLIOT_BINARY", "target/release/foliot")
+        binary = os.environ.get("TESTED_BINARY", "target/release/foliot")
         secret = PASSWORD.encode()
         make = [binary, "user", "add", USER, "--role", "admin", "--data-dir", self.store]
         subprocess.run(make, input=secret + b"\n", check=True, stdout=subprocess.DEVNULL)
