@@ -1,5 +1,5 @@
-//! Answers that would be too long, or that are gathered before they are written: every door and every
-//! form of answer is cut by a limit, which its error names.
+//! Answers that would be too long, or that are gathered before they are written: every door and
+//! every form of answer is cut by a limit, which its error names.
 
 #![allow(
     clippy::expect_used,
@@ -23,7 +23,8 @@ const START: i64 = 1_700_000_000;
 const ANSWER: (&str, &str) = ("limits.answer_bytes", "60KiB");
 const MEMORY: (&str, &str) = ("limits.query_memory_bytes", "96KiB");
 
-/// A form of answer: what asks for it, with which `Accept`, and whether it is long: figures of a picture are not.
+/// A form of answer: what asks for it, with which `Accept`, and whether it is long: figures of a
+/// picture are not.
 struct Form {
     is_ticktock: bool,
     method: &'static str,

@@ -1,8 +1,8 @@
 //! Halves: what a sender that breaks off leaves behind is no line, no point and no body, on any
 //! protocol and however the connection ends. What was whole before it is stored.
 //!
-//! Frames of MQTT are in `mqtt.rs`, lines under TLS in `tls.rs`. A datagram, and a body of which the
-//! length was told, are whole without a newline at their end.
+//! Frames of MQTT are in `mqtt.rs`, lines under TLS in `tls.rs`. A datagram, and a body of which
+//! the length was told, are whole without a newline at their end.
 
 #![allow(
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Work of every kind, at every door: it is listed while it runs, and it ends when somebody ends it or
-//! when its client leaves.
+//! Work of every kind, at every door: it is listed while it runs, and it ends when somebody ends it
+//! or when its client leaves.
 //!
 //! Whether work was ended, and not done, the server counts: `foliot_queries_cancelled_total`. Work
 //! that was done before it could be ended is begun again. How soon it ends is measured by

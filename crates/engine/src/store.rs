@@ -238,8 +238,8 @@ impl Engine {
         self.store.ingest.catalog().list_from(kind, prefix)
     }
 
-    /// Calls `each` with the facts of a kind whose keys begin with `prefix`, by key, until it fails:
-    /// for who must not copy more than there is memory for. Changes wait meanwhile.
+    /// Calls `each` with the facts of a kind whose keys begin with `prefix`, by key, until it
+    /// fails: for who must not copy more than there is memory for. Changes wait meanwhile.
     ///
     /// # Errors
     /// What `each` says.

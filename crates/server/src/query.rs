@@ -4,8 +4,8 @@
 //! up or deletes is a query too.
 //!
 //! 1. A small one is answered where it is asked (`brief`).
-//! 2. Any other takes a slot, or waits for one, in order and within bounds, or is refused (`lanes`).
-//!    It runs on a thread of its own (`exec` adds helpers), is listed, and can be ended.
+//! 2. Any other takes a slot, or waits for one, in order and within bounds, or is refused
+//!    (`lanes`). It runs on a thread of its own (`exec` adds helpers), is listed, and can be ended.
 //! 3. Pieces of the answer go through a channel that holds few, so a slow reader stops the work;
 //!    its time counts against the query's deadline (`out`).
 //! 4. When the client leaves, the receiver is dropped, and that cancels the query.

@@ -6,8 +6,8 @@ use super::scan::{Kind, Scanner, Token};
 use super::{format_duration, parse_duration};
 use std::borrow::Cow;
 
-/// Parentheses, calls and operators that bind more tightly than those before may stand in one another
-/// so deep: each level costs stack.
+/// Parentheses, calls and operators that bind more tightly than those before may stand in one
+/// another so deep: each level costs stack.
 const DEPTH_MAX: u32 = 100;
 
 /// Subqueries may stand in one another so deep: planning one costs five kilobytes of stack.

@@ -5,9 +5,9 @@
 //! little time and without reading files, because other connections wait meanwhile. If that does
 //! not suffice, what was made is thrown away and the query begins again on a thread of its own.
 //!
-//! When all places for queries are taken it is tried once more in the short lane, with more time and
-//! with files, so that a cheap question does not wait behind dear ones. Which questions are dear is
-//! remembered by their shapes: these are not tried.
+//! When all places for queries are taken it is tried once more in the short lane, with more time
+//! and with files, so that a cheap question does not wait behind dear ones. Which questions are
+//! dear is remembered by their shapes: these are not tried.
 
 use super::lanes::Place;
 use super::{Job, Out, Work};

@@ -9,7 +9,7 @@ use crate::query::{self, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_engine::{Commit, Error, Snapshot};
-use foliot_exec::{Meter, Ran};
+use foliot_exec::{Charge, Meter, Ran};
 use foliot_model::{NANOS_PER_MILLI, Selector, TimeRange};
 use foliot_proto_opentsdb::{
     Answer, Change, Endpoint, HttpError, HttpRequest, Rename, RequiredName, Stored, Tsuid, UidKind,
@@ -100,18 +100,7 @@ pub(super) fn with_view<T>(
         now_ms: now_ns() / NANOS_PER_MILLI,
         namespace: scope.namespace,
         fact: &|kind, key| engine.catalog_get(kind, key),
-        facts: &|kind, prefix| {
-            let mut facts = Vec::new();
-            let mut charge = charge.borrow_mut();
-            engine.catalog_each(kind, prefix, &mut |key, bytes| {
-                // Once as it is and once as it is read.
-                charge.add(2 * (FACT_BYTES + key.len() + bytes.len())).map_err(refused)?;
-                goes_on()?;
-                facts.push((key.to_owned(), bytes.to_owned()));
-                Ok(())
-            })?;
-            Ok(facts)
-        },
+        facts: &|kind, prefix| facts(store, (kind, prefix), meter, &mut charge.borrow_mut()),
         uid: &|kind: UidKind, name: &str| {
             snapshot.symbol_id(symbol_kind(kind), name).map_err(|error| failed(&error))
         },
@@ -154,6 +143,27 @@ pub(super) fn with_view<T>(
             names.last(sid).map_err(refused)
         },
     })
+}
+
+/// The facts of a kind whose keys begin so, as far as there is time and memory for them.
+fn facts(
+    store: &Store,
+    (kind, prefix): (&str, &str),
+    meter: &Meter,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<(String, Vec<u8>)>, HttpError> {
+    let mut facts = Vec::new();
+    store
+        .engine()
+        .catalog_each(kind, prefix, &mut |key, bytes| {
+            // Once as it is and once as it is read.
+            charge.add(2 * (FACT_BYTES + key.len() + bytes.len()))?;
+            meter.check(0)?;
+            facts.push((key.to_owned(), bytes.to_owned()));
+            Ok::<_, foliot_exec::Error>(())
+        })
+        .map_err(refused)?;
+    Ok(facts)
 }
 
 /// What a series weighs that an answer is to hold.
