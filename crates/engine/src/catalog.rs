@@ -66,9 +66,9 @@ impl Catalog {
     /// Those of a kind whose keys begin with `prefix`, by key.
     pub(crate) fn list_from(&self, kind: &str, prefix: &str) -> Vec<(String, Vec<u8>)> {
         let mut all = Vec::new();
-        let _ = self.each_from::<Infallible>(kind, prefix, &mut |key, bytes| {
+        let _ = self.each_from(kind, prefix, |key, bytes| {
             all.push((key.to_owned(), bytes.to_owned()));
-            Ok(())
+            Ok::<_, Infallible>(())
         });
         all
     }
@@ -79,7 +79,7 @@ impl Catalog {
         &self,
         kind: &str,
         prefix: &str,
-        each: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>,
+        mut each: impl FnMut(&str, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let table = self.table.read();
         let from = (kind.to_owned(), prefix.to_owned());

@@ -247,7 +247,7 @@ impl Engine {
         &self,
         kind: &str,
         prefix: &str,
-        each: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>,
+        each: impl FnMut(&str, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.store.ingest.catalog().each_from(kind, prefix, each)
     }

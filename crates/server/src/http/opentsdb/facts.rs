@@ -155,7 +155,7 @@ fn facts(
     let mut facts = Vec::new();
     store
         .engine()
-        .catalog_each(kind, prefix, &mut |key, bytes| {
+        .catalog_each(kind, prefix, |key, bytes| {
             // Once as it is and once as it is read.
             charge.add(2 * (FACT_BYTES + key.len() + bytes.len()))?;
             meter.check(0)?;
