@@ -80,6 +80,9 @@ pub(crate) type Fact = (String, Vec<u8>);
 /// A function from a name to its number.
 type OfName<'a> = &'a (dyn Fn(UidKind, &str) -> Result<Option<u32>, HttpError> + 'a);
 
+/// A function from a kind of facts, and how their keys begin, to these.
+type OfKind<'a> = &'a (dyn Fn(&str, &str) -> Result<Vec<Fact>, HttpError> + 'a);
+
 /// What the store lends for one request.
 pub struct View<'a> {
     /// The time that relative times count from.
@@ -89,7 +92,7 @@ pub struct View<'a> {
     /// A fact by kind and key.
     pub fact: &'a (dyn Fn(&str, &str) -> Option<Vec<u8>> + 'a),
     /// The facts of a kind whose keys begin so, by key.
-    pub facts: &'a (dyn Fn(&str, &str) -> Result<Vec<Fact>, HttpError> + 'a),
+    pub facts: OfKind<'a>,
     /// The number of a name.
     pub uid: OfName<'a>,
     /// The name of a number.
