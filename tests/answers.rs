@@ -49,7 +49,7 @@ impl Form {
         Self { is_ticktock: true, ..self }
     }
 
-    fn is_short(self) -> Self {
+    fn shortly(self) -> Self {
         Self { is_long: false, ..self }
     }
 }
@@ -97,7 +97,7 @@ fn forms() -> Vec<Form> {
         form("POST", "/api/query", &post),
         form("GET", &format!("/q?start={start}&ascii&m=sum:{big}"), ""),
         form("GET", &format!("/q?start={start}&png&m=sum:{big}"), ""),
-        form("GET", &format!("/q?start={start}&json&m=sum:{big}"), "").is_short(),
+        form("GET", &format!("/q?start={start}&json&m=sum:{big}"), "").shortly(),
         form("POST", "/api/query/exp", &exp),
         form("GET", &format!("/api/query/gexp?start={start}&exp=scale(sum:{big},2)"), ""),
         form("GET", "/api/query/last?timeseries=big.v&resolve=true", ""),
