@@ -158,10 +158,14 @@ impl Epochs {
         next
     }
 
-    /// Reads registrations of the wal: of an epoch in memory, or the first ones of the next. False
-    /// when they cannot be.
+    /// Reads registrations of the wal: of an epoch in memory, or the first ones of the next. Those
+    /// of an epoch that is on disk stand in its segment. False when they cannot be read.
     pub(crate) fn replay(&mut self, records: &[u8]) -> bool {
         let Some(origin) = Origin::of_records(records) else { return false };
+        let is_on_disk = |closed: &Closed| matches!(closed, Closed::Disk(_));
+        if self.closed.iter().any(|closed| is_on_disk(closed) && closed.origin() == origin) {
+            return true;
+        }
         let open = self.current.origin();
         if origin.epoch == open.epoch && self.current.mark() == Mark::default() {
             // Where it begins was a guess: the manifest was made anew.

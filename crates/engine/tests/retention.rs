@@ -195,6 +195,32 @@ fn rules_keep_series_for_other_times() {
 }
 
 #[test]
+fn classes_that_change_before_an_epoch_leaves_memory_are_no_damage() {
+    let disk = SimDisk::new(9);
+    let now_ns = disk.now_ns();
+    let rule = RetentionRule { measurement: "m".to_owned(), labels: Vec::new(), keep: days(50) };
+    let engine = open(&disk, |_| {});
+    assert_eq!(write_days(&engine, HOST, now_ns, 0..3), 0);
+    engine.begin_epoch().unwrap();
+    for day in 0..2 {
+        assert_eq!(write_days(&engine, "m host=b", now_ns, day..day + 1), 0);
+        engine.flush().unwrap();
+    }
+    // Told to the log, of an epoch that goes to a segment before the next flush.
+    assert_eq!(engine.set_retention_rules(vec![rule.clone()]).unwrap(), 2);
+    while engine.maintain().unwrap() {}
+    engine.wait(engine.written(), Ack::Durable).unwrap();
+    let disk = disk.kill();
+    drop(engine);
+    assert!(disk.list(Path::new("store")).unwrap().iter().any(|name| name.starts_with("segment")));
+    let engine = open(&disk, |config| config.retention_rules = vec![rule.clone()]);
+    assert!(engine.damages().is_empty(), "{:?}", engine.damages());
+    assert_eq!(found(&engine, "m", now_ns).len(), 5);
+    // And the classes are those that the log told.
+    assert_eq!(engine.set_retention_rules(vec![rule]).unwrap(), 0);
+}
+
+#[test]
 fn the_oldest_samples_make_room() {
     let disk = SimDisk::new(4);
     let now_ns = disk.now_ns();

@@ -40,18 +40,24 @@ impl Upkeep {
         (is_flushed && checkpoint.flushes_since_switch >= flushes_kept).then_some(Closing(registry))
     }
 
-    /// Writes a closed registry to a segment, from which it is read from now on.
+    /// Writes a closed registry to a segment, from which it is read from now on. Not if it changed
+    /// meanwhile: then it is still due.
     pub(super) fn archive(&self, Closing(registry): &Closing) -> Result<(), Error> {
         let origin = registry.origin();
         let files = &*self.files;
         let (disk, store_id, cache) = (files.disk(), files.store_id(), files.cache());
         let mut made = files.begin();
+        let mark = registry.mark();
         let (number, segment) = made.make(Named::Segment, |path, number| {
             segment_file::write(disk, path, number, store_id, registry)?;
             segment_file::open(disk, path, number, store_id, cache.clone())
         })?;
         let mut checkpoint = self.checkpoint.lock();
         let mut held = files.hold();
+        if registry.mark() != mark {
+            // Series got other classes meanwhile: the next try writes those.
+            return Ok(());
+        }
         let mut manifest = held.manifest().clone();
         for entry in manifest.epochs.iter_mut().filter(|entry| entry.origin == origin) {
             entry.index_files.clear();

@@ -257,7 +257,7 @@ impl Upkeep {
 
     /// See `Engine::begin_epoch`.
     pub(crate) fn begin_epoch(&self) -> Result<(), Error> {
-        if let Some(closing) = self.closing(0) {
+        while let Some(closing) = self.closing(0) {
             self.archive(&closing)?;
         }
         self.flush_and_switch()
