@@ -351,3 +351,22 @@ fn a_stalled_body_is_given_up_and_its_memory_is_shared_fairly() {
     assert_eq!(read_response(&mut slow).unwrap().status, 408);
     assert_eq!(server.request("POST", "/write?db=d", &[], &body[..100_000 & !7]).status, 204);
 }
+
+#[test]
+fn series_beyond_their_memory_are_refused_and_known_ones_go_on() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.registry_bytes=16MiB"]);
+    let write = |first: usize| {
+        let line = |n: usize| format!("m,host=a-long-name-of-a-host-{n:0>40} v=1 1\n");
+        let lines: String = (first..first + 5_000).map(line).collect();
+        server.post("/write?db=default", &lines)
+    };
+    let mut rounds = (0..200).map(|round| write(round * 5_000));
+    let refused = rounds.find(|answer| answer.status != 204);
+    let refused = refused.expect("it is refused at last");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("limits.registry_bytes"), "{}", refused.text());
+    assert!(server.metric("foliot_registry_bytes") < f64::from(20 << 20));
+    assert_eq!(write(0).status, 204, "known series go on");
+    server.stop();
+}

@@ -229,10 +229,25 @@ fn idle_connections_cost_little_and_the_cap_holds() {
     // A hundred more than fit in what is left of the cap: as many must be closed at once.
     let mut last: Vec<_> = (0..150).map(|_| server.connect()).collect();
     let is_closed = |socket: &mut std::net::TcpStream| {
-        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        socket.read(&mut [0; 1]).is_ok()
+        let _ = socket.write_all(b"version\n");
+        socket.read(&mut [0; 1]).map_or(true, |read| read == 0)
     };
     assert_eq!(last.iter_mut().filter_map(|socket| is_closed(socket).then_some(())).count(), 100);
+}
+
+#[test]
+fn connections_that_say_nothing_make_room_for_others() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-connections", "40"]);
+    let silent: Vec<_> = (0..80).map(|_| server.connect()).collect();
+    let began = Instant::now();
+    // Without a crowd they may stay for half a minute.
+    while server.try_get("/-/ready").is_none_or(|answer| answer.status != 200) {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody makes room");
+    }
+    assert!(server.metric("foliot_limits_met_total{limit=\"first_bytes\"}") > 0.0);
+    drop(silent);
+    server.stop();
 }
 
 #[test]

@@ -10,6 +10,7 @@ const BURST_SECONDS: u64 = 10;
 /// A token bucket beside a ceiling.
 pub(crate) struct Admission {
     series_max: u64,
+    bytes_max: u64,
     per_second: u64,
     bucket: Mutex<Bucket>,
 }
@@ -24,13 +25,17 @@ impl Admission {
         let tokens = config.new_series_per_second.saturating_mul(BURST_SECONDS);
         Self {
             series_max: config.series_max,
+            bytes_max: config.registry_bytes_max,
             per_second: config.new_series_per_second,
             bucket: Mutex::new(Rank::Admission, Bucket { tokens, filled_ns: disk.monotonic_ns() }),
         }
     }
 
-    /// How many series may be created now that there are `series`.
-    pub(crate) fn room(&self, disk: &dyn Disk, series: u64) -> u64 {
+    /// How many series may be created now that there are `series`, whose names take `bytes`.
+    pub(crate) fn room(&self, disk: &dyn Disk, series: u64, bytes: u64) -> u64 {
+        if bytes >= self.bytes_max {
+            return 0;
+        }
         let below_max = self.series_max.saturating_sub(series);
         if self.per_second == u64::MAX {
             return below_max;

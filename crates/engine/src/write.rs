@@ -190,7 +190,8 @@ impl Workspace {
             }
         };
         let counts = registry.counts();
-        let admit = ingest.admission().room(ingest.disk(), counts.series - counts.forgotten);
+        let series = counts.series - counts.forgotten;
+        let admit = ingest.admission().room(ingest.disk(), series, counts.memory_bytes);
         let first_new = registry.series_end();
         let registered =
             registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;

@@ -268,7 +268,7 @@ impl Chunk {
             if needed > left {
                 return refuse(format!(
                     "measurement '{measurement}': row needs {needed} new series where {left} are \
-                     admitted; raise limits.series or limits.new_series_per_second"
+                     admitted; raise limits.series, limits.registry_bytes or limits.new_series_per_second"
                 ));
             }
         }

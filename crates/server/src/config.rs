@@ -170,6 +170,9 @@ settings! {
     index_quiet_series: u64 = 500_000, "index.quiet_series", "index-quiet-series";
     /// Series that may be in memory; beyond it new ones are refused while known ones go on.
     limits_series: u64 = 100_000_000, "limits.series", "limits-series";
+    /// Memory that the names of series may take; beyond it new ones are refused while known ones go
+    /// on. `auto` is three eighths of `limits.memory_bytes`.
+    limits_registry_bytes: Memory = Memory(None), "limits.registry_bytes", "limits-registry-bytes";
     /// New series per second, averaged over ten seconds; beyond it new ones are refused.
     limits_new_series_per_second: u64 = 1_000_000,
         "limits.new_series_per_second", "limits-new-series-per-second";
@@ -359,6 +362,7 @@ impl Config {
     /// says. Together the shares leave half of the memory to the registry and to everything else.
     pub fn fit(mut self, available_bytes: Option<u64>) -> Self {
         let Some(memory) = self.limits_memory_bytes.0.or(available_bytes) else { return self };
+        self.limits_registry_bytes.0.get_or_insert(memory / 8 * 3);
         // The head may grow to four times its setting while the disk cannot keep up.
         let shares = [
             ("head.bytes", &mut self.head_bytes, memory / 32),

@@ -41,7 +41,9 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
     (
         Limit::FirstBytes,
         "first_bytes",
-        Some("30 s, and 10 s from the first byte on"),
+        Some(
+            "30 s, or 1 s while less than a quarter of `limits.connections` is free, and 10 s from the first byte on",
+        ),
         "a connection that does not say what it speaks, or an HTTP head without an end, is closed",
     ),
     (Limit::ConnectionIdle, "limits.connection_idle", None, "the connection is closed"),
@@ -71,8 +73,9 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 17] = [
+const OTHERS: [(&str, &str, &str); 18] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
+    ("`limits.registry_bytes`", "", "the row is refused, reason `limit`"),
     ("`limits.new_series_per_second`", "", "the row is refused, reason `limit`"),
     ("`limits.labels`", "", "the row is refused, reason `name`"),
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),

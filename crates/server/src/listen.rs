@@ -19,6 +19,9 @@ use tokio::time::{Instant, timeout_at};
 /// How long a connection may stay silent at its beginning.
 const SILENT_SECONDS_MAX: Duration = Duration::from_secs(30);
 
+/// How long it may while few places are left: what has said nothing yet makes room for others.
+const CROWDED_SECONDS_MAX: Duration = Duration::from_secs(1);
+
 /// How long the first bytes may take to say which protocol they are, once they began.
 const SNIFF_SECONDS_MAX: Duration = crate::stream::HEAD_SECONDS_MAX;
 
@@ -32,6 +35,24 @@ const WAITING_MAX: u32 = 4096;
 
 /// Connections that only this machine may open.
 const CONNECTIONS_RESERVED: usize = 16;
+
+/// Places for connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    free: Arc<Semaphore>,
+    all: usize,
+}
+
+impl Places {
+    pub(crate) fn new(all: usize) -> Self {
+        Self { free: Arc::new(Semaphore::new(all)), all }
+    }
+
+    /// Whether less than a quarter of them is left.
+    fn is_crowded(&self) -> bool {
+        self.free.available_permits() < self.all / 4
+    }
+}
 
 /// What a listener accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +85,7 @@ pub(crate) async fn accept(
     shared: Arc<Shared>,
     listener: TcpListener,
     accepts: Accepts,
-    slots: Arc<Semaphore>,
+    places: Places,
     alive: Alive,
 ) {
     loop {
@@ -74,7 +95,7 @@ pub(crate) async fn accept(
         };
         match accepted {
             Ok((socket, peer)) => {
-                let Some(place) = Place::take(&shared, &slots, peer.ip()) else {
+                let Some(place) = Place::take(&shared, &places, peer.ip()) else {
                     shared.metrics.connections_refused.add(1);
                     continue;
                 };
@@ -111,7 +132,7 @@ async fn serve(
         Accepts::Http if shared.tls.is_none() => {
             http::serve(shared, wire, Vec::new(), Dialect::Everyone).await;
         }
-        accepts => serve_sniffed(shared, wire, accepts).await,
+        accepts => serve_sniffed(shared, wire, accepts, &place.places).await,
     }
     drop((open, place, alive));
 }
@@ -120,21 +141,22 @@ async fn serve(
 struct Place {
     shared: Arc<Shared>,
     address: IpAddr,
-    _slot: OwnedSemaphorePermit,
+    places: Places,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Place {
     /// Nothing when there is none left. The last ones are for this machine, so that its operator
     /// and whoever asks `/-/ready` find one when strangers hold all others.
-    fn take(shared: &Arc<Shared>, slots: &Arc<Semaphore>, address: IpAddr) -> Option<Self> {
+    fn take(shared: &Arc<Shared>, places: &Places, address: IpAddr) -> Option<Self> {
         let is_local = address.to_canonical().is_loopback();
         let met = |limit| shared.metrics.limits.add(limit);
-        if !is_local && slots.available_permits() <= CONNECTIONS_RESERVED {
+        if !is_local && places.free.available_permits() <= CONNECTIONS_RESERVED {
             met(Limit::Connections);
             return None;
         }
-        let slot = slots.clone().try_acquire_owned();
-        let slot = slot.inspect_err(|_| met(Limit::Connections)).ok()?;
+        let permit = places.free.clone().try_acquire_owned();
+        let permit = permit.inspect_err(|_| met(Limit::Connections)).ok()?;
         let address = network(address);
         let mut connected = shared.connected.lock();
         let count = connected.entry(address).or_insert(0);
@@ -144,7 +166,7 @@ impl Place {
         }
         *count += 1;
         drop(connected);
-        Some(Self { shared: shared.clone(), address, _slot: slot })
+        Some(Self { shared: shared.clone(), address, places: places.clone(), _permit: permit })
     }
 }
 
@@ -190,12 +212,12 @@ fn prepare(socket: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts) {
+async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places: &Places) {
     let dialect = match accepts {
         Accepts::TickTock => Dialect::TickTock,
         Accepts::Everything | Accepts::Http => Dialect::Everyone,
     };
-    let Some((wire, protocol, first)) = unwrapped(&shared, wire).await else { return };
+    let Some((wire, protocol, first)) = unwrapped(&shared, wire, places).await else { return };
     match protocol {
         Protocol::Http => http::serve(shared, wire, first, dialect).await,
         _ if accepts == Accepts::Http => http::serve(shared, wire, first, dialect).await,
@@ -211,9 +233,13 @@ async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts) {
 
 /// Finds out what a connection speaks, under TLS if it begins with that; with the first bytes of
 /// it.
-async fn unwrapped(shared: &Shared, mut wire: Wire) -> Option<(Wire, Protocol, Vec<u8>)> {
+async fn unwrapped(
+    shared: &Shared,
+    mut wire: Wire,
+    places: &Places,
+) -> Option<(Wire, Protocol, Vec<u8>)> {
     let mut first = Vec::new();
-    let protocol = read_first(shared, &mut wire, &mut first).await?;
+    let protocol = read_first(shared, &mut wire, &mut first, places).await?;
     if protocol != Protocol::Tls {
         if shared.config.tls_only && !is_local(&wire) {
             shared.metrics.connections_refused.add(1);
@@ -231,7 +257,7 @@ async fn unwrapped(shared: &Shared, mut wire: Wire) -> Option<(Wire, Protocol, V
         return None;
     }
     first.clear();
-    let protocol = read_first(shared, &mut wire, &mut first).await?;
+    let protocol = read_first(shared, &mut wire, &mut first, places).await?;
     Some((wire, protocol, first))
 }
 
@@ -240,13 +266,22 @@ fn is_local(wire: &Wire) -> bool {
 }
 
 /// Reads until it is clear what the connection speaks; nothing when it ended or stalled before.
-async fn read_first(shared: &Shared, wire: &mut Wire, first: &mut Vec<u8>) -> Option<Protocol> {
+async fn read_first(
+    shared: &Shared,
+    wire: &mut Wire,
+    first: &mut Vec<u8>,
+    places: &Places,
+) -> Option<Protocol> {
     let mut deadline = Instant::now() + SILENT_SECONDS_MAX;
     loop {
+        let look = deadline.min(Instant::now() + CROWDED_SECONDS_MAX);
         let ready = tokio::select! {
-            ready = timeout_at(deadline, wire.ready(Interest::READABLE)) => ready,
+            ready = timeout_at(look, wire.ready(Interest::READABLE)) => ready,
             () = shared.stopping() => return None,
         };
+        if ready.is_err() && look < deadline && !(first.is_empty() && places.is_crowded()) {
+            continue;
+        }
         match ready {
             Ok(Ok(_)) => {}
             Ok(Err(_)) => return None,

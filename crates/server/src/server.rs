@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::errands::Errand;
 use crate::http::Dialect;
-use crate::listen::{self, Accepts};
+use crate::listen::{self, Accepts, Places};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::tls::Tls;
@@ -79,7 +79,7 @@ impl Server {
         let tls = Tls::open(&config).map_err(Stop)?;
         let shared = Arc::new(Shared::new(config, build, tls));
         let (alive, all_done) = mpsc::channel(1);
-        let slots = Arc::new(Semaphore::new(connections));
+        let places = Places::new(connections);
         let mut listeners = Vec::new();
         let config = &shared.config;
         let main = (config.listen_address, Accepts::Everything, "HTTP, telnet, Influx lines");
@@ -103,7 +103,7 @@ impl Server {
                 Accepts::Http => {}
             }
             let accepting =
-                listen::accept(shared.clone(), listener, accepts, slots.clone(), alive.clone());
+                listen::accept(shared.clone(), listener, accepts, places.clone(), alive.clone());
             runtime.spawn(accepting);
         }
         for (address, dialect) in datagrams.into_iter().filter(|_| config.listen_udp) {

@@ -128,7 +128,9 @@ fn a_small_machine_gets_small_shares() {
     ];
     assert!(shares.iter().all(|share| *share >= 32 << 20), "{shares:?}");
     assert!(shares.iter().sum::<u64>() <= 300 << 20, "{shares:?}");
-    assert_eq!(Config::default().fit(Some(64 << 30)), Config::default());
+    let large = Config::default().fit(Some(64 << 30));
+    assert_eq!(large.limits_registry_bytes, Memory(Some(24 << 30)));
+    assert_eq!(Config { limits_registry_bytes: Memory(None), ..large }, Config::default());
     assert_eq!(Config::default().fit(None), Config::default());
     let limits_memory_bytes = Memory::read("512MiB").unwrap();
     let config = Config { limits_memory_bytes, ..Config::default() };
