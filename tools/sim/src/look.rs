@@ -49,7 +49,7 @@ pub(crate) fn all(engine: &Engine, names: &Names) -> Result<State, Failure> {
                 state.insert(Key::Namespace(slot), Fact::Number(id));
             }
         }
-        if let Some(keep) = engine.retention(id) {
+        if let Some(keep) = engine.retention(id).filter(|keep| names.default_keep != Some(*keep)) {
             state.insert(Key::Keep(slot), Fact::Nanoseconds(keep.as_nanos() as i64));
         }
         let snapshot = engine.snapshot();

@@ -141,6 +141,7 @@ impl History {
         };
         !self.clock.is_capped
             && self.clock.rules.iter().all(Option::is_none)
+            && self.clock.default_keep_ns.is_none()
             && !self.current.iter().any(is_vague)
     }
 

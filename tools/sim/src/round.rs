@@ -53,10 +53,12 @@ pub(crate) fn play(seed: u64, mount: Mount, trace: Option<Trace>) -> Result<Tall
     let seed_of_machine = random.next();
     let config = draw_config(&mut random);
     let is_capped = config.retention_bytes_max < u64::MAX;
-    let machine = Machine::new(seed_of_machine, mount, is_capped);
+    let default_keep = config.retention;
+    let default_keep_ns = default_keep.map(|keep| keep.as_nanos() as i64);
+    let machine = Machine::new(seed_of_machine, mount, default_keep_ns, is_capped);
     let round = Arc::new(Round {
         config,
-        has_rules: random.percent(25),
+        has_rules: random.percent(30),
         is_wide: random.percent(4),
         claimed: Mutex::default(),
         dropped: Mutex::default(),
@@ -68,7 +70,7 @@ pub(crate) fn play(seed: u64, mount: Mount, trace: Option<Trace>) -> Result<Tall
         backups: AtomicU64::new(0),
         machine: machine.clone(),
         random: Mutex::new(random),
-        names: Names::default(),
+        names: Names { default_keep, ..Names::default() },
         history: Mutex::default(),
         planned: Mutex::default(),
         tally: Mutex::new(Tally { rounds: 1, ..Tally::default() }),
@@ -93,7 +95,11 @@ fn draw_config(random: &mut Random) -> Config {
         cache_bytes_max: 1 << (36 - random.skewed(12, 24)),
         head_bytes_max: 1 << random.skewed(14, 28),
         merge_parts: random.skewed(2, 8),
-        delete_deadline: Duration::from_secs(random.skewed(1, 100) as u64),
+        delete_deadline: Duration::from_millis(random.skewed(1, 100_000) as u64),
+        // No multiple of half a day: so it is told from what a client said.
+        retention: random
+            .percent(8)
+            .then(|| Duration::from_secs(random.skewed(1, 40) as u64 * 43_200 + 1)),
         wal_segment_bytes: 1 << if random.percent(50) { 26 } else { random.skewed(8, 20) },
         retention_bytes_max: match random.percent(6) {
             true => 1 << random.skewed(13, 18),
@@ -227,7 +233,7 @@ impl Round {
         }
         lock(&self.claimed).clear();
         if self.has_rules && self.percent(30) {
-            let rules = self.draw(draw_rules);
+            let rules = self.draw_rules();
             self.machine.with_time(|time| time.set_rules(rules, false));
         }
         let Some(engine) = self.machine.about("open", || self.open(loss)) else {
@@ -256,9 +262,18 @@ impl Round {
         self.end(engine)
     }
 
-    /// Other rules of retention, while no client does anything; false when that failed.
+    /// Other rules than there are, or those of before.
+    fn draw_rules(&self) -> Rules {
+        let known = self.machine.with_time(|time| time.known_rules().to_vec());
+        self.draw(|random| match known.is_empty() || random.percent(50) {
+            true => draw_rules(random),
+            false => *random.pick(&known),
+        })
+    }
+
+    /// Other rules of retention; false when that failed.
     fn change_rules(&self, engine: &Engine) -> bool {
-        let rules = self.draw(draw_rules);
+        let rules = self.draw_rules();
         if self.is_dead() || !self.machine.with_time(|time| time.set_rules(rules, false)) {
             return true;
         }
@@ -269,6 +284,9 @@ impl Round {
             && self.strikes() == 0
         {
             fail(format!("a change of rules failed although nothing went wrong: {error}"));
+        }
+        if result.is_ok() {
+            self.machine.with_time(crate::time::Time::settle_rules);
         }
         result.is_ok()
     }
@@ -339,6 +357,8 @@ impl Round {
             match Engine::open(self.machine.mounted(), Path::new(DIR), self.config()) {
                 Ok(engine) => {
                     self.say(format_args!("opened"));
+                    self.machine.with_time(crate::time::Time::settle_rules);
+                    self.note_manifest();
                     self.check_told(&engine, loss, strikes);
                     return Some(engine);
                 }

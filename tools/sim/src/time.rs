@@ -5,6 +5,8 @@
 
 use crate::oracle::{Clock, Rules};
 
+/// Sets of rules in one round.
+const RULES_MAX: usize = 3;
 const SECOND_NS: i64 = 1_000_000_000;
 /// A clock that is this much ahead is always believed.
 const DRIFT_NS: i64 = 60 * SECOND_NS;
@@ -27,7 +29,12 @@ pub(crate) struct Time {
     ahead_since_ns: Option<i64>,
     lowest_ns: i64,
     gone_ns: i64,
+    /// Rules that are or were in force, which of them are, and which were told last.
     rules: Vec<Rules>,
+    in_force: u8,
+    told: usize,
+    /// How long namespaces keep samples that were told nothing else.
+    default_keep_ns: Option<i64>,
     is_capped: bool,
     /// What was so right before and after each jump.
     jumps: Vec<Clock>,
@@ -40,7 +47,7 @@ pub(crate) struct Mark {
 }
 
 impl Time {
-    pub(crate) fn new(now_ns: i64, is_capped: bool) -> Self {
+    pub(crate) fn new(now_ns: i64, default_keep_ns: Option<i64>, is_capped: bool) -> Self {
         Self {
             jumped_ns: 0,
             believed_ns: 0,
@@ -48,6 +55,9 @@ impl Time {
             lowest_ns: now_ns,
             gone_ns: now_ns,
             rules: Vec::new(),
+            in_force: 0,
+            told: 0,
+            default_keep_ns,
             is_capped,
             jumps: Vec::new(),
         }
@@ -70,13 +80,15 @@ impl Time {
         self.gone_ns = self.gone_ns.max(now_ns.min(known_ns));
         let surely = now_ns.saturating_sub(self.lowest_ns) <= BELIEVED_NS;
         let possibly = now_ns.saturating_sub(known_ns) <= BELIEVED_NS;
-        let mut rules = [None; 3];
+        let mut rules = [None; RULES_MAX];
         rules.iter_mut().zip(&self.rules).for_each(|(place, rules)| *place = Some(*rules));
         Clock {
             earliest_ns: if surely { now_ns } else { self.lowest_ns },
             latest_ns: if possibly { now_ns } else { known_ns },
             gone_ns: self.gone_ns,
             rules,
+            in_force: self.in_force,
+            default_keep_ns: self.default_keep_ns,
             is_capped: self.is_capped,
         }
     }
@@ -102,22 +114,41 @@ impl Time {
         self.jumped_ns > self.believed_ns
     }
 
-    /// Other rules are in force from now on; false when the round had enough of them. `is_new` says
-    /// that there is no store yet.
+    /// The store is told other rules; false when the round had enough of them. `is_new` says that
+    /// there is no store yet. Until [`Time::settle_rules`] those before are in force as well.
     pub(crate) fn set_rules(&mut self, rules: Rules, is_new: bool) -> bool {
         if self.rules.is_empty() && !is_new {
             self.rules.push(Rules::default());
+            self.in_force = 1;
         }
-        let is_room = self.rules.len() < 3;
-        if is_room {
+        let known = self.rules.iter().position(|known| *known == rules);
+        let at = known.unwrap_or(self.rules.len());
+        if at >= RULES_MAX {
+            return false;
+        }
+        if known.is_none() {
             self.rules.push(rules);
         }
-        is_room
+        self.told = at;
+        self.in_force |= 1 << at;
+        true
     }
 
-    /// The rules in force.
+    /// The rules told last are in force, and no others.
+    pub(crate) fn settle_rules(&mut self) {
+        if !self.rules.is_empty() {
+            self.in_force = 1 << self.told;
+        }
+    }
+
+    /// The rules told last.
     pub(crate) fn rules(&self) -> Rules {
-        self.rules.last().copied().unwrap_or_default()
+        self.rules.get(self.told).copied().unwrap_or_default()
+    }
+
+    /// All rules that are or were in force.
+    pub(crate) fn known_rules(&self) -> &[Rules] {
+        &self.rules
     }
 
     pub(crate) fn mark(&mut self, now_ns: i64) -> Mark {
@@ -142,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_large_jump_counts_after_an_hour() {
-        let mut time = Time::new(BIRTH_NS, false);
+        let mut time = Time::new(BIRTH_NS, None, false);
         let mark = time.mark(BIRTH_NS);
         assert_eq!(time.jump(BIRTH_NS, 10 * YEAR_NS), 10 * YEAR_NS);
         let now_ns = BIRTH_NS + 10 * YEAR_NS;
@@ -157,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_jump_back_shows_more_and_gives_nothing_back() {
-        let mut time = Time::new(BIRTH_NS, false);
+        let mut time = Time::new(BIRTH_NS, None, false);
         time.jump(BIRTH_NS, -HOUR_NS);
         let clock = time.look(BIRTH_NS - HOUR_NS);
         assert_eq!((clock.earliest_ns, clock.latest_ns), (BIRTH_NS - HOUR_NS, BIRTH_NS - HOUR_NS));
@@ -166,8 +197,23 @@ mod tests {
     }
 
     #[test]
+    fn rules_give_way_when_the_store_is_done() {
+        let rule = Some(crate::oracle::Rule { pattern: 1, half_days: 3 });
+        let mut time = Time::new(BIRTH_NS, None, false);
+        assert!(time.set_rules([rule, None], false));
+        assert_eq!((time.look(BIRTH_NS).in_force, time.rules()), (0b11, [rule, None]));
+        time.settle_rules();
+        assert_eq!(time.look(BIRTH_NS).in_force, 0b10);
+        assert!(time.set_rules(Rules::default(), false), "as it was before");
+        time.settle_rules();
+        assert_eq!((time.look(BIRTH_NS).in_force, time.known_rules().len()), (0b01, 2));
+        assert!(time.set_rules([None, rule], false));
+        assert!(!time.set_rules([rule, rule], false), "a fourth set");
+    }
+
+    #[test]
     fn a_jump_and_back_is_remembered_by_who_was_under_way() {
-        let mut time = Time::new(BIRTH_NS, false);
+        let mut time = Time::new(BIRTH_NS, None, false);
         let mark = time.mark(BIRTH_NS);
         time.jump(BIRTH_NS, 20 * HOUR_NS);
         time.jump(BIRTH_NS + 20 * HOUR_NS, -20 * HOUR_NS);

@@ -9,6 +9,7 @@ use foliot_model::{
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Databases and policies; the first exists from the start.
 pub(crate) const NAMESPACES: [(&str, &str); 4] =
@@ -35,7 +36,9 @@ pub(crate) type SeriesName = (usize, String, String, Vec<(String, String)>);
 /// Numbers for series names, the same for all clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    numbers: Arc<Mutex<BTreeMap<SeriesName, u32>>>,
+    /// How long namespaces keep samples that were told nothing else.
+    pub(crate) default_keep: Option<Duration>,
+    pub(crate) numbers: Arc<Mutex<BTreeMap<SeriesName, u32>>>,
 }
 
 impl Names {

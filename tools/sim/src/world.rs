@@ -53,11 +53,16 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(seed: u64, mount: Mount, is_capped: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        seed: u64,
+        mount: Mount,
+        default_keep_ns: Option<i64>,
+        is_capped: bool,
+    ) -> Arc<Self> {
         let mut chance = Random::new(seed);
         let disk = SimDisk::new(chance.next());
         let interrupts = *chance.pick(&[0, 1, 3, 10, 30, 70]);
-        let time = Time::new(disk.now_ns(), is_capped);
+        let time = Time::new(disk.now_ns(), default_keep_ns, is_capped);
         Arc::new(Self {
             time: Mutex::new(time),
             syncs: Mutex::default(),

@@ -138,12 +138,14 @@ impl Change {
                 }
             }
             Self::Keep(slot, keep_ns, clock) => {
-                if let Some(Fact::Nanoseconds(before)) = state.get(&Key::Keep(*slot))
-                    && before < keep_ns
-                {
+                let before = match state.get(&Key::Keep(*slot)) {
+                    Some(Fact::Nanoseconds(before)) => Some(*before),
+                    _ => clock.default_keep_ns,
+                };
+                if let Some(before) = before.filter(|before| before < keep_ns) {
                     // What was hidden may be gone, or show again.
                     let latest_ns = clock.latest_ns.max(clock.gone_ns);
-                    let doubt_ns = latest_ns.saturating_sub(*before).max(doubt(state, *slot));
+                    let doubt_ns = latest_ns.saturating_sub(before).max(doubt(state, *slot));
                     state.insert(Key::Doubt(*slot), Fact::Nanoseconds(doubt_ns));
                 }
                 state.insert(Key::Keep(*slot), Fact::Nanoseconds(*keep_ns));

@@ -165,22 +165,28 @@ fn a_delete_takes_what_was_there_and_perhaps_what_came_meanwhile() {
 }
 
 #[test]
-fn a_rule_decides_before_the_namespace_and_old_rules_may_linger() {
+fn a_rule_decides_before_the_namespace_and_old_rules_may_have_taken_away() {
     let rule = |pattern, half_days| Some(Rule { pattern, half_days });
     let now_ns = 100 * HALF_DAY_NS;
-    let clock = |rules: [Option<Rules>; 3]| Clock {
+    let clock = |in_force, rules: [Option<Rules>; 3]| Clock {
         earliest_ns: now_ns,
         latest_ns: now_ns,
         rules,
+        in_force,
         ..Clock::default()
     };
     let state = state(&[Change::Set(Key::Keep(0), Fact::Nanoseconds(HALF_DAY_NS))]);
     let fitting = Series { fits: 0b10, ..SERIES };
-    let one = clock([Some([rule(0, 3), rule(1, 2)]), None, None]);
+    let one = clock(1, [Some([rule(0, 3), rule(1, 2)]), None, None]);
     assert_eq!(one.floors(&state, fitting), (98 * HALF_DAY_NS, 98 * HALF_DAY_NS));
     assert_eq!(one.floors(&state, SERIES), (99 * HALF_DAY_NS, 99 * HALF_DAY_NS));
-    let two = clock([Some([rule(1, 2), None]), Some([rule(1, 0), None]), None]);
-    assert_eq!(two.floors(&state, fitting), (i64::MIN, 98 * HALF_DAY_NS));
+    let two =
+        |in_force| clock(in_force, [Some([rule(1, 2), None]), Some([rule(1, 0), None]), None]);
+    assert_eq!(two(0b01).floors(&state, fitting), (98 * HALF_DAY_NS, 98 * HALF_DAY_NS));
+    assert_eq!(two(0b10).floors(&state, fitting), (i64::MIN, 98 * HALF_DAY_NS));
+    assert_eq!(two(0b11).floors(&state, fitting), (i64::MIN, 98 * HALF_DAY_NS));
+    let kept = Clock { default_keep_ns: Some(7), ..clock(0, [None; 3]) };
+    assert_eq!(kept.floors(&State::new(), fitting), (now_ns - 7, now_ns - 7));
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(super) enum Action {
     DropNamespace,
     Rename,
     Retain,
+    ChangeRules,
     Flush,
     Maintain,
     BeginEpoch,
@@ -31,7 +32,7 @@ pub(super) enum Action {
 }
 
 /// How often what is done in an average round.
-const ACTIONS: [(Action, usize); 17] = [
+const ACTIONS: [(Action, usize); 18] = [
     (Action::Write, 48),
     (Action::ChangeCatalog, 8),
     (Action::CreateNamespace, 4),
@@ -40,6 +41,7 @@ const ACTIONS: [(Action, usize); 17] = [
     (Action::DropNamespace, 1),
     (Action::Rename, 2),
     (Action::Retain, 2),
+    (Action::ChangeRules, 2),
     (Action::Flush, 10),
     (Action::Maintain, 12),
     (Action::BeginEpoch, 3),
@@ -114,6 +116,7 @@ impl Client {
             Action::DropNamespace => round.machine.about("drop", || self.drop_namespace()),
             Action::Rename => round.machine.about("rename", || self.rename()),
             Action::Retain => round.machine.about("retain", || self.retain()),
+            Action::ChangeRules => round.machine.about("rules", || self.change_rules()),
             Action::Flush => self.flush(),
             Action::Maintain => round.machine.about("merge", || self.maintain()),
             Action::BeginEpoch => round.machine.about("epoch", || self.begin_epoch()),
@@ -132,6 +135,15 @@ impl Client {
                 round.say(format_args!("the clock jumps by {} s", ns / 1_000_000_000));
                 round.machine.jump(ns);
             }
+        }
+    }
+
+    /// Other rules of retention, while others go on.
+    fn change_rules(&self) {
+        let round = &self.round;
+        if round.has_rules && !round.change_rules(&self.engine) && !round.is_dead() {
+            // Some series have new classes and others do not: only a start ends that.
+            drop(round.machine.disk().crash());
         }
     }
 

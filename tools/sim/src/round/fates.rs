@@ -13,7 +13,7 @@ use std::path::Path;
 const DRAWS: usize = 40;
 /// Facts that are compared for the others of one power cut, about: small stores are tried more
 /// often than large ones, which cost as much as many of them.
-const FACTS_MAX: usize = 8000;
+const FACTS_MAX: usize = 4000;
 /// What opening a store costs, in facts.
 const FACTS_OF_OPENING: usize = 150;
 

@@ -22,44 +22,50 @@ use std::sync::atomic::Ordering;
 /// Bytes of the files of a store, by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
+/// Places of the wal that are looked at for one that is vouched for.
+const OLD_PLACES_TRIED: usize = 3;
+/// Copies that are damaged of one store, at most.
+const TRIALS_MAX: usize = 4;
 /// Names of the files that a trial leaves alone: nothing that was acknowledged is in them.
 const SPARED: [&str; 2] = ["audit.log", "quarantine"];
 
 impl Round {
-    /// Damages a copy of the store, which is closed, and looks what becomes of it.
+    /// Damages copies of the store, which is closed, and looks what becomes of them.
     pub(super) fn try_damage(self: &Arc<Self>) {
         let disk = self.machine.disk();
         let Ok(files) = read_all(&disk, Path::new(DIR)) else { fail("cannot copy".to_owned()) };
-        let number = self.trials.fetch_add(1, Ordering::Relaxed);
-        let dir = PathBuf::from(format!("trial-{number}"));
-        if let Err(error) = write_all(&disk, &dir, &files) {
-            fail(format!("cannot copy: {error}"));
-        }
-        self.tally(|tally| tally.trials += 1);
-        let trial = Trial { round: self, disk, dir, files };
-        trial.check_sound("a store that was closed in order");
-        let kinds: BTreeMap<&str, Vec<&String>> =
-            trial.files.keys().fold(BTreeMap::new(), |mut kinds, name| {
-                kinds.entry(name.split('-').next().unwrap_or(name)).or_default().push(name);
-                kinds
+        let names: Vec<&String> = files.keys().collect();
+        let kinds = names.chunk_by(|one, other| kind(one) == kind(other));
+        let kinds: Vec<&[&String]> = kinds.collect();
+        for _ in 0..self.draw(|random| random.skewed(1, TRIALS_MAX)) {
+            let number = self.trials.fetch_add(1, Ordering::Relaxed);
+            let dir = PathBuf::from(format!("trial-{number}"));
+            if let Err(error) = write_all(&disk, &dir, &files) {
+                fail(format!("cannot copy: {error}"));
+            }
+            self.tally(|tally| tally.trials += 1);
+            let trial = Trial { round: self, disk: disk.clone(), dir, files: &files };
+            trial.check_sound("a store that was closed in order");
+            let name = self.draw(|random| {
+                let of_kind = *random.pick(&kinds);
+                (*random.pick(of_kind)).clone()
             });
-        let kinds: Vec<_> = kinds.into_iter().collect();
-        let (kind, names) = self.draw(|random| random.pick(&kinds).clone());
-        let name = self.draw(|random| (*random.pick(&names)).clone());
-        let is_empty = trial.files.get(&name).is_none_or(Vec::is_empty);
-        match kind {
-            _ if is_empty => {}
-            "part" if self.percent(50) => trial.missing_part(&name),
-            "part" => trial.flip(&name),
-            "wal" => trial.flip_in_wal(&name),
-            "MANIFEST" | "MANIFEST.copy" if self.percent(50) => trial.old_manifest(),
-            "MANIFEST" | "MANIFEST.copy" => trial.flip(&name),
-            _ if self.percent(30) => trial.missing(&name),
-            _ => trial.flip(&name),
+            trial.damage(&name);
         }
-        let manifest = trial.files.get("MANIFEST").cloned();
-        lock(&self.old_manifest).get_or_insert_default().clone_from(&manifest.unwrap_or_default());
     }
+
+    /// Keeps the manifest for later, sometimes.
+    pub(super) fn note_manifest(&self) {
+        if self.percent(30) {
+            let manifest = read(&self.machine.disk(), &Path::new(DIR).join("MANIFEST"));
+            *lock(&self.old_manifest) = manifest.ok();
+        }
+    }
+}
+
+/// What sort of file a name is of.
+fn kind(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
 }
 
 /// A copy of the store.
@@ -67,10 +73,24 @@ struct Trial<'r> {
     round: &'r Arc<Round>,
     disk: SimDisk,
     dir: PathBuf,
-    files: Files,
+    files: &'r Files,
 }
 
 impl Trial<'_> {
+    fn damage(&self, name: &str) {
+        let is_empty = self.files.get(name).is_none_or(Vec::is_empty);
+        match kind(name) {
+            _ if is_empty => {}
+            "part" if self.round.percent(50) => self.missing_part(name),
+            "part" => self.flip(name),
+            "wal" => self.flip_in_wal(name),
+            "MANIFEST" | "MANIFEST.copy" if self.round.percent(50) => self.old_manifest(),
+            "MANIFEST" | "MANIFEST.copy" => self.flip(name),
+            _ if self.round.percent(30) => self.missing(name),
+            _ => self.flip(name),
+        }
+    }
+
     fn fail(&self, text: &str) -> ! {
         fail(format!("{}: {text}", self.dir.display()))
     }
@@ -89,11 +109,7 @@ impl Trial<'_> {
     /// What `check` says is wrong.
     fn problems(&self) -> Vec<String> {
         match check(&self.round.machine.mounted(), &self.dir) {
-            Ok(checked) => {
-                // What a crash left of a drop is told as well, and is no damage.
-                let is_left = |problem: &String| problem.contains("which has no name");
-                checked.problems.into_iter().filter(|problem| !is_left(problem)).collect()
-            }
+            Ok(checked) => checked.problems,
             Err(error) => self.fail(&format!("check: {error}")),
         }
     }
@@ -107,7 +123,14 @@ impl Trial<'_> {
 
     fn flip_bit(&self, name: &str) -> u64 {
         let bytes = self.files.get(name).map_or(0, Vec::len);
-        let (offset, bit) = self.round.draw(|random| (random.below(bytes), random.below(8)));
+        let (mut offset, bit) = self.round.draw(|random| (random.below(bytes), random.below(8)));
+        // Of the wal rather a place that later frames vouch for: there damage must be told.
+        for _ in 0..OLD_PLACES_TRIED {
+            if kind(name) != "wal" || self.is_vouched(name, offset as u64) {
+                break;
+            }
+            offset = self.round.draw(|random| random.below(bytes));
+        }
         self.round.say(format_args!("flip bit {bit} of byte {offset} of {bytes} of {name}"));
         if let Err(error) = self.disk.rot(&self.dir.join(name), offset as u64, 1 << bit) {
             self.fail(&error.to_string());
@@ -161,6 +184,12 @@ impl Trial<'_> {
         admitted.unwrap_or_else(|text| self.fail(&format!("after {what}: {text}")))
     }
 
+    /// Whether later frames of the wal vouch for a place in it: what its last two syncs wrote may
+    /// be taken for torn.
+    fn is_vouched(&self, name: &str, offset: u64) -> bool {
+        self.round.machine.is_old_in_wal(&Path::new(DIR).join(name), offset)
+    }
+
     /// A bit of the wal.
     fn flip_in_wal(&self, name: &str) {
         let offset = self.flip_bit(name);
@@ -175,8 +204,7 @@ impl Trial<'_> {
         if lost > 0 && !is_told {
             self.fail(&format!("{what}: {lost} facts are lost, and nothing is told"));
         }
-        // The end of the wal may be taken for torn: what its last two syncs wrote.
-        let is_vouched = self.round.machine.is_old_in_wal(&Path::new(DIR).join(name), offset);
+        let is_vouched = self.is_vouched(name, offset);
         let largest = lock(&self.round.history).largest();
         if is_vouched && (lost > largest || stats.wal_torn_bytes > 0) {
             let torn = stats.wal_torn_bytes;
