@@ -19,7 +19,7 @@ use crate::wal::Wal;
 use crate::wal::frame::FrameKind;
 use foliot_disk::Disk;
 use foliot_index::{Registry, Segment, SymbolKind};
-use foliot_lock::{Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use foliot_lock::{Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use foliot_model::KeySecret;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,6 +36,7 @@ pub(crate) struct Ingest {
     catalog: Catalog,
     namespaces: Namespaces,
     retention: RwLock<Arc<Retention>>,
+    settings: Mutex<()>,
     clock: Clock,
     gate: RwLock<()>,
     admission: Admission,
@@ -72,6 +73,7 @@ impl Ingest {
             namespaces: Namespaces::load(&catalog),
             catalog,
             retention: RwLock::new(Rank::Retention, Arc::new(retention)),
+            settings: Mutex::new(Rank::Settings, ()),
             clock,
             gate: RwLock::new(Rank::Gate, ()),
         }
@@ -129,6 +131,11 @@ impl Ingest {
 
     pub(crate) fn retention(&self) -> Arc<Retention> {
         self.retention.read().clone()
+    }
+
+    /// Keeps namespaces from coming and going, and what they keep from changing.
+    pub(crate) fn settings(&self) -> MutexGuard<'_, ()> {
+        self.settings.lock()
     }
 
     /// Takes part in the changes of this moment.

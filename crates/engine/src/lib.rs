@@ -31,6 +31,7 @@ mod epochs;
 mod error;
 mod filenames;
 mod files;
+mod floors;
 mod handles;
 mod head;
 mod index_file;

@@ -122,7 +122,7 @@ impl Engine {
         if database.contains('\0') || policy.contains('\0') {
             return Err(Error::Invalid("a database name cannot hold a NUL".to_owned()));
         }
-        let _one_at_a_time = self.store().settings.lock();
+        let _one_at_a_time = self.store().ingest.settings();
         if let Some(id) = self.namespace(database, policy) {
             return Ok(id);
         }
@@ -138,7 +138,7 @@ impl Engine {
     /// files go when the store is opened next.
     pub(crate) fn forget_namespace(&self, id: NamespaceId) -> Result<(), Error> {
         let ingest = &self.store().ingest;
-        let _one_at_a_time = self.store().settings.lock();
+        let _one_at_a_time = self.store().ingest.settings();
         if id != DEFAULT_NAMESPACE {
             let namespaces = ingest.namespaces();
             let mut dropped = namespaces.dropped();

@@ -107,7 +107,6 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
         ingest,
         upkeep: Arc::new(upkeep),
         audit: Mutex::new(Rank::Audit, Default::default()),
-        settings: Mutex::new(Rank::Settings, ()),
         taking: Mutex::new(Rank::Taking, ()),
         _lock: lock,
     };

@@ -17,6 +17,7 @@ use crate::audit::{Act, Caller};
 use crate::catalog::Catalog;
 use crate::config::{Commit, Config};
 use crate::error::Error;
+use crate::floors::FloorKey;
 use crate::ingest::Ingest;
 use crate::manifest::PartEntry;
 use crate::store::Engine;
@@ -272,7 +273,7 @@ impl Engine {
         caller: &Caller,
     ) -> Result<Commit, Error> {
         let store = self.store();
-        let _one_at_a_time = store.settings.lock();
+        let _one_at_a_time = store.ingest.settings();
         let kept = self.retention(namespace);
         if kept != keep {
             store.audit(caller, namespace, &Act::Keep(kept, keep), None)?;
@@ -293,7 +294,7 @@ impl Engine {
     /// When the wal refuses.
     pub fn set_retention_rules(&self, rules: Vec<RetentionRule>) -> Result<u64, Error> {
         let store = self.store();
-        let _one_at_a_time = store.settings.lock();
+        let _one_at_a_time = store.ingest.settings();
         store.ingest.set_rules(rules);
         let mut changed = 0;
         for (namespace, ..) in self.namespaces() {
@@ -415,11 +416,7 @@ impl Ingest {
     }
 
     /// Keeps a floor of a namespace and class as a fact, before files lose what is below it.
-    pub(crate) fn keep_floor(
-        &self,
-        key: (NamespaceId, u32),
-        floor_ns: i64,
-    ) -> Result<Commit, Error> {
+    pub(crate) fn keep_floor(&self, key: FloorKey, floor_ns: i64) -> Result<Commit, Error> {
         self.change_catalog(EXPIRED_KIND, &expired_key(key), Some(&floor_ns.to_le_bytes()))
     }
 

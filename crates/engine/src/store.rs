@@ -24,8 +24,6 @@ pub(crate) struct Store {
     pub(crate) upkeep: Arc<Upkeep>,
     /// What took samples away.
     pub(crate) audit: Mutex<Audit>,
-    /// Held while namespaces come and go or are kept for other times.
-    pub(crate) settings: Mutex<()>,
     /// Held while samples are taken away from series, so that two who do see what each other did.
     pub(crate) taking: Mutex<()>,
     /// Released last.

@@ -8,6 +8,7 @@ use super::Upkeep;
 use crate::clock::{BELIEVED_NS, Looked};
 use crate::config::Commit;
 use crate::error::Error;
+use crate::floors::Floors;
 use crate::manifest::PartEntry;
 use crate::part::Part;
 use crate::retention::Retention;
@@ -21,9 +22,6 @@ use std::sync::atomic::Ordering;
 const DAY_NS: f64 = 86_400e9;
 /// How old the time of day that is kept as a fact may grow: a restart begins from it.
 const KEPT_INTERVAL_NS: i64 = 6 * 3600 * 1_000_000_000;
-
-/// Floors that files rely on, by namespace and class.
-type Floors = BTreeMap<(NamespaceId, u32), i64>;
 
 /// Parts whose samples are all too old.
 pub(crate) struct Expiry {
@@ -42,9 +40,9 @@ impl Upkeep {
         }
         self.look_at_clock(&retention)?;
         let now_ns = self.ingest.clock().gone_ns();
-        let (mut parts, mut floors) = (Vec::new(), Floors::new());
+        let (mut parts, mut floors) = (Vec::new(), Floors::at(now_ns));
         for part in &self.files.view().parts {
-            if self.is_expired(part, &retention, now_ns, &mut floors)? {
+            if self.is_expired(part, &retention, &mut floors)? {
                 parts.push(part.clone());
             }
         }
@@ -104,9 +102,11 @@ impl Upkeep {
         self.ingest.namespaces().name(namespace).map(|(database, _)| database)
     }
 
-    /// Removes what has expired.
+    /// Removes what has expired, unless it is kept by now.
     pub(super) fn expire(&self, Expiry { parts, floors }: &Expiry) -> Result<(), Error> {
-        self.keep_floors(floors)?;
+        if !self.ingest.keep_floors(floors)? {
+            return Ok(());
+        }
         let gone: Vec<u64> = parts.iter().map(|part| part.entry.number).collect();
         self.drop_parts(&gone)?;
         let samples = parts.iter().map(|part| part.entry.samples).sum();
@@ -141,43 +141,23 @@ impl Upkeep {
         is_left.then_some(dropped)
     }
 
-    /// Makes floors durable facts.
-    pub(super) fn keep_floors(&self, floors: &Floors) -> Result<(), Error> {
-        let retention = self.ingest.retention();
-        let mut is_new = false;
-        for (&key, &floor_ns) in floors {
-            if !retention.has_expired(key, floor_ns) {
-                self.ingest.keep_floor(key, floor_ns)?;
-                is_new = true;
-            }
-        }
-        if is_new {
-            self.ingest.reload_retention();
-        }
-        // A floor that is known, and the retention that it follows from, may still be on their way
-        // to the disk, or never get there: an earlier wait may have failed.
-        let wal = self.ingest.wal();
-        wal.settle(Commit { lsn: wal.end_lsn() })
-    }
-
     /// Whether every sample of a part is too old; then `floors` is told which floors say so.
     fn is_expired(
         &self,
         part: &Arc<Part>,
         retention: &Retention,
-        now_ns: i64,
         floors: &mut Floors,
     ) -> Result<bool, Error> {
-        let end_ns = part.footer.range.end_ns;
+        let (end_ns, now_ns) = (part.footer.range.end_ns, floors.now_ns());
         let namespace = part.entry.namespace;
         if end_ns >= retention.floors(now_ns, namespace).1 {
             return Ok(false);
         }
-        let mut of_part = Floors::new();
+        let mut of_part = Floors::at(now_ns);
         let mut is_expired = true;
         let mut class_of = |class: u32| {
             let floor_ns = retention.floor(now_ns, namespace, class);
-            of_part.insert((namespace, class), floor_ns);
+            of_part.note((namespace, class), floor_ns);
             is_expired &= end_ns < floor_ns;
             is_expired
         };
@@ -197,7 +177,7 @@ impl Upkeep {
             failed?;
         }
         if is_expired {
-            floors.extend(of_part);
+            floors.extend(&of_part);
         }
         Ok(is_expired)
     }

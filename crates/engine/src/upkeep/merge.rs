@@ -25,6 +25,7 @@ use crate::config::Commit;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::files::Made;
+use crate::floors::Floors;
 use crate::limits::{LEVEL_FINAL, MERGE_PARTS_MAX, MERGE_SMALL_BYTES_MAX};
 use crate::manifest::PartEntry;
 use crate::merge::Merger;
@@ -138,8 +139,15 @@ impl Upkeep {
     /// Writes the parts of a merge as one, and publishes it in their place.
     pub(super) fn merge(&self, merge: &Merge, unreadable: &mut Unreadable) -> Result<(), Error> {
         let mut made = self.files.begin();
-        let result = self.write_slices(merge, &mut made);
-        let result = result.and_then(|merged| self.replace(merge, merged, made));
+        let mut floors = Floors::at(self.ingest.clock().gone_ns());
+        let result = self.write_slices(merge, &mut floors, &mut made).and_then(|merged| {
+            // What has expired must not come back when more is kept from now on.
+            match self.ingest.keep_floors(&floors)? {
+                true => self.replace(merge, merged, made),
+                // What is kept changed meanwhile: the next merge does right by it.
+                false => Ok(()),
+            }
+        });
         match &result {
             Ok(()) => self.counters.merges.fetch_add(1, Ordering::Relaxed),
             Err(Error::Closed) => 0,
@@ -154,9 +162,15 @@ impl Upkeep {
     }
 
     /// Writes the merged parts, one for each slice that holds something.
-    fn write_slices(&self, merge: &Merge, made: &mut Made<'_>) -> Result<Vec<Arc<Part>>, Error> {
+    fn write_slices(
+        &self,
+        merge: &Merge,
+        floors: &mut Floors,
+        made: &mut Made<'_>,
+    ) -> Result<Vec<Arc<Part>>, Error> {
         let slices = merge.slices.iter();
-        slices.filter_map(|slice| self.write_merged(merge, *slice, made).transpose()).collect()
+        let write = |slice: &TimeRange| self.write_merged(merge, *slice, floors, made).transpose();
+        slices.filter_map(write).collect()
     }
 
     /// Writes what lies in `slice` as one part; nothing if there was nothing to write.
@@ -164,6 +178,7 @@ impl Upkeep {
         &self,
         merge: &Merge,
         slice: TimeRange,
+        floors: &mut Floors,
         made: &mut Made<'_>,
     ) -> Result<Option<Arc<Part>>, Error> {
         let Some(newest) = merge.inputs.last().map(|part| part.entry) else { return Ok(None) };
@@ -183,7 +198,7 @@ impl Upkeep {
                     self.ingest.namespaces().name(namespace).unwrap_or_default();
                 writer.place(&database, &policy)?;
             }
-            self.merge_into(merge, slice, tombstones, &mut writer)?;
+            self.merge_into(merge, slice, tombstones, floors, &mut writer)?;
             writer.finish()
         })?;
         if written.samples == 0 {
@@ -211,13 +226,13 @@ impl Upkeep {
         merge: &Merge,
         slice: TimeRange,
         tombstones: Arc<Tombstones>,
+        floors: &mut Floors,
         writer: &mut PartWriter,
     ) -> Result<(), Error> {
         // What goes from the disk must not come back when a power cut takes the delete.
         self.ingest.wal().settle(Commit { lsn: tombstones.lsn() })?;
-        let (namespace, class) =
-            merge.inputs.first().map_or((0, 0), |part| (part.entry.namespace, part.entry.class));
-        let mut expired = Expired::new(&self.ingest, namespace, class);
+        let key = merge.inputs.first().map(|part| (part.entry.namespace, part.entry.class));
+        let mut expired = Expired::new(&self.ingest, key.unwrap_or_default(), floors);
         let is_final = merge.level >= LEVEL_FINAL;
         let names = Snapshot::new(&self.files, &self.ingest);
         let mut merger = Merger::new(&merge.inputs, tombstones, is_final)?;
@@ -237,8 +252,7 @@ impl Upkeep {
                 pace.keep(self)?;
             }
         }
-        // What has expired must not come back either when more is kept from now on.
-        self.keep_floors(&expired.floors)
+        Ok(())
     }
 
     /// Publishes merged parts in place of what was merged.

@@ -1,17 +1,20 @@
 //! Shed: parts that hold too much of what nobody sees any more are written again without it.
 //!
 //! A merge leaves out what was deleted and what has expired anyway. This is for parts that no merge
-//! is due for: those with deleted samples older than `delete.deadline`, and those that have begun
-//! to expire, when all that lingers in such parts is more than a twenty-fifth of what is kept. Each
-//! is written again by itself.
+//! is due for: those with samples deleted longer ago than [`Config::delete_deadline`], and those
+//! that have begun to expire, when all that lingers in such parts is more than a twenty-fifth of
+//! what is kept. Each is written again by itself.
 //!
 //! A part that keeps expiring would be written again and again. So what is left of it is cut into
 //! slices of time, final parts that then go one by one, each as a whole: with its slicing a sample
 //! is written at most once more.
+//!
+//! [`Config::delete_deadline`]: crate::Config::delete_deadline
 
 use super::Upkeep;
 use super::merge::{Merge, Unreadable};
 use crate::error::Error;
+use crate::floors::{FloorKey, Floors};
 use crate::ingest::Ingest;
 use crate::limits::{
     LEVEL_FINAL, LINGERING_SHARE, SLICE_SAMPLES_MIN, SLICES_MAX, SLICES_OF_KEPT, TOMBSTONES_MAX,
@@ -166,21 +169,24 @@ pub(super) fn mask_outside(slice: TimeRange, masks: &mut Vec<Mask>) {
 pub(super) struct Expired<'i> {
     ingest: &'i Ingest,
     retention: Arc<Retention>,
-    now_ns: i64,
     /// The highest floor that a series here can have.
     highest_ns: i64,
     namespace: NamespaceId,
     /// Of the parts being merged.
     class: u32,
-    /// Floors that took something away, by namespace and class.
-    pub(super) floors: BTreeMap<(NamespaceId, u32), i64>,
+    /// Floors that took something away.
+    floors: &'i mut Floors,
 }
 
 impl<'i> Expired<'i> {
-    /// What has expired of parts of a namespace and class.
-    pub(super) fn new(ingest: &'i Ingest, namespace: NamespaceId, class: u32) -> Self {
+    /// What has expired of parts of a namespace and class at the instant of `floors`.
+    pub(super) fn new(
+        ingest: &'i Ingest,
+        (namespace, class): FloorKey,
+        floors: &'i mut Floors,
+    ) -> Self {
         let retention = ingest.retention();
-        let now_ns = ingest.clock().gone_ns();
+        let now_ns = floors.now_ns();
         let highest_ns = match retention.is_forever() {
             true => i64::MIN,
             false => retention.floors(now_ns, namespace).1.max(
@@ -188,7 +194,7 @@ impl<'i> Expired<'i> {
                 retention.floor(now_ns, namespace, class),
             ),
         };
-        Self { ingest, retention, now_ns, highest_ns, namespace, class, floors: BTreeMap::new() }
+        Self { ingest, retention, highest_ns, namespace, class, floors }
     }
 
     /// Adds to `masks` what has expired of a series whose first block begins at `start_ns`.
@@ -198,9 +204,9 @@ impl<'i> Expired<'i> {
         }
         let class = self.ingest.epochs().describe(sid).ok().flatten();
         let class = class.map_or(self.class, |series| series.class);
-        let floor_ns = self.retention.floor(self.now_ns, self.namespace, class);
+        let floor_ns = self.retention.floor(self.floors.now_ns(), self.namespace, class);
         if start_ns < floor_ns {
-            self.floors.insert((self.namespace, class), floor_ns);
+            self.floors.note((self.namespace, class), floor_ns);
             masks.push((u64::MAX, TimeRange::new(i64::MIN, floor_ns.saturating_sub(1))));
         }
     }

@@ -132,15 +132,7 @@ impl Client {
             let history = lock(&round.history);
             all.into_iter().map(|series| cut(series, history.current())).collect()
         };
-        let is_kept = lock(&round.history).current().contains_key(&Key::Keep(slot));
-        let doubt = match slot {
-            // It stays, and what was expiring when it was dropped may still be called too old.
-            0 if is_kept => {
-                Change::Set(Key::Doubt(0), Fact::Nanoseconds(round.machine.clock().latest_ns))
-            }
-            _ => Change::Unset(Key::Doubt(slot)),
-        };
-        let forgets = vec![Change::Unset(Key::Keep(slot)), doubt];
+        let forgets = vec![Change::Unset(Key::Keep(slot)), Change::Unset(Key::Doubt(slot))];
         let mut steps = vec![cuts, forgets];
         if slot != 0 {
             steps.push(vec![Change::Unset(Key::Namespace(slot))]);
