@@ -8,7 +8,10 @@
 //! 5. *apply*: the head forgets the samples. When series are dropped the registry forgets them, and
 //!    later rows of their names make new ones.
 //!
-//! What parts hold goes when they are merged next, at the latest after `delete.deadline`.
+//! What parts hold goes when they are merged next, at the latest after
+//! [`Config::delete_deadline`].
+//!
+//! [`Config::delete_deadline`]: crate::Config::delete_deadline
 
 use crate::audit::{Act, Caller};
 use crate::config::Commit;

@@ -169,7 +169,9 @@ impl Epochs {
         let open = self.current.origin();
         if origin.epoch == open.epoch && self.current.mark() == Mark::default() {
             // Where it begins was a guess: the manifest was made anew.
-            self.current = Arc::new(Registry::begin(origin, Limits::default()));
+            let registry = Registry::begin(origin, Limits::default());
+            registry.forget(&self.current.forgotten());
+            self.current = Arc::new(registry);
         } else if origin.epoch > open.epoch {
             *self = self.switched(origin);
         }
@@ -358,5 +360,29 @@ impl Epochs {
             };
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_that_replaces_a_guess_knows_what_was_dropped() {
+        let origin = Origin { base: 2048, ..Origin::default() };
+        let mut records = Vec::new();
+        let mut keep = |bytes: &[u8]| {
+            records.extend_from_slice(bytes);
+            Ok::<_, Error>(())
+        };
+        let author = Registry::begin(origin, Limits::default());
+        author.symbol_assign(SymbolKind::Measurement, "m", &mut keep).unwrap();
+        let dropped: SidSet = [2050].into_iter().collect();
+        let guess = Registry::begin(Origin::default(), Limits::default());
+        guess.forget(&dropped);
+        let mut epochs = Epochs::new(Arc::new(guess), 7);
+        assert!(epochs.replay(&records));
+        assert_eq!(epochs.current().origin(), origin);
+        assert_eq!(epochs.current().forgotten(), dropped);
     }
 }

@@ -156,7 +156,6 @@ impl Repairer<'_> {
     fn survey_part(&self, header: &Header) -> Result<PartEntry, Error> {
         let Header { number, rank, namespace, class, epoch, level, .. } = *header;
         let range = TimeRange::ALL;
-        let written_ns = self.disk.now_ns();
         let mut entry = PartEntry {
             number,
             rank,
@@ -167,7 +166,7 @@ impl Repairer<'_> {
             range,
             samples: 0,
             bytes: 0,
-            written_ns,
+            written_ns: 0,
         };
         let path = filenames::part(self.dir, number);
         let file = self.disk.open(&path).map_err(Error::io("open", &path))?;
@@ -176,6 +175,9 @@ impl Repairer<'_> {
             Ok(part) => {
                 entry.range = part.footer.range;
                 entry.samples = part.footer.samples;
+                // By the time it was written the store knows what time has come: a clock that is
+                // wrong just now must not tell it, nor samples of a time to come.
+                entry.written_ns = entry.range.end_ns.min(self.disk.now_ns());
                 Ok(entry)
             }
             Err(error) if recover::is_damage(&error) => Ok(entry),

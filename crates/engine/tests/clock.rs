@@ -143,3 +143,23 @@ fn a_machine_that_was_off_for_some_days_goes_on_by_itself() {
     assert_eq!(engine.troubles(), []);
     assert!(engine.stats().part_samples < before);
 }
+
+#[test]
+fn a_manifest_made_anew_by_a_wrong_clock_expires_nothing() {
+    let disk = SimDisk::new(1);
+    let engine = open(&disk);
+    assert_eq!(fill(&engine, disk.now_ns(), 9), 0);
+    engine.flush().unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        disk.remove(&Path::new("store").join(name)).unwrap();
+    }
+    disk.jump(10 * YEAR);
+    let machine: Arc<dyn Disk> = Arc::new(disk.clone());
+    assert!(!foliot_engine::repair(&machine, Path::new("store")).unwrap().is_empty());
+    let engine = open(&disk);
+    assert_eq!(count(&engine), 9);
+    settle(&engine);
+    assert_eq!(count(&engine), 9);
+}

@@ -283,6 +283,11 @@ impl Registry {
         Ok(self.names.write().set_class(first, count, class).is_ok())
     }
 
+    /// What [`Registry::forget`] was told: series that were dropped, registered or not.
+    pub fn forgotten(&self) -> SidSet {
+        self.names.read().forgotten.sids().clone()
+    }
+
     /// Forgets series: they are not selected and listed any more, and the next row of their name
     /// makes a new series. Their numbers are not given out again. Series that are not registered
     /// yet are forgotten from the start, so this may be told before registrations are read.
