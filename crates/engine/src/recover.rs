@@ -81,8 +81,14 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
-    let wal =
-        Wal::open(disk.clone(), dir.to_owned(), manifest.store_id, replayed.end_lsn, &config)?;
+    let wal = Wal::open(
+        disk.clone(),
+        dir.to_owned(),
+        manifest.store_id,
+        replayed.end_lsn,
+        replayed.singles,
+        &config,
+    )?;
     let config = Arc::new(config);
     let written = manifest.parts.iter().map(|part| part.written_ns).max();
     let clock = Clock::new(disk.clone(), retention::known_ns(&catalog).max(written));

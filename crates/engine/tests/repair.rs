@@ -429,7 +429,7 @@ fn a_damaged_registration_in_the_wal_is_mended_by_its_copy_and_other_damage_is_t
     let good = bytes(&only_wal(), &path);
     let frames = checked(&only_wal()).frames;
     let (mut mended, mut told) = (0, 0);
-    for at in (0..good.len()).step_by((good.len() / 120).max(1)) {
+    for at in (0..good.len()).step_by((good.len() / 240).max(1)) {
         let disk = only_wal();
         let mut bad = good.clone();
         bad[at] ^= 1 << (at % 8);

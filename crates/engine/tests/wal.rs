@@ -10,7 +10,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Config, Engine};
+use foliot_engine::{Ack, Caller, Config, Engine};
 use foliot_model::TimeRange;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,8 @@ fn frames(segment: &[u8], kind: u8) -> Vec<(usize, usize)> {
 
 const ROWS: u8 = 1;
 const REGISTER: u8 = 2;
-const REGISTER_COPY: u8 = 5;
+const COPY: u8 = 5;
+const SECTOR: usize = 4096;
 
 #[test]
 fn one_bit_in_the_newest_segment_costs_at_most_the_frame_that_it_hit() {
@@ -191,7 +192,7 @@ fn a_damaged_registration_is_read_from_its_copy() {
     drop(engine);
     let path = segments(&disk).pop().unwrap();
     let segment = bytes(&disk, &path);
-    let (registrations, copies) = (frames(&segment, REGISTER), frames(&segment, REGISTER_COPY));
+    let (registrations, copies) = (frames(&segment, REGISTER), frames(&segment, COPY));
     assert_eq!((registrations.len(), copies.len()), (20, 20));
     for (at, length) in registrations.into_iter().chain(copies) {
         let twin = copy(&disk);
@@ -215,9 +216,10 @@ fn a_lost_registration_costs_only_the_series_that_it_registered() {
     drop(engine);
     let path = segments(&disk).pop().unwrap();
     let segment = bytes(&disk, &path);
-    for (lost, (at, length)) in frames(&segment, REGISTER).into_iter().enumerate().skip(1) {
+    let (frames, copies) = (frames(&segment, REGISTER), frames(&segment, COPY));
+    for (lost, places) in frames.into_iter().zip(copies).enumerate().skip(1) {
         let twin = copy(&disk);
-        for at in [at, at + FRAME_HEADER + length] {
+        for (at, length) in [places.0, places.1] {
             twin.rot(&path, (at + FRAME_HEADER + length / 2) as u64, 1).unwrap();
         }
         let mut expected: BTreeMap<_, _> = (0..20).map(|host| (host, 3)).collect();
@@ -256,4 +258,92 @@ fn rows_of_one_frame_are_lost_with_it_and_no_others() {
         twin.rot(&path, at as u64, 0x80).unwrap();
         assert_eq!(found(&open(&twin)), BTreeMap::from([(0, 4), (1, 4)]));
     }
+}
+
+/// Loses a sector of a file: its bytes are zeros.
+fn lose(disk: &SimDisk, path: &Path, sector: usize) {
+    let all = bytes(disk, path);
+    let from = sector * SECTOR;
+    for (at, byte) in all.iter().enumerate().skip(from).take(SECTOR).filter(|(_, byte)| **byte > 0)
+    {
+        disk.rot(path, at as u64, *byte).unwrap();
+    }
+}
+
+/// What clients do in the tests of lost sectors: new series, alone and many at once, samples of old
+/// ones, deletes and facts.
+fn live(engine: &Engine, ack: Ack) {
+    let wait = |commit| engine.wait(commit, ack).unwrap();
+    for step in 0..30 {
+        let new = [0, 1, 120][step as usize % 3];
+        let hosts = (0..10).chain(1000 * step..1000 * step + new);
+        let lines: Vec<Line> = hosts.map(|host| line(host, step)).collect();
+        wait(write(engine, 0, &lines).0.unwrap());
+        if step % 5 == 4 {
+            wait(engine.catalog_put("kind", &format!("key{step}"), b"fact").unwrap());
+            let all = selector(0, "n");
+            wait(write(engine, 0, &[Line { key: "n".to_owned(), ..line(1, step) }]).0.unwrap());
+            wait(engine.delete(&all, TimeRange::ALL, &Caller::default()).unwrap().1);
+        }
+    }
+}
+
+/// Loses every sector of the wal in turn: that costs the samples in it, and no series, no fact and
+/// no delete.
+fn lose_each_sector(disk: &SimDisk) {
+    let expected = found(&open(&copy(disk)));
+    let mut tried = 0;
+    for path in segments(disk) {
+        let segment = bytes(disk, &path);
+        for sector in 0..segment.len().div_ceil(SECTOR) {
+            let twin = copy(disk);
+            lose(&twin, &path, sector);
+            let engine = open(&twin);
+            let lost = sector * SECTOR..(sector + 1) * SECTOR;
+            let is_hit = |&&(at, length): &&(usize, usize)| {
+                at < lost.end && lost.start < at + FRAME_HEADER + length
+            };
+            let hit = frames(&segment, ROWS).iter().filter(is_hit).count();
+            let left = found(&engine);
+            assert!(left.keys().eq(expected.keys()), "sector {sector} of {}", path.display());
+            // A frame has at most one sample of a series.
+            for (host, samples) in &left {
+                assert!(samples + hit >= expected[host], "host {host}, sector {sector}");
+            }
+            assert_eq!(engine.catalog_list("kind").len(), 6, "sector {sector}");
+            let snapshot = engine.snapshot();
+            for sid in snapshot.select(&selector(0, "n"), TimeRange::ALL).unwrap() {
+                assert_eq!(read(&snapshot, sid, TimeRange::ALL), [], "sector {sector}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 8, "{tried} sectors");
+}
+
+#[test]
+fn a_lost_sector_of_the_wal_costs_the_samples_in_it_and_no_series() {
+    for ack in [Ack::Durable, Ack::Os] {
+        let disk = SimDisk::new(8);
+        let engine = open(&disk);
+        live(&engine, ack);
+        engine.close().unwrap();
+        drop(engine);
+        lose_each_sector(&disk);
+    }
+}
+
+#[test]
+fn what_a_killed_process_had_not_repeated_is_repeated_by_the_next() {
+    let disk = SimDisk::new(9);
+    let engine = open(&disk);
+    live(&engine, Ack::Os);
+    // As a kill leaves them: written, not synced, and not all of it there twice.
+    let killed = copy(&disk);
+    drop(engine);
+    let engine = open(&killed);
+    put(&engine, &[line(0, 40)]);
+    engine.close().unwrap();
+    drop(engine);
+    lose_each_sector(&killed);
 }

@@ -1,5 +1,6 @@
-//! Repair of the wal: registrations stand in it twice, and one gives the other back. What else of
-//! it is damaged has no copy: a check goes on telling it until a flush has made it superfluous.
+//! Repair of the wal: all changes but samples stand in it twice, and one gives the other back. What
+//! else of it is damaged has no copy: a check goes on telling it until a flush has made it
+//! superfluous.
 
 use super::Repairer;
 use crate::error::Error;
@@ -30,7 +31,7 @@ impl Repairer<'_> {
             if let Some(place) = bytes.get_mut(start..start + frame.len()) {
                 place.copy_from_slice(frame);
             }
-            let reason = "a damaged registration is mended by its copy";
+            let reason = "a damaged frame is mended by its copy";
             self.said.push(Error::corrupt(&path, *offset, reason).to_string());
         }
         self.exchange(&path, &damaged, &bytes)

@@ -41,32 +41,32 @@ pub(crate) enum FrameKind {
 pub(crate) enum Purpose {
     /// Its body is a change.
     Change(FrameKind),
-    /// Its body is that of the register frame right before it, which is read only if that one is
-    /// damaged: without registrations nobody knows whose samples later frames hold.
-    RegisterCopy,
-    /// It has no body and only vouches for what is before it.
+    /// It repeats an earlier frame, which it is read for only if that one is damaged, see [`Copied`].
+    Copy,
+    /// It says nothing, but vouches for what is before it. A body of zeros keeps apart what stands
+    /// on its two sides.
     Mark,
 }
 
 impl Purpose {
-    const fn code(self) -> u8 {
+    pub(super) const fn code(self) -> u8 {
         match self {
             Self::Change(FrameKind::Rows) => 1,
             Self::Change(FrameKind::Register) => 2,
             Self::Change(FrameKind::Catalog) => 3,
             Self::Change(FrameKind::Delete) => 4,
-            Self::RegisterCopy => 5,
+            Self::Copy => 5,
             Self::Mark => 6,
         }
     }
 
-    fn from_code(code: u8) -> Option<Self> {
+    pub(super) fn from_code(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::Change(FrameKind::Rows)),
             2 => Some(Self::Change(FrameKind::Register)),
             3 => Some(Self::Change(FrameKind::Catalog)),
             4 => Some(Self::Change(FrameKind::Delete)),
-            5 => Some(Self::RegisterCopy),
+            5 => Some(Self::Copy),
             6 => Some(Self::Mark),
             _ => None,
         }

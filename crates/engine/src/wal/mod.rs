@@ -5,9 +5,10 @@
 //! commit). An lsn is a position in the stream. What is durable is the stream up to
 //! [`Progress::durable_lsn`].
 //!
-//! This file is the face: `writer.rs` writes, `reader.rs` reads back, `segment.rs`, `frame.rs` and
-//! `rows.rs` say how it lies on the disk.
+//! This file is the face: `writer.rs` writes, `reader.rs` reads back, `segment.rs`, `frame.rs`,
+//! `copies.rs` and `rows.rs` say how it lies on the disk.
 
+pub(crate) mod copies;
 pub(crate) mod frame;
 pub(crate) mod reader;
 pub(crate) mod rows;
@@ -18,6 +19,7 @@ use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::filenames;
 use crate::limits::WAL_FRAME_BYTES_MAX;
+use copies::Single;
 use foliot_disk::{Disk, Thread};
 use foliot_lock::{Mutex, Rank};
 use frame::FrameKind;
@@ -38,15 +40,18 @@ pub(crate) struct Wal {
 }
 
 impl Wal {
-    /// Opens the wal for appending at `end_lsn`, which recovery found.
+    /// Opens the wal for appending at `end_lsn`, which recovery found, with `singles` to be repeated.
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         dir: PathBuf,
         store_id: u64,
         end_lsn: u64,
+        singles: Vec<Single>,
         config: &Config,
     ) -> Result<Self, Error> {
-        let writer = Arc::new(Writer::new(disk, dir, store_id, end_lsn, config));
+        let writer = Writer::new(disk, dir, store_id, end_lsn, config);
+        writer.repeat(singles);
+        let writer = Arc::new(writer);
         let thread = match config.background {
             false => None,
             true => {
@@ -212,6 +217,7 @@ impl Wal {
     /// those that end at or before `lsn`.
     pub(crate) fn forget(&self, lsn: u64) -> Result<(), Error> {
         let writer = &*self.writer;
+        writer.queue.lock().forget(lsn);
         writer.begin_segment();
         let bases = segment::list(&*writer.disk, &writer.dir)?;
         for pair in bases.windows(2) {

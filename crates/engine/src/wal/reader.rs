@@ -6,12 +6,17 @@
 //! durable. Damage is reported and skipped, and what follows is kept. What nobody vouches for was
 //! never acknowledged as durable: there reading ends.
 //!
+//! Changes that damage took are read from their copies, which stand further on (`copies.rs`), in the
+//! place where they were.
+//!
 //! Reading begins at the lsn that the manifest names. Damage before it costs nothing.
 
+use super::copies::{Copied, Single};
 use super::frame::{Author, FrameKind, HEADER_LEN, Header, Purpose, body_checksum};
 use super::segment::{self, SEGMENT_HEADER_LEN, SegmentHeader};
 use crate::error::Error;
 use crate::filenames;
+use crate::limits::SECTOR_BYTES;
 use foliot_disk::{Disk, ReadFile};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -33,8 +38,10 @@ pub(crate) struct Replayed {
     pub(crate) is_torn: bool,
     /// Bytes behind the torn place, which were not read.
     pub(crate) torn_bytes: u64,
-    /// Damaged frames whose twin was read: what would stand in their place.
+    /// Damaged frames of which there is another: what would stand in their place.
     pub(crate) mends: Vec<Mend>,
+    /// Changes that no copy of was met: they are to be repeated.
+    pub(crate) singles: Vec<Single>,
 }
 
 /// A frame that stands in the place of a damaged one.
@@ -63,6 +70,14 @@ impl Replayed {
         self.damages.push(sentence);
     }
 
+    /// Notes a change that is to be repeated, unless a copy follows.
+    fn note(&mut self, lsn: u64, kind: FrameKind, body: &[u8]) {
+        if Single::is_kind(kind) {
+            let (body, body_crc) = (body.to_vec(), body_checksum(body));
+            self.singles.push(Single { lsn, kind, body, body_crc });
+        }
+    }
+
     fn tear(&mut self, bytes: u64) {
         self.is_torn = true;
         self.torn_bytes += bytes;
@@ -83,28 +98,67 @@ pub(crate) fn replay(
     start_lsn: u64,
     each: &mut TakeFrame<'_>,
 ) -> Result<Replayed, Error> {
-    let bases = segment::list(disk, dir)?;
+    let log = Log { disk, dir, store_id, bases: segment::list(disk, dir)? };
     let mut replayed = Replayed { end_lsn: start_lsn, ..Replayed::default() };
-    for (index, &base) in bases.iter().enumerate() {
-        let next = bases.get(index + 1).copied();
-        if next.is_some_and(|next| next <= start_lsn) {
+    for (index, &base) in log.bases.iter().enumerate() {
+        if log.bases.get(index + 1).is_some_and(|next| *next <= start_lsn) {
             continue;
         }
-        let path = filenames::wal(dir, base);
-        if base > replayed.end_lsn {
+        let mut segment = log.segment(index, base)?;
+        let before = replayed.end_lsn..base;
+        if !before.is_empty() {
             let lost = format!(
                 "wal {} begins at {base}, but the one before ends at {}: what lay between is lost",
-                path.display(),
+                segment.path.display(),
                 replayed.end_lsn
             );
             replayed.damage(base - replayed.end_lsn, lost);
             replayed.end_lsn = base;
         }
-        let file = disk.open(&path).map_err(Error::io("open", &path))?;
-        let mut segment = Segment::new(file, path, store_id, base, next);
-        segment.read(start_lsn, &mut replayed, each)?;
+        segment.read(&log, before, start_lsn, &mut replayed, each)?;
     }
     Ok(replayed)
+}
+
+/// All segments that are there.
+struct Log<'l> {
+    disk: &'l dyn Disk,
+    dir: &'l Path,
+    store_id: u64,
+    bases: Vec<u64>,
+}
+
+impl Log<'_> {
+    fn segment(&self, index: usize, base: u64) -> Result<Segment, Error> {
+        let path = filenames::wal(self.dir, base);
+        let file = self.disk.open(&path).map_err(Error::io("open", &path))?;
+        let next = self.bases.get(index + 1).copied();
+        Ok(Segment::new(file, path, self.store_id, base, next))
+    }
+
+    /// Calls `each` with the copies of frames in `lost`, which ends at `from` or before, and with
+    /// the durable lsn that stands over each. `segment` is the one that `from` lies in.
+    fn copies_of(
+        &self,
+        lost: &Range<u64>,
+        segment: &mut Segment,
+        from: u64,
+        each: &mut dyn FnMut(u64, Copied<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if segment.copies_of(lost, from, each)? {
+            return Ok(());
+        }
+        let later = self.bases.iter().enumerate().filter(|(_, base)| **base > segment.base);
+        for (index, &base) in later {
+            let mut segment = self.segment(index, base)?;
+            let is_over = segment.enter(base, &mut Replayed::default())?
+                && segment.copies_of(lost, base, each)?;
+            if is_over {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 struct Segment {
@@ -147,8 +201,12 @@ impl Segment {
         }
     }
 
+    /// Reads the frames from `start_lsn` on, and those of `before`, where frames are missing, that
+    /// have copies here.
     fn read(
         &mut self,
+        log: &Log<'_>,
+        before: Range<u64>,
         start_lsn: u64,
         replayed: &mut Replayed,
         each: &mut TakeFrame<'_>,
@@ -157,20 +215,14 @@ impl Segment {
         if !self.enter(lsn, replayed)? {
             return Ok(());
         }
-        let mut registered_at = None;
-        // The register frame that ends at `registered_at`, and the damage that ends at `lsn`.
-        let (mut registered, mut damaged_at) = (None, None);
+        if !before.is_empty() {
+            self.bring_back(log, before, lsn, replayed, each)?;
+        }
         while lsn < self.limit {
             let Some(header) = self.frame(lsn)? else {
                 match self.pass(lsn, replayed)? {
                     Passed::To(later) => {
-                        if let Some((from, header)) =
-                            registered.filter(|_| registered_at == Some(lsn))
-                        {
-                            let copy = (lsn..later, Purpose::RegisterCopy);
-                            replayed.mends.extend(self.mend(copy, from, &header)?);
-                        }
-                        damaged_at = Some(lsn);
+                        self.bring_back(log, lsn..later, later, replayed, each)?;
                         lsn = later;
                     }
                     Passed::Torn(at) => {
@@ -180,27 +232,92 @@ impl Segment {
                 }
                 continue;
             };
-            let end = lsn + header.frame_len();
-            let kind = match header.purpose {
-                Purpose::Change(kind) => Some(kind),
-                Purpose::RegisterCopy if registered_at != Some(lsn) => Some(FrameKind::Register),
-                Purpose::RegisterCopy | Purpose::Mark => None,
-            };
-            if let (Purpose::RegisterCopy, Some(_), Some(bad)) = (header.purpose, kind, damaged_at)
-            {
-                let lost = (bad..lsn, Purpose::Change(FrameKind::Register));
-                replayed.mends.extend(self.mend(lost, lsn, &header)?);
+            let body = self.body(lsn, &header);
+            match header.purpose {
+                Purpose::Change(kind) => {
+                    replayed.frames += 1;
+                    each(lsn, kind, body)?;
+                    replayed.note(lsn, kind, body);
+                }
+                Purpose::Copy => {
+                    let copied = Copied::parse(body).map(|copied| copied.lsn);
+                    replayed.singles.retain(|single| Some(single.lsn) != copied);
+                }
+                Purpose::Mark => {}
             }
-            (damaged_at, registered) = (None, Some((lsn, header)));
-            if let Some(kind) = kind {
-                replayed.frames += 1;
-                each(lsn, kind, self.body(lsn, &header))?;
-            }
-            registered_at = (kind == Some(FrameKind::Register)).then_some(end);
-            lsn = end;
+            lsn += header.frame_len();
         }
         replayed.end_lsn = replayed.end_lsn.max(lsn);
         Ok(())
+    }
+
+    /// Reads changes that damage took, `lost`, from their copies, which stand at `from` or behind;
+    /// and where it took a copy alone, says what would stand there.
+    fn bring_back(
+        &mut self,
+        log: &Log<'_>,
+        lost: Range<u64>,
+        from: u64,
+        replayed: &mut Replayed,
+        each: &mut TakeFrame<'_>,
+    ) -> Result<(), Error> {
+        let (author, base, path) = (self.author, self.base, self.path.clone());
+        let mend = |lsn: u64, header: &[u8], body: &[&[u8]]| {
+            let offset = lsn.checked_sub(base)? + SEGMENT_HEADER_LEN as u64;
+            let bytes = [&[header], body].concat().concat();
+            Some(Mend { path: path.clone(), offset, bytes })
+        };
+        let width = lost.end - lost.start;
+        let is_copy_of = |single: &&Single| (HEADER_LEN + single.copy_len()) as u64 == width;
+        if let Some(single) = replayed.singles.iter().find(is_copy_of) {
+            let (tail, crc) = single.copy_tail();
+            let len = single.copy_len() as u32;
+            let header = author.header(Purpose::Copy, lost.start, single.lsn, len, crc);
+            replayed.mends.extend(mend(lost.start, &header, &[&single.body, &tail]));
+        }
+        log.copies_of(&lost, self, from, &mut |durable_lsn, copied| {
+            let Copied { lsn, kind, body } = copied;
+            replayed.frames += 1;
+            each(lsn, kind, body)?;
+            // What a frame vouches for stood before it.
+            let (durable_lsn, len) = (durable_lsn.min(lsn), body.len() as u32);
+            let purpose = Purpose::Change(kind);
+            let header = author.header(purpose, lsn, durable_lsn, len, body_checksum(body));
+            replayed.mends.extend(mend(lsn, &header, &[body]));
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with the copies of frames in `lost` from `from` on; false if there may be more
+    /// of them in the next segment.
+    fn copies_of(
+        &mut self,
+        lost: &Range<u64>,
+        from: u64,
+        each: &mut dyn FnMut(u64, Copied<'_>) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        let mut lsn = from;
+        while lsn < self.limit {
+            let Some(header) = self.frame(lsn)? else {
+                lsn = self.find(lsn + 1)?;
+                continue;
+            };
+            match (header.purpose, Copied::parse(self.body(lsn, &header))) {
+                (Purpose::Copy, Some(copied)) => {
+                    let is_lost = lost.contains(&copied.lsn)
+                        && copied.lsn.saturating_add(copied.frame_len()) <= lost.end;
+                    if is_lost {
+                        each(header.durable_lsn, copied)?;
+                    }
+                }
+                (Purpose::Mark, _) => {}
+                // By here all of them have been repeated.
+                _ if lsn >= lost.end.saturating_add(SECTOR_BYTES as u64) => return Ok(true),
+                _ => {}
+            }
+            lsn += header.frame_len();
+        }
+        Ok(false)
     }
 
     /// Learns whose frames to expect, from the header or, where that is damaged, from the first
@@ -258,26 +375,6 @@ impl Segment {
         }
         replayed.tear(self.limit - proven);
         Ok(Passed::Torn(proven))
-    }
-
-    /// The frame that belongs in the place of a damaged one, if that is as long as its good twin at
-    /// `twin`. What the twin vouches for is durable wherever it is said.
-    fn mend(
-        &mut self,
-        (place, purpose): (Range<u64>, Purpose),
-        twin: u64,
-        header: &Header,
-    ) -> Result<Option<Mend>, Error> {
-        let len = header.frame_len();
-        if place.end - place.start != len || !self.fill(twin, len as usize)? {
-            return Ok(None);
-        }
-        let body = self.body(twin, header);
-        let crc = body_checksum(body);
-        let lsn = place.start;
-        let own = self.author.header(purpose, lsn, header.durable_lsn, header.len, crc);
-        let offset = lsn - self.base + SEGMENT_HEADER_LEN as u64;
-        Ok(Some(Mend { path: self.path.clone(), offset, bytes: [&own, body].concat() }))
     }
 
     /// Where the first good frame at or behind `lsn` is; the limit if there is none.

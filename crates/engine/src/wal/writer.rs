@@ -10,6 +10,7 @@
 //! - *an append or a sync fails*: what is on the medium cannot be known any more. The wal is
 //!   poisoned: the file is let go, nothing is tried again, nothing is acknowledged.
 
+use super::copies::Single;
 use super::frame::{self, Author, FrameKind, HEADER_LEN, Purpose};
 use super::segment::SegmentHeader;
 use crate::config::{Ack, Commit, Config};
@@ -18,6 +19,7 @@ use crate::filenames;
 use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL};
 use foliot_disk::{AppendFile, Disk};
 use foliot_lock::{Condvar, Mutex, Rank, RwLock};
+use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,6 +98,8 @@ pub(super) struct Queue {
     pub(super) end_lsn: u64,
     /// Behind the last frame that is no mark.
     pub(super) changed_lsn: u64,
+    /// Changes that are still to be repeated, see `copies.rs`.
+    singles: VecDeque<Single>,
     pub(super) refusal: Option<Refusal>,
     pub(super) is_closing: bool,
     /// The writer's thread sleeps until it is woken.
@@ -106,6 +110,41 @@ impl Queue {
     /// Whether there is something to do; while a refusal passes there is: looking again.
     fn has_work(&self) -> bool {
         !self.bytes.is_empty() || self.refusal.as_ref().is_some_and(Refusal::is_passing)
+    }
+
+    /// Forgets changes before `lsn`: files hold them.
+    pub(super) fn forget(&mut self, lsn: u64) {
+        self.singles.retain(|single| single.lsn >= lsn);
+    }
+
+    /// Repeats the first change that is still to be repeated.
+    fn repeat(&mut self, author: &Author, durable_lsn: u64) {
+        let Some(single) = self.singles.pop_front() else { return };
+        let (tail, crc) = single.copy_tail();
+        let len = single.copy_len() as u32;
+        self.push(author.header(Purpose::Copy, self.end_lsn, durable_lsn, len, crc), &single.body);
+        self.bytes.extend_from_slice(&tail);
+        self.end_lsn += tail.len() as u64;
+        self.changed_lsn = self.end_lsn;
+    }
+
+    /// Repeats the changes that end a sector or more before here.
+    fn repeat_distant(&mut self, author: &Author, durable_lsn: u64) {
+        while self.singles.front().is_some_and(|single| single.copy_from_lsn() <= self.end_lsn) {
+            self.repeat(author, durable_lsn);
+        }
+    }
+
+    /// Repeats all changes that are still to be repeated, a sector from the last of them.
+    fn repeat_all(&mut self, author: &Author, durable_lsn: u64) {
+        let Some(last) = self.singles.back() else { return };
+        let gap = last.copy_from_lsn().saturating_sub(self.end_lsn) as usize;
+        if gap > 0 {
+            let body = vec![0; gap.saturating_sub(HEADER_LEN)];
+            let (len, crc) = (body.len() as u32, frame::body_checksum(&body));
+            self.push(author.header(Purpose::Mark, self.end_lsn, durable_lsn, len, crc), &body);
+        }
+        self.repeat_distant(author, durable_lsn);
     }
 
     fn push(&mut self, header: [u8; HEADER_LEN], body: &[u8]) {
@@ -154,6 +193,7 @@ impl Writer {
             bytes: Vec::new(),
             end_lsn,
             changed_lsn: end_lsn,
+            singles: VecDeque::new(),
             refusal: None,
             is_closing: false,
             is_asleep: false,
@@ -203,16 +243,37 @@ impl Writer {
             return Err(self.error(refusal));
         }
         let durable_lsn = self.durable_lsn.load(Ordering::Acquire);
-        let push = |queue: &mut Queue, purpose| {
-            let header = self.author.header(purpose, queue.end_lsn, durable_lsn, len, body_crc);
-            queue.push(header, body);
-        };
-        push(&mut queue, Purpose::Change(kind));
-        if kind == FrameKind::Register {
-            push(&mut queue, Purpose::RegisterCopy);
+        let (lsn, purpose) = (queue.end_lsn, Purpose::Change(kind));
+        queue.push(self.author.header(purpose, lsn, durable_lsn, len, body_crc), body);
+        let end_lsn = queue.end_lsn;
+        queue.changed_lsn = end_lsn;
+        if Single::is_kind(kind) {
+            queue.singles.push_back(Single { lsn, kind, body: body.to_vec(), body_crc });
         }
-        queue.changed_lsn = queue.end_lsn;
-        Ok(queue.end_lsn)
+        queue.repeat_distant(&self.author, durable_lsn);
+        Ok(end_lsn)
+    }
+
+    /// Repeats changes of an earlier process, which wrote them to another segment.
+    pub(super) fn repeat(&self, singles: Vec<Single>) {
+        let durable_lsn = self.durable_lsn.load(Ordering::Acquire);
+        let mut queue = self.queue.lock();
+        queue.singles.extend(singles);
+        while !queue.singles.is_empty() {
+            queue.repeat(&self.author, durable_lsn);
+        }
+    }
+
+    /// Repeats, before a sync, what was not yet.
+    fn repeat_all(&self, io: &mut Io) -> Result<(), Refusal> {
+        {
+            let mut queue = self.queue.lock();
+            if queue.singles.is_empty() {
+                return Ok(());
+            }
+            queue.repeat_all(&self.author, self.durable_lsn.load(Ordering::Acquire));
+        }
+        self.write(io)
     }
 
     /// Wakes the thread. Under the lock, so that it cannot look just before and sleep just after.
@@ -313,7 +374,7 @@ impl Writer {
                 return Step::Dead;
             }
             let done = self.write(&mut io).and_then(|()| match self.is_sync_due() {
-                true => self.sync(&mut io).and_then(|()| self.mark(&mut io)),
+                true => self.make_durable(&mut io),
                 false => Ok(()),
             });
             self.look_at_space(&mut io);
@@ -344,6 +405,18 @@ impl Writer {
             self.work.notify_one();
         }
         step == Step::Done
+    }
+
+    /// Syncs what was written, changes with their copies. Copies that find no room can wait, what
+    /// they repeat cannot.
+    fn make_durable(&self, io: &mut Io) -> Result<(), Refusal> {
+        let repeated = self.repeat_all(io);
+        if let Err(Refusal::Poison(_)) = &repeated {
+            return repeated;
+        }
+        self.sync(io)?;
+        repeated?;
+        self.mark(io)
     }
 
     /// Tells those who wait that there is progress.
