@@ -12,9 +12,9 @@ use crate::filenames::Named;
 use crate::files::Held;
 use crate::ingest::Ingest;
 use crate::retention::{all_of, reclassified};
-use crate::segment_file;
 use crate::store::Store;
 use crate::wal::frame::FrameKind;
+use crate::{index_file, segment_file};
 use foliot_index::{Registry, Segment};
 use foliot_model::{NamespaceId, TimeRange};
 use std::collections::BTreeMap;
@@ -171,6 +171,12 @@ impl Store {
             segment_file::rewrite(disk, path, number, store_id, segment, &new)?;
             segment_file::open(disk, path, number, store_id, cache.clone())
         })?;
+        let (spare, ()) = made.make(Named::Index, |path, number| {
+            // All of one class, then those of others.
+            let all = [origin.base, segment.series_end(), 0];
+            let runs = Vec::from_iter(std::iter::once(all).chain(new.iter().copied()));
+            index_file::write_classes(disk, path, number, store_id, (origin, &runs))
+        })?;
         let mut held = files.hold();
         // Before the manifest that makes it matter.
         let divided = self.divide_classes(&held)?;
@@ -182,6 +188,9 @@ impl Store {
             return Ok(0);
         };
         entry.segment = number;
+        // Registrations, and the classes that count.
+        entry.index_files.truncate(1);
+        entry.index_files.push(spare);
         held.publish(manifest, made, |_| {})?;
         self.ingest.replace_segment(segment);
         Ok(changed.len() as u64)

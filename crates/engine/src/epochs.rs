@@ -159,13 +159,10 @@ impl Epochs {
     }
 
     /// Reads registrations of the wal: of an epoch in memory, or the first ones of the next. Those
-    /// of an epoch that is on disk stand in its segment. False when they cannot be read.
+    /// of an earlier epoch say nothing new: it knew them when its segment was written. False when
+    /// they cannot be read.
     pub(crate) fn replay(&mut self, records: &[u8]) -> bool {
         let Some(origin) = Origin::of_records(records) else { return false };
-        let is_on_disk = |closed: &Closed| matches!(closed, Closed::Disk(_));
-        if self.closed.iter().any(|closed| is_on_disk(closed) && closed.origin() == origin) {
-            return true;
-        }
         let open = self.current.origin();
         if origin.epoch == open.epoch && self.current.mark() == Mark::default() {
             // Where it begins was a guess: the manifest was made anew.
@@ -175,8 +172,11 @@ impl Epochs {
         } else if origin.epoch > open.epoch {
             *self = self.switched(origin);
         }
-        let registry = self.in_memory().find(|registry| registry.origin() == origin);
-        registry.is_some_and(|registry| registry.replay(records).is_ok())
+        let mut registries = self.in_memory();
+        match registries.find(|registry| registry.origin().epoch == origin.epoch) {
+            Some(registry) => registry.origin() == origin && registry.replay(records).is_ok(),
+            None => origin.epoch < open.epoch,
+        }
     }
 
     /// These with `segment` closed, instead of the registry that it was written from.

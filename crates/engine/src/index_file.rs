@@ -1,4 +1,5 @@
-//! Index files: registrations since the flush before, as the registry's records.
+//! Index files: registrations since the flush before, as the registry's records. Pages are packed.
+//! Those of a closed epoch are the second copy of what its segment holds.
 //!
 //! ```text
 //! a paged file: preamble | store id u64 | epoch u32 | 0 u32
@@ -31,11 +32,7 @@ pub(crate) fn write(
     registry: &Registry,
     from: &Mark,
 ) -> Result<Mark, Error> {
-    let mut paged = PagedWriter::create(disk, path, number)?;
-    paged.write(&PREAMBLE.bytes())?;
-    paged.write(&store_id.to_le_bytes())?;
-    paged.write(&registry.epoch().to_le_bytes())?;
-    paged.write(&[0; 4])?;
+    let mut paged = begin(disk, path, number, store_id, registry.epoch())?;
     let mark = registry.checkpoint_slices(from, &mut |records: &[u8]| {
         paged.write(&(records.len() as u32).to_le_bytes())?;
         paged.write(records)
@@ -43,6 +40,37 @@ pub(crate) fn write(
     paged.write(&[0; 4])?;
     paged.finish()?;
     Ok(mark)
+}
+
+/// Writes the classes of all series of a closed epoch, which count from now on.
+pub(crate) fn write_classes(
+    disk: &dyn Disk,
+    path: &Path,
+    number: u64,
+    store_id: u64,
+    (origin, runs): (Origin, &[[u32; 3]]),
+) -> Result<(), Error> {
+    let mut paged = begin(disk, path, number, store_id, origin.epoch)?;
+    let records = foliot_index::class_records(&origin, runs);
+    paged.write(&(records.len() as u32).to_le_bytes())?;
+    paged.write(&records)?;
+    paged.write(&[0; 4])?;
+    paged.finish().map(|_| ())
+}
+
+fn begin(
+    disk: &dyn Disk,
+    path: &Path,
+    number: u64,
+    store_id: u64,
+    epoch: u32,
+) -> Result<PagedWriter, Error> {
+    let mut paged = PagedWriter::create(disk, path, number)?.packed();
+    paged.write(&PREAMBLE.bytes())?;
+    paged.write(&store_id.to_le_bytes())?;
+    paged.write(&epoch.to_le_bytes())?;
+    paged.write(&[0; 4])?;
+    Ok(paged)
 }
 
 /// The store that a file belongs to, and where its epoch begins.

@@ -60,7 +60,8 @@ pub(crate) struct EpochEntry {
     pub(crate) origin: Origin,
     /// Number of its segment, 0 while it is open or still in memory.
     pub(crate) segment: u64,
-    /// Numbers of the files of its registrations, until there is a segment.
+    /// Numbers of the files of its registrations; where there is a segment, they are the copy that
+    /// it can be made again from.
     pub(crate) index_files: Vec<u64>,
 }
 
@@ -102,6 +103,13 @@ impl Manifest {
         let catalog = (self.catalog_file != 0).then_some(Named::Catalog(self.catalog_file));
         let deletes = (self.deletes_file != 0).then_some(Named::Deletes(self.deletes_file));
         parts.chain(index_files).chain(catalog).chain(deletes).collect()
+    }
+
+    /// Whether a file is read only to make another again.
+    pub(crate) fn is_spare(&self, named: Named) -> bool {
+        let closed = self.epochs.iter().filter(|entry| entry.segment != 0);
+        let mut spare = closed.flat_map(|entry| &entry.index_files);
+        spare.any(|number| named == Named::Index(*number))
     }
 
     /// The entry of the epoch that begins at `origin`, made if there is none.

@@ -20,6 +20,7 @@ use crate::filenames::{self, Named};
 use crate::files::{self, Files};
 use crate::handles::Handles;
 use crate::head::Head;
+use crate::index_file;
 use crate::ingest::{self, Ingest};
 use crate::leftovers;
 use crate::limits::PAGE_SERIES;
@@ -170,8 +171,15 @@ pub(crate) fn read_epochs(
         if entry.segment != 0 {
             let path = filenames::segment(dir, entry.segment);
             let number = entry.segment;
-            let cache = cache.clone();
-            segments.push(segment_file::open(disk, &path, number, store_id, cache)?);
+            segments.push(segment_file::open(disk, &path, number, store_id, cache.clone())?);
+            // Its index files are read by nobody who has the segment.
+            for &number in &entry.index_files {
+                match index_file::owner(disk, &filenames::index(dir, number), number) {
+                    Err(error) if !is_damage(&error) => return Err(error),
+                    Err(error) => cache.damages.note(format!("{error}, a copy")),
+                    Ok(_) => {}
+                }
+            }
             continue;
         }
         let next = match &epochs {
@@ -181,13 +189,8 @@ pub(crate) fn read_epochs(
                 Epochs::new(Arc::new(registry), store_id)
             }
         };
-        let registry = next.current().clone();
-        // Before the registrations: a name that was dropped may stand among them twice.
-        registry.forget(deletes.dropped());
-        for &number in &entry.index_files {
-            let path = filenames::index(dir, number);
-            crate::index_file::read(disk, &path, number, store_id, &registry, cache)?;
-        }
+        let files = &entry.index_files;
+        read_registry(disk, dir, store_id, files, deletes, next.current(), cache)?;
         epochs = Some(next);
     }
     // Only a manifest that was made anew can lack the open epoch.
@@ -196,6 +199,25 @@ pub(crate) fn read_epochs(
     let first = || Arc::new(Registry::begin(origin, Limits::default()));
     let epochs = epochs.unwrap_or_else(|| Epochs::new(first(), store_id));
     Ok(segments.into_iter().fold(epochs, |epochs, segment| epochs.archived(segment)))
+}
+
+/// Reads the index files of an epoch into its registry.
+pub(crate) fn read_registry(
+    disk: &dyn Disk,
+    dir: &Path,
+    store_id: u64,
+    index_files: &[u64],
+    deletes: &Tombstones,
+    registry: &Registry,
+    cache: &Cache,
+) -> Result<(), Error> {
+    // Before the registrations: a name that was dropped may stand among them twice.
+    registry.forget(deletes.dropped());
+    for &number in index_files {
+        let path = filenames::index(dir, number);
+        index_file::read(disk, &path, number, store_id, registry, cache)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn read_catalog(

@@ -3,18 +3,20 @@
 //! Nothing is ever deleted. A damaged file is moved to the quarantine, and its place is taken
 //!
 //! - by the file as it was, where its parities give back what is damaged (`repair/mend.rs`);
-//! - by the log with registrations that their copies give back (`repair/wal.rs`);
+//! - by the index of a closed epoch, made again from its index file (`repair/segments.rs`);
+//! - by the log with changes that their copies give back (`repair/wal.rs`);
 //! - else by a new one with everything that passes its checksums: the blocks of a part
 //!   (`repair/salvage.rs`), the facts of a catalog.
 //!
 //! A file that is missing and lies in the quarantine comes back first. A manifest of which both
 //! copies are lost is made anew from what the files say of themselves. What cannot be mended is an
-//! index file that is damaged in several places: without it, ids in parts have no names; only a
-//! copy from a backup brings it back.
+//! index file of the open epoch that is damaged in several places: without it, ids in parts have no
+//! names; only a copy from a backup brings it back.
 
 mod facts;
 mod mend;
 mod salvage;
+mod segments;
 mod wal;
 
 use crate::cache::Cache;
@@ -29,6 +31,7 @@ use crate::recover;
 use crate::segment_file;
 use crate::wal::segment;
 use foliot_disk::Disk;
+use foliot_index::Origin;
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,6 +47,7 @@ pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Vec<String>, Error> {
     let mut repairer = Repairer { disk, dir, said: Vec::new() };
     repairer.mend()?;
     let mut manifest = repairer.manifest()?;
+    repairer.segments(&mut manifest)?;
     repairer.index_files(&manifest)?;
     repairer.catalog(&mut manifest)?;
     repairer.parts(&mut manifest)?;
@@ -101,7 +105,7 @@ impl Repairer<'_> {
         names.sort_unstable();
         let mut manifest =
             Manifest { key_secret: self.disk.random(), next_namespace: 1, ..Manifest::default() };
-        let mut headers = Vec::new();
+        let (mut headers, mut lost) = (Vec::new(), None);
         for named in &names {
             let path = filenames::path(self.dir, *named);
             match *named {
@@ -118,16 +122,19 @@ impl Repairer<'_> {
                     manifest.store_id = store_id;
                     manifest.epoch_entry(origin).index_files.push(number);
                 }
-                // Numbers of kinds are sorted: index files of its epoch, left over, came before.
-                Named::Segment(number) => {
-                    let store_id = segment_file::owner(&**self.disk, &path, number)?;
-                    let cache = Arc::new(Cache::new(0));
-                    let segment = segment_file::open(&**self.disk, &path, number, store_id, cache)?;
-                    manifest.store_id = store_id;
-                    let entry = manifest.epoch_entry(segment.origin());
-                    entry.index_files.clear();
-                    entry.segment = number;
-                }
+                Named::Segment(number) => match self.survey_segment(&path, number) {
+                    Ok((store_id, origin)) => {
+                        manifest.store_id = store_id;
+                        manifest.epoch_entry(origin).segment = number;
+                    }
+                    // Its epoch is read from its index file, and written to a segment in time.
+                    Err(error) if recover::is_damage(&error) => {
+                        self.set_aside(&path)?;
+                        self.said.push(format!("{error}: set aside"));
+                        lost = Some(error);
+                    }
+                    Err(error) => return Err(error),
+                },
                 // Of several the newest was written last.
                 Named::Catalog(number) => manifest.catalog_file = number,
                 Named::Deletes(number) => manifest.deletes_file = number,
@@ -145,10 +152,24 @@ impl Repairer<'_> {
         for header in headers.iter().filter(|header| header.store_id == manifest.store_id) {
             manifest.parts.push(self.survey_part(header)?);
         }
+        let epochs: Vec<u32> = manifest.epochs.iter().map(|entry| entry.origin.epoch).collect();
+        if let Some(error) =
+            lost.filter(|_| manifest.parts.iter().any(|p| !epochs.contains(&p.epoch)))
+        {
+            return Err(error);
+        }
         match names.is_empty() {
             true => Err(Error::Invalid(format!("there is no store in {}", self.dir.display()))),
             false => Ok(manifest),
         }
+    }
+
+    /// The store and the epoch that a segment belongs to.
+    fn survey_segment(&self, path: &Path, number: u64) -> Result<(u64, Origin), Error> {
+        let store_id = segment_file::owner(&**self.disk, path, number)?;
+        let cache = Arc::new(Cache::new(0));
+        let segment = segment_file::open(&**self.disk, path, number, store_id, cache)?;
+        Ok((store_id, segment.origin()))
     }
 
     /// What the manifest would say of a part. One whose end cannot be read is named all the same:

@@ -9,7 +9,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Config, Engine, Listed, SymbolKind};
+use foliot_engine::{Ack, Config, Engine, Listed, RetentionRule, SymbolKind};
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
@@ -177,4 +177,26 @@ fn samples_of_all_epochs_are_one_series_and_the_newest_wins() {
     assert_eq!(values().1, 30);
     let name = engine.snapshot().symbol_name(SymbolKind::LabelValue, number).unwrap();
     assert_eq!(name.as_deref(), Some("a"));
+}
+
+#[test]
+fn classes_given_just_before_an_epoch_leaves_memory_are_no_damage() {
+    let disk = SimDisk::new(6);
+    let engine = open(&disk);
+    report(&engine, 0..10, 1);
+    engine.begin_epoch().unwrap();
+    report(&engine, 0..10, 2);
+    engine.flush().unwrap();
+    engine.flush().unwrap();
+    let keep = Some(Duration::from_secs(1 << 31));
+    let rule = RetentionRule { measurement: "m".to_owned(), labels: Vec::new(), keep };
+    assert_eq!(engine.set_retention_rules(vec![rule]).unwrap(), 20);
+    while engine.maintain().unwrap() {}
+    let names = disk.list(Path::new("store")).unwrap();
+    assert!(names.iter().any(|name| name.starts_with("segment-")), "{names:?}");
+    engine.close().unwrap();
+    drop(engine);
+    let engine = open(&disk);
+    assert_eq!(engine.damages(), [""; 0]);
+    assert_eq!(all(&engine, TimeRange::ALL).len(), 10);
 }

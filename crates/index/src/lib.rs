@@ -47,6 +47,7 @@ pub use limits::{FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX
 pub use list::{Listed, MayGather};
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
+pub use record::class_records;
 pub use registry::{Counts, Mark, Registered, Registry, Resolver};
 pub use segment::{ReadAt, Segment, rewrite as rewrite_segment, write as write_segment};
 pub use sid_set::SidSet;

@@ -257,6 +257,17 @@ pub(crate) fn put_class(out: &mut Vec<u8>, [first, count, class]: [u32; 3]) {
     }
 }
 
+/// Records that give all series of an epoch their retention classes: first series, end and class of
+/// each run, ascending and without gaps.
+pub fn class_records(origin: &Origin, runs: &[[u32; 3]]) -> Vec<u8> {
+    let mut records = Vec::new();
+    put_epoch(&mut records, origin);
+    for &[first, end, class] in runs {
+        put_class(&mut records, [first, end.saturating_sub(first), class]);
+    }
+    records
+}
+
 /// Reads records into `names`.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ impl Repairer<'_> {
         };
         let place = self.dir.join(filenames::QUARANTINE).join(name);
         if self.disk.exists(&place) {
-            self.rename(&place, &path)?;
+            self.put_in_place(&place, &path)?;
             self.said
                 .push(format!("{} was missing: brought back from the quarantine", path.display()));
         }
@@ -58,12 +58,11 @@ impl Repairer<'_> {
             Err(error) if recover::is_damage(&error) => return Ok(()),
             Err(error) => return Err(error),
         }
-        let quarantine = self.quarantine()?;
-        let new = quarantine.join(MENDED);
+        let new = self.new_aside()?;
         self.write_aside(&new, |write| paged::restore(&*file, path, number, &mut |_| {}, write))?;
         // A stop in between leaves the damaged file in the quarantine, to be brought back.
         self.set_aside(path)?;
-        self.rename(&new, path)?;
+        self.put_in_place(&new, path)?;
         self.said.extend(damages);
         Ok(())
     }
@@ -75,9 +74,14 @@ impl Repairer<'_> {
         let name = path.file_name().unwrap_or_default();
         let kept = recover::free_place(&**self.disk, &quarantine, name);
         self.write_aside(&kept, |write| write(damaged))?;
-        let new = quarantine.join(MENDED);
+        let new = self.new_aside()?;
         self.write_aside(&new, |write| write(mended))?;
-        self.rename(&new, path)
+        self.put_in_place(&new, path)
+    }
+
+    /// Where a file that is being mended is written.
+    pub(super) fn new_aside(&self) -> Result<PathBuf, Error> {
+        Ok(self.quarantine()?.join(MENDED))
     }
 
     fn quarantine(&self) -> Result<PathBuf, Error> {
@@ -98,7 +102,7 @@ impl Repairer<'_> {
     }
 
     /// Moves a file between the quarantine and the store, durably.
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), Error> {
+    pub(super) fn put_in_place(&self, from: &Path, to: &Path) -> Result<(), Error> {
         self.disk.rename(from, to).map_err(Error::io("put in place", to))?;
         for dir in [from.parent(), to.parent()].into_iter().flatten() {
             self.disk.sync_dir(dir).map_err(Error::io("sync", dir))?;

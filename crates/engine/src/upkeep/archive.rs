@@ -40,8 +40,9 @@ impl Upkeep {
         (is_flushed && checkpoint.flushes_since_switch >= flushes_kept).then_some(Closing(registry))
     }
 
-    /// Writes a closed registry to a segment, from which it is read from now on. Not if it changed
-    /// meanwhile: then it is still due.
+    /// Writes a closed registry to a segment, from which it is read from now on, and to an index
+    /// file, from which the segment can be made again. Not if it changed meanwhile: then it is
+    /// still due.
     pub(super) fn archive(&self, Closing(registry): &Closing) -> Result<(), Error> {
         let origin = registry.origin();
         let files = &*self.files;
@@ -52,6 +53,9 @@ impl Upkeep {
             segment_file::write(disk, path, number, store_id, registry)?;
             segment_file::open(disk, path, number, store_id, cache.clone())
         })?;
+        let (spare, _) = made.make(Named::Index, |path, number| {
+            index_file::write(disk, path, number, store_id, registry, &Mark::default())
+        })?;
         let mut checkpoint = self.checkpoint.lock();
         let mut held = files.hold();
         if registry.mark() != mark {
@@ -60,7 +64,7 @@ impl Upkeep {
         }
         let mut manifest = held.manifest().clone();
         for entry in manifest.epochs.iter_mut().filter(|entry| entry.origin == origin) {
-            entry.index_files.clear();
+            entry.index_files = vec![spare];
             entry.segment = number;
         }
         held.publish(manifest, made, |_| {})?;

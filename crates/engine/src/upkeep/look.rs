@@ -1,8 +1,9 @@
 //! Looking at files: damage is told before it costs anything.
 //!
-//! Readers tell what they find damaged and mend. What they never read while all is well, parities
-//! and second tables, is looked at once after the store was opened, file by file; files that were
-//! written since are not. Parts that are not there are known from the start.
+//! Readers tell what they find damaged and mend. What they never read while all is well, parities,
+//! second tables and the index files of closed epochs, is looked at once after the store was opened,
+//! file by file; files that were written since are not. Parts that are not there are known from the
+//! start.
 
 use super::Upkeep;
 use crate::error::Error;
@@ -56,7 +57,14 @@ impl Upkeep {
         let goes_on = || !self.queue.is_closing();
         let tell = &mut |sentence| files.cache().damages.note(sentence);
         let looked = files.disk().open(&path).map_err(Error::io("open", &path));
-        let looked = looked.and_then(|file| paged::look(&*file, &path, number, &goes_on, tell));
+        let is_spare = files.hold().manifest().is_spare(named);
+        let looked = looked.and_then(|file| match is_spare {
+            true => paged::restore(&*file, &path, number, tell, &mut |_| Ok(())),
+            false => paged::look(&*file, &path, number, &goes_on, tell),
+        });
+        if let (true, Err(error @ Error::Corrupt { .. })) = (is_spare, &looked) {
+            files.cache().damages.note(format!("{error}, a copy"));
+        }
         self.judge_files();
         match looked {
             // It was replaced meanwhile, or is known to be absent.

@@ -45,9 +45,12 @@ fn read_manifest(file: &[u8]) -> Manifest {
     let mut manifest = Manifest { wal_start_lsn: bytes.u64(), files: Vec::new() };
     for _ in 0..bytes.u32() {
         bytes.take(4 + 4 + 16);
-        manifest.files.push(("segment", bytes.u64()));
+        let segment = bytes.u64();
+        manifest.files.push(("segment", segment));
         for _ in 0..bytes.u32() {
-            manifest.files.push(("index", bytes.u64()));
+            let index = bytes.u64();
+            // Beside a segment it is a copy.
+            manifest.files.extend((segment == 0).then_some(("index", index)));
         }
     }
     manifest.files.extend([("catalog", bytes.u64()), ("deletes", bytes.u64())]);
