@@ -89,7 +89,7 @@ pub fn read<'f>(
     let (mut lsn, incarnation) = (bytes.u64(), bytes.u64());
     assert_eq!(bytes.u32(), 0);
     assert_eq!(bytes.u32(), crc32fast::hash(&file[..36]));
-    let mut registered: &[u8] = &[];
+    let mut singles = BTreeMap::new();
     while bytes.0.len() >= 40 {
         let mut header = Bytes(bytes.take(40));
         let (magic, crc, covered) = (header.take(4), header.u32(), header.0);
