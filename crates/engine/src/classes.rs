@@ -188,9 +188,14 @@ impl Store {
             return Ok(0);
         };
         entry.segment = number;
-        // Registrations, and the classes that count.
-        entry.index_files.truncate(1);
-        entry.index_files.push(spare);
+        // Registrations, and the classes that count; without the former there is no copy.
+        match entry.index_files.is_empty() {
+            true => made.discard(Named::Index(spare)),
+            false => {
+                entry.index_files.truncate(1);
+                entry.index_files.push(spare);
+            }
+        }
         held.publish(manifest, made, |_| {})?;
         self.ingest.replace_segment(segment);
         Ok(changed.len() as u64)

@@ -200,3 +200,15 @@ fn classes_given_just_before_an_epoch_leaves_memory_are_no_damage() {
     assert_eq!(engine.damages(), [""; 0]);
     assert_eq!(all(&engine, TimeRange::ALL).len(), 10);
 }
+
+#[test]
+fn an_epoch_without_series_is_no_damage() {
+    let disk = SimDisk::new(7);
+    let engine = open(&disk);
+    for _ in 0..3 {
+        engine.begin_epoch().unwrap();
+    }
+    engine.close().unwrap();
+    drop(engine);
+    assert_eq!(open(&disk).damages(), [""; 0]);
+}

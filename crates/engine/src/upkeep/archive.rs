@@ -53,9 +53,14 @@ impl Upkeep {
             segment_file::write(disk, path, number, store_id, registry)?;
             segment_file::open(disk, path, number, store_id, cache.clone())
         })?;
-        let (spare, _) = made.make(Named::Index, |path, number| {
-            index_file::write(disk, path, number, store_id, registry, &Mark::default())
-        })?;
+        let mut spare = Vec::new();
+        // An epoch that knows nothing has nothing to be copied.
+        if registry.mark() != Mark::default() {
+            let (number, _) = made.make(Named::Index, |path, number| {
+                index_file::write(disk, path, number, store_id, registry, &Mark::default())
+            })?;
+            spare.push(number);
+        }
         let mut checkpoint = self.checkpoint.lock();
         let mut held = files.hold();
         if registry.mark() != mark {
@@ -64,7 +69,7 @@ impl Upkeep {
         }
         let mut manifest = held.manifest().clone();
         for entry in manifest.epochs.iter_mut().filter(|entry| entry.origin == origin) {
-            entry.index_files = vec![spare];
+            entry.index_files.clone_from(&spare);
             entry.segment = number;
         }
         held.publish(manifest, made, |_| {})?;
