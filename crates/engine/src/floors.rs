@@ -105,8 +105,8 @@ mod tests {
         floors
     }
 
-    /// Has a namespace's floors found, then `change` something, then asks for them as facts: whether
-    /// they became some, by what is told and by what is kept.
+    /// Has a namespace's floors found, then `change` something, then asks for them as facts:
+    /// whether they became some, by what is told and by what is kept.
     fn becomes_fact(database: &str, change: impl Fn(&Engine, NamespaceId)) -> (bool, bool) {
         let config = Config { background: false, ..Config::default() };
         let engine = Engine::open(Arc::new(SimDisk::new(1)), Path::new("store"), config).unwrap();

@@ -1,5 +1,5 @@
-//! Repair of the indexes of closed epochs: a segment is made again from the epoch's index files, which
-//! are there for that.
+//! Repair of the indexes of closed epochs: a segment is made again from the epoch's index files,
+//! which are there for that.
 
 use super::Repairer;
 use crate::cache::Cache;

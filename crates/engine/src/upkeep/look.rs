@@ -1,9 +1,9 @@
 //! Looking at files: damage is told before it costs anything.
 //!
 //! Readers tell what they find damaged and mend. What they never read while all is well, parities,
-//! second tables and the index files of closed epochs, is looked at once after the store was opened,
-//! file by file; files that were written since are not. Parts that are not there are known from the
-//! start.
+//! second tables and the index files of closed epochs, is looked at once after the store was
+//! opened, file by file; files that were written since are not. Parts that are not there are known
+//! from the start.
 
 use super::Upkeep;
 use crate::error::Error;

@@ -41,7 +41,8 @@ pub(crate) enum FrameKind {
 pub(crate) enum Purpose {
     /// Its body is a change.
     Change(FrameKind),
-    /// It repeats an earlier frame, which it is read for only if that one is damaged, see [`Copied`].
+    /// It repeats an earlier frame, which it is read for only if that one is damaged, see
+    /// [`Copied`].
     Copy,
     /// It says nothing, but vouches for what is before it. A body of zeros keeps apart what stands
     /// on its two sides.

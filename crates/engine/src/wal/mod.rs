@@ -40,7 +40,8 @@ pub(crate) struct Wal {
 }
 
 impl Wal {
-    /// Opens the wal for appending at `end_lsn`, which recovery found, with `singles` to be repeated.
+    /// Opens the wal for appending at `end_lsn`, which recovery found, with `singles` to be
+    /// repeated.
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         dir: PathBuf,

@@ -6,8 +6,8 @@
 //! durable. Damage is reported and skipped, and what follows is kept. What nobody vouches for was
 //! never acknowledged as durable: there reading ends.
 //!
-//! Changes that damage took are read from their copies, which stand further on (`copies.rs`), in the
-//! place where they were.
+//! Changes that damage took are read from their copies, which stand further on (`copies.rs`), in
+//! the place where they were.
 //!
 //! Reading begins at the lsn that the manifest names. Damage before it costs nothing.
 
