@@ -1,7 +1,11 @@
 //! The index of a closed epoch is there twice, as a segment and as an index file: whatever happens
 //! to one of them is told, and a repair gives every series back.
 
-#![allow(clippy::unwrap_used, reason = "test code says what must hold by unwrapping")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "test code says what must hold by unwrapping"
+)]
 
 mod support;
 
