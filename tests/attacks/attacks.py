@@ -32,7 +32,8 @@ def at_once(count, work, seconds):
 
     threads = [threading.Thread(target=again, daemon=True) for _ in range(count)]
     [thread.start() for thread in threads]
-    [thread.join(seconds + 30) for thread in threads]
+    deadline = time.monotonic() + seconds + 30
+    [thread.join(max(0.0, deadline - time.monotonic())) for thread in threads]
 
 
 class Counts:
