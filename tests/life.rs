@@ -14,6 +14,7 @@ use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
 use rustix::process::Signal;
 use std::io::{BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixDatagram;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,49 @@ fn memory_comes_in_small_pages() {
     let server = Server::start(dir.path(), &[]);
     assert_eq!(server.status("THP_enabled"), "0");
     server.stop();
+}
+
+/// systemd's side of sd_notify(3): a socket of datagrams.
+#[test]
+fn a_service_manager_hears_ready_alive_and_stopping() {
+    let dir = Scratch::new();
+    let path = dir.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let hear = || {
+        let mut text = [0; 256];
+        let length = manager.recv(&mut text).unwrap();
+        String::from_utf8(text[..length].to_vec()).unwrap().trim().to_owned()
+    };
+    let mut command = Server::command(&dir.path().join("data"), &[]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "100000").env_remove("WATCHDOG_PID");
+    let server = Server::ready(command).unwrap();
+    assert_eq!(hear(), "READY=1");
+    for _ in 0..3 {
+        assert_eq!(hear(), "WATCHDOG=1");
+    }
+    server.stop();
+    let last = std::iter::repeat_with(hear).find(|said| said != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+}
+
+#[test]
+fn packages_get_completions_settings_and_manual_pages() {
+    let completions = String::from_utf8(run(&["completions", "bash"]).stdout).unwrap();
+    assert!(completions.contains("--data-dir") && completions.contains("restore"));
+    refused(&run(&["completions", "cmd"]), &["cmd", "bash"]);
+    let dir = Scratch::new();
+    let file = dir.path().join("foliot.toml");
+    let file = file.to_str().unwrap();
+    assert!(run(&["config", "init", file]).status.success());
+    assert!(run(&["config", "check", "--config", file]).status.success());
+    refused(&run(&["config", "init", file]), &["foliot.toml", "exists"]);
+    let output = foliot().arg("manuals").arg(dir.path()).output().unwrap();
+    assert!(output.status.success());
+    for page in ["foliot.1", "foliot-serve.1", "foliot-import-influx.1"] {
+        let text = std::fs::read_to_string(dir.path().join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
 }
 
 #[test]
@@ -90,7 +134,11 @@ fn settings_tell_their_origins() {
     assert_eq!(origin("wal.sync_interval"), ("2s".into(), file.into()));
     assert_eq!(origin("limits.series"), ("7".into(), "--limits-series".into()));
     assert_eq!(origin("listen.address"), ("127.0.0.1:4242".into(), "default".into()));
-    assert!(String::from_utf8(run(&["version"]).stdout).unwrap().starts_with("foliot 0."));
+    let version = String::from_utf8(run(&["version"]).stdout).unwrap();
+    assert!(version.starts_with("foliot 0."), "{version}");
+    for part in ["commit ", "target ", "features "] {
+        assert_eq!(version.matches(part).count(), 1, "{version}");
+    }
     assert!(run(&["help"]).status.success() && run(&["serve", "--help"]).status.success());
 }
 

@@ -5,6 +5,7 @@ use crate::offline::Spelling;
 use crate::users::{self, Act};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
+use clap_complete::Shell;
 use foliot_server::config::{KEYS, Layers};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,10 @@ pub(crate) enum Command {
     Print(String),
     /// Print the version.
     Version,
+    /// Print what a shell needs to complete commands.
+    Completions(clap_complete::Shell),
+    /// Write the manual pages into a directory.
+    Manuals(PathBuf),
     /// Run the server.
     Serve(Layers),
     /// Print all settings with their origins.
@@ -29,6 +34,8 @@ pub(crate) enum Command {
     ConfigCheck(Layers),
     /// Say what becomes of another server's settings.
     ConfigFrom(PathBuf, Layers),
+    /// Write a file of settings to begin with.
+    ConfigInit(PathBuf),
     /// Print the reference of all settings.
     ConfigDocs,
     /// Print the table of all limits.
@@ -88,6 +95,11 @@ pub(crate) fn read() -> Result<Command, String> {
     };
     match matches.subcommand() {
         Some(("version", _)) => Ok(Command::Version),
+        Some(("completions", matches)) => {
+            let shell = matches.get_one::<Shell>("shell").copied();
+            Ok(Command::Completions(shell.unwrap_or(Shell::Bash)))
+        }
+        Some(("manuals", matches)) => Ok(Command::Manuals(path(matches))),
         Some(("bench", matches)) => {
             let own = matches.get_many::<OsString>("arguments").unwrap_or_default();
             Ok(Command::Bench(own.cloned().collect()))
@@ -139,6 +151,7 @@ pub(crate) fn read() -> Result<Command, String> {
                     None => Command::ConfigCheck(layers),
                 })
             }
+            Some(("init", matches)) => Ok(Command::ConfigInit(path(matches))),
             Some(("limits", _)) => Ok(Command::ConfigLimits),
             _ => Ok(Command::ConfigDocs),
         },
@@ -146,7 +159,8 @@ pub(crate) fn read() -> Result<Command, String> {
     }
 }
 
-fn command_line() -> Clap {
+/// All commands and their flags.
+pub(crate) fn command_line() -> Clap {
     let config = Clap::new("config")
         .about("Shows and checks settings")
         .subcommand_required(true)
@@ -161,6 +175,11 @@ fn command_line() -> Clap {
                     .help("Says what becomes of an opentsdb.conf or TickTock's tt.conf"),
             ),
         ))
+        .subcommand(
+            Clap::new("init")
+                .about("Writes FILE with every setting at its default, to begin with")
+                .arg(path_argument("FILE").required(false).default_value("foliot.toml")),
+        )
         .subcommand(Clap::new("docs").about("Prints the reference of all settings as Markdown"))
         .subcommand(Clap::new("limits").about("Prints the table of all limits as Markdown"));
     Clap::new("foliot")
@@ -186,7 +205,13 @@ fn command_line() -> Clap {
         .subcommand(import())
         .subcommand(export())
         .subcommand(bench())
-        .subcommand(Clap::new("version").about("Prints the version"))
+        .subcommand(completions())
+        .subcommand(
+            Clap::new("manuals")
+                .about("Writes a manual page for every command into DIR")
+                .arg(path_argument("DIR")),
+        )
+        .subcommand(Clap::new("version").about("Prints version, commit, target and features"))
 }
 
 /// One subcommand for each format that can be brought in.
@@ -298,6 +323,17 @@ fn bench() -> Clap {
         .about("Loads, asks and verifies Foliot and its peers; see `foliot bench --help`")
         .disable_help_flag(true)
         .arg(arguments)
+}
+
+fn completions() -> Clap {
+    let shell = Arg::new("shell")
+        .value_name("SHELL")
+        .required(true)
+        .value_parser(clap::value_parser!(Shell))
+        .help("The shell that is to complete commands");
+    Clap::new("completions")
+        .about("Prints completions for a shell, for example: source <(foliot completions bash)")
+        .arg(shell)
 }
 
 fn certificate() -> Clap {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod certificate;
+mod manuals;
 mod moving;
 mod offline;
 mod users;
@@ -44,7 +45,12 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::Import(what) => return moving::import(&what),
         Command::Export(what) => return moving::export(&what),
         Command::Print(text) => print(&text),
-        Command::Version => print(&format!("foliot {}\n", env!("CARGO_PKG_VERSION"))),
+        Command::Version => print(&version()),
+        Command::Completions(shell) => {
+            print(&manuals::completions(arguments::command_line(), shell))
+        }
+        Command::Manuals(into) => print(&manuals::write(arguments::command_line(), &into)?),
+        Command::ConfigInit(file) => print(&manuals::settings(&file)?),
         Command::ConfigDocs => print(&config::reference()),
         Command::ConfigLimits => print(&limits::reference()),
         Command::ConfigCheck(layers) => {
@@ -150,6 +156,16 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
     }
 }
 
+/// The version, and what a report of a mistake should name beside it.
+fn version() -> String {
+    format!(
+        "foliot {}\ncommit    {}\ntarget    {}\nfeatures  bench, mqtt, tls\n",
+        env!("CARGO_PKG_VERSION"),
+        env!("FOLIOT_REVISION"),
+        env!("FOLIOT_TARGET")
+    )
+}
+
 /// What this program says about itself. What was not told when it was built stays unknown.
 fn build() -> BuildInfo {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -157,7 +173,7 @@ fn build() -> BuildInfo {
     BuildInfo {
         package: "foliot".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: option_env!("FOLIOT_REVISION").unwrap_or("unknown").to_owned(),
+        revision: env!("FOLIOT_REVISION").to_owned(),
         status: "MINT".to_owned(),
         built_s: built_s().unwrap_or(0),
         user: "foliot".to_owned(),

@@ -11,7 +11,7 @@ mod retention;
 mod setting;
 
 pub use layers::{Layers, Origin};
-pub use reference::reference;
+pub use reference::{reference, sample};
 pub use retention::{Cap, Keep, KeepRules};
 pub use setting::{
     Addresses, ByteSize, HostPort, Listen, Listens, Memory, Plain, RollupTables, Secret, Setting,

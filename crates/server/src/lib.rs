@@ -20,6 +20,7 @@ mod listen;
 pub mod logging;
 mod login;
 pub mod machine;
+mod manager;
 mod metrics;
 mod mqtt;
 mod pace;

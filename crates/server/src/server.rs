@@ -7,7 +7,7 @@ use crate::listen::{self, Accepts, Places};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::tls::Tls;
-use crate::{continuous, host, mqtt, udp};
+use crate::{continuous, host, manager, mqtt, udp};
 use foliot_engine::Engine;
 use foliot_proto_opentsdb::BuildInfo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -146,14 +146,19 @@ impl Server {
 
     /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile, SIGUSR2
     /// merges parts as far as it goes, SIGHUP reads the certificate again. After this returns, a
-    /// second signal ends the process at once.
+    /// second signal ends the process at once. A service manager hears when the server is ready,
+    /// alive and stopping.
     pub fn wait(&mut self) {
         let Some(mut signals) = self.signals.take() else { return };
         let flush = Errand::new("flush", Engine::flush);
         let merge = Errand::new("merge", Engine::merge_all);
+        manager::say_ready();
         self.runtime.block_on(async {
+            let feeding = manager::feed_watchdog();
+            tokio::pin!(feeding);
             loop {
                 tokio::select! {
+                    () = &mut feeding => {}
                     _ = signals.terminate.recv() => break,
                     _ = signals.interrupt.recv() => break,
                     _ = signals.flush.recv() => flush.ask(&self.shared),
@@ -161,6 +166,7 @@ impl Server {
                     _ = signals.reload.recv() => reload_certificate(&self.shared, true),
                 }
             }
+            manager::say_stopping();
             tokio::spawn(end_at_second(signals.terminate, signals.interrupt));
         });
     }

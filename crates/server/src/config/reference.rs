@@ -15,6 +15,12 @@ errors. `foliot config show` prints each value with its origin, `foliot config c
 is wrong without starting anything.
 ";
 
+const SAMPLE_HEAD: &str = "\
+# Settings of Foliot. Each line below that begins with # and a key shows the default; take the # away
+# to change it. `foliot config check --config FILE` says whether a file is good,
+# `foliot config show --config FILE` what holds and where it comes from.
+";
+
 /// The text of `docs/config.md`.
 pub fn reference() -> String {
     let defaults = Config::default();
@@ -33,6 +39,21 @@ pub fn reference() -> String {
             flag = key.flag,
             variable = key.variable(),
         );
+    }
+    out
+}
+
+/// A file of settings to begin with: every key with its default, each commented out.
+pub fn sample() -> String {
+    let defaults = Config::default();
+    let mut out = SAMPLE_HEAD.to_owned();
+    for key in KEYS {
+        let default = (key.show)(&defaults);
+        let is_bare = default.parse::<bool>().is_ok() || default.parse::<u64>().is_ok();
+        let value = if is_bare { default } else { format!("\"{default}\"") };
+        let help = wrap(key.help.trim()).replace('\n', "\n# ");
+        // Writing to memory cannot fail.
+        let _ = write!(out, "\n# {help}\n#{} = {value}\n", key.name);
     }
     out
 }

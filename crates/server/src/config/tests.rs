@@ -20,6 +20,19 @@ fn what_is_shown_can_be_read_back() {
 }
 
 #[test]
+fn the_sample_shows_every_default_and_sets_none() {
+    let mut layers = Layers::default();
+    layers.add_file(Path::new("foliot.toml"), &sample()).unwrap();
+    assert!(layers.show().all(|(_, _, origin)| origin == Origin::Default));
+    let is_key = |line: &str| KEYS.iter().any(|key| line.starts_with(&format!("#{} = ", key.name)));
+    let all: Vec<_> =
+        sample().lines().filter(|line| is_key(line)).map(|line| line[1..].to_owned()).collect();
+    assert_eq!(all.len(), KEYS.len());
+    layers.add_file(Path::new("foliot.toml"), &all.join("\n")).unwrap();
+    assert_eq!(layers.config(), &Config::default());
+}
+
+#[test]
 fn names_flags_and_variables_are_unique() {
     let unique = |names: Vec<String>| {
         let mut sorted = names.clone();

@@ -1,0 +1,24 @@
+//! Tells the program from which commit and for which target it is built.
+
+use std::env;
+use std::process::Command;
+
+fn main() {
+    // A package built from a tarball has no repository and is told the commit.
+    println!("cargo:rerun-if-env-changed=FOLIOT_REVISION");
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={log}");
+    }
+    let told = env::var("FOLIOT_REVISION").ok().filter(|revision| !revision.is_empty());
+    let revision = told.or_else(|| git(&["rev-parse", "HEAD"]));
+    println!("cargo:rustc-env=FOLIOT_REVISION={}", revision.as_deref().unwrap_or("unknown"));
+    println!("cargo:rustc-env=FOLIOT_TARGET={}", env::var("TARGET").unwrap_or_default());
+}
+
+/// What git says on its first line, when there is git and a repository.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = text.lines().next().filter(|_| output.status.success())?;
+    Some(line.to_owned())
+}
