@@ -20,7 +20,7 @@ size=$(stat -c %s "dist/$machine/foliot")
 ! grep -qaF "$PWD" "dist/$machine/foliot" || { echo "the program names the folder it was built in"; exit 1; }
 
 debian=$work/debian
-mirror=$(apt-get indextargets --format '$(SITE)' | head -n 1)
+mirror=$(apt-get indextargets --format '$(SITE)' | grep -m 1 '/debian/*$')
 debootstrap --variant=minbase "$(. /etc/os-release; echo "$VERSION_CODENAME")" "$debian" "$mirror" >"$work/debootstrap.log" 2>&1 ||
     { tail -n 20 "$work/debootstrap.log"; exit 1; }
 inside() { chroot "$debian" "$@"; }
