@@ -95,10 +95,7 @@ pub(crate) fn read() -> Result<Command, String> {
     };
     match matches.subcommand() {
         Some(("version", _)) => Ok(Command::Version),
-        Some(("completions", matches)) => {
-            let shell = matches.get_one::<Shell>("shell").copied();
-            Ok(Command::Completions(shell.unwrap_or(Shell::Bash)))
-        }
+        Some(("completions", matches)) => Ok(Command::Completions(shell(matches))),
         Some(("manuals", matches)) => Ok(Command::Manuals(path(matches))),
         Some(("bench", matches)) => {
             let own = matches.get_many::<OsString>("arguments").unwrap_or_default();
@@ -334,6 +331,11 @@ fn completions() -> Clap {
     Clap::new("completions")
         .about("Prints completions for a shell, for example: source <(foliot completions bash)")
         .arg(shell)
+}
+
+fn shell(matches: &ArgMatches) -> Shell {
+    // It is required, so the shell is there.
+    matches.get_one("shell").copied().unwrap_or(Shell::Bash)
 }
 
 fn certificate() -> Clap {
