@@ -31,6 +31,7 @@
 //! }
 //! ```
 
+mod catalogue;
 mod clip;
 mod error;
 mod fold;
@@ -39,7 +40,6 @@ mod group;
 mod heads;
 mod kernels;
 mod limits;
-mod list;
 mod merge;
 mod number;
 mod quotient;
@@ -56,10 +56,9 @@ mod window;
 
 pub use error::Error;
 pub use limits::{Cancel, Charge, Limits, Meter};
-pub use list::ListedItem;
 pub use run::Ran;
 
-use foliot_engine::{Listed, Snapshot};
+use foliot_engine::Snapshot;
 use foliot_model::{Frame, Kind, NamespaceId, Selector, Table, TableShape, Test, TimeRange};
 use foliot_plan::rows::{NameTable, Select, SourceTest};
 use foliot_plan::{Listing, Series};
@@ -167,29 +166,17 @@ pub fn selected(
     range: TimeRange,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<u32>, Error> {
-    let sids = source::select(query.snapshot, selector, range, &query.meter)?;
-    charge.add(sids.len() * size_of::<u32>())?;
-    Ok(sids)
+    catalogue::selected(query, selector, range, charge)
 }
 
-/// Names in use, distinct and in byte order. What is wanted: a selector, a prefix, how many to
-/// leave out, and how many at most. What they weigh is added to `charge`.
+/// Names in use, distinct and in byte order. What they weigh is added to `charge`.
 ///
 /// # Errors
 /// As [`names`].
 pub fn listed(
     query: &Query<'_>,
-    what: &Listed,
-    wanted: (&Selector, &str, usize, usize),
+    listing: &Listing,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<String>, Error> {
-    source::list(query.snapshot, what, wanted, charge, &query.meter)
-}
-
-/// Lists names, or series, in byte order.
-///
-/// # Errors
-/// As [`names`].
-pub fn list(query: &Query<'_>, listing: &Listing) -> Result<Vec<ListedItem>, Error> {
-    list::list(query, listing)
+    catalogue::listed(query, listing, charge)
 }

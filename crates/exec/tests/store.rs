@@ -10,7 +10,7 @@
 mod harness;
 
 use foliot_engine::Engine;
-use foliot_exec::{Cancel, Error, Limits, ListedItem, Meter, Query, Ran, list, run};
+use foliot_exec::{Cancel, Error, Limits, Meter, Query, Ran, listed, run};
 use foliot_model::{Cell, Frame, Name, Selector, SeriesHead, Test, TimeRange, Value};
 use foliot_plan::{
     Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Pick, Series, Stamp, What, Window,
@@ -316,27 +316,16 @@ fn listings() {
         offset,
         limit,
     };
-    let names = |listing: &Listing| -> Vec<String> {
-        let shown = |item| match item {
-            ListedItem::Name(name) => name,
-            ListedItem::Series { id, identity } => {
-                let h = identity.labels.get("h").unwrap();
-                format!("{id} {} {} {h}", identity.measurement, identity.field)
-            }
-        };
-        list(&query, listing).unwrap().into_iter().map(shown).collect()
-    };
+    let names = |listing: &Listing| listed(&query, listing, &mut query.meter.open()).unwrap();
     assert_eq!(names(&listing(What::Metrics, "", 0, 9)), ["cpu.idle", "disk"]);
     assert_eq!(names(&listing(What::LabelNames, "", 0, 9)), ["h", "path"]);
     assert_eq!(names(&listing(What::LabelValues(Some("h".into())), "", 0, 9)), ["a", "b"]);
     assert_eq!(names(&listing(What::Measurements, "d", 0, 9)), ["disk"]);
-    let all = ["1 cpu idle a", "0 cpu idle b", "2 disk value a"];
-    assert_eq!(names(&listing(What::Series, "", 0, 9)), all);
-    assert_eq!(names(&listing(What::Series, "", 1, 1)), all[1..2]);
-    assert_eq!(names(&listing(What::Series, "c", 0, 9)), all[..2]);
-    let tight = Limits { memory_bytes: 100, ..Limits::default() };
+    assert_eq!(names(&listing(What::Fields, "", 0, 9)), ["idle", "value"]);
+    assert_eq!(names(&listing(What::LabelNames, "", 1, 1)), ["path"]);
+    let tight = Limits { memory_bytes: 10, ..Limits::default() };
     let query = Query { meter: Meter::new(tight, Cancel::default()), ..query };
-    let refused = list(&query, &listing(What::Series, "", 0, 9));
+    let refused = listed(&query, &listing(What::Metrics, "", 0, 9), &mut query.meter.open());
     assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
 }
 

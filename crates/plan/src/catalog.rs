@@ -15,8 +15,6 @@ pub enum What {
     LabelNames,
     /// Values of one label, or of all when no name is given.
     LabelValues(Option<String>),
-    /// Whole series.
-    Series,
 }
 
 /// A listing, in byte order.

@@ -167,7 +167,7 @@ fn from_billionths(billionths: i128) -> f64 {
     let size = billionths.unsigned_abs();
     if size < 1 << 53 {
         // Two whole numbers that floats hold: the division rounds once.
-        return billionths as f64 / ONE as f64;
+        return billionths as i64 as f64 / ONE as f64;
     }
     // Far more digits than a float has, and a last one that stands for all behind it.
     let shift = size.leading_zeros();

@@ -13,10 +13,10 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Taken, Text};
 use foliot_access::{Measurements, Need};
-use foliot_engine::{Ack, Identity, Listed};
+use foliot_engine::{Ack, Identity};
 use foliot_exec::{Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
-use foliot_plan::Series;
+use foliot_plan::{Listing, Series, What};
 use foliot_proto_opentsdb::ticktock::{
     Assembly, FIELD_TAG, Inquiry, Lookup, Word, aggregators_json, field_tag_value, puts_of_json,
 };
@@ -222,9 +222,14 @@ fn run(inquiry: &Inquiry, namespace: NamespaceId, work: &mut Work<'_>) -> Result
     let mut plans: Vec<Series> = Vec::new();
     let mut questions = Vec::new();
     for (index, question) in inquiry.questions.iter().enumerate() {
-        let selector = selector(namespace, Some(&question.metric));
-        let wanted = (&selector, "", 0, usize::MAX);
-        let fields = foliot_exec::listed(&query, &Listed::Fields, wanted, &mut charge)?;
+        let listing = Listing {
+            what: What::Fields,
+            selector: selector(namespace, Some(&question.metric)),
+            prefix: String::new(),
+            offset: 0,
+            limit: usize::MAX,
+        };
+        let fields = foliot_exec::listed(&query, &listing, &mut charge)?;
         for group in question.field_groups(&fields) {
             if !group.is_empty() {
                 plans.push(question.plan(inquiry, namespace, &group));
@@ -299,23 +304,25 @@ fn suggestions(
     let meter = work.meter();
     let query = Query { snapshot: work.snapshot, meter: meter.clone() };
     let mut charge = meter.open();
-    let mut list = |what: &Listed, prefix: &str| {
-        foliot_exec::listed(&query, what, (&everything, prefix, 0, max), &mut charge)
+    let mut list = |what: What, prefix: &str| {
+        let (selector, prefix) = (everything.clone(), prefix.to_owned());
+        let listing = Listing { what, selector, prefix, offset: 0, limit: max };
+        foliot_exec::listed(&query, &listing, &mut charge)
     };
     let mut names = match kind {
-        "metrics" if prefix == "*" => list(&Listed::Measurements, "")?,
-        "metrics" => list(&Listed::Measurements, prefix)?,
+        "metrics" if prefix == "*" => list(What::Measurements, "")?,
+        "metrics" => list(What::Measurements, prefix)?,
         "tagk" => {
-            let mut names = list(&Listed::LabelNames, prefix)?;
-            let fields = list(&Listed::Fields, "")?;
+            let mut names = list(What::LabelNames, prefix)?;
+            let fields = list(What::Fields, "")?;
             if FIELD_TAG.starts_with(prefix) && fields.iter().any(|f| field_tag_value(f) == f) {
                 names.push(FIELD_TAG.to_owned());
             }
             names
         }
         _ => {
-            let mut names = list(&Listed::LabelValues(None), prefix)?;
-            let fields = list(&Listed::Fields, prefix)?;
+            let mut names = list(What::LabelValues(None), prefix)?;
+            let fields = list(What::Fields, prefix)?;
             names.extend(fields.into_iter().filter(|field| field_tag_value(field) == field));
             names
         }

@@ -12,13 +12,13 @@ use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Principal};
-use foliot_engine::{Ack, Caller, Listed, Snapshot};
+use foliot_engine::{Ack, Caller, Snapshot};
 use foliot_exec::{Meter, Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
     Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Params,
-    Request, Rollups, Suggest, UidKind, View, any_series, deletes_refused,
+    Request, Rollups, Suggest, UidKind, View, deletes_refused,
 };
 use hyper::{StatusCode, header};
 use std::cell::{Cell, RefCell};
@@ -410,17 +410,6 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         body: &text.bytes,
     };
     let suggest = Suggest::parse(&request).map_err(|error| refuse(&error))?;
-    let listing = suggest.listing(scope.namespace);
-    let what = match &listing.what {
-        What::Metrics => Listed::Metrics,
-        What::Measurements => Listed::Measurements,
-        What::Fields => Listed::Fields,
-        What::LabelNames => Listed::LabelNames,
-        What::LabelValues(name) => Listed::LabelValues(name.clone()),
-        What::Series => {
-            return Err(refuse_with(StatusCode::BAD_REQUEST, "series cannot be suggested"));
-        }
-    };
     let asked = text_asked(&call.query, &text.bytes);
     let job = scope.job(&asked, move |scope, work| {
         let meter = work.meter();
@@ -428,18 +417,16 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         let mut charge = meter.open();
         let mut names = Vec::new();
         for &namespace in std::iter::once(&scope.namespace).chain(&scope.tables) {
+            let mut listing = suggest.listing(namespace);
             // Of rollups the field is the aggregator.
-            let what = match &what {
-                Listed::Metrics if namespace != scope.namespace => &Listed::Measurements,
-                what => what,
-            };
-            let selector = any_series(namespace);
-            let wanted = (&selector, &*listing.prefix, 0, listing.limit);
-            names.extend(foliot_exec::listed(&query, what, wanted, &mut charge)?);
+            if namespace != scope.namespace && listing.what == What::Metrics {
+                listing.what = What::Measurements;
+            }
+            names.extend(foliot_exec::listed(&query, &listing, &mut charge)?);
         }
         names.sort_unstable();
         names.dedup();
-        names.truncate(listing.limit);
+        names.truncate(suggest.limit);
         let answer = suggest.answer(names.iter().map(String::as_str));
         work.write(answer.as_bytes())?;
         Ok(Ran::default())

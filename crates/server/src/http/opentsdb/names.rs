@@ -1,11 +1,12 @@
 //! Names and numbers as OpenTSDB knows them, found in a snapshot.
 
 use crate::store::Store;
-use foliot_engine::{Listed, SymbolKind};
+use foliot_engine::SymbolKind;
 use foliot_exec::{Charge, Error, Query, listed, selected};
 use foliot_model::{
     DEFAULT_FIELD, Label, Matcher, Name, NamespaceId, Samples, Selector, Test, TimeRange, Value,
 };
+use foliot_plan::{Listing, What};
 use foliot_proto_opentsdb::{
     LastSample, Request, RequiredName, Stored, Tsuid, UidKind, any_series, renamed_fact, value_text,
 };
@@ -42,7 +43,7 @@ impl Names<'_> {
                         true => Request::metric_selector(namespace, metric),
                         false => Request::table_selector(namespace, metric),
                     };
-                    if self.first(&Listed::Measurements, &selector, "")?.is_some() {
+                    if self.first(What::Measurements, &selector, "")?.is_some() {
                         return Ok(true);
                     }
                 }
@@ -71,11 +72,14 @@ impl Names<'_> {
     pub(super) fn is_used(&self, kind: UidKind, name: &str) -> Result<bool, Error> {
         let what = match kind {
             UidKind::Metric => return self.exists(&RequiredName::Metric(name)),
-            UidKind::TagKey => Listed::LabelNames,
-            UidKind::TagValue => Listed::LabelValues(None),
+            UidKind::TagKey => What::LabelNames,
+            UidKind::TagValue => What::LabelValues(None),
         };
         for &namespace in std::iter::once(&self.namespace).chain(self.tables) {
-            if self.first(&what, &any_series(namespace), name)?.is_some_and(|found| found == name) {
+            if self
+                .first(what.clone(), &any_series(namespace), name)?
+                .is_some_and(|found| found == name)
+            {
                 return Ok(true);
             }
         }
@@ -85,19 +89,29 @@ impl Names<'_> {
     /// The first of the names that begin with `prefix`.
     fn first(
         &self,
-        what: &Listed,
+        what: What,
         selector: &Selector,
         prefix: &str,
     ) -> Result<Option<String>, Error> {
-        let wanted = (selector, prefix, 0, 1);
-        let found = listed(&self.query, what, wanted, &mut self.charge.borrow_mut())?;
+        let found = self.list(what, selector, prefix, 1)?;
         Ok(found.into_iter().next())
     }
 
     /// All names of labels that series have.
     pub(super) fn label_names(&self, selector: &Selector) -> Result<Vec<String>, Error> {
-        let wanted = (selector, "", 0, usize::MAX);
-        listed(&self.query, &Listed::LabelNames, wanted, &mut self.charge.borrow_mut())
+        self.list(What::LabelNames, selector, "", usize::MAX)
+    }
+
+    fn list(
+        &self,
+        what: What,
+        selector: &Selector,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        let (selector, prefix) = (selector.clone(), prefix.to_owned());
+        let listing = Listing { what, selector, prefix, offset: 0, limit };
+        listed(&self.query, &listing, &mut self.charge.borrow_mut())
     }
 
     /// The series that a selector wants, ascending.
