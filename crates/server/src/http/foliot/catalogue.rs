@@ -6,9 +6,9 @@ use crate::http::{Call, Reply, accepts_gzip, reply, store};
 use crate::query::{self, Job, Title};
 use crate::shared::Shared;
 use foliot_access::Need;
-use foliot_engine::Listed;
 use foliot_exec::{Error, Query, Ran};
 use foliot_model::{DEFAULT_FIELD, Kind, Name, NamespaceId, Selector, Test, TimeRange};
+use foliot_plan::{Listing, What};
 use foliot_proto_opentsdb::{Params, Request, any_series};
 use foliot_schema::{Database, Kinds, Policy};
 use hyper::StatusCode;
@@ -28,9 +28,9 @@ const SERIES_NEWEST_MAX: usize = 16_384;
 /// Series of which the names are read at once.
 const SERIES_AT_ONCE: usize = 256;
 
-/// What is listed.
-enum What {
-    Names(Listed),
+/// What is wanted of the catalogue.
+enum Wanted {
+    Names(What),
     Fields(String),
     Newest,
 }
@@ -51,16 +51,16 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let given = params.get(name).map(str::to_owned);
         given.ok_or_else(|| bad(&format!("{name}: {what}")))
     };
-    let what = match of {
-        "metrics" => What::Names(Listed::Metrics),
-        "measurements" => What::Names(Listed::Measurements),
-        "labels" => What::Names(Listed::LabelNames),
+    let wanted = match of {
+        "metrics" => Wanted::Names(What::Metrics),
+        "measurements" => Wanted::Names(What::Measurements),
+        "labels" => Wanted::Names(What::LabelNames),
         "values" => {
             let label = given("label", "values of which label?")?;
-            What::Names(Listed::LabelValues(Some(label)))
+            Wanted::Names(What::LabelValues(Some(label)))
         }
-        "fields" => What::Fields(given("measurement", "fields of which measurement?")?),
-        "newest" => What::Newest,
+        "fields" => Wanted::Fields(given("measurement", "fields of which measurement?")?),
+        "newest" => Wanted::Newest,
         _ => {
             let known = "databases, metrics, measurements, fields, labels, values or newest";
             return Err(bad(&format!("of: must be {known}")));
@@ -72,10 +72,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let asked = shared.clone();
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         let query = Query { snapshot: work.snapshot, meter: work.meter() };
-        let listed = match &what {
-            What::Names(listed) => list(&query, listed, &selector, (&search, limit), &asked.config),
-            What::Fields(measurement) => fields(&query, &asked, namespace, measurement),
-            What::Newest => newest(&query, &selector, limit),
+        let listed = match &wanted {
+            Wanted::Names(what) => list(&query, what, &selector, (&search, limit), &asked.config),
+            Wanted::Fields(measurement) => fields(&query, &asked, namespace, measurement),
+            Wanted::Newest => newest(&query, &selector, limit),
         };
         work.write(listed?.to_string().as_bytes())?;
         Ok(Ran::default())
@@ -108,15 +108,21 @@ pub(super) fn selector(params: &Params, namespace: NamespaceId) -> Selector {
 /// The names that hold `search`, and whether these are all.
 fn list(
     query: &Query<'_>,
-    listed: &Listed,
+    what: &What,
     selector: &Selector,
     (search, limit): (&str, usize),
     config: &Config,
 ) -> Result<Value, Error> {
     let searched = usize::try_from(config.limits_names_searched).unwrap_or(usize::MAX);
     let looks_at = if search.is_empty() { limit } else { searched };
-    let wanted = (selector, "", 0, looks_at.saturating_add(1));
-    let mut names = foliot_exec::listed(query, listed, wanted, &mut query.meter.open())?;
+    let listing = Listing {
+        what: what.clone(),
+        selector: selector.clone(),
+        prefix: String::new(),
+        offset: 0,
+        limit: looks_at.saturating_add(1),
+    };
+    let mut names = foliot_exec::listed(query, &listing, &mut query.meter.open())?;
     let mut is_whole = names.len() <= looks_at;
     names.truncate(looks_at);
     if !search.is_empty() {
