@@ -403,6 +403,10 @@ fn the_last_administrators_token_stays() {
         String::from_utf8(output.unwrap().stderr).unwrap()
     };
     assert!(revoke().contains("last administrator"));
+    let nobody = foliot().args(["user", "revoke", "nobody", "--data-dir"]).arg(dir.path()).output();
+    assert!(!nobody.unwrap().status.success());
+    let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
+    assert!(!audit.contains("revoke"), "what did not happen: {audit}");
     user(dir.path(), &["add", "root", "--role", "admin"], "r\n");
     assert_eq!(revoke(), "");
 }

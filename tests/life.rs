@@ -106,6 +106,13 @@ fn mistakes_are_answered_with_one_sentence() {
     let address = taken.local_addr().unwrap().to_string();
     let output = run(&["serve", "--listen", &address, "--data-dir", data]);
     refused(&output, &[&address, "in use by another process", "--listen"]);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let twice = ["serve", "--listen", &free, "--listen-influx", &free, "--data-dir", data];
+    refused(&run(&twice), &[&free, "listener", "--listen-influx"]);
+    let token = ["user", "token", "t", "--data-dir", data, "--expires"];
+    for lasts in ["365", "0d", "never"] {
+        refused(&run(&[&token[..], &[lasts]].concat()), &[lasts, "365d"]);
+    }
     let server = Server::start(dir.path(), &[]);
     let output =
         run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", dir.path().to_str().unwrap()]);

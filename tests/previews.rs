@@ -123,7 +123,7 @@ fn requests_that_delete_tell_what_they_would() {
         assert!(json["bytes"].is_u64(), "{json}");
         (json["series"].as_u64().unwrap(), json["samples"].as_u64().unwrap())
     };
-    for spelt in ["dry_run=true", "dry_run", "dry_run=1", "dry_run=yes"] {
+    for spelt in ["dry_run=true", "dry_run", "dry_run=1", "dry_run=yes", "dryRun=true", "dry-run"] {
         let path = format!("/api/v2/delete?bucket=d&{spelt}");
         assert_eq!(told(server.post(&path, body)), (1, 3), "{spelt}");
     }

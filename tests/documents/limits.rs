@@ -10,7 +10,7 @@ type Make = fn(usize) -> (String, String);
 
 const WRITE: &str = "/write?db=default";
 
-const CASES: [(&str, usize, Make); 9] = [
+const CASES: [(&str, usize, Make); 10] = [
     ("name of a measurement, a field or a label | 1 024 bytes", 1024, |n| {
         (WRITE.to_owned(), format!("{},a=b v=1", "m".repeat(n)))
     }),
@@ -47,6 +47,13 @@ const CASES: [(&str, usize, Make); 9] = [
         (format!("/api/query/gexp?start=1h-ago&exp={open}sum:m.v{close}"), String::new())
     }),
     ("operators of an InfluxQL statement | 2 000", 2000, |n| {
+        // The first comparison is an operator as well, and each further one is two with its `OR`.
+        let (more, sum) = ((n - 1) / 2, if n % 2 == 0 { "%2B1" } else { "" });
+        let statement =
+            format!("SELECT%20v%20FROM%20m%20WHERE%20v=1{sum}{}", "%20OR%20v=1".repeat(more));
+        (format!("/query?db=default&q={statement}"), String::new())
+    }),
+    ("operators of an InfluxQL expression on one another", 200, |n| {
         let statement = format!("SELECT%20v{}%20FROM%20m", "%2B1".repeat(n));
         (format!("/query?db=default&q={statement}"), String::new())
     }),

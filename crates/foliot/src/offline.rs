@@ -144,9 +144,15 @@ pub(crate) fn retention(
 
 /// Refuses a directory without a store: opening one there would make it.
 pub(crate) fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
-    match is_store(disk, dir) {
-        true => Ok(()),
-        false => Err(format!(
+    match (is_store(disk, dir), std::fs::read_dir(dir)) {
+        (true, _) => Ok(()),
+        (false, Err(error)) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(format!(
+                "cannot read {}: {error}; run this as the user that the store belongs to",
+                dir.display()
+            ))
+        }
+        (false, _) => Err(format!(
             "there is no store in {}; name its directory with --data-dir",
             dir.display()
         )),

@@ -89,15 +89,20 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Act, String> {
         "add" => Act::Add { name, rights: rights(matches) },
         "password" => Act::Password { name },
         "token" => {
-            let lasts = text("expires").map(|text| {
-                <Duration as foliot_server::config::Setting>::read(&text)
-                    .map_err(|error| format!("--expires: {error}"))
-            });
-            Act::Token { name, rights: rights(matches), lasts: lasts.transpose()? }
+            let lasts = text("expires").map(|text| lasts(&text)).transpose()?;
+            Act::Token { name, rights: rights(matches), lasts }
         }
         "revoke" => Act::Revoke { what: name },
         _ => Act::List,
     })
+}
+
+/// How long a token is valid. A number alone is refused: its writer meant days more often than
+/// seconds.
+fn lasts(text: &str) -> Result<Duration, String> {
+    let read = <Duration as foliot_server::config::Setting>::read(text).ok();
+    read.filter(|lasts| !lasts.is_zero() && text.contains(|c: char| c.is_ascii_alphabetic()))
+        .ok_or_else(|| format!("--expires: '{text}' is not a time such as 30m, 12h or 365d"))
 }
 
 fn rights(matches: &ArgMatches) -> Rights {

@@ -277,6 +277,11 @@ impl Params {
         self.get(name).is_some()
     }
 
+    /// All names, as they are written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// The function that JSON is to be wrapped in.
     ///
     /// # Errors

@@ -313,9 +313,11 @@ fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
 }
 
 /// Whether a request that would take samples away only wants to know what would go. Whatever it
-/// says but `false` means so: a misspelt wish must not delete.
+/// says but `false` means so, and `dryRun` or `dry-run` mean `dry_run`: a misspelt wish must not
+/// delete.
 fn is_preview(params: &Params) -> bool {
-    params.get("dry_run").map_or_else(|| params.has("dry_run"), |value| value != "false")
+    let means_it = |name: &&str| name.replace(['_', '-'], "").eq_ignore_ascii_case("dryrun");
+    params.names().find(means_it).is_some_and(|name| params.get(name) != Some("false"))
 }
 
 /// The answer to such a request.

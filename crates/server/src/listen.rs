@@ -65,6 +65,17 @@ pub(crate) enum Accepts {
     TickTock,
 }
 
+impl Accepts {
+    /// The flag that says where such connections are accepted.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Self::Everything => "--listen",
+            Self::Http => "--listen-influx",
+            Self::TickTock => "--listen-ticktock",
+        }
+    }
+}
+
 /// What keeps the server from ending: dropped when a connection is done.
 pub(crate) type Alive = tokio::sync::mpsc::Sender<()>;
 

@@ -93,7 +93,8 @@ impl Server {
         for (address, accepts, speaks) in all {
             let listener = {
                 let _within = runtime.enter();
-                listen::listen(address).map_err(|error| Stop(cannot_listen(address, &error)))?
+                listen::listen(address)
+                    .map_err(|error| Stop(cannot_listen(address, accepts.flag(), &error)))?
             };
             let address = listener.local_addr().unwrap_or(address);
             listeners.push(Listener { address, speaks });
@@ -109,7 +110,7 @@ impl Server {
         for (address, dialect) in datagrams.into_iter().filter(|_| config.listen_udp) {
             let socket = runtime
                 .block_on(UdpSocket::bind(address))
-                .map_err(|error| Stop(cannot_listen(address, &error)))?;
+                .map_err(|error| Stop(cannot_listen(address, "--listen", &error)))?;
             listeners.push(Listener { address, speaks: "UDP datagrams of put lines" });
             runtime.spawn(udp::serve(shared.clone(), socket, dialect));
         }
@@ -237,13 +238,14 @@ fn reload_certificate(shared: &Shared, is_asked_for: bool) {
     }
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
+fn cannot_listen(address: SocketAddr, flag: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => format!(
-            "{address} is in use by another process; stop that one or choose another --listen"
+            "{address} is in use by another process or listener; stop that one or choose another \
+             {flag}"
         ),
         io::ErrorKind::PermissionDenied => {
-            format!("not allowed to listen on {address}; choose a port above 1023 with --listen")
+            format!("not allowed to listen on {address}; choose a port above 1023 with {flag}")
         }
         _ => format!("cannot listen on {address}: {error}"),
     }
