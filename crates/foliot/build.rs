@@ -4,15 +4,16 @@ use std::env;
 use std::process::Command;
 
 fn main() {
+    // Cargo shows these variables to tests as well, so they must not look like settings.
     // A package built from a tarball has no repository and is told the commit.
-    println!("cargo:rerun-if-env-changed=FOLIOT_REVISION");
+    println!("cargo:rerun-if-env-changed=BUILD_REVISION");
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo:rerun-if-changed={log}");
     }
-    let told = env::var("FOLIOT_REVISION").ok().filter(|revision| !revision.is_empty());
+    let told = env::var("BUILD_REVISION").ok().filter(|revision| !revision.is_empty());
     let revision = told.or_else(|| git(&["rev-parse", "HEAD"]));
-    println!("cargo:rustc-env=FOLIOT_REVISION={}", revision.as_deref().unwrap_or("unknown"));
-    println!("cargo:rustc-env=FOLIOT_TARGET={}", env::var("TARGET").unwrap_or_default());
+    println!("cargo:rustc-env=BUILD_REVISION={}", revision.as_deref().unwrap_or("unknown"));
+    println!("cargo:rustc-env=BUILD_TARGET={}", env::var("TARGET").unwrap_or_default());
 }
 
 /// What git says on its first line, when there is git and a repository.

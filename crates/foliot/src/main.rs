@@ -161,8 +161,8 @@ fn version() -> String {
     format!(
         "foliot {}\ncommit    {}\ntarget    {}\nfeatures  bench, mqtt, tls\n",
         env!("CARGO_PKG_VERSION"),
-        env!("FOLIOT_REVISION"),
-        env!("FOLIOT_TARGET")
+        env!("BUILD_REVISION"),
+        env!("BUILD_TARGET")
     )
 }
 
@@ -173,7 +173,7 @@ fn build() -> BuildInfo {
     BuildInfo {
         package: "foliot".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: env!("FOLIOT_REVISION").to_owned(),
+        revision: env!("BUILD_REVISION").to_owned(),
         status: "MINT".to_owned(),
         built_s: built_s().unwrap_or(0),
         user: "foliot".to_owned(),
