@@ -109,7 +109,7 @@ fn mistakes_are_answered_with_one_sentence() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let twice = ["serve", "--listen", &free, "--listen-influx", &free, "--data-dir", data];
     refused(&run(&twice), &[&free, "listener", "--listen-influx"]);
-    let token = ["user", "token", "t", "--data-dir", data, "--expires"];
+    let token = ["user", "token", "t", "--role", "write", "--data-dir", data, "--expires"];
     for lasts in ["365", "0d", "never"] {
         refused(&run(&[&token[..], &[lasts]].concat()), &[lasts, "365d"]);
     }
