@@ -222,7 +222,8 @@ impl<'a> Parser<'a> {
     /// The expression that was read last, and one that is so high, stand in another.
     pub(super) fn grow(&mut self, beside: u32) -> Result<()> {
         self.height = self.height.max(beside) + 1;
-        match self.height > HEIGHT_MAX {
+        // A number or name without operators is one high.
+        match self.height > HEIGHT_MAX + 1 {
             true => {
                 let message = format!("more than {HEIGHT_MAX} operators on one another");
                 Err(self.error_here(message))
