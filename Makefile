@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz dist
+.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz dist test-packages
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,6 +66,9 @@ costs:           ## what TLS and access control cost, in CPU of the server
 
 fuzz:            ## random bytes for every decoder and reader, two hours; needs nightly Rust, clang and cargo-fuzz
 	tools/fuzz 300
+
+test-packages:   ## the Debian package in a bare Debian; builds it first, a quarter of an hour; needs root and debootstrap
+	tests/foreign/packages.sh
 
 dist:            ## packages for all machines, into dist/; needs rustup, Python 3 and dpkg-deb
 	tools/dist
