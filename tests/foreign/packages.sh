@@ -43,7 +43,7 @@ chroot --userspec=foliot:foliot "$debian" $start --listen "127.0.0.1:$port" >"$w
 foliot_pid=$!
 wait_for 20 "curl -sf http://127.0.0.1:$port/-/ready >/dev/null"
 curl -sf "http://127.0.0.1:$port/write?db=default" --data-binary 'mine,room=attic value=42.5'
-expect "$(curl -sg "http://127.0.0.1:$port/api/query?start=5m-ago&m=none:mine.value")" 42.5
+expect "$(curl -sg "http://127.0.0.1:$port/api/query?start=5m-ago&m=none:mine")" 42.5
 kill "$foliot_pid"; wait "$foliot_pid" || true
 
 inside dpkg -r foliot >/dev/null 2>&1
