@@ -15,6 +15,7 @@ mod lanes;
 mod out;
 
 pub(crate) use lanes::Lanes;
+use lanes::Place;
 
 use crate::http::{Message, Pieces, Reply, status_of_wait};
 use crate::limits::Limit;
@@ -307,8 +308,7 @@ pub(crate) async fn answer(
     let leaver = Leaver { cancel: cancel.clone() };
     let task_shared = shared.clone();
     tokio::task::spawn_blocking(move || {
-        perform(&task_shared, job, cancel, sender, gzip);
-        drop(place);
+        perform(&task_shared, job, place, cancel, sender, gzip);
     });
     match receiver.recv().await {
         Some(Message::Last(status, bytes)) => Ok(whole(status, kind, bytes)),
@@ -350,13 +350,14 @@ impl Drop for Leaver {
 fn perform(
     shared: &Shared,
     mut job: Job,
+    place: Place,
     cancel: Cancel,
     sender: mpsc::Sender<Message>,
     gzip: bool,
 ) {
     let Some(store) = shared.store() else { return };
     let began = Instant::now();
-    let _running = Running::new(shared, began);
+    let mut running = Some(Running::new(shared, began, place));
     let limits = shared.query_limits;
     let packer = gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast()));
     let cancelled = cancel.clone();
@@ -370,8 +371,12 @@ fn perform(
         work.list_as(|| title);
     }
     let outcome = (job.run)(&mut work);
-    // Whoever has the answer finds the query gone.
+    // Whoever has the answer finds the query gone and its place free. Of a longer answer pieces may
+    // still wait to be read.
     work.entry = None;
+    if !work.out.has_sent {
+        running = None;
+    }
     work.meter.met().for_each(|setting| shared.metrics.limits.add_named(setting));
     if work.out.is_too_long() {
         shared.metrics.limits.add(Limit::AnswerBytes);
@@ -395,26 +400,30 @@ fn perform(
             work.out.fail(failure);
         }
     }
+    drop(running);
 }
 
-/// Counts a query as running while it lives, however it ends.
+/// Counts a query as running while it lives, however it ends, and has its place.
 struct Running<'a> {
     metrics: &'a Metrics,
     lanes: &'a Lanes,
     began: Instant,
+    place: Option<Place>,
 }
 
 impl<'a> Running<'a> {
-    fn new(shared: &'a Shared, began: Instant) -> Self {
+    fn new(shared: &'a Shared, began: Instant, place: Place) -> Self {
         let (metrics, lanes) = (&shared.metrics, &shared.lanes);
         metrics.queries.add(1);
         metrics.queries_running.add(1);
-        Self { metrics, lanes, began }
+        Self { metrics, lanes, began, place: Some(place) }
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
+        // What is not running has no place any more.
+        self.place = None;
         self.metrics.queries_running.subtract(1);
         let took = self.began.elapsed();
         self.lanes.note(took);
