@@ -139,6 +139,24 @@ fn bodies_beyond_the_limits_are_refused_early() {
 }
 
 #[test]
+fn a_body_that_never_finds_memory_is_told_so_and_not_to_come_again() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-pending-body-bytes", "1MiB"]);
+    let bomb = gzip(&vec![b'\n'; 200 << 20]);
+    let headers = [("Content-Encoding", "gzip")];
+    let unpacked = server.request("POST", "/write?db=d", &headers, &bomb);
+    let announced =
+        server.request("POST", "/write?db=d", &[("Content-Length", "1100000")], b"m v=1 1\n");
+    for refused in [unpacked, announced] {
+        assert_eq!(refused.status, 413, "{}", refused.text());
+        assert!(refused.text().contains("limits.pending_body_bytes"), "{}", refused.text());
+        assert!(refused.header("retry-after").is_empty());
+    }
+    assert_eq!(server.metric("foliot_limits_met_total{limit=\"limits.pending_body_bytes\"}"), 2.0);
+    server.stop();
+}
+
+#[test]
 fn requests_are_pipelined_and_connections_kept() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
@@ -336,7 +354,7 @@ fn a_stalled_body_is_given_up_and_its_memory_is_shared_fairly() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--limits-pending-body-bytes", "256KiB"]);
     let mut slow = BufReader::new(server.connect());
-    let head = "POST /write?db=d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
+    let head = "POST /write?db=d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 250000\r\n\r\n";
     slow.get_mut().write_all(head.as_bytes()).unwrap();
     slow.get_mut().write_all(&b"m v=1 1\n".repeat(16 << 10)).unwrap();
     std::thread::sleep(Duration::from_millis(300));

@@ -54,7 +54,7 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
         Limit::PendingBodyBytes,
         "limits.pending_body_bytes",
         None,
-        "503 with `Retry-After` after 2 s; a line connection is closed",
+        "503 with `Retry-After` after 2 s, at once for what may be a bomb; 413 for a body larger than all of it; a line connection is closed",
     ),
     (Limit::BodyPace, "body_pace", Some("1 KiB/s over any 10 s"), "408"),
     (Limit::Queries, "limits.queries", None, "the query waits for its turn"),
@@ -70,6 +70,13 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
     (Limit::QuerySeconds, "limits.query_seconds", None, "413, or the connection is closed"),
     (Limit::AnswerBytes, "limits.answer_bytes", None, "413, or the connection is closed"),
 ];
+
+impl Limit {
+    /// Its setting, or what it is where none sets it.
+    pub(crate) fn name(self) -> &'static str {
+        LIMITS.iter().find(|(limit, ..)| *limit == self).map_or("", |(_, name, ..)| name)
+    }
+}
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.

@@ -27,14 +27,21 @@ const MEMORY_SECONDS_MAX: Duration = Duration::from_secs(2);
 /// Unit in which memory for bodies is handed out: a page.
 const PERMIT_BYTES: usize = 4 << 10;
 
+/// Most that deflate makes of a byte: 258 bytes of two bits.
+const UNPACKED_PER_BYTE_MAX: u64 = 1032;
+
 /// Memory for all bodies together.
 #[derive(Debug)]
-pub(crate) struct Budget(Arc<Semaphore>);
+pub(crate) struct Budget {
+    free: Arc<Semaphore>,
+    bytes: u64,
+}
 
 impl Budget {
     pub(crate) fn new(bytes: u64) -> Self {
         let permits = (bytes / PERMIT_BYTES as u64).clamp(1, Semaphore::MAX_PERMITS as u64 / 2);
-        Self(Arc::new(Semaphore::new(permits as usize)))
+        let free = Arc::new(Semaphore::new(permits as usize));
+        Self { free, bytes: permits * PERMIT_BYTES as u64 }
     }
 
     /// Makes `held` as much as `bytes` need, but for less than a page, without waiting; nothing
@@ -43,7 +50,7 @@ impl Budget {
         let wanted = bytes / PERMIT_BYTES;
         let has = held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         if wanted > has {
-            let more = self.0.clone().try_acquire_many_owned((wanted - has) as u32).ok()?;
+            let more = self.free.clone().try_acquire_many_owned((wanted - has) as u32).ok()?;
             merge(held, more);
         } else if let Some(permits) = held {
             drop(permits.split(has - wanted));
@@ -97,8 +104,17 @@ pub(crate) async fn read(
     if body.size_hint().lower() > limit {
         return Err(too_long());
     }
-    let out = Bounded::new(buffer, shared.config.limits_decoded_body_bytes.0, &shared.body_budget);
-    let mut sink = Sink::new(encoding(headers)?, out);
+    let encoding = encoding(headers)?;
+    let most = Most::of(shared.config.limits_decoded_body_bytes.0, &shared.body_budget);
+    let announced = body.size_hint();
+    let may_wait = match encoding {
+        Encoding::Identity if announced.lower() > most.bytes => {
+            return Err(refused(shared, most.refusal()));
+        }
+        Encoding::Identity => true,
+        _ => announced.upper().is_some_and(|packed| most.fits_unpacked(packed)),
+    };
+    let mut sink = Sink::new(encoding, Bounded::new(buffer, most, may_wait, &shared.body_budget));
     let mut received = 0u64;
     let mut stretch = (Instant::now(), 0u64);
     loop {
@@ -139,7 +155,10 @@ fn refused(shared: &Shared, reply: Reply) -> Reply {
             shared.metrics.writes_refused.add(1);
             shared.metrics.limits.add(Limit::PendingBodyBytes);
         }
-        StatusCode::PAYLOAD_TOO_LARGE => shared.metrics.limits.add(Limit::DecodedBodyBytes),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let decoded = shared.config.limits_decoded_body_bytes.0;
+            shared.metrics.limits.add(Most::of(decoded, &shared.body_budget).limit);
+        }
         _ => {}
     }
     reply
@@ -185,48 +204,111 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
     Ok(found)
 }
 
+/// How long a body may become, and which limit says so.
+#[derive(Clone, Copy, Debug)]
+struct Most {
+    bytes: u64,
+    limit: Limit,
+}
+
+impl Most {
+    /// What neither is allowed nor would ever find room is refused as soon as that is known.
+    fn of(decoded_bytes: u64, budget: &Budget) -> Self {
+        match decoded_bytes <= budget.bytes {
+            true => Self { bytes: decoded_bytes, limit: Limit::DecodedBodyBytes },
+            false => Self { bytes: budget.bytes, limit: Limit::PendingBodyBytes },
+        }
+    }
+
+    /// Whether so many compressed bytes fit whatever is in them.
+    fn fits_unpacked(self, packed: u64) -> bool {
+        packed.saturating_mul(UNPACKED_PER_BYTE_MAX) <= self.bytes
+    }
+
+    fn refusal(self) -> Reply {
+        too_large(self.limit.name(), self.bytes)
+    }
+}
+
 /// Bytes that refuse to grow beyond a limit, and take from the budget before they grow: what stops
 /// a decompression bomb while it unpacks.
+///
+/// Where there is no room, what surely fits waits for it. What may turn out to be too long gives
+/// back what it has and is only counted from then on: it is told at its end which of the two it is.
 #[derive(Debug)]
 struct Bounded {
     text: Text,
-    limit: u64,
+    most: Most,
+    may_wait: bool,
+    /// How long it is, once there was no room for it.
+    counted: Option<usize>,
     budget: Arc<Semaphore>,
 }
 
 impl Bounded {
-    fn new(mut bytes: Vec<u8>, limit: u64, budget: &Budget) -> Self {
+    fn new(mut bytes: Vec<u8>, most: Most, may_wait: bool, budget: &Budget) -> Self {
         bytes.clear();
-        Self { text: Text { bytes, permits: None }, limit, budget: budget.0.clone() }
+        let text = Text { bytes, permits: None };
+        Self { text, most, may_wait, counted: None, budget: budget.free.clone() }
     }
 
-    /// Makes room for so many bytes more, once they are charged.
-    fn reserve(&mut self, more: usize) -> io::Result<()> {
-        let Text { bytes, permits } = &mut self.text;
-        let needed = bytes.len() + more;
-        if needed as u64 > self.limit {
+    /// The same bounds, and what was taken so far.
+    fn take(&mut self) -> Self {
+        let text = std::mem::take(&mut self.text);
+        let Self { most, may_wait, counted, .. } = *self;
+        Self { text, most, may_wait, counted, budget: self.budget.clone() }
+    }
+
+    /// Makes room for so many bytes more, once they are charged; nothing while they are counted.
+    fn reserve(&mut self, more: usize) -> io::Result<Option<&mut Vec<u8>>> {
+        let needed = self.counted.unwrap_or(self.text.bytes.len()).saturating_add(more);
+        if needed as u64 > self.most.bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        if self.counted.is_none() && !self.reserve_charged(needed)? {
+            self.text = Text::default();
+            self.counted = Some(needed);
+        }
+        match &mut self.counted {
+            None => Ok(Some(&mut self.text.bytes)),
+            Some(counted) => {
+                *counted = needed;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether there is room for `needed` bytes.
+    fn reserve_charged(&mut self, needed: usize) -> io::Result<bool> {
+        let Text { bytes, permits } = &mut self.text;
         let mut capacity = bytes.capacity();
         if needed > capacity {
-            let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+            let limit = usize::try_from(self.most.bytes).unwrap_or(usize::MAX);
             capacity = needed.max(capacity.saturating_mul(2).min(limit));
         }
         let held = permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = capacity.div_ceil(PERMIT_BYTES).saturating_sub(held);
+        let missing = capacity.div_ceil(PERMIT_BYTES).saturating_sub(held) as u32;
         if missing > 0 {
-            merge(permits, acquire(&self.budget, missing as u32)?);
+            match self.budget.clone().try_acquire_many_owned(missing) {
+                Ok(taken) => merge(permits, taken),
+                Err(_) if self.may_wait => merge(permits, acquire(&self.budget, missing)?),
+                Err(_) => return Ok(false),
+            }
         }
         bytes.reserve_exact(capacity - bytes.len());
-        Ok(())
+        Ok(true)
+    }
+
+    fn finish(self) -> io::Result<Text> {
+        match self.counted {
+            None => Ok(self.text),
+            Some(_) => Err(io::ErrorKind::OutOfMemory.into()),
+        }
     }
 }
 
-/// Takes from the budget, and waits a while if it is used up.
+/// Takes from the budget, for which it waits a while.
 fn acquire(budget: &Arc<Semaphore>, permits: u32) -> io::Result<OwnedSemaphorePermit> {
-    if let Ok(taken) = budget.clone().try_acquire_many_owned(permits) {
-        return Ok(taken);
-    }
     let waiting = budget.clone().acquire_many_owned(permits);
     let waiting = async { tokio::time::timeout(MEMORY_SECONDS_MAX, waiting).await };
     let taken = tokio::task::block_in_place(|| Handle::current().block_on(waiting));
@@ -235,8 +317,9 @@ fn acquire(budget: &Arc<Semaphore>, permits: u32) -> io::Result<OwnedSemaphorePe
 
 impl Write for Bounded {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        self.reserve(piece.len())?;
-        self.text.bytes.extend_from_slice(piece);
+        if let Some(bytes) = self.reserve(piece.len())? {
+            bytes.extend_from_slice(piece);
+        }
         Ok(piece.len())
     }
 
@@ -274,13 +357,13 @@ impl Sink {
     }
 
     fn write(&mut self, piece: &Bytes) -> Result<(), Reply> {
-        let limit = self.bounded().limit;
+        let most = self.bounded().most;
         let outcome = match self {
             Self::Plain(out) => out.write_all(piece),
             // Unpacking may take long; the other tasks of this thread go on elsewhere meanwhile.
             _ => tokio::task::block_in_place(|| self.unpack(piece)),
         };
-        outcome.map_err(|error| refusal(&error, limit))
+        outcome.map_err(|error| refusal(&error, most))
     }
 
     fn unpack(&mut self, piece: &[u8]) -> io::Result<()> {
@@ -293,8 +376,7 @@ impl Sink {
                 head.extend_from_slice(piece);
                 let &[first, second, ..] = head.as_slice() else { return Ok(()) };
                 let head = std::mem::take(head);
-                let (text, limit) = (std::mem::take(&mut out.text), out.limit);
-                let out = Bounded { text, limit, budget: out.budget.clone() };
+                let out = out.take();
                 // RFC 1950: method 8 in the low bits, and the pair divisible by 31.
                 let pair = u16::from(first) * 256 + u16::from(second);
                 let is_zlib = first & 15 == 8 && pair.is_multiple_of(31);
@@ -308,7 +390,7 @@ impl Sink {
     }
 
     fn finish(mut self) -> Result<Text, Reply> {
-        let limit = self.bounded().limit;
+        let most = self.bounded().most;
         let finished = match self {
             Self::Plain(out) => Ok(out),
             Self::Gzip(decoder) => decoder.finish(),
@@ -317,13 +399,13 @@ impl Sink {
             Self::Deflate(head, out) if head.is_empty() => Ok(out),
             Self::Deflate(..) => Err(io::ErrorKind::UnexpectedEof.into()),
         };
-        finished.map(|out| out.text).map_err(|error| refusal(&error, limit))
+        finished.and_then(Bounded::finish).map_err(|error| refusal(&error, most))
     }
 }
 
-fn refusal(error: &io::Error, limit: u64) -> Reply {
+fn refusal(error: &io::Error, most: Most) -> Reply {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => too_large("limits.decoded_body_bytes", limit),
+        io::ErrorKind::FileTooLarge => most.refusal(),
         io::ErrorKind::OutOfMemory => {
             let text = "too many bytes of requests are being worked on \
                         (limits.pending_body_bytes); try again";
@@ -343,10 +425,11 @@ mod tests {
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
     fn unpack(encoding: Encoding, limit: u64, packed: &[u8]) -> Result<Vec<u8>, StatusCode> {
-        let budget = Budget::new(64 << 20);
-        let mut sink = Sink::new(encoding, Bounded::new(Vec::new(), limit, &budget));
+        let budget = Budget::new(128 << 20);
+        let most = Most::of(limit, &budget);
+        let mut sink = Sink::new(encoding, Bounded::new(Vec::new(), most, true, &budget));
         for byte in packed {
-            sink.unpack(&[*byte]).map_err(|error| refusal(&error, limit).status)?;
+            sink.unpack(&[*byte]).map_err(|error| refusal(&error, most).status)?;
         }
         sink.finish().map(Text::into_bytes).map_err(|reply| reply.status)
     }
@@ -387,27 +470,63 @@ mod tests {
     #[test]
     fn bytes_are_charged_before_they_grow_and_given_back() {
         let budget = Budget::new(1 << 20);
-        let mut out = Bounded::new(Vec::new(), 10 << 20, &budget);
+        let most = Most::of(10 << 20, &budget);
+        let mut out = Bounded::new(Vec::new(), most, true, &budget);
         out.write_all(&[0; 600 << 10]).unwrap();
-        let left = budget.0.available_permits() * PERMIT_BYTES;
+        let left = budget.free.available_permits() * PERMIT_BYTES;
         assert!(left + out.text.bytes.capacity() <= 1 << 20, "{left}");
         let mut line = None;
         assert!(budget.hold(&mut line, 600 << 10).is_none());
         drop(out);
         assert!(budget.hold(&mut line, 600 << 10).is_some());
         assert!(budget.hold(&mut line, 100).is_some(), "less than a page is for free");
-        assert_eq!(budget.0.available_permits() * PERMIT_BYTES, 1 << 20);
+        assert_eq!(budget.free.available_permits() * PERMIT_BYTES, 1 << 20);
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_bomb_finds_no_memory_before_it_unpacks() {
+    fn bomb(bytes: usize) -> Vec<u8> {
         let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-        bomb.write_all(&vec![0; 64 << 20]).unwrap();
-        let bomb = bomb.finish().unwrap();
+        bomb.write_all(&vec![0; bytes]).unwrap();
+        bomb.finish().unwrap()
+    }
+
+    #[test]
+    fn what_never_finds_room_is_too_large_before_it_unpacks() {
         let budget = Budget::new(1 << 20);
-        let mut sink = Sink::new(Encoding::Gzip, Bounded::new(Vec::new(), 1 << 30, &budget));
-        let error = sink.unpack(&bomb).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        let most = Most::of(1 << 30, &budget);
+        let mut sink = Sink::new(Encoding::Gzip, Bounded::new(Vec::new(), most, true, &budget));
+        let error = sink.unpack(&bomb(64 << 20)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert!(sink.bounded().text.bytes.capacity() <= 1 << 20);
+        assert_eq!(most.limit.name(), "limits.pending_body_bytes");
+    }
+
+    #[test]
+    fn a_bomb_is_known_as_one_while_others_have_the_memory() {
+        let budget = Budget::new(1 << 20);
+        let others = budget.free.clone().try_acquire_many_owned(200).unwrap();
+        let most = Most::of(1 << 20, &budget);
+        let told = |packed: &[u8]| {
+            let may_wait = most.fits_unpacked(packed.len() as u64);
+            let bounded = Bounded::new(Vec::new(), most, may_wait, &budget);
+            let mut sink = Sink::new(Encoding::Gzip, bounded);
+            let unpacked = sink.unpack(packed).map_err(|error| refusal(&error, most).status);
+            let held = sink.bounded().text.bytes.capacity();
+            (unpacked.err().or_else(|| sink.finish().err().map(|reply| reply.status)), held)
+        };
+        // It gave back what it had before it was over, and waited for nothing.
+        assert_eq!(told(&bomb(64 << 20)), (Some(StatusCode::PAYLOAD_TOO_LARGE), 0));
+        let mut noise = vec![0u8; 900 << 10];
+        noise.iter_mut().fold(1u32, |seed, byte| {
+            let seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = (seed >> 24) as u8;
+            seed
+        });
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&noise).unwrap();
+        let packed = packed.finish().unwrap();
+        assert_eq!(told(&packed), (Some(StatusCode::SERVICE_UNAVAILABLE), 0));
+        drop(others);
+        assert_eq!(told(&packed).0, None);
+        assert_eq!(told(&bomb(1 << 20)).0, None);
     }
 }
