@@ -26,7 +26,6 @@ pub(crate) mod shapes;
 mod slice;
 mod smooth;
 mod sources;
-mod total;
 mod transform;
 
 use crate::limits::Meter;

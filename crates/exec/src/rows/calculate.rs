@@ -1,5 +1,6 @@
 //! Evaluates calculations over the slots of a row.
 
+use crate::kernels::number::to_f64;
 use foliot_model::{Item, Kind};
 use foliot_plan::rows::{Calculate, Math, Operator};
 
@@ -70,16 +71,6 @@ pub(super) fn kind_of(item: &Item) -> Option<Kind> {
         Item::Boolean(_) => Some(Kind::Boolean),
         Item::String(_) => Some(Kind::String),
         Item::Null | Item::Time(_) => None,
-    }
-}
-
-/// A number as a float.
-pub(super) fn to_f64(item: &Item) -> Option<f64> {
-    match *item {
-        Item::Float(v) => Some(v),
-        Item::Integer(v) => Some(v as f64),
-        Item::Unsigned(v) => Some(v as f64),
-        _ => None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Rows for empty windows, and rows stamped with their windows.
 
-use super::calculate::{convert, to_f64};
+use super::calculate::convert;
 use super::grid::{Grid, TIME_MIN_NS};
 use super::row::{Head, Peeking, Row, Stream, is_same};
 use crate::Error;
+use crate::kernels::number::to_f64;
 use crate::limits::Meter;
 use foliot_model::{Item, Kind};
 use foliot_plan::rows::{Fill, Filling};

@@ -1,9 +1,9 @@
 //! Areas under the lines between successive rows.
 
-use super::calculate::to_f64;
 use super::grid::{Grid, TIME_MIN_NS};
 use super::row::{Head, Reducing, Row, Stream, is_same};
 use crate::Error;
+use crate::kernels::number::to_f64;
 use foliot_model::Item;
 use foliot_plan::rows::Layout;
 use std::collections::VecDeque;

@@ -8,16 +8,17 @@ mod pieces;
 
 use super::Context;
 use super::grid::{Grid, TIME_MIN_NS};
-use super::reducers::Folding;
+use super::reducers::figure_of;
 use super::row::{Head, Row, Stream};
-use super::slice::Reader;
+use super::slice::{Reader, item};
 use super::sources::{self, Group, Member, Selected};
+use crate::kernels::tally::{Choice, Figure, Tally};
 use crate::limits::Charge;
 use crate::source::{Spares, Stored};
 use crate::{Error, stream};
 use foliot_lock::{Mutex, Rank};
-use foliot_model::{Kind, Samples};
-use foliot_plan::rows::{Layout, Reduce, Reducer, Rows, Scan};
+use foliot_model::{Kind, Samples, Values};
+use foliot_plan::rows::{Layout, Reduce, Rows, Scan};
 use pieces::{Folded, Members, Windows, join};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ const MEMBERS_WORTH_THREADS: usize = 16;
 /// The rows of a fold over a scan.
 pub(super) struct Quick<'q> {
     scan: &'q Scan,
-    function: &'q Reducer,
+    figure: Figure,
     layout: &'q Layout,
     grid: Grid,
     context: Context<'q>,
@@ -48,25 +49,16 @@ impl<'q> Quick<'q> {
     /// The rows of `reduce`, if it is such a fold.
     pub(super) fn new(reduce: &'q Reduce, context: Context<'q>) -> Result<Option<Self>, Error> {
         let Rows::Scan(scan) = &reduce.input else { return Ok(None) };
-        let is_simple = matches!(
-            reduce.function,
-            Reducer::Count
-                | Reducer::Sum
-                | Reducer::Mean
-                | Reducer::Min
-                | Reducer::Max
-                | Reducer::First
-                | Reducer::Last
-        );
+        let Some(figure) = figure_of(&reduce.function) else { return Ok(None) };
         let layout = &*reduce.layout;
         let has_one_head = layout.group_by == layout.order_by;
         let is_plain = scan.value.is_some() && scan.carried.is_empty() && scan.rows_max.is_none();
-        if !is_simple || !has_one_head || !is_plain {
+        if !has_one_head || !is_plain {
             return Ok(None);
         }
         Ok(Some(Self {
             scan,
-            function: &reduce.function,
+            figure,
             layout,
             grid: Grid::new(layout)?,
             context,
@@ -98,7 +90,7 @@ impl<'q> Quick<'q> {
             self.selected = None;
         }
         for (head, windows) in heads.into_iter().zip(folded) {
-            self.emit(&head, windows)?;
+            self.emit(&head, windows);
         }
         self.charge.resize(self.ready.len() * size_of::<Row>())?;
         Ok(true)
@@ -127,7 +119,7 @@ impl<'q> Quick<'q> {
     }
 
     /// Folds groups, on several threads if there are many sources.
-    fn fold(&self, groups: Vec<(Arc<Head>, Members)>) -> Result<Vec<Windows<'q>>, Error> {
+    fn fold(&self, groups: Vec<(Arc<Head>, Members)>) -> Result<Vec<Windows>, Error> {
         let folded = Folded::new(groups.len(), self.context.meter);
         let members: usize = groups.iter().map(|(_, members)| members.len()).sum();
         let work: Vec<(usize, Members)> = groups
@@ -163,34 +155,34 @@ impl<'q> Quick<'q> {
     }
 
     /// Folds some sources of one head, one after the other.
-    fn fold_members(&self, members: Members) -> Result<Windows<'q>, Error> {
+    fn fold_members(&self, members: Members) -> Result<Windows, Error> {
         let mut windows = Windows::new();
         match (members, &self.selected) {
             (Members::Named(members), _) => {
                 for member in members {
-                    windows = join(windows, self.fold_member(member)?);
+                    join(&mut windows, self.fold_member(member)?);
                 }
             }
             (Members::Many(sids), Some(selected)) if !selected.is_whole() => {
                 for member in selected.name(self.scan, self.context.source, &sids)? {
-                    windows = join(windows, self.fold_member(member)?);
+                    join(&mut windows, self.fold_member(member)?);
                 }
             }
             (Members::Many(sids), _) => {
                 for sid in sids {
-                    windows = join(windows, self.fold_series(sid)?);
+                    join(&mut windows, self.fold_series(sid)?);
                 }
             }
         }
         Ok(windows)
     }
 
-    fn folder(&self) -> Folder<'_, 'q> {
+    fn folder(&self) -> Folder<'_> {
         let (grid, windows) = (&self.grid, Windows::new());
-        Folder { function: self.function, grid, windows, open: (0, 0) }
+        Folder { figure: self.figure, grid, windows, open: (0, 0) }
     }
 
-    fn fold_member(&self, member: Member) -> Result<Windows<'q>, Error> {
+    fn fold_member(&self, member: Member) -> Result<Windows, Error> {
         let Context { source, meter, .. } = self.context;
         if member.condition.is_none() {
             let sid = member.sids.first().copied().flatten();
@@ -209,7 +201,7 @@ impl<'q> Quick<'q> {
         Ok(folder.finish(self.layout))
     }
 
-    fn fold_series(&self, sid: u32) -> Result<Windows<'q>, Error> {
+    fn fold_series(&self, sid: u32) -> Result<Windows, Error> {
         let Context { source, meter, .. } = self.context;
         let kind = self.scan.value.as_ref().map_or(Kind::Float, |(_, kind)| *kind);
         let mut folder = self.folder();
@@ -228,23 +220,19 @@ impl<'q> Quick<'q> {
         }
     }
 
-    fn emit(&mut self, head: &Arc<Head>, windows: Windows<'q>) -> Result<(), Error> {
+    fn emit(&mut self, head: &Arc<Head>, windows: Windows) {
         let mut rows = Vec::with_capacity(windows.len());
-        for (start_ns, fold) in windows {
-            for out in fold.finish(self.context.meter)? {
-                rows.push(Row {
-                    head: head.clone(),
-                    time_ns: out.time_ns.unwrap_or(start_ns),
-                    value: out.value,
-                    carried: out.carried,
-                });
+        for (start_ns, tally) in windows {
+            let (time_ns, value) = tally.finish();
+            if !value.is_null() {
+                let time_ns = time_ns.unwrap_or(start_ns);
+                rows.push(Row { head: head.clone(), time_ns, value, carried: Vec::new() });
             }
         }
         if self.layout.descending {
             rows.reverse();
         }
-        self.ready.extend(rows.into_iter().filter(|row| !row.value.is_null()));
-        Ok(())
+        self.ready.extend(rows);
     }
 }
 
@@ -262,54 +250,53 @@ impl Stream for Quick<'_> {
 }
 
 /// Folds the samples of one source.
-struct Folder<'a, 'q> {
-    function: &'q Reducer,
+struct Folder<'a> {
+    figure: Figure,
     grid: &'a Grid,
-    windows: Windows<'q>,
-    /// The window of the last fold.
+    windows: Windows,
+    /// The window of the last tally.
     open: (i64, i64),
 }
 
-impl<'q> Folder<'_, 'q> {
+impl Folder<'_> {
     /// The windows, in order.
-    fn finish(mut self, layout: &Layout) -> Windows<'q> {
+    fn finish(mut self, layout: &Layout) -> Windows {
         if layout.descending {
             self.windows.sort_by_key(|(start_ns, _)| *start_ns);
         }
         self.windows
     }
 
-    /// The fold of the window that a time lies in.
-    fn at(&mut self, time_ns: i64) -> Option<&mut Folding<'q>> {
+    /// The tally of the window that a time lies in.
+    fn at(&mut self, time_ns: i64) -> Option<&mut Tally> {
         let is_open = !self.windows.is_empty() && time_ns >= self.open.0 && time_ns < self.open.1;
         if !is_open {
             self.open = self.grid.window(time_ns);
-            self.windows.push((self.open.0, Folding::new(self.function)));
+            self.windows.push((self.open.0, Tally::new(self.figure)));
         }
-        self.windows.last_mut().map(|(_, fold)| fold)
+        self.windows.last_mut().map(|(_, tally)| tally)
     }
 
     fn add_samples(&mut self, samples: &Samples, kind: Kind) {
-        let times_ns = samples.times_ns.as_slice();
+        let mut rest = samples.times_ns.as_slice();
         let mut at = 0;
-        while let Some(&time_ns) = times_ns.get(at) {
+        while let Some(&time_ns) = rest.first() {
             if self.at(time_ns).is_none() {
                 return;
             }
-            let end_ns = self.open.1;
-            let rest = times_ns.get(at..).unwrap_or_default();
-            let count = rest.partition_point(|&time_ns| time_ns < end_ns).max(1);
-            if let Some((_, fold)) = self.windows.last_mut() {
-                fold.add_run(times_ns, &samples.values, at..at + count, kind);
+            let (times_ns, later) = rest.split_at(run_len(rest, self.open.1));
+            if let Some((_, tally)) = self.windows.last_mut() {
+                add_run(tally, times_ns, &samples.values, at, kind);
             }
-            at += count;
+            at += times_ns.len();
+            rest = later;
         }
     }
 
     fn add_rows(&mut self, rows: &mut Vec<Row>) {
         for row in rows.drain(..) {
-            if let Some(fold) = self.at(row.time_ns) {
-                fold.add(row);
+            if let Some(tally) = self.at(row.time_ns) {
+                tally.add(row.time_ns, row.value);
             }
         }
     }
@@ -322,14 +309,45 @@ impl<'q> Folder<'_, 'q> {
         let is_inside = block.range.end_ns < window.1;
         // Without windows a row that is chosen shows its own time.
         let hides_times = self.grid.width_ns().is_some() && window.0 != TIME_MIN_NS;
-        let picks_value = matches!(self.function, Reducer::Min | Reducer::Max);
-        let is_taken = Folding::takes(self.function, summary, kind);
-        if !is_taken || !is_inside || picks_value && !hides_times {
+        let picks_value = matches!(self.figure, Figure::Choice(Choice::Smallest | Choice::Largest));
+        if !is_inside || picks_value && !hides_times || !Tally::takes(self.figure, summary, kind) {
             return false;
         }
-        if let Some(fold) = self.at(block.range.start_ns) {
-            fold.add_block(block.range, block.count, summary, kind);
+        if let Some(tally) = self.at(block.range.start_ns) {
+            tally.add_block(block.range, block.count, summary, kind);
         }
         true
+    }
+}
+
+/// How many of these times come before `end_ns`, at least one. Most windows are short beside what
+/// is read at a time, and found from their beginning.
+fn run_len(times_ns: &[i64], end_ns: i64) -> usize {
+    let mut most = 8;
+    while times_ns.get(most).is_some_and(|&time_ns| time_ns < end_ns) {
+        most *= 2;
+    }
+    let near = times_ns.get(..most).unwrap_or(times_ns);
+    near.partition_point(|&time_ns| time_ns < end_ns).clamp(1, times_ns.len().max(1))
+}
+
+/// Adds a run of samples read as `kind`, whose values begin at `at`.
+fn add_run(tally: &mut Tally, times_ns: &[i64], values: &Values, at: usize, kind: Kind) {
+    let run = at..at + times_ns.len();
+    match (values, kind) {
+        (Values::Float(all), Kind::Float) => {
+            tally.add_floats(times_ns, all.get(run).unwrap_or_default());
+        }
+        (Values::Integer(all), Kind::Integer) => {
+            tally.add_integers(times_ns, all.get(run).unwrap_or_default());
+        }
+        _ => {
+            for (&time_ns, at) in times_ns.iter().zip(run) {
+                let value = item(values, at, kind);
+                if !value.is_null() {
+                    tally.add(time_ns, value);
+                }
+            }
+        }
     }
 }

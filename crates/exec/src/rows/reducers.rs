@@ -1,20 +1,30 @@
 //! Functions from the rows of a window to one or few.
 
-use super::calculate::to_f64;
 use super::forecast;
-use super::row::{Head, Row};
-use super::slice::item;
-use super::total::Total;
+use super::row::Row;
 use crate::Error;
-use crate::kernels::sum::Sum;
+use crate::kernels::number::{compare, to_f64};
+use crate::kernels::tally::{Choice, Figure, Tally};
 use crate::limits::Meter;
-use foliot_engine::Summary;
-use foliot_model::{Item, Kind, TimeRange, Values};
+use foliot_model::Item;
 use foliot_plan::rows::Reducer;
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::Arc;
+
+/// The figure that a function asks for, if it keeps no rows.
+pub(super) fn figure_of(function: &Reducer) -> Option<Figure> {
+    Some(match function {
+        Reducer::Count => Figure::Count,
+        Reducer::Sum => Figure::Sum,
+        Reducer::Mean => Figure::Mean,
+        Reducer::Min => Figure::Choice(Choice::Smallest),
+        Reducer::Max => Figure::Choice(Choice::Largest),
+        Reducer::First => Figure::Choice(Choice::Earliest),
+        Reducer::Last => Figure::Choice(Choice::Latest),
+        _ => return None,
+    })
+}
 
 /// A row that comes out of a fold.
 #[derive(Debug)]
@@ -44,11 +54,10 @@ pub(super) struct Folding<'q> {
 
 #[derive(Debug)]
 enum State {
-    Count(i64),
-    Sum(Total),
-    Mean(Total, u64),
+    /// No row matters by itself.
+    Tally(Tally),
     /// The row chosen so far.
-    Best(Option<Row>),
+    Chosen(Choice, Option<Row>),
     /// All rows.
     Rows(Vec<Row>),
     /// Rows with values that were not there before.
@@ -84,10 +93,10 @@ impl Key {
 impl<'q> Folding<'q> {
     pub(super) fn new(function: &'q Reducer) -> Self {
         let state = match function {
-            Reducer::Count => State::Count(0),
-            Reducer::Sum => State::Sum(Total::default()),
-            Reducer::Mean => State::Mean(Total::default(), 0),
-            Reducer::Min | Reducer::Max | Reducer::First | Reducer::Last => State::Best(None),
+            _ if let Some(figure) = figure_of(function) => match figure {
+                Figure::Choice(choice) => State::Chosen(choice, None),
+                figure => State::Tally(Tally::new(figure)),
+            },
             Reducer::Distinct => State::Distinct(HashSet::new(), Vec::new()),
             Reducer::Sample(_) => State::Sample { rows: Vec::new(), count: 0, random: 1 },
             _ => State::Rows(Vec::new()),
@@ -98,14 +107,12 @@ impl<'q> Folding<'q> {
     /// Adds a row, and returns how much memory that takes.
     pub(super) fn add(&mut self, row: Row) -> usize {
         match &mut self.state {
-            State::Count(count) => *count += 1,
-            State::Sum(sum) => return sum.add(&row.value),
-            State::Mean(sum, count) => {
-                *count += 1;
-                return sum.add(&row.value);
-            }
-            State::Best(best) => {
-                if best.as_ref().is_none_or(|best| is_better(self.function, &row, best)) {
+            State::Tally(tally) => return tally.add(row.time_ns, row.value),
+            State::Chosen(choice, best) => {
+                let is_better = |best: &Row| {
+                    choice.prefers((row.time_ns, &row.value), (best.time_ns, &best.value))
+                };
+                if best.as_ref().is_none_or(is_better) {
                     *best = Some(row);
                 }
             }
@@ -125,177 +132,11 @@ impl<'q> Folding<'q> {
         0
     }
 
-    /// Adds a run of samples read as `kind`; only for functions that keep no rows.
-    pub(super) fn add_run(
-        &mut self,
-        times_ns: &[i64],
-        values: &Values,
-        run: Range<usize>,
-        kind: Kind,
-    ) {
-        match (values, kind) {
-            (Values::Float(all), Kind::Float) => {
-                let values = all.get(run.clone()).unwrap_or_default();
-                let sum = |total: &mut Total| total.add_floats(values);
-                self.add_numbers(times_ns, run, values, sum, Item::Float);
-            }
-            (Values::Integer(all), Kind::Integer) => {
-                let values = all.get(run.clone()).unwrap_or_default();
-                let sum = |total: &mut Total| {
-                    let sum = values.iter().fold(0, |a: i64, b| a.wrapping_add(*b));
-                    total.add(&Item::Integer(sum));
-                };
-                self.add_numbers(times_ns, run, values, sum, Item::Integer);
-            }
-            _ => {
-                for at in run {
-                    let value = item(values, at, kind);
-                    if let (Some(&time_ns), false) = (times_ns.get(at), value.is_null()) {
-                        self.add_value(time_ns, value);
-                    }
-                }
-            }
-        }
-    }
-
-    fn add_numbers<T: Copy + PartialOrd>(
-        &mut self,
-        times_ns: &[i64],
-        run: Range<usize>,
-        values: &[T],
-        sum: impl Fn(&mut Total),
-        item: impl Fn(T) -> Item,
-    ) {
-        let count = values.len();
-        match &mut self.state {
-            State::Count(total) => *total += count as i64,
-            State::Sum(total) => sum(total),
-            State::Mean(total, counted) => {
-                sum(total);
-                *counted += count as u64;
-            }
-            _ => {
-                let ahead = |best: usize, at: usize| {
-                    let (Some(best), Some(at)) = (values.get(best), values.get(at)) else {
-                        return false;
-                    };
-                    match self.function {
-                        Reducer::Min => at < best,
-                        _ => at > best,
-                    }
-                };
-                let chosen = match self.function {
-                    Reducer::First => 0,
-                    Reducer::Last => count.saturating_sub(1),
-                    _ => (1..count).fold(0, |best, at| if ahead(best, at) { at } else { best }),
-                };
-                let time_ns = times_ns.get(run.start + chosen);
-                if let (Some(&time_ns), Some(&value)) = (time_ns, values.get(chosen)) {
-                    self.add_value(time_ns, item(value));
-                }
-            }
-        }
-    }
-
-    /// Whether a block can be added by what its values come to, with the same result.
-    pub(super) fn takes(function: &Reducer, summary: &Summary, kind: Kind) -> bool {
-        // The summary of whole numbers is told as floats, which are exact as far as this.
-        let is_small = |figure: f64| figure.abs() < 9e15;
-        let are_numbers = summary.numeric && !summary.has_nan;
-        are_numbers
-            && match (function, kind) {
-                (Reducer::Sum | Reducer::Mean, Kind::Float) => {
-                    summary.kinds == 1 && summary.decimal_sum().is_some_and(|sum| Sum::takes(&sum))
-                }
-                (_, Kind::Float) => summary.kinds == 1,
-                (_, Kind::Integer) => {
-                    let figures = [summary.sum, summary.min, summary.max];
-                    summary.kinds == 2 && figures.into_iter().all(is_small)
-                }
-                _ => false,
-            }
-    }
-
-    /// Memory outside the struct.
-    pub(super) fn bytes_outside(&self) -> usize {
-        match &self.state {
-            State::Sum(total) | State::Mean(total, _) => total.bytes_outside(),
-            _ => 0,
-        }
-    }
-
-    /// Adds a block by what its values come to.
-    pub(super) fn add_block(
-        &mut self,
-        range: TimeRange,
-        count: u16,
-        summary: &Summary,
-        kind: Kind,
-    ) {
-        let item = |value: f64| match kind {
-            Kind::Integer => Item::Integer(value as i64),
-            _ => Item::Float(value),
-        };
-        match &mut self.state {
-            State::Count(total) => *total += i64::from(count),
-            State::Sum(total) => total.add_block(summary, kind),
-            State::Mean(total, counted) => {
-                total.add_block(summary, kind);
-                *counted += u64::from(count);
-            }
-            _ => {
-                let (time_ns, value) = match self.function {
-                    Reducer::Min => (range.start_ns, summary.min),
-                    Reducer::Max => (range.start_ns, summary.max),
-                    Reducer::First => (range.start_ns, summary.first),
-                    _ => (range.end_ns, summary.last),
-                };
-                self.add_value(time_ns, item(value));
-            }
-        }
-    }
-
-    fn add_value(&mut self, time_ns: i64, value: Item) {
-        match &mut self.state {
-            State::Best(Some(best)) => {
-                let is_better = is_better_than(self.function, time_ns, &value, best);
-                if is_better {
-                    (best.time_ns, best.value) = (time_ns, value);
-                }
-            }
-            _ => {
-                let row = Row { head: no_head(), time_ns, value, carried: Vec::new() };
-                self.add(row);
-            }
-        }
-    }
-
-    /// Adds what another fold has come to whose rows come later in rank.
-    pub(super) fn absorb(&mut self, other: Self) {
-        match (&mut self.state, other.state) {
-            (State::Count(a), State::Count(b)) => *a += b,
-            (State::Sum(a), State::Sum(b)) => a.absorb(b),
-            (State::Mean(a, counted), State::Mean(b, more)) => {
-                a.absorb(b);
-                *counted += more;
-            }
-            (State::Best(_), State::Best(Some(row))) => {
-                self.add(row);
-            }
-            _ => {}
-        }
-    }
-
     /// What comes out, in order.
     pub(super) fn finish(self, meter: &Meter) -> Result<Vec<Out>, Error> {
         Ok(match self.state {
-            State::Count(count) => vec![Out::bare(Item::Integer(count))],
-            State::Sum(sum) => vec![Out::bare(sum.finish())],
-            State::Mean(sum, count) => {
-                let mean = to_f64(&sum.finish()).map(|sum| sum / count as f64);
-                vec![Out::bare(mean.map_or(Item::Null, Item::Float))]
-            }
-            State::Best(best) => best.map(Out::of).into_iter().collect(),
+            State::Tally(tally) => vec![Out::bare(tally.finish().1)],
+            State::Chosen(_, best) => best.map(Out::of).into_iter().collect(),
             State::Distinct(_, mut rows) => {
                 rows.sort_by(by_time);
                 let out = |row: Row| Out { carried: Vec::new(), ..Out::of(row) };
@@ -310,45 +151,8 @@ impl<'q> Folding<'q> {
     }
 }
 
-/// The head of rows that are told apart by nothing.
-fn no_head() -> Arc<Head> {
-    Arc::new(Head { measurement: Arc::default(), labels: Vec::new() })
-}
-
 fn by_time(a: &Row, b: &Row) -> Ordering {
     a.time_ns.cmp(&b.time_ns).then_with(|| compare(&a.value, &b.value))
-}
-
-/// The order of values of one kind; false is before true, and NaN is equal to everything.
-pub(super) fn compare(a: &Item, b: &Item) -> Ordering {
-    match (a, b) {
-        (Item::Integer(a), Item::Integer(b)) => a.cmp(b),
-        (Item::Unsigned(a), Item::Unsigned(b)) => a.cmp(b),
-        (Item::Boolean(a), Item::Boolean(b)) => a.cmp(b),
-        (Item::String(a), Item::String(b)) => a.cmp(b),
-        _ => match (to_f64(a), to_f64(b)) {
-            (Some(a), Some(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-            _ => Ordering::Equal,
-        },
-    }
-}
-
-/// Whether a row takes the place of the one chosen so far.
-fn is_better(function: &Reducer, row: &Row, best: &Row) -> bool {
-    is_better_than(function, row.time_ns, &row.value, best)
-}
-
-fn is_better_than(function: &Reducer, time_ns: i64, value: &Item, best: &Row) -> bool {
-    let values = compare(value, &best.value);
-    let times = time_ns.cmp(&best.time_ns);
-    match function {
-        Reducer::Min => values.then(times).is_lt(),
-        Reducer::Max => values.reverse().then(times).is_lt(),
-        // Of booleans at one time, the first is the one that is false.
-        Reducer::First if matches!(value, Item::Boolean(_)) => times.then(values).is_lt(),
-        Reducer::First => times.then(values.reverse()).is_lt(),
-        _ => times.then(values).is_gt(),
-    }
 }
 
 fn keep(function: &Reducer, rows: &mut Vec<Row>, row: Row) -> usize {

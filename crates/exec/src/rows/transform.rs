@@ -1,9 +1,9 @@
 //! Functions of the successive rows of each head.
 
-use super::calculate::to_f64;
 use super::row::{Head, Reducing, Row, Stream};
 use super::smooth::Smoother;
 use crate::Error;
+use crate::kernels::number::to_f64;
 use crate::limits::{Charge, Meter};
 use foliot_model::Item;
 use foliot_plan::rows::{Layout, Transform};

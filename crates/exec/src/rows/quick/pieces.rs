@@ -1,8 +1,8 @@
 //! Pieces of a fold: what threads take at a time, and how what they make of it comes together.
 
-use super::super::reducers::Folding;
 use super::super::sources::Member;
 use crate::Error;
+use crate::kernels::tally::Tally;
 use crate::limits::{Charge, Meter};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const MEMBERS_AT_ONCE: usize = 32;
 const SERIES_AT_ONCE: usize = 4096;
 
 /// The folded windows of one source, or of several, in order.
-pub(super) type Windows<'q> = Vec<(i64, Folding<'q>)>;
+pub(super) type Windows = Vec<(i64, Tally)>;
 
 /// What is folded into the windows of one head.
 pub(super) enum Members {
@@ -51,9 +51,9 @@ impl Members {
 /// The windows of heads as far as no piece before is missing, so that no more of them are held than
 /// are answered, and that the result does not depend on which thread is done first.
 pub(super) struct Folded<'q> {
-    pub(super) heads: Vec<Windows<'q>>,
+    pub(super) heads: Vec<Windows>,
     /// Pieces that came early, with the position of their head.
-    early: BTreeMap<usize, (usize, Windows<'q>)>,
+    early: BTreeMap<usize, (usize, Windows)>,
     next: usize,
     windows: usize,
     /// What the folds take outside the windows, those that came early excepted.
@@ -74,12 +74,7 @@ impl<'q> Folded<'q> {
         }
     }
 
-    pub(super) fn add(
-        &mut self,
-        number: usize,
-        at: usize,
-        windows: Windows<'q>,
-    ) -> Result<(), Error> {
+    pub(super) fn add(&mut self, number: usize, at: usize, windows: Windows) -> Result<(), Error> {
         self.windows += windows.len();
         self.early.insert(number, (at, windows));
         while let Some((at, windows)) = self.early.remove(&self.next) {
@@ -87,45 +82,47 @@ impl<'q> Folded<'q> {
             if let Some(head) = self.heads.get_mut(at) {
                 let apart = head.len() + windows.len();
                 self.outside_bytes -= outside_bytes(head);
-                *head = join(std::mem::take(head), windows);
+                join(head, windows);
                 self.windows -= apart - head.len();
                 self.outside_bytes += outside_bytes(head);
             }
         }
-        self.charge.resize(self.windows * size_of::<(i64, Folding<'_>)>() + self.outside_bytes)
+        self.charge.resize(self.windows * size_of::<(i64, Tally)>() + self.outside_bytes)
     }
 }
 
-fn outside_bytes(windows: &Windows<'_>) -> usize {
+fn outside_bytes(windows: &Windows) -> usize {
     windows.iter().map(|(_, fold)| fold.bytes_outside()).sum()
 }
 
 /// Joins the windows of two sets of sources; those of the first come before at equal ranks.
-pub(super) fn join<'q>(a: Windows<'q>, b: Windows<'q>) -> Windows<'q> {
+pub(super) fn join(a: &mut Windows, b: Windows) {
     if a.is_empty() {
-        return b;
+        *a = b;
+        return;
     }
-    if b.is_empty() {
-        return a;
+    // Sources that report at the same times have the same windows.
+    let are_same = a.len() == b.len() && a.iter().zip(&b).all(|((a, _), (b, _))| a == b);
+    if are_same {
+        for ((_, tally), (_, other)) in a.iter_mut().zip(b) {
+            tally.absorb(other);
+        }
+        return;
     }
     let mut joined = Windows::with_capacity(a.len().max(b.len()));
-    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    let mut of_a = std::mem::take(a).into_iter().peekable();
+    let mut of_b = b.into_iter().peekable();
     loop {
-        let order = match (a.peek(), b.peek()) {
-            (Some((a, _)), Some((b, _))) => a.cmp(b),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (None, None) => return joined,
+        let next = match (of_a.peek(), of_b.peek()) {
+            (Some((a, _)), Some((b, _))) if b < a => of_b.next(),
+            (None, _) => of_b.next(),
+            _ => of_a.next(),
         };
-        if order.is_eq()
-            && let (Some((start_ns, mut fold)), Some((_, other))) = (a.next(), b.next())
-        {
-            fold.absorb(other);
-            joined.push((start_ns, fold));
-        } else if order.is_lt() {
-            joined.extend(a.next());
-        } else {
-            joined.extend(b.next());
+        let Some((start_ns, mut tally)) = next else { break };
+        if let Some((_, other)) = of_b.next_if(|(other_ns, _)| *other_ns == start_ns) {
+            tally.absorb(other);
         }
+        joined.push((start_ns, tally));
     }
+    *a = joined;
 }

@@ -1,13 +1,14 @@
-//! Sums of rows: of integers they wrap around, of floats they are exact until the end.
+//! Sums of numbers of any kind: of integers they wrap around, of floats they are exact until
+//! the end.
 
-use super::calculate::to_f64;
-use crate::kernels::sum::Sum;
+use super::number::to_f64;
+use super::sum::Sum;
 use foliot_engine::Summary;
 use foliot_model::{Item, Kind};
 
 /// A sum of numbers of one kind, or, where kinds meet, of floats.
 #[derive(Debug, Default)]
-pub(super) struct Total {
+pub(crate) struct Total {
     /// The sum of the integers; null while there is none.
     whole: Item,
     /// The sum of all else, once there is any.
@@ -16,7 +17,7 @@ pub(super) struct Total {
 
 impl Total {
     /// Adds a number, and returns how much more memory that takes.
-    pub(super) fn add(&mut self, value: &Item) -> usize {
+    pub(crate) fn add(&mut self, value: &Item) -> usize {
         self.whole = match (&self.whole, value) {
             (Item::Null, Item::Integer(_) | Item::Unsigned(_)) => value.clone(),
             (Item::Integer(a), Item::Integer(b)) => Item::Integer(a.wrapping_add(*b)),
@@ -34,12 +35,12 @@ impl Total {
     }
 
     /// Adds a run of floats.
-    pub(super) fn add_floats(&mut self, run: &[f64]) {
+    pub(crate) fn add_floats(&mut self, run: &[f64]) {
         self.floats.get_or_insert_default().push(run);
     }
 
     /// Adds the values of a block by their summary.
-    pub(super) fn add_block(&mut self, summary: &Summary, kind: Kind) {
+    pub(crate) fn add_block(&mut self, summary: &Summary, kind: Kind) {
         match (kind, summary.decimal_sum()) {
             (Kind::Float, Some(decimals)) => {
                 self.floats.get_or_insert_default().add_decimals(&decimals);
@@ -50,7 +51,7 @@ impl Total {
         }
     }
 
-    pub(super) fn absorb(&mut self, other: Self) {
+    pub(crate) fn absorb(&mut self, other: &Self) {
         if !other.whole.is_null() {
             self.add(&other.whole);
         }
@@ -60,7 +61,7 @@ impl Total {
     }
 
     /// The sum; null of nothing.
-    pub(super) fn finish(&self) -> Item {
+    pub(crate) fn finish(&self) -> Item {
         match &self.floats {
             None => self.whole.clone(),
             Some(floats) => Item::Float(floats.total() + to_f64(&self.whole).unwrap_or(0.0)),
@@ -68,7 +69,7 @@ impl Total {
     }
 
     /// Memory outside the struct.
-    pub(super) fn bytes_outside(&self) -> usize {
+    pub(crate) fn bytes_outside(&self) -> usize {
         self.floats.as_ref().map_or(0, Sum::bytes_outside)
     }
 }
