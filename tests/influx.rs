@@ -537,8 +537,42 @@ fn all_statements_of_a_request_have_one_deadline_and_none_changes_anything_by_ge
     assert_eq!((get.status, get.text().contains("http.changes_by_get")), (405, true));
     // Each of them is quick; together they take many times the limit.
     let many = ["SELECT mean(v) FROM m"; 5000].join(";");
-    let text = ask(&server, &many, "").text();
-    assert!(text.contains("limits.query_seconds") && text.contains("not executed"), "{text:.300}");
+    let late = ask(&server, &many, "");
+    let text = late.text();
+    assert!(text.contains("limits.query_seconds"), "{text:.300}");
+    // Whoever was sent rows already is told behind them.
+    assert!(late.status == 413 || text.contains("not executed"), "{text:.300}");
+    server.stop();
+}
+
+#[test]
+fn a_limit_is_a_status_until_rows_went_out_and_an_error_behind_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_samples=10000"]);
+    assert_eq!(answer(&server, "CREATE DATABASE d"), "");
+    let lines: String = (0..20_000).map(|n| format!("m v={n} {n}\n")).collect();
+    assert_eq!(server.post("/write?db=d", &lines).status, 204);
+    for early in
+        ["SELECT mean(v) FROM m WHERE v >= 0", "SHOW TAG KEYS; SELECT v FROM m WHERE v < 0"]
+    {
+        let refused = ask(&server, early, "");
+        let text = refused.text();
+        assert_eq!(refused.status, 413, "{text:.300}");
+        assert!(
+            text.starts_with("{\"error\":\"") && text.contains("limits.query_samples"),
+            "{text}"
+        );
+        assert!(refused.header("x-influxdb-error").contains("limits.query_samples"));
+    }
+    for chunked in ["", "&chunked=true&chunk_size=500"] {
+        let late = ask(&server, "SELECT v FROM m; SELECT v FROM m LIMIT 1", chunked);
+        let text = late.text();
+        assert_eq!(late.status, 200, "{text:.300}");
+        let (rows, told) = text.split_at(text.find("\"error\"").expect("it is told"));
+        assert!(rows.contains("[\"1970-01-01T00:00:00Z\",0]"), "{rows:.300}");
+        assert!(told.contains("limits.query_samples") && told.contains("not executed"), "{told}");
+    }
+    assert_eq!(server.metric("foliot_limits_met_total{limit=\"limits.query_samples\"}"), 4.0);
     server.stop();
 }
 

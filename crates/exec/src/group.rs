@@ -29,7 +29,7 @@ pub(crate) fn group(
     names.sort_by_cached_key(|name| symbols.label_name(name));
     let is_each = aggregate.grouping == Grouping::Each;
     let has_order = is_each || is_ordered(aggregate.fold);
-    input.names(&mut |index, name| {
+    input.names(meter, &mut |index, name| {
         let of_group = group_key(&aggregate.grouping, &names, &name.labels, &mut symbols);
         let of_series = if has_order { series_key(name, &mut symbols) } else { Vec::new() };
         keyed.extend(of_group.map(|group| (Key { group, series: of_series }, index)));

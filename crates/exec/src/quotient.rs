@@ -27,13 +27,14 @@ pub(crate) struct Quotients<'q> {
 pub(crate) fn partners(
     dividend: &mut Set<'_>,
     divisor: &mut Set<'_>,
+    meter: &Meter,
 ) -> Result<Vec<Option<u32>>, Error> {
     let mut places: HashMap<(Arc<str>, Labels), u32> = HashMap::with_capacity(divisor.len());
-    divisor.names(&mut |at, name| {
+    divisor.names(meter, &mut |at, name| {
         places.insert((Arc::clone(&name.measurement), name.labels.clone()), at);
     })?;
     let mut partners = Vec::with_capacity(dividend.len());
-    dividend.names(&mut |_, name| {
+    dividend.names(meter, &mut |_, name| {
         let key = (Arc::clone(&name.measurement), name.labels.clone());
         partners.push(places.get(&key).copied());
     })?;

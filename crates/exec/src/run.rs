@@ -108,7 +108,7 @@ fn answer<'q>(
     while stream.next(meter, &mut chunk)? {
         let head = match &head {
             Some(head) => head,
-            None => head.insert(head_of(set, question, &stream)?.unwrap_or_default()),
+            None => head.insert(head_of(set, question, &stream, meter)?.unwrap_or_default()),
         };
         let is_full = samples.len() + chunk.len().max(CHUNK_SAMPLES) > FRAME_SAMPLES
             || samples.bytes_len() > FRAME_BYTES;
@@ -127,7 +127,7 @@ fn answer<'q>(
         }
     }
     if head.is_none() && set.keeps_empty() {
-        head = head_of(set, question, &stream)?;
+        head = head_of(set, question, &stream, meter)?;
     }
     match head {
         Some(head) => Ok(on_frame(Frame { head, samples, is_last: true })),
@@ -140,11 +140,12 @@ fn head_of(
     set: &Set<'_>,
     question: usize,
     stream: &Stream<'_>,
+    meter: &Meter,
 ) -> Result<Option<Arc<SeriesHead>>, Error> {
     let mut members = Vec::new();
     stream.members(&mut members);
     match members.is_empty() {
         true => Ok(None),
-        false => set.head(question, members).map(|head| Some(Arc::new(head))),
+        false => set.head(question, members, meter).map(|head| Some(Arc::new(head))),
     }
 }

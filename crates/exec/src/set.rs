@@ -110,7 +110,7 @@ impl<'q> Set<'q> {
             Series::Quotient(quotient) => {
                 let mut dividend = Self::new(&quotient.dividend, source, meter)?;
                 let mut divisor = Self::new(&quotient.divisor, source, meter)?;
-                let partners = partners(&mut dividend, &mut divisor)?;
+                let partners = partners(&mut dividend, &mut divisor, meter)?;
                 let (dividend, divisor) = (Box::new(dividend), Box::new(divisor));
                 Ok(Self::Quotient { dividend, divisor, partners })
             }
@@ -209,10 +209,16 @@ impl<'q> Set<'q> {
 
     /// Calls `each` with the position and name of every series, by which it may be grouped again. A
     /// group is called what its first member is, as far as the group's labels go.
-    pub(crate) fn names(&mut self, each: &mut dyn FnMut(u32, &Identity)) -> Result<(), Error> {
+    pub(crate) fn names(
+        &mut self,
+        meter: &Meter,
+        each: &mut dyn FnMut(u32, &Identity),
+    ) -> Result<(), Error> {
         match self {
-            Self::Stored(leaf) => leaf.names(each),
-            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.names(each),
+            Self::Stored(leaf) => leaf.names(meter, each),
+            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => {
+                input.names(meter, each)
+            }
             Self::Groups { aggregate, input, groups, .. } => {
                 let firsts =
                     groups.iter().zip(0..).filter_map(|(group, at)| Some((*group.first()?, at)));
@@ -223,7 +229,7 @@ impl<'q> Set<'q> {
                     Grouping::By { names, .. } => names.contains(&label.name),
                     Grouping::Without(names) => !names.contains(&label.name),
                 };
-                input.names(&mut |index, name| {
+                input.names(meter, &mut |index, name| {
                     if let Some(&group) = firsts.get(&index) {
                         let labels = name.labels.iter().filter(keeps).cloned().collect();
                         each(group, &Identity { labels: Labels::new(labels), ..name.clone() });
@@ -234,11 +240,16 @@ impl<'q> Set<'q> {
     }
 
     /// The head of a series with the given members.
-    pub(crate) fn head(&self, question: usize, mut members: Vec<u32>) -> Result<SeriesHead, Error> {
+    pub(crate) fn head(
+        &self,
+        question: usize,
+        mut members: Vec<u32>,
+        meter: &Meter,
+    ) -> Result<SeriesHead, Error> {
         members.sort_unstable();
         members.dedup();
         let mut head = None;
-        self.leaf().identities(&members, &mut |name| heads::join(&mut head, name))?;
+        self.leaf().identities(&members, meter, &mut |name| heads::join(&mut head, name))?;
         if !self.wants_members() {
             members.clear();
         }
@@ -301,14 +312,14 @@ fn open_group<'q>(
 
 impl Leaf<'_> {
     /// Names all series, and keeps the names if they are not too many.
-    fn names(&mut self, each: &mut dyn FnMut(u32, &Identity)) -> Result<(), Error> {
+    fn names(&mut self, meter: &Meter, each: &mut dyn FnMut(u32, &Identity)) -> Result<(), Error> {
         let keeps = self.sids.len() <= NAMES_MAX;
         if keeps && self.names.is_empty() {
             self.charge.add(self.sids.len() * NAME_BYTES)?;
         }
         if self.names.is_empty() {
             let (mut names, mut index) = (Vec::new(), 0);
-            self.source.identities(&self.sids, &mut |_, name| {
+            self.source.identities(&self.sids, meter, &mut |_, name| {
                 each(index, &name);
                 index += 1;
                 if keeps {
@@ -323,9 +334,14 @@ impl Leaf<'_> {
     }
 
     /// Names some series.
-    fn identities(&self, members: &[u32], each: &mut dyn FnMut(&Identity)) -> Result<(), Error> {
+    fn identities(
+        &self,
+        members: &[u32],
+        meter: &Meter,
+        each: &mut dyn FnMut(&Identity),
+    ) -> Result<(), Error> {
         if self.names.len() < self.sids.len() {
-            return self.source.identities(members, &mut |_, name| each(&name));
+            return self.source.identities(members, meter, &mut |_, name| each(&name));
         }
         for member in members {
             let at = self.sids.binary_search(member).ok();

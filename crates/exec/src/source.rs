@@ -1,7 +1,7 @@
 //! Where stored series come from: a snapshot.
 
 use crate::Error;
-use crate::limits::{Charge, Meter};
+use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::stream::Stream;
 use foliot_engine::{Identity, Listed, Peek, Scan, Snapshot, Summary, SymbolKind};
 use foliot_lock::{Mutex, Rank};
@@ -96,20 +96,24 @@ impl<'q> Source<'q> {
         }
     }
 
-    /// What series are called, in the order of `sids`.
+    /// What series are called, in the order of `sids`, as long as the query may go on.
     pub(crate) fn identities(
         self,
         sids: &[u32],
+        meter: &Meter,
         each: &mut dyn FnMut(u32, Identity),
     ) -> Result<(), Error> {
-        match self {
-            Self::Snapshot(snapshot) => Ok(snapshot.identities(sids, each)?),
-            #[cfg(test)]
-            Self::Given(series) => {
-                sids.iter().for_each(|&sid| each(sid, series[sid as usize].0.clone()));
-                Ok(())
+        for some in sids.chunks(CHUNK_SAMPLES) {
+            meter.check(0)?;
+            match self {
+                Self::Snapshot(snapshot) => snapshot.identities(some, each)?,
+                #[cfg(test)]
+                Self::Given(series) => {
+                    some.iter().for_each(|&sid| each(sid, series[sid as usize].0.clone()));
+                }
             }
         }
+        Ok(())
     }
 
     fn symbol(self, kind: SymbolKind, name: &str) -> Result<Option<u32>, Error> {

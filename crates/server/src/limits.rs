@@ -28,6 +28,10 @@ pub(crate) enum Limit {
     AnswerBytes,
 }
 
+/// What becomes of an answer that may have begun.
+const BEGUN: &str = "413; where the answer has begun, InfluxQL's ends with an `error`, and others \
+                     end with their connection";
+
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
 const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
@@ -65,9 +69,9 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
         None,
         "429 with `Retry-After`, at once where the wait would be longer",
     ),
-    (Limit::QueryMemoryBytes, "limits.query_memory_bytes", None, "413"),
-    (Limit::QuerySamples, "limits.query_samples", None, "413"),
-    (Limit::QuerySeconds, "limits.query_seconds", None, "413, or the connection is closed"),
+    (Limit::QueryMemoryBytes, "limits.query_memory_bytes", None, BEGUN),
+    (Limit::QuerySamples, "limits.query_samples", None, BEGUN),
+    (Limit::QuerySeconds, "limits.query_seconds", None, BEGUN),
     (Limit::AnswerBytes, "limits.answer_bytes", None, "413, or the connection is closed"),
 ];
 

@@ -179,6 +179,18 @@ impl Work<'_> {
         self.out.send_if_large()
     }
 
+    /// Refuses the request with `reason` if it met a limit and nothing of its answer was sent: a
+    /// status tells more clients of it than words within an answer.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn refuse_at_limit(&self, reason: &str) -> Result<(), Failure> {
+        match self.meter.met().next().is_some() && !self.out.has_sent {
+            true => Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, reason)),
+            false => Ok(()),
+        }
+    }
+
     /// Appends to the answer what was made at once, and sends it if it is much.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const NAME_BYTES: usize = 64;
 
 /// Series looked at before limits are looked at.
-const SERIES_AT_ONCE: usize = 64 << 10;
+const SERIES_AT_ONCE: usize = 4 << 10;
 
 /// Receives series by number and name.
 type Wanted<'a> = &'a mut dyn FnMut(&[(u32, Identity)]) -> Result<(), Error>;

@@ -164,7 +164,7 @@ impl<'q> Quick<'q> {
                 }
             }
             (Members::Many(sids), Some(selected)) if !selected.is_whole() => {
-                for member in selected.name(self.scan, self.context.source, &sids)? {
+                for member in self.named(selected, &sids)? {
                     join(&mut windows, self.fold_member(member)?);
                 }
             }
@@ -175,6 +175,11 @@ impl<'q> Quick<'q> {
             }
         }
         Ok(windows)
+    }
+
+    fn named(&self, selected: &Selected, sids: &[u32]) -> Result<Vec<Member>, Error> {
+        let Context { source, meter, .. } = self.context;
+        selected.name(self.scan, source, sids, meter)
     }
 
     fn folder(&self) -> Folder<'_> {

@@ -92,7 +92,7 @@ impl Selected {
         for some in self.sids.chunks(NAMED_MAX) {
             meter.check(0)?;
             let before = heads.len();
-            source.identities(some, &mut |sid, identity| {
+            source.identities(some, meter, &mut |sid, identity| {
                 let place = places.entry(head_of(scan, &identity.labels)).or_insert(heads.len());
                 match heads.get_mut(*place) {
                     Some(sids) => sids.push(sid),
@@ -124,8 +124,9 @@ impl Selected {
         scan: &Scan,
         source: Source<'_>,
         sids: &[u32],
+        meter: &Meter,
     ) -> Result<Vec<Member>, Error> {
-        name(scan, source, sids, self.is_whole)
+        name(scan, source, sids, self.is_whole, meter)
     }
 }
 
@@ -165,7 +166,7 @@ pub(super) fn find_selected<'q>(
     let mut charge = meter.open();
     charge.resize(selected.sids.len() * MEMBER_BYTES / fields(scan).len().max(1))?;
     meter.check(0)?;
-    let members = name(scan, source, &selected.sids, selected.is_whole)?;
+    let members = name(scan, source, &selected.sids, selected.is_whole, meter)?;
     if let Some(limit) = scan.sources_max.filter(|limit| members.len() as u64 > *limit) {
         return Err(Error::Sources { limit, wanted: members.len() as u64 });
     }
@@ -178,12 +179,13 @@ fn name(
     source: Source<'_>,
     sids: &[u32],
     is_whole: bool,
+    meter: &Meter,
 ) -> Result<Vec<Member>, Error> {
     let fields = fields(scan);
     let mut members: Vec<Member> = Vec::new();
     let mut places: HashMap<Labels, usize> = HashMap::new();
     let mut last: Option<(Labels, usize)> = None;
-    source.identities(sids, &mut |sid, identity| {
+    source.identities(sids, meter, &mut |sid, identity| {
         let known = last.as_ref().filter(|(labels, _)| *labels == identity.labels);
         let at = match known {
             Some((_, at)) => *at,

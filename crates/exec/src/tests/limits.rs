@@ -142,6 +142,21 @@ fn a_query_can_be_cancelled_from_outside() {
 }
 
 #[test]
+fn names_are_read_no_further_than_a_query_goes_on() {
+    let series = many(5_000, 1);
+    let sids: Vec<u32> = (0..5_000).collect();
+    let cancel = Cancel::default();
+    let meter = Meter::new(Limits::default(), cancel.clone());
+    let mut named = 0;
+    let result = Source::Given(&series).identities(&sids, &meter, &mut |_, _| {
+        named += 1;
+        cancel.cancel();
+    });
+    assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
+    assert_eq!(named, 1024);
+}
+
+#[test]
 fn bad_parameters_are_errors_not_panics() {
     let read = range(0, 3599);
     let bad = [

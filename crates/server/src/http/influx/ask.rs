@@ -218,6 +218,7 @@ impl Asked {
                 continue;
             }
             if let Err(error) = work.meter().check(0) {
+                work.refuse_at_limit(&error.to_string())?;
                 encoder.fail(&error.to_string(), work.out());
                 has_failed = true;
                 continue;
@@ -241,6 +242,7 @@ impl Asked {
             match outcome {
                 Ok(()) => encoder.end(self.warning(statement).as_deref(), work.out()),
                 Err(Trouble::Told(text)) => {
+                    work.refuse_at_limit(&text)?;
                     encoder.fail(&text, work.out());
                     has_failed = true;
                 }
