@@ -19,7 +19,7 @@ use crate::look;
 use crate::oracle::{History, Loss, Rule, Rules};
 use crate::random::Random;
 use crate::tally::Tally;
-use crate::workload::{Names, PATTERNS};
+use crate::workload::{Names, PATTERNS, Pool};
 use crate::world::{Machine, Mount, Threads, lock};
 use client::Client;
 use foliot_disk::{Disk, FaultKind, SimDisk};
@@ -60,6 +60,7 @@ pub(crate) fn play(seed: u64, mount: Mount, trace: Option<Trace>) -> Result<Tall
         config,
         has_rules: random.percent(30),
         is_wide: random.percent(4),
+        pool: Pool::draw(&mut random),
         claimed: Mutex::default(),
         dropped: Mutex::default(),
         trials: AtomicU64::new(0),
@@ -141,6 +142,7 @@ struct Round {
     has_rules: bool,
     /// Whether there are more series than a delete cuts from memory at once.
     is_wide: bool,
+    pool: Pool,
     /// Namespaces that a client has for itself.
     claimed: Mutex<BTreeSet<usize>>,
     /// Numbers of namespaces that were dropped for good.

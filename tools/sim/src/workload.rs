@@ -24,6 +24,42 @@ const FIELDS: [&str; 6] = ["value", "count", "up", "state", "total", "sketch"];
 /// Sources reach from a few that always report to many that are seen once.
 const SOURCES: usize = 24;
 
+/// What the clients of a round write and delete: much at many times, or little at few, so that what
+/// they do meets all the time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pool {
+    sources: usize,
+    measurements: usize,
+    /// Times are multiples of it.
+    step_ns: i64,
+}
+
+impl Pool {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        if random.percent(75) {
+            return Self { sources: SOURCES, measurements: MEASUREMENTS.len(), step_ns: 1 };
+        }
+        Self {
+            sources: random.skewed(1, 4),
+            measurements: random.skewed(1, MEASUREMENTS.len()),
+            step_ns: *random.pick(&[1, 60, 86_400]) * 1_000_000_000,
+        }
+    }
+
+    fn draw_measurement(self, random: &mut Random) -> &'static str {
+        *random.pick::<&str>(&MEASUREMENTS[..self.measurements])
+    }
+
+    fn draw_source(self, random: &mut Random) -> usize {
+        random.skewed(0, self.sources - 1)
+    }
+
+    fn draw_time(self, random: &mut Random, clock_ns: i64) -> i64 {
+        let time_ns = draw_time(random, clock_ns);
+        time_ns.saturating_sub(time_ns.rem_euclid(self.step_ns))
+    }
+}
+
 /// Two spellings of keys, so that one series meets several hashes.
 static SYNTAXES: [KeySyntax; 2] = [
     KeySyntax { id: 240, name: "whole", parse: parse_key, parse_field: copy },
@@ -118,22 +154,22 @@ pub(crate) struct Target {
 
 impl Target {
     /// Draws what is to be deleted of a namespace, often around `clock_ns`.
-    pub(crate) fn draw(random: &mut Random, namespace: usize, clock_ns: i64) -> Self {
+    pub(crate) fn draw(random: &mut Random, pool: Pool, namespace: usize, clock_ns: i64) -> Self {
         let range = match random.below(10) {
             0 => TimeRange::ALL,
             1..4 => {
-                let time_ns = draw_time(random, clock_ns);
+                let time_ns = pool.draw_time(random, clock_ns);
                 TimeRange::new(time_ns, time_ns)
             }
             _ => {
-                let from_ns = draw_time(random, clock_ns);
+                let from_ns = pool.draw_time(random, clock_ns);
                 let length_ns = random.skewed(1, 100_000) as i64 * 1_000_000_000;
                 TimeRange::new(from_ns, from_ns.saturating_add(length_ns))
             }
         };
-        let host = random.percent(70).then(|| format!("h{}", random.skewed(0, SOURCES - 1)));
+        let host = random.percent(70).then(|| format!("h{}", pool.draw_source(random)));
         let field = random.percent(40).then(|| *random.pick(&FIELDS));
-        let measurement = *random.pick(&MEASUREMENTS);
+        let measurement = pool.draw_measurement(random);
         Self { namespace, measurement, field, host, range }
     }
 
@@ -208,6 +244,7 @@ impl Write {
     pub(crate) fn draw(
         random: &mut Random,
         names: &Names,
+        pool: Pool,
         namespace: usize,
         clock_ns: i64,
     ) -> Self {
@@ -226,8 +263,10 @@ impl Write {
                 fields = draw_fields(random);
                 write.push_shape(&fields);
             }
-            let time_ns = draw_time(random, clock_ns + index as i64 * 1_000_000);
-            write.push_row(random, names, &fields, time_ns);
+            let time_ns = pool.draw_time(random, clock_ns + index as i64 * 1_000_000);
+            let measurement = pool.draw_measurement(random);
+            let labels = labels_of(pool.draw_source(random));
+            write.push_row(random, names, &fields, time_ns, measurement, labels);
         }
         write
     }
@@ -249,7 +288,7 @@ impl Write {
         write.push_shape(&[0]);
         for source in 0..WIDE_SERIES {
             let labels = wide_labels_of(source);
-            write.push_row_of(random, names, &[0], clock_ns, WIDE, labels);
+            write.push_row(random, names, &[0], clock_ns, WIDE, labels);
         }
         write
     }
@@ -265,13 +304,7 @@ impl Write {
         self.shapes.push(spans);
     }
 
-    fn push_row(&mut self, random: &mut Random, names: &Names, fields: &[usize], time_ns: i64) {
-        let measurement = *random.pick(&MEASUREMENTS);
-        let labels = draw_labels(random);
-        self.push_row_of(random, names, fields, time_ns, measurement, labels);
-    }
-
-    fn push_row_of(
+    fn push_row(
         &mut self,
         random: &mut Random,
         names: &Names,
@@ -411,10 +444,6 @@ fn draw_fields(random: &mut Random) -> Vec<usize> {
     fields
 }
 
-fn draw_labels(random: &mut Random) -> Vec<(String, String)> {
-    labels_of(random.skewed(0, SOURCES - 1))
-}
-
 fn labels_of(source: usize) -> Vec<(String, String)> {
     let mut labels = vec![("host".to_owned(), format!("h{source}"))];
     if source.is_multiple_of(3) {
@@ -485,7 +514,8 @@ mod tests {
         let mut random = Random::new(5);
         let names = Names::default();
         for _ in 0..200 {
-            let write = Write::draw(&mut random, &names, 1, 1_000_000_000);
+            let pool = Pool::draw(&mut random);
+            let write = Write::draw(&mut random, &names, pool, 1, 1_000_000_000);
             let batch = write.batch(3, KeySecret(1), BatchBuffers::default());
             assert_eq!(batch.rows().len(), write.rows.len());
             assert_eq!(batch.samples(), write.changes(&[]).len());

@@ -112,10 +112,12 @@ fn expect_mended(
 
 #[test]
 fn a_flipped_bit_in_the_wal_never_stops_the_start_and_is_told() {
+    let is_whole = std::env::var_os("FOLIOT_SWEEP").is_some();
     let golden = files(&copy(2));
     let (expected, _) = formula::expected(&formula::steps());
     for (name, good) in golden.iter().filter(|(name, _)| name.starts_with("wal-")) {
-        for at in (0..good.len()).step_by(good.len().div_ceil(4 * FLIPS)) {
+        let step = if is_whole { 1 } else { good.len().div_ceil(4 * FLIPS) };
+        for at in (0..good.len()).step_by(step) {
             let mut bad = good.clone();
             bad[at] ^= 1 << (at % 8);
             let disk = copy(2);

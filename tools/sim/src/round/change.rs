@@ -65,10 +65,10 @@ impl Client {
     pub(super) fn write(&mut self) {
         let slot = self.pick_slot();
         let clock_ns = self.round.advance_clock();
-        let names = &self.round.names;
+        let (names, pool) = (&self.round.names, self.round.pool);
         let write = self.round.draw(|random| match self.round.is_wide && random.percent(20) {
             true => Write::draw_wide(random, names, slot, clock_ns),
-            false => Write::draw(random, names, slot, clock_ns),
+            false => Write::draw(random, names, pool, slot, clock_ns),
         });
         self.send(slot, &write);
     }
@@ -198,7 +198,8 @@ impl Client {
     fn draw_target(&self, slot: usize) -> Target {
         let clock_ns = self.round.clock_ns.load(std::sync::atomic::Ordering::Relaxed);
         let is_wide = self.round.is_wide && self.round.percent(50);
-        let target = self.round.draw(|random| Target::draw(random, slot, clock_ns));
+        let target =
+            self.round.draw(|random| Target::draw(random, self.round.pool, slot, clock_ns));
         if is_wide { target.wide() } else { target }
     }
 

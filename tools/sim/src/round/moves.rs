@@ -38,7 +38,7 @@ impl Client {
         let round = self.round.clone();
         let (database, policy) = NAMESPACES[slot];
         let Some(namespace) = self.engine.namespace(database, policy) else { return };
-        let target = round.draw(|random| Target::draw(random, slot, 0));
+        let target = round.draw(|random| Target::draw(random, round.pool, slot, 0));
         let to = round.draw(|random| *random.pick(&MEASUREMENTS));
         let clock = round.machine.clock();
         let Some((sets, cuts)) = ({

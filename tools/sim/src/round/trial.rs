@@ -26,6 +26,8 @@ type Files = BTreeMap<String, Vec<u8>>;
 const OLD_PLACES_TRIED: usize = 3;
 /// Copies that are damaged of one store, at most.
 const TRIALS_MAX: usize = 4;
+/// How often it is the wal that is damaged, besides its turn as one of all kinds.
+const WAL_PERCENT: usize = 30;
 /// Names of the files that a trial leaves alone: nothing that was acknowledged is in them.
 const SPARED: [&str; 2] = ["audit.log", "quarantine"];
 
@@ -46,8 +48,13 @@ impl Round {
             self.tally(|tally| tally.trials += 1);
             let trial = Trial { round: self, disk: disk.clone(), dir, files: &files };
             trial.check_sound("a store that was closed in order");
+            // The wal has the most to lose.
+            let wal = kinds.iter().find(|names| names.iter().any(|name| kind(name) == "wal"));
             let name = self.draw(|random| {
-                let of_kind = *random.pick(&kinds);
+                let of_kind = match wal {
+                    Some(wal) if random.percent(WAL_PERCENT) => wal,
+                    _ => random.pick(&kinds),
+                };
                 (*random.pick(of_kind)).clone()
             });
             trial.damage(&name);
