@@ -1,9 +1,9 @@
 //! Retention classes: which series the rules keep for another time than their namespace says.
 //!
-//! A series gets its class when it is registered, in the wal. When the rules are others than they
-//! were, series in memory are given their new classes in the wal as well; those of closed epochs in
-//! a new segment, which takes the place of the old one. What classes come to is the affair of
-//! `retention.rs`; parts follow when they are merged next.
+//! A series gets its class when it is registered, in the same frame of the wal. When the rules are
+//! others than they were, series in memory are given their new classes in the wal as well; those of
+//! closed epochs in a new segment, which takes the place of the old one. What classes come to is
+//! the affair of `retention.rs`; parts follow when they are merged next.
 
 use crate::config::Commit;
 use crate::epochs::Closed;
@@ -29,22 +29,6 @@ const SERIES_AT_ONCE: usize = 1024;
 type ClassRun = [u32; 3];
 
 impl Ingest {
-    /// Gives series that were just created, from `first` to before `end`, their classes.
-    pub(crate) fn classify(&self, first: u32, end: u32) -> Result<(), Error> {
-        let retention = self.retention();
-        if !retention.has_rules() {
-            return Ok(());
-        }
-        let sids: Vec<u32> = (first..end).collect();
-        let mut classes = Vec::with_capacity(sids.len());
-        let registry = self.registry();
-        registry.identities(&sids, &mut |sid, identity| {
-            classes.push((sid, retention.class(&identity)));
-        });
-        classes.retain(|(_, class)| *class != 0);
-        self.assign(&registry, &classes)
-    }
-
     /// Assigns classes to series of a registry that ascend.
     pub(crate) fn assign(&self, registry: &Registry, classes: &[(u32, u32)]) -> Result<(), Error> {
         let mut publish =

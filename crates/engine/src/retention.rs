@@ -22,7 +22,7 @@ use crate::ingest::Ingest;
 use crate::manifest::PartEntry;
 use crate::store::Engine;
 use foliot_index::{Identity, SidSet};
-use foliot_model::{DEFAULT_NAMESPACE, NamespaceId, Selector, Test, TimeRange};
+use foliot_model::{DEFAULT_NAMESPACE, KeyParts, NamespaceId, Selector, Test, TimeRange};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -62,13 +62,12 @@ impl RetentionRule {
         self.keep.map_or(CLASS_FOREVER, |keep| seconds(keep) as u32)
     }
 
-    fn fits(&self, identity: &Identity) -> bool {
-        test(&self.measurement).passes(&identity.measurement)
-            && self.labels.iter().all(|(name, pattern)| {
-                let mut labels = identity.labels.iter();
-                let value = labels.find(|label| *label.name == **name).map(|label| &*label.value);
-                value.is_some_and(|value| test(pattern).passes(value))
-            })
+    fn fits<'a>(&self, measurement: &str, label: &dyn Fn(&str) -> Option<&'a str>) -> bool {
+        test(&self.measurement).passes(measurement)
+            && self
+                .labels
+                .iter()
+                .all(|(name, pattern)| label(name).is_some_and(|value| test(pattern).passes(value)))
     }
 }
 
@@ -161,13 +160,29 @@ impl Retention {
 
     /// The class that the rules put a series in.
     pub(crate) fn class(&self, identity: &Identity) -> u32 {
-        let rule = self.rules.iter().find(|rule| rule.fits(identity));
+        self.class_by(&identity.measurement, &|name| {
+            let label = identity.labels.iter().find(|label| *label.name == *name);
+            label.map(|label| &*label.value)
+        })
+    }
+
+    /// The class that the rules put all series of a key in.
+    pub(crate) fn class_of_key(&self, key: &KeyParts) -> u32 {
+        // A canonical key is UTF-8.
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        self.class_by(text(key.measurement()), &|name| {
+            let label = key.labels().find(|(known, _)| *known == name.as_bytes());
+            label.map(|(_, value)| text(value))
+        })
+    }
+
+    fn class_by<'a>(&self, measurement: &str, label: &dyn Fn(&str) -> Option<&'a str>) -> u32 {
+        let rule = self.rules.iter().find(|rule| rule.fits(measurement, label));
         rule.map_or(0, RetentionRule::class)
     }
 
     /// Whether series changed their class between a part of rank `older` and one of rank `newer`.
-    /// Then a part of another class between the two may hold newer samples of the same series, and
-    /// must stay between them.
+    /// Then a part of another class may hold newer samples of what the older one holds.
     pub(crate) fn was_reclassified(&self, older: u64, newer: u64) -> bool {
         self.reclassified.iter().any(|&number| older < number && number <= newer)
     }
@@ -296,6 +311,8 @@ impl Engine {
         let store = self.store();
         let _one_at_a_time = store.ingest.settings();
         store.ingest.set_rules(rules);
+        // Who registers series by the rules before is done when nobody is behind the gate.
+        drop(store.ingest.hold());
         let mut changed = 0;
         for (namespace, ..) in self.namespaces() {
             changed += store.classify_all(namespace)?;

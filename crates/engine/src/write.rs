@@ -18,7 +18,7 @@ use crate::ingest::Ingest;
 use crate::retention::Retention;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
-use foliot_index::{Registry, Resolver, Run, Sids};
+use foliot_index::{Registry, Resolver, Run, Sids, Terms};
 use foliot_model::{Batch, NamespaceId, Reject, Row};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -191,13 +191,13 @@ impl Workspace {
         };
         let counts = registry.counts();
         let series = counts.series - counts.forgotten;
-        let admit = ingest.admission().room(ingest.disk(), series, counts.memory_bytes);
-        let first_new = registry.series_end();
+        let retention = ingest.retention();
+        let terms = Terms {
+            admit: ingest.admission().room(ingest.disk(), series, counts.memory_bytes),
+            class: &|key| retention.class_of_key(key),
+        };
         let registered =
-            registry.register(batch, missing, admit, &mut publish, &mut found, rejects)?;
-        if registered.new_series > 0 {
-            ingest.classify(first_new, registry.series_end())?;
-        }
+            registry.register(batch, missing, &terms, &mut publish, &mut found, rejects)?;
         ingest.admission().take(registered.new_series);
         ingest.counters().series_created.fetch_add(registered.new_series, Ordering::Relaxed);
         Ok(())

@@ -325,6 +325,34 @@ fn a_merge_brings_no_value_back_that_was_overwritten_in_another_class() {
     assert_eq!(values(&engine), expected);
 }
 
+#[test]
+fn a_merge_brings_no_value_back_of_a_series_that_left_its_class() {
+    let disk = SimDisk::new(8);
+    let engine = open(&disk, |_| {});
+    let now_ns = disk.now_ns();
+    let put = |key: &str, value| {
+        write(&engine, DEFAULT_NAMESPACE, &[line(key, now_ns, value)]).0.unwrap();
+        engine.flush().unwrap();
+    };
+    let newest = || {
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(DEFAULT_NAMESPACE, "m"), TimeRange::ALL).unwrap();
+        read(&snapshot, sids[0], TimeRange::ALL)[0].1.clone()
+    };
+    put(HOST, 1);
+    let rule = RetentionRule { measurement: "m".to_owned(), labels: Vec::new(), keep: days(100) };
+    assert_eq!(engine.set_retention_rules(vec![rule]).unwrap(), 1);
+    // Parts of the class that it left, before and after the one with its new value.
+    put("n", 1);
+    put(HOST, 2);
+    put("n", 2);
+    engine.merge_all().unwrap();
+    assert_eq!(newest(), Owned::Integer(2));
+    put("n", 3);
+    engine.merge_all().unwrap();
+    assert_eq!(newest(), Owned::Integer(2));
+}
+
 /// A store opened with rules of which one keeps series called `m` for so many days.
 fn open_with_rule(disk: &SimDisk, kept: Option<u64>) -> Engine {
     open(disk, |config| {

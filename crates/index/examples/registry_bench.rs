@@ -11,7 +11,7 @@
     reason = "a bench"
 )]
 
-use foliot_index::{Listed, Mark, Registry, Run};
+use foliot_index::{Listed, Mark, Registry, Run, Terms};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Matcher, Name, Selector,
     Span, Test,
@@ -136,7 +136,7 @@ fn register(registry: &Registry, batch: &Batch<'_>, wal_bytes: &mut u64) {
     let Ok(_) = registry.register(
         batch,
         &missing,
-        u64::MAX,
+        &Terms { admit: u64::MAX, class: &|_| 0 },
         &mut publish,
         &mut |_, sids| {
             std::hint::black_box(sids.first());

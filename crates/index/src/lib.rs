@@ -48,6 +48,6 @@ pub use list::{Listed, MayGather};
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;
 pub use record::class_records;
-pub use registry::{Counts, Mark, Registered, Registry, Resolver};
+pub use registry::{Counts, Mark, Registered, Registry, Resolver, Terms};
 pub use segment::{ReadAt, Segment, rewrite as rewrite_segment, write as write_segment};
 pub use sid_set::SidSet;

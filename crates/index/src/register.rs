@@ -17,7 +17,7 @@ use crate::limits::{
 use crate::lookup::Sids;
 use crate::names::Names;
 use crate::record;
-use crate::registry::{Registered, Registry};
+use crate::registry::{Registered, Registry, Terms};
 use crate::stage::{Fields, Memo, Overlay, Prepared, Stage};
 use foliot_model::{Batch, KeyError, KeyParts, Reject, Row};
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ pub(crate) fn register<E>(
     registry: &Registry,
     batch: &Batch<'_>,
     missing: &[u32],
-    admit: u64,
+    terms: &Terms<'_>,
     publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     found: &mut dyn FnMut(u32, Sids<'_>),
     rejects: &mut Vec<Reject>,
@@ -57,9 +57,9 @@ pub(crate) fn register<E>(
         chunk.prepare(batch, rows, &registry.limits(), rejects);
         let unknown = chunk.resolve_known(registry, batch);
         if !unknown.is_empty() {
-            let left = admit - registered.new_series;
+            let left = Terms { admit: terms.admit - registered.new_series, ..*terms };
             registered.new_series +=
-                chunk.register_unknown(registry, batch, &unknown, left, publish, rejects)?;
+                chunk.register_unknown(registry, batch, &unknown, &left, publish, rejects)?;
         }
         chunk.learn(registry, batch);
         for row in chunk.rows() {
@@ -212,7 +212,7 @@ impl Chunk {
         registry: &Registry,
         batch: &Batch<'_>,
         unknown: &[usize],
-        admit: u64,
+        terms: &Terms<'_>,
         publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
         rejects: &mut Vec<Reject>,
     ) -> Result<u64, E> {
@@ -221,9 +221,10 @@ impl Chunk {
         let records = {
             let names = registry.names().read();
             // Rows that only need what is there are resolved even when nothing can be added.
-            let admit = if names.has_room() { admit } else { 0 };
+            let admit = if names.has_room() { terms.admit } else { 0 };
+            let terms = Terms { admit, ..*terms };
             for &index in unknown {
-                let refused = self.stage_row(&names, &mut overlay, batch, index, admit);
+                let refused = self.stage_row(&names, &mut overlay, batch, index, &terms);
                 rejects.extend(refused);
             }
             overlay.records(&names)
@@ -254,14 +255,15 @@ impl Chunk {
         overlay: &mut Overlay,
         batch: &Batch<'_>,
         index: usize,
-        admit: u64,
+        terms: &Terms<'_>,
     ) -> Option<Reject> {
         let row = self.rows.get_mut(index)?;
         let line = batch.rows().get(row.row as usize).map_or(0, |row| row.line);
         let measurement = String::from_utf8_lossy(row.parts.measurement());
         let refuse = |reason| Some(Reject { line, field: Cow::Borrowed("series"), reason });
         let (namespace, fields) = (batch.namespace(), &self.fields);
-        let left = admit.saturating_sub(overlay.series_len().into());
+        let staged = overlay.series_len();
+        let left = terms.admit.saturating_sub(staged.into());
         if left < row.fields.len() as u64 {
             let mut stage = Stage::new(names, Some(&mut *overlay));
             let needed = stage.missing(namespace, row, fields, &mut self.memo);
@@ -278,6 +280,9 @@ impl Chunk {
             Some(source) => {
                 row.source = source;
                 row.sids = start..self.sids.len();
+                if overlay.series_len() > staged {
+                    overlay.classify(staged, (terms.class)(&row.parts));
+                }
                 None
             }
             None => refuse(format!("measurement '{measurement}': the registry is full")),

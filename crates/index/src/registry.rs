@@ -21,7 +21,7 @@ use crate::select;
 use crate::sid_set::SidSet;
 use crate::stage::{Overlay, Stage};
 use foliot_lock::{Mutex, Rank, RwLock, RwLockReadGuard};
-use foliot_model::{Batch, Reject, Selector};
+use foliot_model::{Batch, KeyParts, Reject, Selector};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -39,6 +39,20 @@ pub struct Registry {
     lookup: RwLock<Lookup>,
     /// Memory of registrations past, for the next ones.
     chunks: Mutex<Vec<Chunk>>,
+}
+
+/// What new series are registered by.
+pub struct Terms<'a> {
+    /// How many may be created.
+    pub admit: u64,
+    /// The retention class of those of a key. They have it as soon as anybody can see them.
+    pub class: &'a dyn Fn(&KeyParts) -> u32,
+}
+
+impl std::fmt::Debug for Terms<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terms").field("admit", &self.admit).finish_non_exhaustive()
+    }
 }
 
 /// What [`Registry::register`] did.
@@ -204,7 +218,7 @@ impl Registry {
     /// Registers, or resolves by name, the rows of `batch` whose indices are in `missing`.
     ///
     /// Calls `found` with the index and the series of each row that has some; the others are in
-    /// `rejects`, neighbours are kept. At most `admit` series are created; a row that needs more is
+    /// `rejects`, neighbours are kept. A row that needs more new series than `terms` admit is
     /// rejected whole. `publish` is called once per chunk of rows with the records of everything
     /// new, in the order of their numbers, before anybody can see any of it; readers are not kept
     /// waiting meanwhile.
@@ -215,12 +229,12 @@ impl Registry {
         &self,
         batch: &Batch<'_>,
         missing: &[u32],
-        admit: u64,
+        terms: &Terms<'_>,
         publish: &mut dyn FnMut(&[u8]) -> Result<(), E>,
         found: &mut dyn FnMut(u32, Sids<'_>),
         rejects: &mut Vec<Reject>,
     ) -> Result<Registered, E> {
-        register::register(self, batch, missing, admit, publish, found, rejects)
+        register::register(self, batch, missing, terms, publish, found, rejects)
     }
 
     /// The number of a symbol, which is created when it is new. Nothing when the name is empty, too

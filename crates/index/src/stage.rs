@@ -25,6 +25,9 @@ pub(crate) struct Overlay {
     series: Dictionary,
     /// By kind: symbols that an earlier epoch numbered, local number and that.
     carried: [Vec<[u32; 2]>; 4],
+    /// Retention classes other than 0, by runs of staged series: the first, the one after the last,
+    /// the class.
+    classes: Vec<[u32; 3]>,
     /// The epoch before, while it is in memory: names that it knows keep their numbers.
     pub(crate) closing: Option<Arc<Registry>>,
 }
@@ -39,6 +42,7 @@ impl Overlay {
             columns: dictionary(),
             series: dictionary(),
             carried: Default::default(),
+            classes: Vec::new(),
             closing: None,
         }
     }
@@ -50,6 +54,17 @@ impl Overlay {
         self.columns.clear();
         self.series.clear();
         self.carried.iter_mut().for_each(Vec::clear);
+        self.classes.clear();
+    }
+
+    /// Gives the series that were staged as number `first` and later their class.
+    pub(crate) fn classify(&mut self, first: u32, class: u32) {
+        let end = self.series_len();
+        match self.classes.last_mut() {
+            _ if class == 0 => {}
+            Some(last) if last[1] == first && last[2] == class => last[1] = end,
+            _ => self.classes.push([first, end, class]),
+        }
     }
 
     /// Number of staged series.
@@ -88,7 +103,11 @@ impl Overlay {
             let column = column.first_chunk::<4>()?;
             Some((u32::from_le_bytes(*source), u32::from_le_bytes(*column)))
         });
-        record::put_series(&mut out, names.series_end(), series);
+        let base = names.series_end();
+        record::put_series(&mut out, base, series);
+        for &[first, end, class] in &self.classes {
+            record::put_class(&mut out, [base + first, end - first, class]);
+        }
         out
     }
 }

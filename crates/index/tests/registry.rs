@@ -143,6 +143,32 @@ fn records_are_published_before_anything_is_visible() {
 }
 
 #[test]
+fn new_series_have_their_class_when_they_are_visible() {
+    let registry = Registry::new(0);
+    let lines = [
+        Line::new("kept,h=1", &["a", "b"]),
+        Line::new("m,h=1", &["a"]),
+        Line::new("kept,h=2", &["a"]),
+        // A series that is there and one that is not.
+        Line::new("kept,h=1", &["a", "c"]),
+    ];
+    let mut published = Vec::new();
+    let mut publish = |records: &[u8]| {
+        published.push(records.to_vec());
+        Ok::<(), std::convert::Infallible>(())
+    };
+    let Ok(written) = write(&registry, &COMMAS, 0, &lines, u64::MAX, &mut publish);
+    assert_eq!(written.sids, [vec![0, 1], vec![2], vec![3], vec![0, 4]]);
+    let replica = Registry::new(0);
+    let [records] = &published[..] else { panic!("{} publications", published.len()) };
+    replica.replay(records).unwrap();
+    for registry in [&registry, &replica] {
+        let class = |sid| registry.describe(sid).unwrap().class;
+        assert_eq!([0, 1, 2, 3, 4].map(class), [7, 7, 0, 7, 7]);
+    }
+}
+
+#[test]
 fn a_failed_publication_leaves_nothing_of_its_chunk() {
     let registry = Registry::new(0);
     write_all(&registry, 0, &[Line::new("m,h=0", &["x"])]);

@@ -388,13 +388,17 @@ impl Round {
         }
         match engine.damages() {
             [] => {}
-            // The parity gives back a page that the disk did not give.
-            told if self.strikes() > strikes_before
-                && told.iter().all(|told| told.contains("simulated: ")) => {}
+            told if self.is_fault(told, strikes_before) => {}
             // The power went between the manifest and its copy.
             [told] if loss > Loss::None && told.contains("is missing; there is another") => {}
             damages => fail(format!("damage where there is none: {damages:?}")),
         }
+    }
+
+    /// Whether what a store tells of damage is what the disk refused to read since so many strikes:
+    /// the parity gives back a page that the disk did not give.
+    fn is_fault(&self, told: &[String], strikes_before: u64) -> bool {
+        self.strikes() > strikes_before && told.iter().all(|told| told.contains("simulated: "))
     }
 
     /// Reads everything and compares, while no client does anything; false when the machine died

@@ -47,7 +47,7 @@ impl Pool {
     }
 
     fn draw_measurement(self, random: &mut Random) -> &'static str {
-        *random.pick::<&str>(&MEASUREMENTS[..self.measurements])
+        random.pick::<&str>(&MEASUREMENTS[..self.measurements])
     }
 
     fn draw_source(self, random: &mut Random) -> usize {

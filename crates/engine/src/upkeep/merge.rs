@@ -300,8 +300,9 @@ fn small_ones(mut parts: &[Arc<Part>]) -> &[Arc<Part>] {
     parts
 }
 
-/// All parts, neighbour by neighbour. What must stay in between divides a run: parts that cannot be
-/// read, and parts of another class that may hold the same series, since classes changed.
+/// All parts, neighbour by neighbour. What divides a run: parts that cannot be read, and a change
+/// of classes. Merged parts have the rank of their newest: what a series has in the class that it
+/// left would stand above what it was given later in another.
 fn runs(view: &View, retention: &Retention, unreadable: &Unreadable) -> Vec<Run> {
     let readable = |part: &&Arc<Part>| !unreadable.contains(&part.entry.number);
     let absent = view.absent.iter().map(|entry| (entry, None));
@@ -309,17 +310,13 @@ fn runs(view: &View, retention: &Retention, unreadable: &Unreadable) -> Vec<Run>
     let mut all: Vec<_> = parts.chain(absent).collect();
     all.sort_by_key(|(entry, _)| entry.rank);
     let mut runs = BTreeMap::<_, Vec<Run>>::new();
-    // The newest part so far of any class, by namespace, epoch and window.
-    let mut newest = BTreeMap::<_, PartEntry>::new();
     for (entry, part) in all {
         let PartEntry { rank, namespace, class, epoch, range, .. } = *entry;
         let window = crate::block::window(range.start_ns);
-        let before = newest.insert((namespace, epoch, window), *entry);
-        let is_other = before.is_some_and(|before| before.class != class);
         let runs = runs.entry((namespace, class, epoch, window)).or_default();
         let divides = |run: &Run| {
             let older = run.last().map_or(rank, |part| part.entry.rank);
-            is_other && retention.was_reclassified(older, rank)
+            retention.was_reclassified(older, rank)
         };
         match (part, runs.last_mut()) {
             (None, _) => runs.push(Run::new()),

@@ -1,6 +1,6 @@
 //! Two small key syntaxes, rows in plain words, and a naive registry to compare with.
 
-use foliot_index::{Registered, Registry, Segment, write_segment};
+use foliot_index::{Registered, Registry, Segment, Terms, write_segment};
 use foliot_model::{
     Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySecret, KeySyntax, Reject, Selector, Span,
 };
@@ -146,12 +146,24 @@ pub(crate) fn write<E>(
         let mut found = |row: u32, found: foliot_index::Sids<'_>| {
             sids[row as usize] = found.iter().collect();
         };
-        let registered =
-            registry.register(batch, &missing, admit, publish, &mut found, &mut written.rejects)?;
+        let terms = Terms { admit, class: &class_of };
+        let registered = registry.register(
+            batch,
+            &missing,
+            &terms,
+            publish,
+            &mut found,
+            &mut written.rejects,
+        )?;
         let Registered { new_series, .. } = registered;
         written.new_series = new_series;
         Ok(written)
     })
+}
+
+/// The retention class of a key: most have none.
+fn class_of(key: &KeyParts) -> u32 {
+    if key.measurement() == b"kept" { 7 } else { 0 }
 }
 
 /// Writes without a wal and without a limit.

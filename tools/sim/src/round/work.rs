@@ -75,10 +75,14 @@ impl Client {
         lock(&round.history).end(under_way, Vec::new(), crate::oracle::End::Nowhere);
         let mark = round.machine.mark();
         let dir = places.last().copied().unwrap_or(DIR);
+        let strikes_of_open = round.strikes();
         let opened = Engine::open(round.machine.mounted(), Path::new(dir), round.config());
         let found = match &opened {
-            Ok(copy) if copy.damages().is_empty() => look::all(copy, &round.names),
-            Ok(copy) => self.fail(format!("damage in a backup: {:?}", copy.damages())),
+            Ok(copy) => match copy.damages() {
+                [] => look::all(copy, &round.names),
+                told if round.is_fault(told, strikes_of_open) => look::all(copy, &round.names),
+                told => self.fail(format!("damage in a backup: {told:?}")),
+            },
             Err(_) if is_excused() => return,
             Err(error) => self.fail(format!("cannot open a backup: {error}")),
         };
