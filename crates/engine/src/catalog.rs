@@ -113,6 +113,21 @@ impl Catalog {
         Ok(logged)
     }
 
+    /// Sets facts of one kind, each after `log` accepted its bytes.
+    pub(crate) fn put_all(
+        &self,
+        kind: &str,
+        facts: &[(String, Vec<u8>)],
+        log: impl Fn(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut table = self.table.write();
+        for (key, bytes) in facts {
+            log(&encode_change(kind, key, Some(bytes)))?;
+            table.insert((kind.to_owned(), key.clone()), bytes.clone());
+        }
+        Ok(())
+    }
+
     /// Applies one encoded change off the front of `rest`.
     pub(crate) fn apply(&self, rest: &mut &[u8]) -> Option<()> {
         let [is_put] = take(rest)?;

@@ -11,7 +11,7 @@ use crate::config::{Commit, Config};
 use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::head::Head;
-use crate::limits::REPLAY_SAMPLES_PER_SECOND;
+use crate::limits::{FACTS_AT_ONCE, REPLAY_SAMPLES_PER_SECOND};
 use crate::namespaces::Namespaces;
 use crate::retention::{Retention, RetentionRule};
 use crate::stats::Counters;
@@ -187,6 +187,21 @@ impl Ingest {
         let commit = self.catalog.change(kind, key, bytes, log)?;
         self.counters.catalog_changes.fetch_add(1, Ordering::Relaxed);
         Ok(commit)
+    }
+
+    /// See `Engine::catalog_put_all`. The wal is woken once, and others read the catalog between
+    /// some facts and the next.
+    pub(crate) fn put_facts(&self, kind: &str, facts: &[(String, Vec<u8>)]) -> Result<(), Error> {
+        let put = |some: &[(String, Vec<u8>)]| {
+            let _gate = self.join();
+            let log = |change: &[u8]| self.wal.enqueue(FrameKind::Catalog, change).map(drop);
+            self.catalog.put_all(kind, some, log)?;
+            self.counters.catalog_changes.fetch_add(some.len() as u64, Ordering::Relaxed);
+            Ok(())
+        };
+        let done = facts.chunks(FACTS_AT_ONCE).try_for_each(put);
+        self.wal.push();
+        done
     }
 
     /// The number of a name, which gets one if it has none. See `Engine::assign_symbol`.

@@ -159,3 +159,7 @@ pub(crate) const BUCKETS_NS: [i64; 2] = [300 * 1_000_000_000, 3600 * 1_000_000_0
 /// Samples that a bucket must hold for blocks to end with it: with fewer the blocks' headers would
 /// cost more than a tenth of their bytes.
 pub(crate) const BUCKET_SAMPLES_MIN: usize = 200;
+
+/// Facts that are set under one hold of the catalog: some hundred microseconds, for which whoever
+/// asks anything waits.
+pub(crate) const FACTS_AT_ONCE: usize = 256;

@@ -266,6 +266,14 @@ impl Engine {
         self.store.ingest.change_catalog(kind, key, Some(bytes))
     }
 
+    /// Sets facts of one kind, by key: the same as one by one, at much less cost.
+    ///
+    /// # Errors
+    /// When the wal refuses; the first of them may be set.
+    pub fn catalog_put_all(&self, kind: &str, facts: &[(String, Vec<u8>)]) -> Result<(), Error> {
+        self.store.ingest.put_facts(kind, facts)
+    }
+
     /// Removes a fact of the catalog.
     ///
     /// # Errors

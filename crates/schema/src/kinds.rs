@@ -240,15 +240,18 @@ impl Kinds {
         let fields = fields_of(batch, row);
         let cells = batch.cells(row, fields.len() as u32);
         let mut columns = Vec::with_capacity(fields.len());
+        let mut one_at_a_time = None;
+        let mut new = Vec::new();
         for (span, cell) in fields.iter().zip(cells) {
             scratch.clear();
             let field = plain(batch, batch.slice(*span), &mut scratch);
-            if let Some(kind) = declared(engine, namespace, &measurement, &field) {
-                columns.push(kind);
-                continue;
-            }
-            let _one_at_a_time = self.deciding.lock();
-            if let Some(kind) = declared(engine, namespace, &measurement, &field) {
+            let find = || declared(engine, namespace, &measurement, &field);
+            let found = find().or_else(|| {
+                // Another row may have declared it before this one decides.
+                one_at_a_time.get_or_insert_with(|| self.deciding.lock());
+                find()
+            });
+            if let Some(kind) = found {
                 columns.push(kind);
                 continue;
             }
@@ -256,9 +259,10 @@ impl Kinds {
             let is_float = is_number && manner == Manner::Loose
                 || field == DEFAULT_FIELD && is_written(engine, namespace, &measurement)?;
             let kind = if is_float { Kind::Float } else { cell.kind };
-            declare(engine, namespace, &measurement, &field, kind)?;
+            new.push((key(namespace, &measurement, &field), vec![kind as u8]));
             columns.push(kind);
         }
+        engine.catalog_put_all(KIND, &new)?;
         Ok(columns.into())
     }
 }

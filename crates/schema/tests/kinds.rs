@@ -122,6 +122,28 @@ fn a_line_of_more_fields_than_the_store_takes_declares_none() {
 }
 
 #[test]
+fn all_new_fields_of_a_line_are_declared_and_survive_it() {
+    let disk = SimDisk::new(2);
+    let open = || {
+        let config = Config { background: false, ..Config::default() };
+        Engine::open(Arc::new(disk.clone()), Path::new("data"), config).unwrap()
+    };
+    let engine = open();
+    let kinds = Kinds::default();
+    check(&kinds, &engine, "m f0999=true 1");
+    let fields: Vec<String> = (0..1_000).map(|n| format!("f{n:04}={}i", n)).collect();
+    // One field has another kind, so that the line is refused; the others are declared.
+    assert_eq!(check(&kinds, &engine, &format!("m {} 1", fields.join(","))).0, 0);
+    engine.wait(engine.written(), foliot_engine::Ack::Durable).unwrap();
+    drop(engine);
+    let engine = open();
+    let declared = (0..1_000).map(|n| of(&engine, "m", &format!("f{n:04}")));
+    let expected = (0..1_000).map(|n| if n == 999 { Kind::Boolean } else { Kind::Integer });
+    assert!(declared.eq(expected));
+    engine.close().unwrap();
+}
+
+#[test]
 fn a_new_field_costs_the_same_however_many_there_are() {
     let (engine, kinds) = (open(), Kinds::default());
     let written = || {
