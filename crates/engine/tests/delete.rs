@@ -232,3 +232,21 @@ fn a_preview_counts_what_would_go_once_and_stops_when_it_is_told() {
     assert_eq!(asked.load(Ordering::Relaxed), 11);
     assert_eq!(found(&engine.snapshot(), "m").len(), 200, "nothing has gone");
 }
+
+#[test]
+fn memory_of_what_was_deleted_is_given_back() {
+    for begins_epoch in [false, true] {
+        let disk = SimDisk::new(9);
+        let engine = open(&disk);
+        (0..300).for_each(|step| put(&engine, &format!("gone host={}", step % 100), step, step));
+        delete(&engine, "gone", TimeRange::ALL);
+        assert!(engine.stats().head_bytes > 0, "else there is nothing to be given back");
+        match begins_epoch {
+            true => engine.begin_epoch().unwrap(),
+            false => engine.flush().unwrap(),
+        }
+        assert_eq!(engine.stats().head_bytes, 0);
+        put(&engine, "kept", 1, 1);
+        assert_eq!(found(&engine.snapshot(), "kept"), [(1, Owned::Integer(1))]);
+    }
+}

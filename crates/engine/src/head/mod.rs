@@ -135,11 +135,16 @@ impl Head {
     /// Moves what a page holds into `frozen`; false if it held nothing.
     pub(crate) fn freeze(&self, number: u32, frozen: &Frozen) -> bool {
         let Some(mut page) = self.page(number) else { return false };
-        if page.is_empty() {
+        // Also of a page that deletes have emptied: it still has the memory they were in.
+        let was_empty = page.is_empty();
+        if was_empty && page.bytes() == 0 {
             return false;
         }
         let data = page.freeze();
         self.bytes.fetch_sub(data.bytes() as u64, Ordering::Relaxed);
+        if was_empty {
+            return false;
+        }
         // Still under the page's lock: a reader that finds the page empty must find it in `frozen`.
         frozen.pages.write().entry(number).or_default().push(Arc::new(data));
         true
@@ -150,7 +155,8 @@ impl Head {
         for number in self.pages().filter(|number| is_quiet(*number)) {
             let shelf = self.shelves.get(number as usize / SHELF_PAGES).and_then(OnceLock::get);
             let (Some(shelf), Some(place)) = (shelf, self.place(number)) else { continue };
-            if place.lock().take_if(|page| page.is_empty()).is_some() {
+            if let Some(page) = place.lock().take_if(|page| page.is_empty()) {
+                self.bytes.fetch_sub(page.bytes() as u64, Ordering::Relaxed);
                 shelf.pages.fetch_sub(1, Ordering::Relaxed);
                 self.fixed_bytes.fetch_sub(PageData::FIXED_BYTES as u64, Ordering::Relaxed);
             }
