@@ -25,8 +25,11 @@ fn commands_say_what_is_wrong_and_what_to_do() {
     std::fs::write(&neither, "colour = red\n").unwrap();
     let settings = dir.path().join("foliot.toml");
     std::fs::write(&settings, "body_byte = 1\n").unwrap();
-    let [influx, neither, settings] =
-        [&influx, &neither, &settings].map(|path| path.to_str().unwrap());
+    let cert = dir.path().join("tls");
+    std::fs::create_dir(&cert).unwrap();
+    std::fs::write(cert.join("key.pem"), "mine").unwrap();
+    let [influx, neither, settings, cert] =
+        [&influx, &neither, &settings, &cert].map(|path| path.to_str().unwrap());
     let cases: &[Case<'_>] = &[
         (&["backup"], 2, &["<DIR>", "must be given", "`foliot help backup`"]),
         (&["restore"], 2, &["<BACKUP>", "must be given", "`foliot help restore`"]),
@@ -48,6 +51,14 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         (&["export", "--format", "line", "--url", "http://h"], 2, &["--url", "foliot backup"]),
         (&["export", "--format", "line", "--nosuch"], 2, &["--nosuch", "`foliot help export`"]),
         (&["serv"], 2, &["unknown command serv", "did you mean serve?"]),
+        (&["zzzz"], 2, &["unknown command zzzz", "`foliot help` lists all commands"]),
+        (
+            &["user", "token", "t", "--role", "write", "--db", "a/b"],
+            2,
+            &["--db", "'a/b'", "without a policy"],
+        ),
+        (&["config", "check", "--limits-memory-bytes", "512"], 1, &["at least 16MiB"]),
+        (&["cert", cert, "--name", "h"], 1, &["is there already", "another directory"]),
         (&["serve", "--hed-bytes", "1"], 2, &["--hed-bytes", "did you mean --head-bytes?"]),
         (&["serve", "--set", "limits.seris=1"], 2, &["limits.seris", "limits.series?"]),
         (&["serve", "--set", "query_second=1"], 2, &["did you mean limits.query_seconds?"]),

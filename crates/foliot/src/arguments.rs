@@ -499,7 +499,8 @@ fn sentence(error: &clap::Error) -> String {
         ErrorKind::UnknownArgument => format!("unknown argument {argument}{guess}"),
         ErrorKind::InvalidSubcommand => {
             let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let guess = if guess.contains("did you") { guess } else { String::new() };
+            let all = "; `foliot help` lists all commands".to_owned();
+            let guess = if guess.contains("did you") { guess } else { all };
             format!("unknown command {command}{guess}")
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {

@@ -2,7 +2,7 @@
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -45,5 +45,12 @@ fn make(names: &[String]) -> Result<(String, String), rcgen::Error> {
 fn create(path: &Path, text: &str, mode: u32) -> Result<(), String> {
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => format!(
+                "{} is there already and clients may trust it: name another directory, or remove \
+                 it first",
+                path.display()
+            ),
+            _ => format!("cannot write {}: {error}", path.display()),
+        })
 }

@@ -2,12 +2,13 @@
 
 use crate::offline::need_store;
 use crate::print;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_access::{Access, Gate, Grant, NewToken, Rights};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{Ack, Caller, Engine};
 use foliot_server::Config;
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,11 +87,11 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Act, String> {
     let text = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
     let name = text("name").unwrap_or_default();
     Ok(match act {
-        "add" => Act::Add { name, rights: rights(matches) },
+        "add" => Act::Add { name, rights: rights(matches)? },
         "password" => Act::Password { name },
         "token" => {
             let lasts = text("expires").map(|text| lasts(&text)).transpose()?;
-            Act::Token { name, rights: rights(matches), lasts }
+            Act::Token { name, rights: rights(matches)?, lasts }
         }
         "revoke" => Act::Revoke { what: name },
         _ => Act::List,
@@ -105,7 +106,7 @@ fn lasts(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("--expires: '{text}' is not a time such as 30m, 12h or 365d"))
 }
 
-fn rights(matches: &ArgMatches) -> Rights {
+fn rights(matches: &ArgMatches) -> Result<Rights, String> {
     let text = |name| matches.get_one::<String>(name).cloned().unwrap_or_default();
     let roles: Vec<&String> = matches.get_many("role").unwrap_or_default().collect();
     let has = |role: &str| roles.iter().any(|found| *found == role);
@@ -115,9 +116,25 @@ fn rights(matches: &ArgMatches) -> Rights {
         (false, true) => Access::Write,
         (false, false) => Access::Nothing,
     };
-    let grant = Grant { database: text("db"), measurements: text("measurements"), access };
+    let database = text("db");
+    if database.is_empty() || database.contains('/') {
+        return Err(format!(
+            "--db: no database can be called '{database}': give its name without a policy, or * \
+             for all"
+        ));
+    }
+    let is_everywhere = access != Access::Nothing && database == "*";
+    if is_everywhere
+        && !has("admin")
+        && matches.value_source("db") != Some(ValueSource::CommandLine)
+    {
+        let text = "the right holds in all databases: --db names one";
+        // Nobody is left to tell when standard error is gone.
+        let _ = writeln!(std::io::stderr(), "foliot: {text}");
+    }
+    let grant = Grant { database, measurements: text("measurements"), access };
     let grants = if access == Access::Nothing { Vec::new() } else { vec![grant] };
-    Rights { is_admin: has("admin"), is_operator: has("operator"), grants }
+    Ok(Rights { is_admin: has("admin"), is_operator: has("operator"), grants })
 }
 
 /// Opens the store and does it.

@@ -24,6 +24,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Least `limits.memory_bytes`: a share of it must hold a request, and another one a query.
+const MEMORY_BYTES_MIN: u64 = 16 << 20;
+
 /// One setting, by name.
 pub struct Key {
     /// Its dotted name, as in the TOML file.
@@ -312,6 +315,7 @@ impl Config {
         if !self.http_cors_headers.0.split(',').map(str::trim).all(is_name) {
             return Err("http.cors_headers must be names of headers, without wildcards".to_owned());
         }
+        self.check_memory()?;
         self.check_mqtt()?;
         let positive = [
             ("limits.connections", self.limits_connections),
@@ -353,6 +357,17 @@ impl Config {
             return Err(format!(
                 "mqtt.topics names '{topic}', which is no filter of topics: + stands for a whole \
                  level, # for all levels that are left, and it has at most 65535 bytes"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self) -> Result<(), String> {
+        if let Some(memory) = self.limits_memory_bytes.0.filter(|memory| *memory < MEMORY_BYTES_MIN)
+        {
+            return Err(format!(
+                "limits.memory_bytes is {memory} bytes, with which little would work: give at \
+                 least 16MiB"
             ));
         }
         Ok(())
