@@ -203,19 +203,22 @@ impl Snapshot {
     /// # Errors
     /// When a part cannot be read.
     pub fn scan_into(&self, sid: u32, scan: &mut Scan) -> Result<(), Error> {
-        self.scan_but(sid, &[], scan)
+        self.scan_above(sid, None, scan)
     }
 
-    /// Turns a scan to what of a series is in parts that another snapshot did not have, and in the
-    /// head.
+    /// Turns a scan to what of a series is in parts that came after another snapshot, and in the
+    /// head. Parts that were merged since have the rank of their newest: one that holds nothing but
+    /// what the other snapshot had stays out, or its old values would stand above newer ones.
     ///
     /// # Errors
     /// When a part cannot be read.
     pub(crate) fn scan_newer(&self, sid: u32, than: &Self, scan: &mut Scan) -> Result<(), Error> {
-        self.scan_but(sid, &than.view.parts, scan)
+        let parts = than.view.parts.iter().map(|part| part.entry.rank);
+        let absent = than.view.absent.iter().map(|entry| entry.rank);
+        self.scan_above(sid, parts.chain(absent).max(), scan)
     }
 
-    fn scan_but(&self, sid: u32, known: &[Arc<Part>], scan: &mut Scan) -> Result<(), Error> {
+    fn scan_above(&self, sid: u32, rank: Option<u64>, scan: &mut Scan) -> Result<(), Error> {
         scan.clear(self.floor(sid)?);
         if scan.range().is_empty() {
             return Ok(());
@@ -227,7 +230,7 @@ impl Snapshot {
             masks.push(self.copies(sid, scan.range(), &mut copies)?);
         }
         // Oldest epoch first, as parts are by their ranks.
-        let is_new = |part: &&Arc<Part>| !known.iter().any(|other| Arc::ptr_eq(part, other));
+        let is_new = |part: &&Arc<Part>| rank.is_none_or(|rank| part.entry.rank > rank);
         for (&sid, masks) in ids.iter().zip(&masks) {
             for part in self.parts_of(sid)?.iter().filter(is_new) {
                 scan.add_part(sid, part, masks)?;

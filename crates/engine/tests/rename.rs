@@ -200,6 +200,37 @@ fn what_comes_meanwhile_is_renamed_too_and_what_comes_later_is_not() {
 }
 
 #[test]
+fn a_merge_meanwhile_brings_no_older_value_back() {
+    let config = Config { background: false, merge_parts: 2, ..Config::default() };
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(6));
+    let engine = Engine::open(disk, Path::new("store"), config).unwrap();
+    let put = |host, value| {
+        put(&engine, &[line(host, "integer", 100, Owned::Integer(value))]);
+        engine.flush().unwrap();
+    };
+    // A part with the first value of host 0, one without the host, one with its second value.
+    put(0, 1);
+    put(1, 1);
+    put(0, 2);
+    let calls = Cell::new(0);
+    let goes_on = || {
+        calls.set(calls.get() + 1);
+        // Host 0 was copied. The first two parts become one, and there is something to catch up.
+        if calls.get() == 2 {
+            // As upkeep does, beside the thread that renames.
+            let merges = || std::thread::scope(|scope| scope.spawn(|| engine.maintain()).join());
+            assert!(merges().unwrap().unwrap());
+            put(1, 2);
+        }
+        true
+    };
+    assert!(rename(&engine, &goes_on).unwrap().is_done);
+    let two =
+        |host: i64| (format!("new h{host:04} integer"), vec![(100 * SECOND, Owned::Integer(2))]);
+    assert_eq!(all(&engine, false), Store::from([two(0), two(1)]));
+}
+
+#[test]
 fn a_writer_that_goes_on_loses_nothing() {
     const STEPS: i64 = 3000;
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(4));
