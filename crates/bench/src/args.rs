@@ -34,6 +34,9 @@ pub(crate) enum Command {
     /// Run a published experiment and write its report; wants a fresh server, because data that an
     /// earlier experiment left behind would be counted
     Exp(Box<ExpArgs>),
+    /// Run the experiments of a TOML file, each on servers that are started for it and stopped
+    /// again; what is done already is not run again
+    Suite(SuiteArgs),
     /// Show a report.json, or compare several
     Report(ReportArgs),
     /// Print the data that a load would send
@@ -280,6 +283,15 @@ pub(crate) struct ExpArgs {
     pub(crate) note: Vec<(String, String)>,
     /// Directory for report.html, report.json, report.md and the tables as CSV
     #[arg(long, default_value = "foliot-bench-report")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct SuiteArgs {
+    /// The TOML file of servers and experiments
+    pub(crate) file: PathBuf,
+    /// Directory for the reports, and for the servers' data while they run
+    #[arg(long, default_value = "foliot-bench-suite")]
     pub(crate) out: PathBuf,
 }
 

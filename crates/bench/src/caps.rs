@@ -160,11 +160,15 @@ pub(crate) fn bind_to_all_cores(pids: &[u32]) -> Result<(), String> {
 /// Binds all threads of a server's processes to the first `count` cores; the error says why its
 /// first one is not.
 pub(crate) fn bind_to_cores(pids: &[u32], count: usize) -> Result<(), String> {
+    bind(pids, &format!("0-{}", count.saturating_sub(1)))
+}
+
+/// Binds them to cores that are listed as `taskset` reads them.
+pub(crate) fn bind(pids: &[u32], cores: &str) -> Result<(), String> {
     let (server, children) = pids.split_first().ok_or("no process id was given")?;
     let bind = |pid: &u32| {
-        let cores = format!("0-{}", count.saturating_sub(1));
         let output = Command::new("taskset")
-            .args(["-a", "-c", "-p", &cores, &pid.to_string()])
+            .args(["-a", "-c", "-p", cores, &pid.to_string()])
             .output()
             .map_err(|error| format!("taskset: {error}"))?;
         match output.status.success() {

@@ -50,6 +50,7 @@ mod server;
 mod sink;
 mod site;
 mod spread;
+mod suite;
 mod target;
 #[cfg(test)]
 mod testing;

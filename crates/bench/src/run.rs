@@ -31,6 +31,7 @@ use crate::search;
 use crate::server::{MachineTime, Watched, thread_cpu_ns};
 use crate::sink;
 use crate::site::Site;
+use crate::suite;
 use crate::target::Target;
 use crate::verify::{refuse_leftovers, verify};
 
@@ -42,6 +43,7 @@ pub(crate) fn run(args: Args) -> io::Result<bool> {
         Command::Mix(args) => search::mix(&args),
         Command::Search(args) => search::search(&args),
         Command::Exp(args) => experiment(&args),
+        Command::Suite(args) => suite::run(&args.file, &args.out),
         Command::Report(args) => report(&args),
         Command::Generate(args) => generate(&args).map(|()| true),
         Command::Calibrate(args) => calibrate(&args).map(|()| true),
