@@ -35,9 +35,38 @@ enum Twist {
     Swap,
     /// One value is seven times itself and one.
     Inflate,
+    /// The first row is left out.
+    First,
+    /// The last row is left out.
+    Last,
+    /// All rows of a series are left out.
+    Empty,
+    /// One row comes twice.
+    Repeat,
+    /// A row that was never written follows the last.
+    Invent,
+    /// The rows come in the other order.
+    Reverse,
+    /// One value is greater by one.
+    AddOne,
+    /// One value has the other sign.
+    Negate,
 }
 
-const TWISTS: [Twist; 4] = [Twist::Drop, Twist::Shift, Twist::Swap, Twist::Inflate];
+const TWISTS: [Twist; 12] = [
+    Twist::Drop,
+    Twist::Shift,
+    Twist::Swap,
+    Twist::Inflate,
+    Twist::First,
+    Twist::Last,
+    Twist::Empty,
+    Twist::Repeat,
+    Twist::Invent,
+    Twist::Reverse,
+    Twist::AddOne,
+    Twist::Negate,
+];
 
 /// Falsifies every so many of the answers that can be falsified in its way.
 #[derive(Clone)]
@@ -154,6 +183,18 @@ fn twisted(body: &[u8], twist: Twist) -> Option<Vec<u8>> {
             (rows[at][1], rows[at + 1][1]) = (other, one);
         }
         Twist::Inflate => rows[middle][1] = Value::from(rows[middle][1].as_f64()? * 7.0 + 1.0),
+        Twist::First => drop(rows.remove(0)),
+        Twist::Last => drop(rows.pop()),
+        Twist::Empty => rows.clear(),
+        Twist::Repeat => rows.insert(middle, rows[middle].clone()),
+        Twist::Invent => {
+            let mut row = rows.last()?.clone();
+            row[0] = Value::from(row[0].as_i64()? + 1000);
+            rows.push(row);
+        }
+        Twist::Reverse => rows.reverse(),
+        Twist::AddOne => rows[middle][1] = Value::from(rows[middle][1].as_f64()? + 1.0),
+        Twist::Negate => rows[middle][1] = Value::from(-rows[middle][1].as_f64()?),
     }
     Some(serde_json::to_vec(&answer).unwrap())
 }
@@ -161,8 +202,12 @@ fn twisted(body: &[u8], twist: Twist) -> Option<Vec<u8>> {
 /// Whether rows can be falsified so that it shows: the time of a single row means nothing.
 fn can_twist(rows: &[Value], twist: Twist) -> bool {
     match twist {
-        Twist::Drop | Twist::Inflate => !rows.is_empty(),
-        Twist::Shift => rows.len() > 1,
+        Twist::Drop | Twist::Inflate | Twist::First | Twist::Last | Twist::Empty => {
+            !rows.is_empty()
+        }
+        Twist::Repeat | Twist::Invent | Twist::AddOne => !rows.is_empty(),
+        Twist::Negate => rows.get(rows.len() / 2).is_some_and(|row| row[1].as_f64() != Some(0.0)),
+        Twist::Shift | Twist::Reverse => rows.len() > 1,
         Twist::Swap => neighbours(rows).is_some(),
     }
 }
