@@ -213,10 +213,37 @@ impl PageData {
                 state.count += 1;
                 return;
             }
+            if self.append_wide(local, sample) {
+                return;
+            }
         }
         if !self.append_away(local, sample) {
             self.append_other(local, sample, bytes, phase, builder);
         }
+    }
+
+    /// Adds a number that comes one step after the last sample, the newest, and moved far; false if
+    /// it is no such number. The stream must not be full.
+    #[inline(never)]
+    fn append_wide(&mut self, local: usize, sample: Decoded) -> bool {
+        let Some(state) = self.states.get_mut(local) else { return false };
+        let mut tail = state.tail();
+        let Decoded { time_ns, kind_scale, bits } = sample;
+        let Some((code, len)) = stream::encode_wide(&mut tail, time_ns, kind_scale, bits) else {
+            return false;
+        };
+        // What is put after the code is not part of the stream: the next sample goes over it.
+        if state.used as usize + code.len() <= slab::capacity(state.chunk) {
+            self.slab.put(state.chunk, state.used as usize, code);
+            state.used += len;
+        } else {
+            let code = code.get(..len as usize).unwrap_or_default();
+            self.slab.append(&mut state.chunk, &mut state.used, code);
+        }
+        state.set_tail(tail);
+        state.count += 1;
+        state.flags &= !IS_IN_DOUBT;
+        true
     }
 
     /// The cases that neither [`PageData::append`] nor [`PageData::append_away`] settles: first,
@@ -398,4 +425,37 @@ impl PageData {
 
     /// Bytes of the fixed part of a page.
     pub(crate) const FIXED_BYTES: usize = size_of::<[State; PAGE_SERIES]>();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foliot_model::Kind;
+
+    /// Chunks of neighbours lie side by side: bytes put beyond the end of one would be in another.
+    #[test]
+    fn numbers_that_move_far_stay_in_their_chunks() {
+        let (mut page, mut builder) = (PageData::default(), Builder::default());
+        let mut expected = [const { Vec::new() }; 3];
+        let mut random = 88_172_645_463_325_252_u64;
+        for step in 0..100 {
+            for (local, expected) in expected.iter_mut().enumerate() {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let kind_scale = KindScale::new(Kind::Float, (random % 3) as u8);
+                let bits = random >> (random % 57);
+                let sample = Decoded { time_ns: step * 5_000_000_000, kind_scale, bits };
+                page.append(local, sample, b"", 60, &mut builder);
+                expected.push(sample);
+            }
+        }
+        for (local, expected) in expected.iter().enumerate() {
+            let mut bytes = Vec::new();
+            page.copy_stream(local, &mut bytes);
+            let mut reader = stream::Reader::new(&bytes);
+            let found: Vec<Decoded> = std::iter::from_fn(|| reader.next()).collect();
+            assert_eq!(found, *expected);
+        }
+    }
 }

@@ -189,6 +189,39 @@ pub(crate) fn encode_away(
     Some([0x80 | (steps + NEAR_STEPS) as u8, code as u8])
 }
 
+/// The bytes of a number that comes one step after the last sample and moved far, or changed its
+/// kind or scale, and how many they are; nothing if it is no such number. They are what
+/// [`encode_next`] makes of it, without a division or a copy.
+#[inline(always)]
+pub(crate) fn encode_wide(
+    tail: &mut Tail,
+    time_ns: i64,
+    kind_scale: KindScale,
+    bits: u64,
+) -> Option<([u8; 16], u8)> {
+    let next_ns = tail.time_ns.checked_add(i64::from(tail.step) * unit_ns(tail.unit));
+    if next_ns != Some(time_ns) || tail.step == 0 || kind_scale.is_bytes() {
+        return None;
+    }
+    let (code, len) = if kind_scale == tail.kind_scale {
+        let delta = zigzag(bits.wrapping_sub(tail.bits) as i64);
+        if delta <= 255 {
+            return None;
+        }
+        let class = value_class(delta);
+        let len = DELTA_LENS.get(class as usize).copied().unwrap_or(8);
+        (u128::from(LONG | class) | u128::from(delta) << 8, 1 + len as u8)
+    } else {
+        let (value, len) = match kind_scale.is_raw() {
+            true => (u128::from(bits), 8),
+            false => varint(zigzag(bits as i64)),
+        };
+        (u128::from(LONG | WHOLE) | u128::from(kind_scale.0) << 8 | value << 16, 2 + len)
+    };
+    *tail = Tail { time_ns, bits, kind_scale, ..*tail };
+    Some((code.to_le_bytes(), len))
+}
+
 /// Samples that are so many steps away take two bytes.
 const NEAR_STEPS: i64 = 32;
 /// The bits of a control byte that say that neither time nor value is of the short kinds.
@@ -199,6 +232,16 @@ const AWAY: u8 = 1 << 3;
 const DELTA_LENS: [usize; 7] = [0, 1, 2, 3, 4, 6, 8];
 /// The value class of values that are written whole.
 const WHOLE: u8 = 7;
+
+/// The class of a zigzag delta: the shortest that holds it.
+#[inline(always)]
+const fn value_class(delta: u64) -> u8 {
+    match (64 - delta.leading_zeros()).div_ceil(8) as u8 {
+        len @ 0..=4 => len,
+        5 | 6 => 5,
+        _ => 6,
+    }
+}
 
 /// The code of the first sample of a stream. For text and histograms `bits` is the length, and the
 /// bytes follow the code.
@@ -235,12 +278,11 @@ fn encode_next(tail: &mut Tail, time_ns: i64, kind_scale: KindScale, bits: u64) 
     let time_class = encode_time(&mut code, tail, time_ns);
     let delta = zigzag(bits.wrapping_sub(tail.bits) as i64);
     let value_class = if kind_scale == tail.kind_scale && !kind_scale.is_bytes() {
-        let len_min = (64 - delta.leading_zeros()).div_ceil(8) as usize;
-        let class = DELTA_LENS.iter().position(|len| *len >= len_min).unwrap_or(6);
-        let len = DELTA_LENS.get(class).copied().unwrap_or(8);
+        let class = value_class(delta);
+        let len = DELTA_LENS.get(class as usize).copied().unwrap_or(8);
         code.push(delta.to_le_bytes().get(..len).unwrap_or_default());
         tail.bits = bits;
-        class as u8
+        class
     } else {
         encode_value(&mut code, tail, kind_scale, bits);
         WHOLE
@@ -316,12 +358,23 @@ fn encode_value(code: &mut Code, tail: &mut Tail, kind_scale: KindScale, bits: u
     }
 }
 
-fn push_varint(code: &mut Code, mut value: u64) {
-    while value > 127 {
-        code.push(&[value as u8 | 0x80]);
-        value >>= 7;
-    }
-    code.push(&[value as u8]);
+fn push_varint(code: &mut Code, value: u64) {
+    let (bytes, len) = varint(value);
+    code.push(bytes.to_le_bytes().get(..len as usize).unwrap_or_default());
+}
+
+/// A LEB128 number, its first byte lowest, and its length. Seven bits go to each byte by halves:
+/// numbers of any length take the same few steps.
+#[inline(always)]
+const fn varint(value: u64) -> (u128, u8) {
+    const MORE: u128 = 0x80_8080_8080_8080_8080;
+    let len = (70 - (value | 1).leading_zeros()) / 7;
+    let low = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
+    let low = (low & 0x0000_3fff_0000_3fff) | ((low & 0x0fff_c000_0fff_c000) << 2);
+    let low = (low & 0x007f_007f_007f_007f) | ((low & 0x3f80_3f80_3f80_3f80) << 1);
+    let high = ((value >> 56) & 0x7f) | ((value >> 63) << 8);
+    let more = MORE & ((1 << (8 * (len - 1))) - 1);
+    (low as u128 | ((high as u128) << 64) | more, len as u8)
 }
 
 /// One sample as it comes out of a stream or a wal frame. `bits` of text and histograms is a span:
