@@ -27,7 +27,7 @@ use foliot_engine::{Config, Engine, RetentionRule};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -59,6 +59,7 @@ pub(crate) fn play(seed: u64, mount: Mount, trace: Option<Trace>) -> Result<Tall
     let round = Arc::new(Round {
         config,
         has_rules: random.percent(30),
+        is_changing_rules: AtomicBool::new(false),
         is_wide: random.percent(4),
         pool: Pool::draw(&mut random),
         claimed: Mutex::default(),
@@ -140,6 +141,7 @@ struct Round {
     config: Config,
     /// Whether rules of retention come and go.
     has_rules: bool,
+    is_changing_rules: AtomicBool,
     /// Whether there are more series than a delete cuts from memory at once.
     is_wide: bool,
     pool: Pool,
@@ -273,8 +275,18 @@ impl Round {
         })
     }
 
-    /// Other rules of retention; false when that failed.
+    /// Other rules of retention; false when that failed. Not while another client changes them:
+    /// nobody could say which of the two came last.
     fn change_rules(&self, engine: &Engine) -> bool {
+        if self.is_changing_rules.swap(true, Ordering::Relaxed) {
+            return true;
+        }
+        let is_changed = self.change_rules_alone(engine);
+        self.is_changing_rules.store(false, Ordering::Relaxed);
+        is_changed
+    }
+
+    fn change_rules_alone(&self, engine: &Engine) -> bool {
         let rules = self.draw_rules();
         if self.is_dead() || !self.machine.with_time(|time| time.set_rules(rules, false)) {
             return true;
