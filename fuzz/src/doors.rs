@@ -7,6 +7,7 @@ use crate::store::take;
 use foliot_model::{Batch, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings, TICKTOCK_LINE_SYNTAX};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, Rollups, Session, ticktock};
+use foliot_proto_prometheus::{Version, WriteRequest};
 use std::sync::Arc;
 
 /// What a stream gave: rows by key, line and time, and refusals by line.
@@ -95,6 +96,31 @@ pub(crate) fn put_json(data: &[u8]) {
     let mut puts = Vec::new();
     let _ = ticktock::puts_of_json(data, &mut puts);
     ticktock_lines(&puts);
+}
+
+/// Requests of both versions; the first byte says which.
+pub(crate) fn remote_write(data: &[u8]) {
+    let Some((first, data)) = data.split_first() else { return };
+    let version = if first % 2 == 1 { Version::V1 } else { Version::V2 };
+    let Ok(mut request) = WriteRequest::parse(version, data) else { return };
+    let samples = request.counts().samples;
+    let (mut rows, mut has_more) = (0, true);
+    while has_more {
+        take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+            has_more = request.decode(batch, rejects);
+            rows += batch.rows().len() as u64;
+        });
+    }
+    assert!(rows <= samples, "{rows} rows of {samples} samples");
+}
+
+pub(crate) fn remote_write_seeds() -> Vec<Vec<u8>> {
+    // A sample of 1.5, a series of it, and the same with references to symbols.
+    let sample = b"\x12\x10\x09\0\0\0\0\0\0\xf8\x3f\x10\x80\xd0\x95\xff\xbc\x31";
+    let series = b"\x0a\x21\x0a\x0d\x0a\x08__name__\x12\x01m";
+    let second = b"\x22\0\x22\x08__name__\x22\x01m\x2a\x16\x0a\x02\x01\x02";
+    let whole = |first: u8, body: &[u8]| [&[first], body, sample].concat();
+    vec![whole(1, series), whole(2, second)]
 }
 
 pub(crate) fn lines(data: &[u8]) {

@@ -98,9 +98,14 @@ settings! {
     listen_udp: bool = false, "listen.udp", "listen-udp";
     /// Address of a second HTTP listener on InfluxDB's port (8086), or `off`.
     listen_influx: Listen = Listen(None), "listen.influx", "listen-influx";
+    /// Address of an HTTP listener on Prometheus' port (9090), or `off`.
+    listen_prometheus: Listen = Listen(None), "listen.prometheus", "listen-prometheus";
+    /// Address of an HTTP listener on VictoriaMetrics' port (8428), or `off`.
+    listen_victoriametrics: Listen = Listen(None),
+        "listen.victoriametrics", "listen-victoriametrics";
     /// Database, or `database/policy`, of everything that names none: telnet, UDP, line connections
-    /// and messages of a broker, and requests of OpenTSDB's and TickTock's paths without `db` or
-    /// the header `X-Foliot-Database`. InfluxDB's paths must name one.
+    /// and messages of a broker, and requests of OpenTSDB's, TickTock's and Prometheus' paths
+    /// without `db` or the header `X-Foliot-Database`. InfluxDB's paths must name one.
     listen_database: DatabaseName =
         DatabaseName { database: "default".to_owned(), policy: None },
         "listen.database", "listen-database";
@@ -285,6 +290,8 @@ impl Config {
         let listeners = [
             ("listen.address", Some(self.listen_address)),
             ("listen.influx", self.listen_influx.0),
+            ("listen.prometheus", self.listen_prometheus.0),
+            ("listen.victoriametrics", self.listen_victoriametrics.0),
         ];
         let ticktock = self.listen_ticktock.0.iter();
         let ticktock = ticktock.map(|&address| ("listen.ticktock", Some(address)));

@@ -7,6 +7,7 @@ mod guard;
 mod influx;
 mod opentsdb;
 mod plain;
+mod prometheus;
 mod reply;
 mod routes;
 mod ticktock;
@@ -218,6 +219,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
         Target::Ready => plain::ready(shared),
         Target::Metrics => plain::metrics(shared),
         Target::OpenTsdb(endpoint) => opentsdb::answer(shared, endpoint, call).await,
+        Target::Prometheus(endpoint) => prometheus::answer(shared, endpoint, call).await,
         Target::TickTock(endpoint) => ticktock::answer(shared, endpoint, call).await,
         Target::InfluxWrite
         | Target::InfluxWrite2

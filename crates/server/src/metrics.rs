@@ -56,6 +56,8 @@ pub(crate) enum Way {
     Mqtt,
     /// Points that were aggregated elsewhere.
     Rollup,
+    /// Requests of Prometheus' remote write.
+    RemoteWrite,
 }
 
 impl Way {
@@ -65,7 +67,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 9] = [
+const WAYS: [(Way, &str); 10] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -75,6 +77,7 @@ const WAYS: [(Way, &str); 9] = [
     (Way::TickTock, "ticktock"),
     (Way::Mqtt, "mqtt"),
     (Way::Rollup, "rollup"),
+    (Way::RemoteWrite, "remote_write"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.
@@ -179,6 +182,8 @@ pub(crate) struct Metrics {
     /// Datagrams from addresses that may not write without credentials.
     pub(crate) udp_refused: Counter,
     pub(crate) mqtt_messages: Counter,
+    /// Exemplars of remote write, which are not kept.
+    pub(crate) exemplars_dropped: Counter,
     pub(crate) queries_running: Counter,
     pub(crate) queries: Counter,
     pub(crate) queries_brief: Counter,
@@ -316,6 +321,7 @@ impl Metrics {
                 "Datagrams from addresses that may not write without credentials",
                 &self.udp_refused,
             ),
+            ("exemplars_dropped_total", C, "Exemplars dropped", &self.exemplars_dropped),
             ("mqtt_messages_total", C, "MQTT messages received", &self.mqtt_messages),
             ("queries_running", G, "Queries running", &self.queries_running),
             ("queries_total", C, "Queries begun", &self.queries),

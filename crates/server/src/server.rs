@@ -83,12 +83,22 @@ impl Server {
         let mut listeners = Vec::new();
         let config = &shared.config;
         let main = (config.listen_address, Accepts::Everything, "HTTP, telnet, Influx lines");
-        let influx = config.listen_influx.0;
-        let influx = influx.map(|address| (address, Accepts::Http, "HTTP for InfluxDB clients"));
+        let http = [
+            (config.listen_influx.0, "--listen-influx", "HTTP for InfluxDB clients"),
+            (config.listen_prometheus.0, "--listen-prometheus", "HTTP for Prometheus"),
+            (
+                config.listen_victoriametrics.0,
+                "--listen-victoriametrics",
+                "HTTP for VictoriaMetrics clients",
+            ),
+        ];
+        let http = http
+            .into_iter()
+            .filter_map(|(address, flag, speaks)| Some((address?, Accepts::Http(flag), speaks)));
         let ticktock = config.listen_ticktock.0.iter();
         let ticktock =
             ticktock.map(|&address| (address, Accepts::TickTock, "TickTock: HTTP, put, lines"));
-        let all = [Some(main), influx].into_iter().flatten().chain(ticktock);
+        let all = std::iter::once(main).chain(http).chain(ticktock);
         let mut datagrams = Vec::new();
         for (address, accepts, speaks) in all {
             let listener = {
@@ -101,7 +111,7 @@ impl Server {
             match accepts {
                 Accepts::Everything => datagrams.push((address, Dialect::Everyone)),
                 Accepts::TickTock => datagrams.push((address, Dialect::TickTock)),
-                Accepts::Http => {}
+                Accepts::Http(_) => {}
             }
             let accepting =
                 listen::accept(shared.clone(), listener, accepts, places.clone(), alive.clone());

@@ -30,6 +30,9 @@ const PERMIT_BYTES: usize = 4 << 10;
 /// Most that deflate makes of a byte: 258 bytes of two bits.
 const UNPACKED_PER_BYTE_MAX: u64 = 1032;
 
+/// Most that snappy makes of a byte: a copy of 64 bytes takes three.
+const UNSNAPPED_PER_BYTE_MAX: usize = 22;
+
 /// Memory for all bodies together.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -88,6 +91,34 @@ impl Text {
 pub(crate) async fn read(
     shared: &Shared,
     headers: &HeaderMap,
+    body: Incoming,
+    buffer: Vec<u8>,
+) -> Result<Text, Reply> {
+    read_as(shared, encoding(headers)?, body, buffer).await
+}
+
+/// Reads a body of remote write: one block of snappy, which a `Content-Encoding` may leave out.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn read_snappy(
+    shared: &Shared,
+    headers: &HeaderMap,
+    body: Incoming,
+    buffer: Vec<u8>,
+) -> Result<Text, Reply> {
+    let given =
+        headers.get(header::CONTENT_ENCODING).map_or("", |name| name.to_str().unwrap_or("?"));
+    if !given.is_empty() && !given.eq_ignore_ascii_case("snappy") {
+        let text = format!("Content-Encoding {given} is not taken here; use snappy");
+        return Err(Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, text).close());
+    }
+    read_as(shared, Encoding::Snappy, body, buffer).await
+}
+
+async fn read_as(
+    shared: &Shared,
+    encoding: Encoding,
     mut body: Incoming,
     buffer: Vec<u8>,
 ) -> Result<Text, Reply> {
@@ -104,14 +135,13 @@ pub(crate) async fn read(
     if body.size_hint().lower() > limit {
         return Err(too_long());
     }
-    let encoding = encoding(headers)?;
     let most = Most::of(shared.config.limits_decoded_body_bytes.0, &shared.body_budget);
     let announced = body.size_hint();
     let may_wait = match encoding {
-        Encoding::Identity if announced.lower() > most.bytes => {
+        Encoding::Identity | Encoding::Snappy if announced.lower() > most.bytes => {
             return Err(refused(shared, most.refusal()));
         }
-        Encoding::Identity => true,
+        Encoding::Identity | Encoding::Snappy => true,
         _ => announced.upper().is_some_and(|packed| most.fits_unpacked(packed)),
     };
     let mut sink = Sink::new(encoding, Bounded::new(buffer, most, may_wait, &shared.body_budget));
@@ -179,6 +209,8 @@ enum Encoding {
     Identity,
     Gzip,
     Deflate,
+    /// A block of snappy, which says first how long it will be.
+    Snappy,
 }
 
 fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
@@ -202,6 +234,24 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
         }
     }
     Ok(found)
+}
+
+/// Unpacks a block of snappy into memory that was charged for all of it before it is taken.
+fn unpack_snappy(packed: Bounded) -> io::Result<Bounded> {
+    let mut out =
+        Bounded { text: Text::default(), counted: None, budget: packed.budget.clone(), ..packed };
+    let packed = packed.finish()?;
+    let length = snap::raw::decompress_len(&packed.bytes)?;
+    if length as u64 > out.most.bytes {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    if length > packed.bytes.len().saturating_mul(UNSNAPPED_PER_BYTE_MAX) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let Some(bytes) = out.reserve(length)? else { return Ok(out) };
+    bytes.resize(length, 0);
+    snap::raw::Decoder::new().decompress(&packed.bytes, bytes)?;
+    Ok(out)
 }
 
 /// How long a body may become, and which limit says so.
@@ -336,6 +386,8 @@ enum Sink {
     Deflate(Vec<u8>, Bounded),
     Zlib(ZlibDecoder<Bounded>),
     Raw(DeflateDecoder<Bounded>),
+    /// Still packed: a block is unpacked as a whole.
+    Snappy(Bounded),
 }
 
 impl Sink {
@@ -344,12 +396,13 @@ impl Sink {
             Encoding::Identity => Self::Plain(out),
             Encoding::Gzip => Self::Gzip(MultiGzDecoder::new(out)),
             Encoding::Deflate => Self::Deflate(Vec::new(), out),
+            Encoding::Snappy => Self::Snappy(out),
         }
     }
 
     fn bounded(&mut self) -> &mut Bounded {
         match self {
-            Self::Plain(out) | Self::Deflate(_, out) => out,
+            Self::Plain(out) | Self::Snappy(out) | Self::Deflate(_, out) => out,
             Self::Gzip(decoder) => decoder.get_mut(),
             Self::Zlib(decoder) => decoder.get_mut(),
             Self::Raw(decoder) => decoder.get_mut(),
@@ -359,7 +412,7 @@ impl Sink {
     fn write(&mut self, piece: &Bytes) -> Result<(), Reply> {
         let most = self.bounded().most;
         let outcome = match self {
-            Self::Plain(out) => out.write_all(piece),
+            Self::Plain(out) | Self::Snappy(out) => out.write_all(piece),
             // Unpacking may take long; the other tasks of this thread go on elsewhere meanwhile.
             _ => tokio::task::block_in_place(|| self.unpack(piece)),
         };
@@ -368,7 +421,7 @@ impl Sink {
 
     fn unpack(&mut self, piece: &[u8]) -> io::Result<()> {
         match self {
-            Self::Plain(out) => out.write_all(piece),
+            Self::Plain(out) | Self::Snappy(out) => out.write_all(piece),
             Self::Gzip(decoder) => decoder.write_all(piece),
             Self::Zlib(decoder) => decoder.write_all(piece),
             Self::Raw(decoder) => decoder.write_all(piece),
@@ -393,6 +446,7 @@ impl Sink {
         let most = self.bounded().most;
         let finished = match self {
             Self::Plain(out) => Ok(out),
+            Self::Snappy(packed) => tokio::task::block_in_place(|| unpack_snappy(packed)),
             Self::Gzip(decoder) => decoder.finish(),
             Self::Zlib(decoder) => decoder.finish(),
             Self::Raw(decoder) => decoder.finish(),

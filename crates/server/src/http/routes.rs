@@ -1,6 +1,7 @@
 //! The route table: method and path to what answers, and what that needs.
 
 use super::foliot::Endpoint as Foliot;
+use super::prometheus::Endpoint as Prometheus;
 use super::ticktock::Endpoint as TickTock;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
@@ -76,6 +77,7 @@ pub(crate) enum Target {
     /// InfluxDB 2: Flux, which is refused.
     InfluxFlux,
     OpenTsdb(Endpoint),
+    Prometheus(Prometheus),
     /// On the listeners of `listen.ticktock` only.
     TickTock(TickTock),
 }
@@ -179,6 +181,8 @@ pub(crate) static ROUTES: &[Route] = &[
     row(DELETE, "/api/v2/authorizations/{id}", Right::Administer, Target::InfluxToken),
     row(GET, "/api/v2/orgs", Right::Door, Target::InfluxOrgs),
     row(POST, "/api/v2/query", Right::Door, Target::InfluxFlux),
+    row(POST, "/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
+    row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
     row(ASK, "/api/query/last", Right::Facts, Target::OpenTsdb(Endpoint::Last)),

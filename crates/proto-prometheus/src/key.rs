@@ -1,0 +1,125 @@
+//! Keys: the labels of a series as remote write 1.0 spells them, read only when they are new.
+
+use crate::wire::Fields;
+use crate::write::Malformed;
+use foliot_model::{KeyError, KeyParts, KeySyntax, Span};
+
+/// The label that holds a series' name.
+const NAME: &[u8] = b"__name__";
+
+/// Field of a series that holds a label; of a label, its name and its value.
+pub(crate) const LABEL: u64 = 1;
+pub(crate) const LABEL_NAME: u64 = 1;
+pub(crate) const LABEL_VALUE: u64 = 2;
+
+/// The key syntax of this door: the head is empty, the tail is a run of label fields. Labels of
+/// remote write 2.0 are packed into the same spelling, so that a series is found under one hash.
+pub static KEY_SYNTAX: KeySyntax =
+    KeySyntax { id: 24, name: "remote write", parse: parse_key, parse_field: copy_field };
+
+fn copy_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+    out.extend_from_slice(raw);
+    Ok(())
+}
+
+/// Labels that contradict each other are found when the parts are put in order.
+fn parse_key(_head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
+    let unreadable = |Malformed(reason)| KeyError { field: "tag", reason };
+    let text = |span: Span| {
+        tail.get(span.offset as usize..(span.offset + span.length) as usize).unwrap_or_default()
+    };
+    let mut named = None;
+    let mut fields = Fields::new(tail, 0, tail.len());
+    while let Some(field) = fields.next().map_err(unreadable)? {
+        let (start, end) = field.range().map_err(unreadable)?;
+        let (name, value) = read_label(tail, start, end).map_err(unreadable)?;
+        match (text(name), text(value)) {
+            (b"", _) => {
+                let reason = "a label has no name".to_owned();
+                return Err(KeyError { field: "tag", reason });
+            }
+            (NAME, value) if named.is_some_and(|named| named != value) => {
+                let reason = "a series has two names (__name__)".to_owned();
+                return Err(KeyError { field: "metric", reason });
+            }
+            (NAME, value) => named = Some(value),
+            (name, value) => parts
+                .push_label(|out| out.extend_from_slice(name), |out| out.extend_from_slice(value)),
+        }
+    }
+    match named.filter(|name| !name.is_empty()) {
+        Some(name) => parts.set_measurement(|out| out.extend_from_slice(name)),
+        None => {
+            let reason = "a series has no name (__name__)".to_owned();
+            return Err(KeyError { field: "metric", reason });
+        }
+    }
+    Ok(())
+}
+
+/// Where a label's name and value lie.
+pub(crate) fn read_label(
+    bytes: &[u8],
+    start: usize,
+    end: usize,
+) -> Result<(Span, Span), Malformed> {
+    let (mut name, mut value) = (Span::default(), Span::default());
+    let mut fields = Fields::new(bytes, start, end);
+    while let Some(field) = fields.next()? {
+        match field.number {
+            LABEL_NAME => name = field.span()?,
+            LABEL_VALUE => value = field.span()?,
+            _ => {}
+        }
+    }
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::push_bytes;
+
+    fn parse(labels: &[(&str, &str)]) -> Result<String, String> {
+        let mut tail = Vec::new();
+        for (name, value) in labels {
+            let mut label = Vec::new();
+            push_bytes(1, name.as_bytes(), &mut label);
+            push_bytes(2, value.as_bytes(), &mut label);
+            push_bytes(1, &label, &mut tail);
+        }
+        let mut parts = KeyParts::default();
+        parse_key(b"", &tail, &mut parts).map_err(|error| error.reason)?;
+        parts.canonicalize().map_err(|error| error.reason)?;
+        let mut text = String::from_utf8_lossy(parts.measurement()).into_owned();
+        for (name, value) in parts.labels() {
+            let [name, value] = [name, value].map(String::from_utf8_lossy);
+            text.push_str(&format!(",{name}={value}"));
+        }
+        Ok(text)
+    }
+
+    #[test]
+    fn labels_in_any_order_name_one_series_and_empty_ones_none() {
+        let wanted = Ok("up,instance=a:9100,job=node x".to_owned());
+        let (name, instance, job) = (("__name__", "up"), ("instance", "a:9100"), ("job", "node x"));
+        assert_eq!(parse(&[name, instance, job]), wanted);
+        assert_eq!(parse(&[job, ("gone", ""), instance, name]), wanted);
+        assert_eq!(parse(&[("__name__", "ü.x"), ("a b", "\"=,")]), Ok("ü.x,a b=\"=,".to_owned()));
+    }
+
+    #[test]
+    fn series_without_one_name_are_refused() {
+        for (labels, word) in [
+            (&[("a", "b")][..], "no name"),
+            (&[("__name__", "")], "no name"),
+            (&[], "no name"),
+            (&[("__name__", "m"), ("__name__", "n")], "two names"),
+            (&[("__name__", "m"), ("", "b")], "a label has no name"),
+            (&[("__name__", "m"), ("a", "b"), ("a", "c")], "duplicate"),
+        ] {
+            let error = parse(labels).unwrap_err();
+            assert!(error.contains(word), "{labels:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Protocol buffers on the wire: the fields of a message, one after the other, where they lie.
+//!
+//! A batch refers to bytes of its request by position, so messages are walked in place and never
+//! built.
+
+use crate::write::Malformed;
+use foliot_model::Span;
+
+/// The type of a field that is a varint.
+const VARINT: u8 = 0;
+/// Eight bytes, little-endian.
+const FIXED64: u8 = 1;
+/// Bytes after their length.
+const BYTES: u8 = 2;
+/// Four bytes, little-endian.
+const FIXED32: u8 = 5;
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Varint(u64),
+    Fixed64(u64),
+    /// From where to before where.
+    Bytes(usize, usize),
+    Fixed32,
+}
+
+/// A field: its number, where its tag begins, and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) number: u64,
+    pub(crate) start: usize,
+    pub(crate) value: Value,
+}
+
+/// The fields of the message that lies in `bytes` between two positions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(bytes: &'a [u8], start: usize, end: usize) -> Self {
+        Self { bytes, at: start, end: end.min(bytes.len()) }
+    }
+
+    /// Where the next field begins.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next field; nothing at the message's end.
+    pub(crate) fn next(&mut self) -> Result<Option<Field>, Malformed> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let start = self.at;
+        let tag = self.varint()?;
+        let (number, wire_type) = (tag >> 3, (tag & 7) as u8);
+        let value = match wire_type {
+            VARINT => Value::Varint(self.varint()?),
+            FIXED64 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
+            BYTES => {
+                let length = usize::try_from(self.varint()?).map_err(|_| self.cut())?;
+                let from = self.at;
+                self.at = self.skip(length)?;
+                Value::Bytes(from, self.at)
+            }
+            FIXED32 => {
+                self.at = self.skip(4)?;
+                Value::Fixed32
+            }
+            _ => return Err(Malformed(format!("wire type {wire_type} at byte {start}"))),
+        };
+        if number == 0 {
+            return Err(Malformed(format!("field number 0 at byte {start}")));
+        }
+        Ok(Some(Field { number, start, value }))
+    }
+
+    /// A varint of at most ten bytes; bits beyond 64 are lost, as everywhere.
+    pub(crate) fn varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0;
+        for shift in (0..70).step_by(7) {
+            let [byte] = self.array()?;
+            value |= u64::from(byte & 0x7f).wrapping_shl(shift) * u64::from(shift < 64);
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed(format!("a number of more than ten bytes before byte {}", self.at)))
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let end = self.skip(N)?;
+        let array = self.bytes.get(self.at..end).and_then(|bytes| bytes.try_into().ok());
+        self.at = end;
+        array.ok_or_else(|| self.cut())
+    }
+
+    fn skip(&self, length: usize) -> Result<usize, Malformed> {
+        let end = self.at.checked_add(length).filter(|end| *end <= self.end);
+        end.ok_or_else(|| self.cut())
+    }
+
+    fn cut(&self) -> Malformed {
+        Malformed(format!("a field is longer than its message at byte {}", self.at))
+    }
+}
+
+impl Field {
+    /// The message or text that the field holds.
+    pub(crate) fn span(&self) -> Result<Span, Malformed> {
+        self.range().map(|(start, end)| Span::new(start, end))
+    }
+
+    /// From where to before where that lies.
+    pub(crate) fn range(&self) -> Result<(usize, usize), Malformed> {
+        match self.value {
+            Value::Bytes(start, end) => Ok((start, end)),
+            _ => Err(self.mistyped()),
+        }
+    }
+
+    pub(crate) fn mistyped(&self) -> Malformed {
+        Malformed(format!("field {} at byte {} has the wrong wire type", self.number, self.start))
+    }
+}
+
+/// Appends a varint.
+pub(crate) fn push_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a field of bytes.
+pub(crate) fn push_bytes(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(number << 3 | BYTES);
+    push_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(bytes: &[u8]) -> Result<Vec<(u64, Value)>, Malformed> {
+        let (mut fields, mut found) = (Fields::new(bytes, 0, bytes.len()), Vec::new());
+        while let Some(field) = fields.next()? {
+            found.push((field.number, field.value));
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn fields_of_every_type_are_walked() {
+        // The examples of the encoding's own guide: 150 in field 1, "testing" in field 2.
+        assert_eq!(fields(b"\x08\x96\x01").unwrap(), [(1, Value::Varint(150))]);
+        assert_eq!(fields(b"\x12\x07testing").unwrap(), [(2, Value::Bytes(2, 9))]);
+        // -2 as int64 has ten bytes.
+        let minus_two = fields(b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01").unwrap();
+        assert_eq!(minus_two, [(1, Value::Varint(-2i64 as u64))]);
+        let both = fields(b"\x09\0\0\0\0\0\0\xf0\x3f\x15\x01\0\0\0").unwrap();
+        assert_eq!(both, [(1, Value::Fixed64(1f64.to_bits())), (2, Value::Fixed32)]);
+    }
+
+    #[test]
+    fn what_is_cut_or_unknown_is_malformed() {
+        let endless = [&b"\x08"[..], &[0xff; 11]].concat();
+        let huge = b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+        let cases: [&[u8]; 8] =
+            [b"\x08", b"\x09\0\0", b"\x12\x02a", b"\x15\0", b"\x0b", b"\0\0", &endless, huge];
+        for case in cases {
+            assert!(fields(case).is_err(), "{case:x?}");
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Remote write: requests of both versions into batches, piece by piece.
+//!
+//! 1. [`WriteRequest::parse`] walks the whole request: nothing of a malformed one is stored.
+//! 2. [`WriteRequest::decode`] fills a batch with as many samples as one piece has, and goes on
+//!    with the next piece when it is called again. A tiny sample takes forty times its bytes in a
+//!    batch, so that a whole request must not become one.
+//!
+//! Version 1.0 spells each label in each series; the run of its label fields is the key as it
+//! stands. Version 2.0 refers to a table of symbols; the labels are put together in the batch's
+//! scratch.
+
+use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE, read_label};
+use crate::wire::{Field, Fields, Value, push_bytes};
+use foliot_model::{Batch, Cell, DEFAULT_FIELD, Reject, Span};
+use std::fmt;
+
+/// Samples, and refusals, of one piece: its batch takes about six MiB.
+const PIECE_ROWS_MAX: usize = 1 << 16;
+
+/// Bytes of keys that a piece puts together.
+const PIECE_KEY_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of the labels of one series of version 2.0, where a reference of a byte can stand for a
+/// long text: as many as a series may have elsewhere.
+const KEY_BYTES_MAX: usize = 64 << 10;
+
+/// Texts in the table of a request, eight bytes of memory each: ten for each of a hundred thousand
+/// series, where senders put some thousand series into a request.
+const SYMBOLS_MAX: usize = 1 << 20;
+
+/// Times that can be stored, in nanoseconds: those that all doors can name.
+const TIME_NS: std::ops::RangeInclusive<i64> = i64::MIN + 2..=i64::MAX - 1;
+
+const NS_PER_MS: i64 = 1_000_000;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// `prometheus.WriteRequest`
+    V1,
+    /// `io.prometheus.write.v2.Request`
+    V2,
+}
+
+impl Version {
+    /// The version that a `Content-Type` names; 1.0 when it names none, or is not given. Nothing
+    /// when it is something else.
+    pub fn of_content_type(content_type: Option<&str>) -> Option<Self> {
+        let Some(text) = content_type.filter(|text| !text.is_empty()) else {
+            return Some(Self::V1);
+        };
+        let mut parts = text.split(';').map(str::trim);
+        let is_protobuf =
+            parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/x-protobuf"));
+        let proto = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("proto").then_some(value.trim().trim_matches('"'))
+        });
+        match proto {
+            _ if !is_protobuf => None,
+            None | Some("prometheus.WriteRequest") => Some(Self::V1),
+            Some("io.prometheus.write.v2.Request") => Some(Self::V2),
+            Some(_) => None,
+        }
+    }
+
+    /// Field of a request that holds a series.
+    const fn series(self) -> u64 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 5,
+        }
+    }
+
+    /// Field of a request that holds a text of the table.
+    const fn symbols(self) -> Option<u64> {
+        match self {
+            Self::V1 => None,
+            Self::V2 => Some(4),
+        }
+    }
+
+    /// Fields of a series that hold an exemplar and a histogram.
+    const fn exemplar_and_histogram(self) -> (u64, u64) {
+        match self {
+            Self::V1 => (3, 4),
+            Self::V2 => (4, 3),
+        }
+    }
+}
+
+/// Field of a series that holds a sample, in both versions.
+const SAMPLE: u64 = 2;
+
+/// Why a request cannot be read: what, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(pub(crate) String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the request is no remote write: {}", self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// What a request holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Series.
+    pub series: u64,
+    /// Samples that are numbers.
+    pub samples: u64,
+    /// Native histograms, which are refused.
+    pub histograms: u64,
+    /// Exemplars, which are not kept.
+    pub exemplars: u64,
+}
+
+/// A request that is decoded piece by piece.
+#[derive(Debug)]
+pub struct WriteRequest<'a> {
+    bytes: &'a [u8],
+    version: Version,
+    counts: Counts,
+    symbols: Vec<Span>,
+    /// What was not decoded yet.
+    rest: Fields<'a>,
+    /// A series of which a part was decoded.
+    open: Option<Open<'a>>,
+    series: u32,
+}
+
+/// A series whose samples are being decoded.
+#[derive(Debug)]
+struct Open<'a> {
+    key: Key,
+    rest: Fields<'a>,
+}
+
+/// The labels of a series.
+#[derive(Debug)]
+enum Key {
+    /// They stand in the request.
+    Request(Span),
+    /// They were put together.
+    Packed(Vec<u8>),
+}
+
+impl<'a> WriteRequest<'a> {
+    /// Checks a whole request.
+    ///
+    /// # Errors
+    /// When it is not a message of that version.
+    pub fn parse(version: Version, bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let rest = Fields::new(bytes, 0, bytes.len());
+        let (mut counts, mut symbols) = (Counts::default(), Vec::new());
+        let mut fields = rest;
+        while let Some(field) = fields.next()? {
+            if field.number == version.series() {
+                counts.series += 1;
+                check_series(version, bytes, &field, &mut counts)?;
+            } else if Some(field.number) == version.symbols() {
+                if symbols.len() == SYMBOLS_MAX {
+                    let text = format!("more than {SYMBOLS_MAX} symbols: send less at once");
+                    return Err(Malformed(text));
+                }
+                symbols.push(field.span()?);
+            }
+        }
+        if symbols.first().is_some_and(|first| first.length > 0) {
+            return Err(Malformed("the first symbol must be the empty text".to_owned()));
+        }
+        Ok(Self { bytes, version, counts, symbols, rest, open: None, series: 0 })
+    }
+
+    /// What the request holds.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Puts the next piece into an empty batch, whose bytes are the request's. What cannot be
+    /// stored becomes a reject, whose line is the number of its series. Returns whether there may
+    /// be more.
+    pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> bool {
+        let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
+        let shape = batch.push_shape(&[field]);
+        let (mut room, mut key_room) = (PIECE_ROWS_MAX, PIECE_KEY_BYTES_MAX);
+        while room > 0 && key_room > 0 {
+            let open = match self.open.take() {
+                Some(open) => open,
+                // What was checked reads well again.
+                None => match self.rest.next() {
+                    Ok(Some(field)) if field.number == self.version.series() => {
+                        self.series = self.series.saturating_add(1);
+                        match self.open(&field, rejects) {
+                            Some(open) => open,
+                            None => {
+                                room -= 1;
+                                continue;
+                            }
+                        }
+                    }
+                    Ok(Some(_)) => continue,
+                    Ok(None) | Err(_) => return false,
+                },
+            };
+            let key = match &open.key {
+                Key::Request(span) => *span,
+                Key::Packed(bytes) => {
+                    key_room = key_room.saturating_sub(bytes.len());
+                    batch.push_scratch(|out| out.extend_from_slice(bytes))
+                }
+            };
+            self.open = self.decode_series(open, (key, shape), batch, rejects, &mut room);
+        }
+        true
+    }
+
+    /// Finds the labels of a series; nothing when they cannot be read, which is told.
+    fn open(&self, series: &Field, rejects: &mut Vec<Reject>) -> Option<Open<'a>> {
+        let (start, end) = series.range().ok()?;
+        let rest = Fields::new(self.bytes, start, end);
+        let key = match self.version {
+            Version::V1 => self.key_in_place(rest),
+            Version::V2 => self.key_of_symbols(rest),
+        };
+        let (_, histogram) = self.version.exemplar_and_histogram();
+        let mut fields = rest;
+        while let Ok(Some(field)) = fields.next() {
+            if field.number == histogram {
+                rejects.push(self.reject("histogram", "native histograms are not stored yet"));
+                break;
+            }
+        }
+        match key {
+            Ok(key) => Some(Open { key, rest }),
+            Err(reason) => {
+                rejects.push(self.reject("tag", reason));
+                None
+            }
+        }
+    }
+
+    fn reject(&self, field: &'static str, reason: impl Into<String>) -> Reject {
+        Reject { line: self.series, field: field.into(), reason: reason.into() }
+    }
+
+    /// The run of label fields, as senders write them; put together when other fields lie between.
+    fn key_in_place(&self, mut fields: Fields<'a>) -> Result<Key, String> {
+        let mut run: Option<(usize, usize)> = None;
+        let mut packed = Vec::new();
+        while let Ok(Some(field)) = fields.next() {
+            if field.number != LABEL {
+                continue;
+            }
+            let end = fields.at();
+            run = match run {
+                None => Some((field.start, end)),
+                Some((start, before)) if before == field.start => Some((start, end)),
+                Some((start, before)) => {
+                    packed.extend_from_slice(self.bytes.get(start..before).unwrap_or_default());
+                    Some((field.start, end))
+                }
+            };
+        }
+        let (start, end) = run.unwrap_or_default();
+        if packed.is_empty() {
+            return Ok(Key::Request(Span::new(start, end)));
+        }
+        packed.extend_from_slice(self.bytes.get(start..end).unwrap_or_default());
+        Ok(Key::Packed(packed))
+    }
+
+    /// Puts the labels together that a series of version 2.0 refers to.
+    fn key_of_symbols(&self, mut fields: Fields<'a>) -> Result<Key, String> {
+        let (mut packed, mut label, mut name) = (Vec::new(), Vec::new(), None);
+        while let Ok(Some(field)) = fields.next() {
+            if field.number != LABEL {
+                continue;
+            }
+            let (mut one, mut run) = (None, Fields::new(self.bytes, 0, 0));
+            match field.value {
+                Value::Varint(reference) => one = Some(reference),
+                Value::Bytes(start, end) => run = Fields::new(self.bytes, start, end),
+                _ => {}
+            }
+            while let Some(reference) = one.take().or_else(|| run.varint().ok()) {
+                let text = self.symbol(reference)?;
+                let Some(name) = name.take() else {
+                    name = Some(text);
+                    continue;
+                };
+                label.clear();
+                push_bytes(LABEL_NAME as u8, name, &mut label);
+                push_bytes(LABEL_VALUE as u8, text, &mut label);
+                push_bytes(LABEL as u8, &label, &mut packed);
+                if packed.len() > KEY_BYTES_MAX {
+                    return Err(format!(
+                        "the labels of a series take more than {KEY_BYTES_MAX} bytes"
+                    ));
+                }
+            }
+        }
+        match name {
+            None => Ok(Key::Packed(packed)),
+            Some(_) => Err("a label's name has no value".to_owned()),
+        }
+    }
+
+    fn symbol(&self, reference: u64) -> Result<&'a [u8], String> {
+        let span = usize::try_from(reference).ok().and_then(|index| self.symbols.get(index));
+        let start = span.map(|span| (span.offset as usize, (span.offset + span.length) as usize));
+        let text = start.and_then(|(start, end)| self.bytes.get(start..end));
+        text.ok_or_else(|| {
+            format!("symbol {reference} is none of the {} of the request", self.symbols.len())
+        })
+    }
+
+    /// Decodes samples as far as there is room; returns the series when more of it may be left.
+    fn decode_series(
+        &self,
+        mut open: Open<'a>,
+        (key, shape): (Span, u32),
+        batch: &mut Batch<'_>,
+        rejects: &mut Vec<Reject>,
+        room: &mut usize,
+    ) -> Option<Open<'a>> {
+        while *room > 0 {
+            let Ok(Some(field)) = open.rest.next() else { return None };
+            if field.number != SAMPLE {
+                continue;
+            }
+            *room -= 1;
+            let (value, time_ms) = read_sample(self.bytes, &field).unwrap_or_default();
+            match time_ms.checked_mul(NS_PER_MS).filter(|time_ns| TIME_NS.contains(time_ns)) {
+                Some(time_ns) => {
+                    batch.push_cell(cell(value));
+                    batch.push_row([Span::default(), key], time_ns, shape, self.series);
+                }
+                None => {
+                    let reason = format!("timestamp {time_ms} cannot be stored");
+                    rejects.push(self.reject("timestamp", reason));
+                }
+            }
+        }
+        Some(open)
+    }
+}
+
+/// Checks one series, and counts what is in it.
+fn check_series(
+    version: Version,
+    bytes: &[u8],
+    series: &Field,
+    counts: &mut Counts,
+) -> Result<(), Malformed> {
+    let (exemplar, histogram) = version.exemplar_and_histogram();
+    let (start, end) = series.range()?;
+    let mut fields = Fields::new(bytes, start, end);
+    while let Some(field) = fields.next()? {
+        match field.number {
+            LABEL if version == Version::V1 => {
+                let (start, end) = field.range()?;
+                read_label(bytes, start, end)?;
+            }
+            LABEL => check_references(bytes, &field)?,
+            SAMPLE => {
+                read_sample(bytes, &field)?;
+                counts.samples += 1;
+            }
+            number if number == histogram => counts.histograms += 1,
+            number if number == exemplar => counts.exemplars += 1,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// References to symbols: numbers one by one, or packed.
+fn check_references(bytes: &[u8], field: &Field) -> Result<(), Malformed> {
+    if let Value::Varint(_) = field.value {
+        return Ok(());
+    }
+    let (start, end) = field.range()?;
+    let mut run = Fields::new(bytes, start, end);
+    while run.at() < end {
+        run.varint()?;
+    }
+    Ok(())
+}
+
+/// Value and milliseconds of a sample; what is left out is zero.
+fn read_sample(bytes: &[u8], field: &Field) -> Result<(f64, i64), Malformed> {
+    let (start, end) = field.range()?;
+    let (mut value, mut time_ms) = (0.0, 0);
+    let mut fields = Fields::new(bytes, start, end);
+    while let Some(field) = fields.next()? {
+        match (field.number, field.value) {
+            (1, Value::Fixed64(bits)) => value = f64::from_bits(bits),
+            (2, Value::Varint(millis)) => time_ms = millis as i64,
+            (1 | 2, _) => return Err(field.mistyped()),
+            _ => {}
+        }
+    }
+    Ok((value, time_ms))
+}
+
+/// Whole numbers, which most counters are, are kept as decimals: they take fewer bytes. All else,
+/// and so each NaN and -0.0, stays what it is bit for bit.
+fn cell(value: f64) -> Cell {
+    let whole = value as i64;
+    let decimal = Cell::decimal(whole, 0);
+    match decimal.filter(|_| (whole as f64).to_bits() == value.to_bits()) {
+        Some(cell) => cell,
+        None => Cell::float(value),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+use super::*;
+use crate::KEY_SYNTAX;
+use crate::wire::push_varint;
+use foliot_model::KeySecret;
+
+/// Times of samples, their bits, and the numbers of their series; reasons of rejects by series.
+type Seen = (Vec<(u32, i64, u64)>, Vec<(u32, String)>, usize);
+
+fn message(number: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_bytes(number, body, &mut out);
+    out
+}
+
+fn sample(value: f64, time_ms: i64) -> Vec<u8> {
+    let mut body = vec![1 << 3 | 1];
+    body.extend_from_slice(&value.to_le_bytes());
+    body.push(2 << 3);
+    push_varint(time_ms as u64, &mut body);
+    message(2, &body)
+}
+
+fn label(name: &str, value: &str) -> Vec<u8> {
+    let parts = [message(1, name.as_bytes()), message(2, value.as_bytes())];
+    message(1, &parts.concat())
+}
+
+fn decode(version: Version, bytes: &[u8]) -> Result<Seen, Malformed> {
+    let mut request = WriteRequest::parse(version, bytes)?;
+    let (mut seen, mut pieces) = ((Vec::new(), Vec::new()), 0);
+    let mut more = true;
+    while more {
+        let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+        let mut rejects = Vec::new();
+        more = request.decode(&mut batch, &mut rejects);
+        pieces += 1;
+        for row in batch.rows() {
+            seen.0.push((row.line, row.time_ns, batch.cells(row, 1)[0].to_f64().to_bits()));
+        }
+        seen.1.extend(rejects.into_iter().map(|reject| (reject.line, reject.reason)));
+    }
+    Ok((seen.0, seen.1, pieces))
+}
+
+fn keys(version: Version, bytes: &[u8]) -> Vec<u128> {
+    let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+    let mut request = WriteRequest::parse(version, bytes).unwrap();
+    request.decode(&mut batch, &mut Vec::new());
+    batch.rows().iter().map(|row| row.key_hash).collect()
+}
+
+#[test]
+fn samples_keep_their_bits_and_times() {
+    let stale = f64::from_bits(0x7ff0_0000_0000_0002);
+    let values = [1.0, 1.5, -0.0, 0.0, f64::INFINITY, stale, 9_007_199_254_740_993.0, f64::NAN];
+    let samples: Vec<u8> =
+        values.iter().enumerate().flat_map(|(at, value)| sample(*value, at as i64 - 2)).collect();
+    let series = message(1, &[label("__name__", "m"), samples].concat());
+    let (rows, rejects, _) = decode(Version::V1, &series).unwrap();
+    let wanted: Vec<_> = values
+        .iter()
+        .enumerate()
+        .map(|(at, value)| (1, (at as i64 - 2) * 1_000_000, value.to_bits()))
+        .collect();
+    assert_eq!((rows, rejects), (wanted, Vec::new()));
+}
+
+#[test]
+fn a_series_has_one_key_however_it_is_written() {
+    let (name, job) = (label("__name__", "up"), label("job", "a"));
+    let first = [name.clone(), job.clone(), sample(1.0, 1)].concat();
+    let apart = [name, sample(1.0, 1), job].concat();
+    let v1 = [message(1, &first), message(1, &apart)].concat();
+    let symbols = ["", "__name__", "up", "job", "a"];
+    let table: Vec<u8> = symbols.iter().flat_map(|text| message(4, text.as_bytes())).collect();
+    let packed = message(5, &[message(1, &[1, 2, 3, 4]), sample(1.0, 1)].concat());
+    let single =
+        message(5, &[b"\x08\x01\x08\x02\x08\x03\x08\x04".to_vec(), sample(1.0, 1)].concat());
+    // The table may stand behind the series.
+    let v2 = [packed, table, single].concat();
+    let (v1, v2) = (keys(Version::V1, &v1), keys(Version::V2, &v2));
+    assert_eq!((v1.len(), v2.len()), (2, 2));
+    assert!(v1.iter().chain(&v2).all(|key| *key == v1[0]), "{v1:?} {v2:?}");
+}
+
+#[test]
+fn what_cannot_be_stored_is_told_by_its_series() {
+    let series = |parts: &[Vec<u8>]| message(1, &parts.concat());
+    let name = label("__name__", "m");
+    let good = series(&[name.clone(), sample(1.0, 1)]);
+    let late = series(&[name.clone(), sample(1.0, i64::MAX), sample(2.0, 2)]);
+    let histogram = series(&[name, message(4, b""), message(3, b""), sample(3.0, 3)]);
+    let bytes = [good, late, histogram].concat();
+    let (rows, rejects, _) = decode(Version::V1, &bytes).unwrap();
+    assert_eq!(
+        rows.iter().map(|row| (row.0, row.1)).collect::<Vec<_>>(),
+        [(1, 1_000_000), (2, 2_000_000), (3, 3_000_000)]
+    );
+    assert_eq!(rejects.iter().map(|reject| reject.0).collect::<Vec<_>>(), [2, 3]);
+    assert!(rejects[0].1.contains("9223372036854775807"), "{rejects:?}");
+    assert!(rejects[1].1.contains("native histograms"), "{rejects:?}");
+    let counts = WriteRequest::parse(Version::V1, &bytes).unwrap().counts();
+    assert_eq!(counts, Counts { series: 3, samples: 4, histograms: 1, exemplars: 1 });
+}
+
+#[test]
+fn references_to_no_symbol_are_told_by_their_series() {
+    let long = "x".repeat(40_000);
+    let table: Vec<u8> =
+        ["", "__name__", "m", &long].iter().flat_map(|text| message(4, text.as_bytes())).collect();
+    let series = |references: &[u8]| message(5, &[message(1, references), sample(1.0, 1)].concat());
+    let bytes =
+        [table, series(&[1, 9]), series(&[1, 2, 3]), series(&[1, 2, 3, 3]), series(&[1, 2])]
+            .concat();
+    let (rows, rejects, _) = decode(Version::V2, &bytes).unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].0, 4);
+    let reasons: Vec<_> = rejects.iter().map(|(line, reason)| (*line, reason.as_str())).collect();
+    assert_eq!(
+        reasons,
+        [
+            (1, "symbol 9 is none of the 4 of the request"),
+            (2, "a label's name has no value"),
+            (3, "the labels of a series take more than 65536 bytes"),
+        ]
+    );
+}
+
+#[test]
+fn malformed_requests_are_refused_whole() {
+    let good = message(1, &[label("__name__", "m"), sample(1.0, 1)].concat());
+    for bad in [
+        &b"\x0a\x05\x0a\x01"[..],
+        b"\x0a\x02\x12\x09",
+        // A sample whose value is a varint, and a series that is one.
+        b"\x0a\x04\x12\x02\x08\x01",
+        b"\x08\x01",
+        b"hello",
+    ] {
+        let bytes = [&good[..], bad].concat();
+        assert!(WriteRequest::parse(Version::V1, &bytes).is_err(), "{bad:x?}");
+    }
+    let error = WriteRequest::parse(Version::V2, &message(4, b"x")).unwrap_err();
+    assert!(error.to_string().contains("first symbol"), "{error}");
+}
+
+#[test]
+fn a_request_of_any_size_comes_in_pieces() {
+    let samples = sample(1.0, 1).repeat(PIECE_ROWS_MAX + 10);
+    let big = message(1, &[label("__name__", "m"), samples].concat());
+    let small = message(1, &[label("__name__", "n"), sample(2.0, 2)].concat());
+    let (rows, rejects, pieces) = decode(Version::V1, &[big, small].concat()).unwrap();
+    assert_eq!((rows.len(), rejects.len(), pieces), (PIECE_ROWS_MAX + 11, 0, 2));
+    assert_eq!(rows.last(), Some(&(2, 2_000_000, 2f64.to_bits())));
+    // A reference of a byte can stand for a long text; the keys of a piece are bounded too.
+    let long = "x".repeat(50_000);
+    let table: Vec<u8> =
+        ["", "__name__", &long].iter().flat_map(|text| message(4, text.as_bytes())).collect();
+    let series = message(5, &[message(1, &[1, 2]), sample(1.0, 1)].concat()).repeat(200);
+    let (rows, _, pieces) = decode(Version::V2, &[table, series].concat()).unwrap();
+    assert_eq!((rows.len(), pieces), (200, 3));
+}
+
+#[test]
+fn content_types_name_a_version() {
+    let of = |text| Version::of_content_type(Some(text));
+    assert_eq!(Version::of_content_type(None), Some(Version::V1));
+    assert_eq!(of("application/x-protobuf"), Some(Version::V1));
+    assert_eq!(of("application/x-protobuf;proto=prometheus.WriteRequest"), Some(Version::V1));
+    let second = "application/x-protobuf; proto=\"io.prometheus.write.v2.Request\"";
+    assert_eq!(of(second), Some(Version::V2));
+    assert_eq!(of("application/x-protobuf;proto=x"), None);
+    assert_eq!(of("application/json"), None);
+}

@@ -1,0 +1,225 @@
+//! The Prometheus door through the real binary: remote write of both versions.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Response, Scratch, Server, read_response, request};
+use std::io::{BufReader, Write};
+
+const T: i64 = 1_700_000_000_000;
+const V2: &str = "application/x-protobuf;proto=io.prometheus.write.v2.Request";
+
+/// References to symbols, and samples by time.
+type Referring<'a> = (&'a [u8], &'a [(i64, f64)]);
+
+/// Headers and body of a request, and status and word of its answer.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a [u8], u16, &'a str);
+
+/// A field of bytes, as the encoding's guide says.
+fn message(number: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    varint(body.len() as u64, &mut out);
+    out.extend_from_slice(body);
+    out
+}
+
+fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn sample(value: f64, time_ms: i64) -> Vec<u8> {
+    let mut body = vec![0x09];
+    body.extend_from_slice(&value.to_le_bytes());
+    body.push(0x10);
+    varint(time_ms as u64, &mut body);
+    message(2, &body)
+}
+
+fn series(labels: &[(&str, &str)], samples: &[(i64, f64)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, value) in labels {
+        let label = [message(1, name.as_bytes()), message(2, value.as_bytes())].concat();
+        body.extend(message(1, &label));
+    }
+    body.extend(samples.iter().flat_map(|(time_ms, value)| sample(*value, *time_ms)));
+    message(1, &body)
+}
+
+/// A request of version 2.0: series as references to symbols.
+fn second(symbols: &[&str], series: &[Referring<'_>]) -> Vec<u8> {
+    let mut out: Vec<u8> = symbols.iter().flat_map(|text| message(4, text.as_bytes())).collect();
+    for (references, samples) in series {
+        let samples = samples.iter().flat_map(|(time_ms, value)| sample(*value, *time_ms));
+        let body: Vec<u8> = message(1, references).into_iter().chain(samples).collect();
+        out.extend(message(5, &body));
+    }
+    out
+}
+
+fn snappy(body: &[u8]) -> Vec<u8> {
+    snap::raw::Encoder::new().compress_vec(body).unwrap()
+}
+
+fn push(server: &Server, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    let own = [("Content-Encoding", "snappy")];
+    server.request("POST", path, &[&own, headers].concat(), &snappy(body))
+}
+
+#[test]
+fn what_is_written_is_seen_by_all_doors_and_outlives_the_process() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let labels = [("__name__", "node_load1"), ("instance", "a:9100"), ("job", "node")];
+    let body = series(&labels, &[(T, 1.5), (T + 15_000, 2.0)]);
+    let v1 = "application/x-protobuf";
+    let answer = push(&server, "/api/v1/write", &[("Content-Type", v1)], &body);
+    assert_eq!((answer.status, answer.text()), (204, String::new()));
+    // The same series under another path, level and order of labels.
+    let turned = [labels[2], labels[0], labels[1]];
+    let body = series(&turned, &[(T + 30_000, -3.0)]);
+    let level = [("X-Foliot-Ack", "durable")];
+    assert_eq!(push(&server, "/prometheus/api/v1/write", &level, &body).status, 204);
+    server.kill();
+    let server = Server::start(dir.path(), &[]);
+    let wanted = [(T, "1.5"), (T + 15_000, "2.0"), (T + 30_000, "-3.0")];
+    let wanted: Vec<_> = wanted.map(|(time, text)| (time, text.to_owned())).into();
+    assert_eq!(server.samples("sum:node_load1"), wanted);
+    let path = "/query?db=default&epoch=ms&q=SELECT+value+FROM+node_load1+WHERE+job='node'\
+                +GROUP+BY+instance";
+    let text = server.get(path).text();
+    assert!(text.contains("\"tags\":{\"instance\":\"a:9100\"}"), "{text}");
+    assert!(text.contains("[[1700000000000,1.5],[1700000015000,2],[1700000030000,-3]]"), "{text}");
+}
+
+#[test]
+fn version_two_tells_what_it_has_written() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let symbols = ["", "__name__", "up", "job", "a", "b"];
+    let samples: &[(i64, f64)] = &[(T, 1.0), (T + 1000, 0.0)];
+    let body = second(&symbols, &[(&[1, 2, 3, 4], samples), (&[1, 2, 3, 5], samples)]);
+    let headers = [("Content-Type", V2)];
+    let answer = push(&server, "/api/v1/write", &headers, &body);
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    assert_eq!(answer.header("x-prometheus-remote-write-samples-written"), "4");
+    assert_eq!(answer.header("x-prometheus-remote-write-histograms-written"), "0");
+    assert_eq!(answer.header("x-prometheus-remote-write-exemplars-written"), "0");
+    // A series of version 1.0 is the same series.
+    let body = series(&[("__name__", "up"), ("job", "a")], &[(T + 2000, 1.0)]);
+    assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
+    assert_eq!(server.samples("sum:up%7Bjob=a%7D").len(), 3);
+    // What is good is stored although a reference leads nowhere.
+    let body = second(&symbols, &[(&[1, 9], samples), (&[1, 2, 3, 4], &[(T + 3000, 1.0)])]);
+    let answer = push(&server, "/api/v1/write", &headers, &body);
+    let text = answer.text();
+    assert_eq!(answer.status, 400, "{text}");
+    assert_eq!(answer.header("x-prometheus-remote-write-samples-written"), "1");
+    assert!(text.contains("series 1: symbol 9 is none of the 6"), "{text}");
+    assert_eq!(server.samples("sum:up%7Bjob=a%7D").len(), 4);
+}
+
+#[test]
+fn series_that_cannot_be_stored_are_told_and_the_others_are_stored() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let good = |name: &str| series(&[("__name__", name)], &[(T, 1.0)]);
+    let bad = [
+        (series(&[("job", "x")], &[(T, 1.0)]), "no name"),
+        (series(&[("__name__", "m"), ("a", "1"), ("a", "2")], &[(T, 1.0)]), "duplicate"),
+        (series(&[("__name__", "m"), ("", "1")], &[(T, 1.0)]), "a label has no name"),
+        (series(&[("__name__", "m")], &[(i64::MAX, 1.0)]), "cannot be stored"),
+    ];
+    for (at, (bad, word)) in bad.iter().enumerate() {
+        let name = format!("after{at}");
+        let body = [good("before"), bad.clone(), good(&name)].concat();
+        let answer = push(&server, "/api/v1/write", &[], &body);
+        let text = answer.text();
+        assert_eq!(answer.status, 400, "{text}");
+        assert!(text.contains("2 samples were stored, 1 refused; the first in series 2"), "{text}");
+        assert!(text.contains(word), "{word}: {text}");
+        assert_eq!(server.samples(&format!("sum:{name}")).len(), 1);
+    }
+    let rejected = |reason| {
+        let labels = format!("{{protocol=\"remote_write\",reason=\"{reason}\"}}");
+        server.metric(&format!("foliot_rows_rejected_total{labels}"))
+    };
+    assert_eq!((rejected("name"), rejected("timestamp")), (3.0, 1.0));
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"remote_write\"}"), 8.0);
+}
+
+#[test]
+fn requests_that_are_none_are_refused_whole() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-decoded-body-bytes", "1MiB"]);
+    let good = series(&[("__name__", "m")], &[(T, 1.0)]);
+    let packed = snappy(&good);
+    let send = |headers: &[(&str, &str)], body: &[u8]| {
+        let answer = server.request("POST", "/api/v1/write", headers, body);
+        (answer.status, answer.text())
+    };
+    // The head of a block says how long it will be: more than is allowed, more than can be.
+    let too_long = [&[0xff, 0xff, 0xff, 0xff, 0x0f][..], &packed].concat();
+    let lie = [&[0x80, 0x80, 0x10][..], &packed].concat();
+    let cut = &packed[..packed.len() - 1];
+    let malformed = snappy(&[&good[..], b"\x0a\x05\x0a\x01"].concat());
+    let v2 = [("Content-Type", V2)];
+    let cases: [Case<'_>; 11] = [
+        (&[], &too_long, 413, "limits.decoded_body_bytes"),
+        (&[], &lie, 400, "compressed"),
+        (&[], cut, 400, "compressed"),
+        (&[], &good, 400, ""),
+        (&[], b"", 400, "compressed"),
+        (&[], &malformed, 400, "the request is no remote write"),
+        (&v2, &snappy(&message(4, b"x")), 400, "the first symbol must be the empty text"),
+        (&[("Content-Encoding", "gzip")], &packed, 415, "use snappy"),
+        (&[("Content-Type", "application/json")], &packed, 415, "application/x-protobuf"),
+        (&[("Content-Type", "application/x-protobuf;proto=x")], &packed, 415, "proto="),
+        (&[("X-Foliot-Ack", "perhaps")], &packed, 400, "X-Foliot-Ack"),
+    ];
+    for (at, (headers, body, status, word)) in cases.iter().enumerate() {
+        let (given, text) = send(headers, body);
+        assert_eq!(given, *status, "case {at}: {text}");
+        assert!(text.contains(word), "case {at}: {text}");
+    }
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"remote_write\"}"), 0.0);
+    // Metadata alone is an empty request, which a sender must not repeat.
+    assert_eq!(send(&[], &snappy(&message(3, b"\x08\x01"))), (204, String::new()));
+    assert_eq!(send(&[], &packed), (204, String::new()));
+}
+
+#[test]
+fn a_mark_of_staleness_stays_what_it_is() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let stale = f64::from_bits(0x7ff0_0000_0000_0002);
+    let body = series(&[("__name__", "m")], &[(T, 1.0), (T + 1000, stale)]);
+    assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
+    assert_eq!(server.samples("none:m"), [(T, "1.0".to_owned()), (T + 1000, "\"NaN\"".to_owned())]);
+}
+
+#[test]
+fn the_listeners_of_prometheus_and_victoriametrics_take_it() {
+    let dir = Scratch::new();
+    let flags = ["--listen-prometheus", "127.0.0.1:0", "--listen-victoriametrics", "127.0.0.1:0"];
+    let server = Server::start(dir.path(), &flags);
+    for (at, name) in ["HTTP for Prometheus", "HTTP for VictoriaMetrics"].iter().enumerate() {
+        let line = server.welcome.lines().find(|line| line.contains(name)).unwrap();
+        let address = line.split_whitespace().nth(1).unwrap();
+        let mut socket = BufReader::new(std::net::TcpStream::connect(address).unwrap());
+        let body = snappy(&series(&[("__name__", "m")], &[(T + at as i64, 1.0)]));
+        socket.get_mut().write_all(&request("POST", "/api/v1/write", &[], &body)).unwrap();
+        assert_eq!(read_response(&mut socket).unwrap().status, 204);
+    }
+    assert_eq!(server.samples("sum:m").len(), 2);
+}
