@@ -35,6 +35,7 @@ use foliot_model::{Item, Table, TableHead};
 use foliot_plan::rows::{Reducer, Rows, Select};
 use grid::Grid;
 use join::{Answered, Joined, Within};
+use quick::Readings;
 use row::{Head, Row, Stream, is_same};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -144,21 +145,25 @@ impl Pieces<'_> {
 }
 
 /// Opens an operator.
-fn open<'q>(rows: &'q Rows, context: Context<'q>) -> Result<Box<dyn Stream + 'q>, Error> {
+fn open<'q>(
+    rows: &'q Rows,
+    readings: &Readings<'q>,
+    context: Context<'q>,
+) -> Result<Box<dyn Stream + 'q>, Error> {
     let meter = context.meter;
     Ok(match rows {
         Rows::Scan(scan) => Box::new(scan::Scanned::new(scan, context)),
         Rows::Nested(nested) => Box::new(Within::new(nested, context)?),
         Rows::Merge { inputs, layout } => {
             let inputs: Result<Vec<_>, _> =
-                inputs.iter().map(|input| open(input, context)).collect();
+                inputs.iter().map(|input| open(input, readings, context)).collect();
             Box::new(merge::Merge::new(inputs?, layout)?)
         }
         Rows::Reduce(reduce) => {
-            if let Some(quick) = quick::Quick::new(reduce, context)? {
+            if let Some(quick) = quick::Quick::new(reduce, readings, context)? {
                 return Ok(Box::new(quick));
             }
-            let input = open(&reduce.input, context)?;
+            let input = open(&reduce.input, readings, context)?;
             match &reduce.function {
                 Reducer::Integral { unit_ns } => {
                     Box::new(integral::Integral::new(input, *unit_ns, &reduce.layout)?)
@@ -167,18 +172,18 @@ fn open<'q>(rows: &'q Rows, context: Context<'q>) -> Result<Box<dyn Stream + 'q>
             }
         }
         Rows::Stamp { input, layout } => {
-            Box::new(fill::Stamped::new(open(input, context)?, Grid::new(layout)?))
+            Box::new(fill::Stamped::new(open(input, readings, context)?, Grid::new(layout)?))
         }
         Rows::Fill(plan) => {
-            let (input, grid) = (open(&plan.input, context)?, Grid::new(&plan.layout)?);
+            let (input, grid) = (open(&plan.input, readings, context)?, Grid::new(&plan.layout)?);
             Box::new(fill::Filled::new(input, plan, grid, meter)?)
         }
         Rows::Transform { input, function, layout } => {
-            let input = open(input, context)?;
+            let input = open(input, readings, context)?;
             Box::new(transform::Transformed::new(input, function, layout, meter))
         }
         Rows::Limit { input, offset, limit } => Box::new(Limited {
-            input: open(input, context)?,
+            input: open(input, readings, context)?,
             offset: *offset,
             limit: *limit,
             counted: None,

@@ -29,6 +29,23 @@ pub enum Test {
     Not(Box<Test>),
 }
 
+impl PartialEq for Test {
+    /// Whether both are written the same, expressions by their text.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, Self::Any) => true,
+            (Self::AnyOf(a), Self::AnyOf(b)) | (Self::AnyOfLower(a), Self::AnyOfLower(b)) => a == b,
+            (
+                Self::Wildcard { pieces: a, lower },
+                Self::Wildcard { pieces: b, lower: also_lower },
+            ) => a == b && lower == also_lower,
+            (Self::Regex(a), Self::Regex(b)) => a.as_str() == b.as_str(),
+            (Self::Not(a), Self::Not(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 /// Why a matcher cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatcherError(pub String);

@@ -71,7 +71,7 @@ pub enum Absent {
 }
 
 /// How rows are ordered, grouped and windowed. The operators of a selection mostly share one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Which times are wanted.
     pub range: TimeRange,
@@ -147,7 +147,7 @@ pub enum Rows {
 
 /// Stored series of one measurement as rows: one per source and instant at which the value (or, if
 /// there is none, a carried field) has a sample.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scan {
     /// Namespace.
     pub namespace: NamespaceId,

@@ -1,6 +1,7 @@
 //! Selections: rows of several inputs joined by head and time, and the columns made of them.
 
 use super::calculate::{convert, evaluate};
+use super::quick::Readings;
 use super::row::{Head, Peeking, Row, Stream, is_same};
 use super::{Context, open};
 use crate::Error;
@@ -27,9 +28,11 @@ pub(super) struct Joined<'q> {
 
 impl<'q> Joined<'q> {
     pub(super) fn new(select: &'q Select, context: Context<'q>) -> Result<Self, Error> {
+        // What folds of several inputs read, they read together.
+        let readings = Readings::default();
         let mut inputs = Vec::with_capacity(select.inputs.len());
         for input in &select.inputs {
-            inputs.push((input, Peeking::new(open(&input.rows, context)?)));
+            inputs.push((input, Peeking::new(open(&input.rows, &readings, context)?)));
         }
         Ok(Self { select, inputs, slots: vec![Item::Null; select.slots], head: None })
     }

@@ -3,24 +3,31 @@
 //! Each source is folded into windows by itself, blocks that lie in one window by their summaries
 //! where that comes to the same; the windows of a head's sources are then joined. Sources that rows
 //! have to be tested of are read row by row.
+//!
+//! The folds of one selection over the same sources share a [`Reading`]: sources are found and
+//! named once, and each field is read once, whatever is asked of it.
 
+mod folder;
 mod pieces;
 
 use super::Context;
-use super::grid::{Grid, TIME_MIN_NS};
+use super::grid::Grid;
 use super::reducers::figure_of;
 use super::row::{Head, Row, Stream};
-use super::slice::{Reader, item};
+use super::slice::Reader;
 use super::sources::{self, Group, Member, Selected};
-use crate::kernels::tally::{Choice, Figure, Tally};
+use crate::kernels::tally::{Figure, Tally};
 use crate::limits::Charge;
-use crate::source::{Spares, Stored};
+use crate::source::Spares;
 use crate::{Error, stream};
+use folder::Folder;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::{Kind, Samples, Values};
-use foliot_plan::rows::{Layout, Reduce, Rows, Scan};
+use foliot_model::Samples;
+use foliot_plan::rows::{Carried, Layout, Reduce, Rows, Scan};
 use pieces::{Folded, Members, Windows, join};
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Heads that are folded at a time.
@@ -28,99 +35,213 @@ const GROUPS_AT_ONCE: usize = 64;
 /// Sources from which on threads are worth starting.
 const MEMBERS_WORTH_THREADS: usize = 16;
 
+/// What the folds of one selection read.
+#[derive(Default)]
+pub(super) struct Readings<'q>(RefCell<Vec<Rc<RefCell<Reading<'q>>>>>);
+
 /// The rows of a fold over a scan.
 pub(super) struct Quick<'q> {
-    scan: &'q Scan,
-    figure: Figure,
-    layout: &'q Layout,
-    grid: Grid,
-    context: Context<'q>,
-    /// What is left to fold; nothing before the first row is asked for.
-    groups: Option<std::vec::IntoIter<(Arc<Head>, Members)>>,
-    /// What the heads' series were selected by, if they are many.
-    selected: Option<Selected>,
-    spares: Arc<Spares>,
-    ready: VecDeque<Row>,
-    charge: Charge<'q>,
-    names: Option<Charge<'q>>,
+    reading: Rc<RefCell<Reading<'q>>>,
+    /// Which of its columns.
+    column: usize,
 }
 
 impl<'q> Quick<'q> {
     /// The rows of `reduce`, if it is such a fold.
-    pub(super) fn new(reduce: &'q Reduce, context: Context<'q>) -> Result<Option<Self>, Error> {
+    pub(super) fn new(
+        reduce: &'q Reduce,
+        readings: &Readings<'q>,
+        context: Context<'q>,
+    ) -> Result<Option<Self>, Error> {
         let Rows::Scan(scan) = &reduce.input else { return Ok(None) };
         let Some(figure) = figure_of(&reduce.function) else { return Ok(None) };
+        let Some((name, kind)) = &scan.value else { return Ok(None) };
         let layout = &*reduce.layout;
         let has_one_head = layout.group_by == layout.order_by;
-        let is_plain = scan.value.is_some() && scan.carried.is_empty() && scan.rows_max.is_none();
-        if !has_one_head || !is_plain {
+        if !has_one_head || !scan.carried.is_empty() || scan.rows_max.is_some() {
             return Ok(None);
         }
-        Ok(Some(Self {
-            scan,
-            figure,
+        let mut known = readings.0.borrow_mut();
+        let reading = match known.iter().find(|reading| reading.borrow().serves(scan, layout)) {
+            Some(reading) => Rc::clone(reading),
+            None => {
+                let reading = Reading::new(scan, layout, context)?;
+                let reading = Rc::new(RefCell::new(reading));
+                known.push(Rc::clone(&reading));
+                reading
+            }
+        };
+        let column = reading.borrow_mut().add(Carried::Field(name.clone(), *kind), figure);
+        Ok(Some(Self { reading, column }))
+    }
+}
+
+impl Stream for Quick<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        let mut reading = self.reading.borrow_mut();
+        loop {
+            let column = reading.columns.get_mut(self.column);
+            if let Some(row) = column.and_then(|column| column.ready.pop_front()) {
+                return Ok(Some(row));
+            }
+            if !reading.next_groups()? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Sources that are read once for several folds.
+struct Reading<'q> {
+    /// Whose sources: rows carry all fields that are folded.
+    scan: Scan,
+    layout: &'q Layout,
+    grid: Grid,
+    context: Context<'q>,
+    columns: Vec<Column>,
+    /// What is left to fold; nothing before the first row is asked for.
+    groups: Option<std::vec::IntoIter<(Arc<Head>, Members)>>,
+    /// What the heads' series were selected by, field by field, if they are many.
+    many: Vec<(Scan, Selected)>,
+    spares: Arc<Spares>,
+    charge: Charge<'q>,
+    names: Vec<Charge<'q>>,
+}
+
+/// One fold.
+struct Column {
+    /// Which of the fields that rows carry.
+    field: usize,
+    figure: Figure,
+    ready: VecDeque<Row>,
+}
+
+impl<'q> Reading<'q> {
+    fn new(scan: &Scan, layout: &'q Layout, context: Context<'q>) -> Result<Self, Error> {
+        Ok(Self {
+            scan: Scan { value: None, ..scan.clone() },
             layout,
             grid: Grid::new(layout)?,
             context,
+            columns: Vec::new(),
             groups: None,
-            selected: None,
+            many: Vec::new(),
             spares: Arc::default(),
-            ready: VecDeque::new(),
             charge: context.meter.open(),
-            names: None,
-        }))
+            names: Vec::new(),
+        })
+    }
+
+    /// Whether a fold of another scan's value can share the reading. Where sources or heads are
+    /// counted off, it has to be the same value.
+    fn serves(&self, scan: &Scan, layout: &Layout) -> bool {
+        let carries = |name: &Arc<str>, kind| {
+            self.scan.carried.iter().all(|field| *field == Carried::Field(name.clone(), kind))
+        };
+        let is_counted = scan.heads != (0, None) || scan.sources_max.is_some();
+        let is_same = scan.value.as_ref().is_some_and(|(name, kind)| carries(name, *kind));
+        let same = Scan { value: None, carried: self.scan.carried.clone(), ..scan.clone() };
+        (is_same || !is_counted) && *self.layout == *layout && same == self.scan
+    }
+
+    /// Adds a fold, and returns which column it is.
+    fn add(&mut self, field: Carried, figure: Figure) -> usize {
+        let known = self.scan.carried.iter().position(|carried| *carried == field);
+        let at = known.unwrap_or(self.scan.carried.len());
+        if known.is_none() {
+            self.scan.carried.push(field);
+        }
+        self.columns.push(Column { field: at, figure, ready: VecDeque::new() });
+        self.columns.len() - 1
     }
 
     fn next_groups(&mut self) -> Result<bool, Error> {
         let Some(groups) = &mut self.groups else {
-            self.groups = Some(self.find()?);
+            self.groups = Some(self.find()?.into_iter());
             return Ok(true);
         };
         let groups: Vec<_> = groups.by_ref().take(GROUPS_AT_ONCE).collect();
         if groups.is_empty() {
-            self.names = None;
             return Ok(false);
         }
         let heads: Vec<Arc<Head>> = groups.iter().map(|(head, _)| head.clone()).collect();
         let folded = self.fold(groups)?;
         if self.groups.as_ref().is_some_and(|rest| rest.len() == 0) {
             // Other folds of the same answer may be waiting for the memory.
-            self.groups = Some(Vec::new().into_iter());
-            self.names = None;
-            self.selected = None;
+            self.names.clear();
+            self.many.clear();
         }
         for (head, windows) in heads.into_iter().zip(folded) {
-            self.emit(&head, windows);
+            for (column, windows) in self.columns.iter_mut().zip(windows) {
+                column.emit(&head, windows, self.layout.descending);
+            }
         }
-        self.charge.resize(self.ready.len() * size_of::<Row>())?;
+        let rows: usize = self.columns.iter().map(|column| column.ready.len()).sum();
+        self.charge.resize(rows * size_of::<Row>())?;
         Ok(true)
     }
 
     /// Finds what is to be folded, by head.
-    fn find(&mut self) -> Result<std::vec::IntoIter<(Arc<Head>, Members)>, Error> {
+    fn find(&mut self) -> Result<Vec<(Arc<Head>, Members)>, Error> {
         let Context { source, meter, .. } = self.context;
-        let selected = sources::select(self.scan, source, meter)?;
-        if selected.are_many(self.scan) {
-            let (heads, charge) = selected.by_head(self.scan, source, meter)?;
-            self.context.count(selected.sids.len());
-            self.names = Some(charge);
-            self.selected = Some(selected);
-            let groups = heads.into_iter().map(|(head, sids)| (head, Members::Many(sids)));
-            return Ok(groups.collect::<Vec<_>>().into_iter());
+        let fields = self.scan.carried.len().max(1);
+        let selected = sources::select(&self.scan, source, meter)?;
+        if selected.are_many(&self.scan) {
+            return self.find_many(selected);
         }
-        let (groups, charge) = sources::find_selected(self.scan, &selected, source, meter)?;
-        self.context.count(groups.iter().map(|group| group.members.len()).sum());
-        self.names = Some(charge);
+        // The limit is one on the series of a field.
+        meter.admit(selected.sids.len().div_ceil(fields))?;
+        let (groups, charge) = sources::find_selected(&self.scan, &selected, source, meter)?;
+        self.names.push(charge);
         let with_head = |group: Group| {
             let head = group.members.first().map(|member| member.head.clone())?;
             Some((head, Members::Named(group.members)))
         };
-        Ok(groups.into_iter().filter_map(with_head).collect::<Vec<_>>().into_iter())
+        let groups: Vec<_> = groups.into_iter().filter_map(with_head).collect();
+        self.context.count(groups.iter().map(|(_, members)| members.len()).sum());
+        Ok(groups)
     }
 
-    /// Folds groups, on several threads if there are many sources.
-    fn fold(&self, groups: Vec<(Arc<Head>, Members)>) -> Result<Vec<Windows>, Error> {
-        let folded = Folded::new(groups.len(), self.context.meter);
+    /// The same where series are too many to be known by name.
+    fn find_many(&mut self, selected: Selected) -> Result<Vec<(Arc<Head>, Members)>, Error> {
+        let Context { source, meter, .. } = self.context;
+        let fields = self.scan.carried.len();
+        let mut places: HashMap<Arc<Head>, usize> = HashMap::new();
+        let mut found: Vec<(Arc<Head>, Vec<Vec<u32>>)> = Vec::new();
+        let mut of_all = Some(selected).filter(|_| fields == 1);
+        for (at, field) in self.scan.carried.iter().enumerate() {
+            let scan = Scan { carried: vec![field.clone()], ..self.scan.clone() };
+            let selected = match of_all.take() {
+                Some(selected) => selected,
+                None => sources::select(&scan, source, meter)?,
+            };
+            meter.admit(selected.sids.len())?;
+            self.context.count(selected.sids.len());
+            let (heads, charge) = selected.by_head(&scan, source, meter)?;
+            self.names.push(charge);
+            for (head, sids) in heads {
+                let place = *places.entry(head.clone()).or_insert(found.len());
+                if place == found.len() {
+                    found.push((head, vec![Vec::new(); fields]));
+                }
+                let of_head = found.get_mut(place);
+                if let Some(of_field) = of_head.and_then(|(_, by_field)| by_field.get_mut(at)) {
+                    *of_field = sids;
+                }
+            }
+            self.many.push((scan, selected));
+        }
+        found.sort_by(|(a, _), (b, _)| a.compare(b, &self.scan.layout.order_by));
+        if self.scan.heads_descending {
+            found.reverse();
+        }
+        Ok(found.into_iter().map(|(head, sids)| (head, Members::Many(sids))).collect())
+    }
+
+    /// Folds groups, on several threads if there are many sources: the windows of each head and
+    /// column.
+    fn fold(&self, groups: Vec<(Arc<Head>, Members)>) -> Result<Vec<Vec<Windows>>, Error> {
+        let folded = Folded::new(groups.len(), self.columns.len(), self.context.meter);
         let members: usize = groups.iter().map(|(_, members)| members.len()).sum();
         let work: Vec<(usize, Members)> = groups
             .into_iter()
@@ -155,204 +276,115 @@ impl<'q> Quick<'q> {
     }
 
     /// Folds some sources of one head, one after the other.
-    fn fold_members(&self, members: Members) -> Result<Windows, Error> {
-        let mut windows = Windows::new();
-        match (members, &self.selected) {
-            (Members::Named(members), _) => {
+    fn fold_members(&self, members: Members) -> Result<Vec<Windows>, Error> {
+        let mut windows: Vec<Windows> = self.columns.iter().map(|_| Windows::new()).collect();
+        match members {
+            Members::Named(members) => {
                 for member in members {
-                    join(&mut windows, self.fold_member(member)?);
+                    self.fold_member(&self.scan, 0, member, &mut windows)?;
                 }
             }
-            (Members::Many(sids), Some(selected)) if !selected.is_whole() => {
-                for member in self.named(selected, &sids)? {
-                    join(&mut windows, self.fold_member(member)?);
-                }
-            }
-            (Members::Many(sids), _) => {
-                for sid in sids {
-                    join(&mut windows, self.fold_series(sid)?);
+            Members::Many(by_field) => {
+                for (at, (sids, (scan, selected))) in by_field.iter().zip(&self.many).enumerate() {
+                    if !selected.is_whole() {
+                        for member in self.named(scan, selected, sids)? {
+                            self.fold_member(scan, at, member, &mut windows)?;
+                        }
+                        continue;
+                    }
+                    for sid in sids {
+                        self.fold_series(*sid, at, &mut windows)?;
+                    }
                 }
             }
         }
         Ok(windows)
     }
 
-    fn named(&self, selected: &Selected, sids: &[u32]) -> Result<Vec<Member>, Error> {
+    fn named(&self, scan: &Scan, selected: &Selected, sids: &[u32]) -> Result<Vec<Member>, Error> {
         let Context { source, meter, .. } = self.context;
-        selected.name(self.scan, source, sids, meter)
+        selected.name(scan, source, sids, meter)
     }
 
-    fn folder(&self) -> Folder<'_> {
-        let (grid, windows) = (&self.grid, Windows::new());
-        Folder { figure: self.figure, grid, windows, open: (0, 0) }
-    }
-
-    fn fold_member(&self, member: Member) -> Result<Windows, Error> {
+    /// Folds a source whose rows carry fields from the one at `first` on.
+    fn fold_member(
+        &self,
+        scan: &Scan,
+        first: usize,
+        member: Member,
+        windows: &mut [Windows],
+    ) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
         if member.condition.is_none() {
-            let sid = member.sids.first().copied().flatten();
-            return sid.map_or(Ok(Windows::new()), |sid| self.fold_series(sid));
+            for (at, sid) in member.sids.iter().take(scan.carried.len()).enumerate() {
+                if let Some(sid) = sid {
+                    self.fold_series(*sid, first + at, windows)?;
+                }
+            }
+            return Ok(());
         }
-        let mut folder = self.folder();
-        let mut reader = Reader::new(self.scan, member, source, meter, 1);
-        let mut rows = Vec::new();
+        let mut folders: Vec<_> =
+            self.columns.iter().map(|column| Folder::new(column.figure, &self.grid)).collect();
+        let mut reader = Reader::new(scan, member, source, meter, 1);
         while let Some(row) = reader.next()? {
-            rows.push(row);
-            if rows.len() == 1024 {
-                folder.add_rows(&mut rows);
+            for (column, folder) in self.columns.iter().zip(&mut folders) {
+                let field = column.field.checked_sub(first);
+                let value = field.and_then(|at| row.carried.get(at)).filter(|v| !v.is_null());
+                value.into_iter().for_each(|value| folder.add(row.time_ns, value.clone()));
             }
         }
-        folder.add_rows(&mut rows);
-        Ok(folder.finish(self.layout))
+        for (folder, windows) in folders.into_iter().zip(windows) {
+            join(windows, folder.finish(self.layout));
+        }
+        Ok(())
     }
 
-    fn fold_series(&self, sid: u32) -> Result<Windows, Error> {
+    /// Folds the samples of one field of a source.
+    fn fold_series(&self, sid: u32, field: usize, windows: &mut [Windows]) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
-        let kind = self.scan.value.as_ref().map_or(Kind::Float, |(_, kind)| *kind);
-        let mut folder = self.folder();
+        let Some(Carried::Field(_, kind)) = self.scan.carried.get(field) else { return Ok(()) };
+        let of_field = |(column, _): &(&Column, &mut Windows)| column.field == field;
+        let mut folds: Vec<(Folder<'_>, &mut Windows)> = self
+            .columns
+            .iter()
+            .zip(windows)
+            .filter(of_field)
+            .map(|(column, windows)| (Folder::new(column.figure, &self.grid), windows))
+            .collect();
         let mut stream = source.open(sid, self.scan.layout.range, &self.spares, meter)?;
         let mut chunk = Samples::default();
         loop {
             if let stream::Stream::Stored(stored) = &mut stream {
-                while folder.add_summary(stored, kind) {
+                while let Some(block) = stored.peek()
+                    && folds.iter().all(|(folder, _)| folder.takes(&block, *kind))
+                {
+                    folds.iter_mut().for_each(|(folder, _)| folder.add_block(&block, *kind));
                     stored.skip(meter)?;
                 }
             }
             if !stream.next(meter, &mut chunk)? {
-                return Ok(folder.finish(self.layout));
+                break;
             }
-            folder.add_samples(&chunk, kind);
+            folds.iter_mut().for_each(|(folder, _)| folder.add_samples(&chunk, *kind));
         }
+        for (folder, windows) in folds {
+            join(windows, folder.finish(self.layout));
+        }
+        Ok(())
     }
+}
 
-    fn emit(&mut self, head: &Arc<Head>, windows: Windows) {
-        let mut rows = Vec::with_capacity(windows.len());
-        for (start_ns, tally) in windows {
+impl Column {
+    fn emit(&mut self, head: &Arc<Head>, windows: Windows, descending: bool) {
+        let row = |(start_ns, tally): (i64, Tally)| {
             let (time_ns, value) = tally.finish();
-            if !value.is_null() {
-                let time_ns = time_ns.unwrap_or(start_ns);
-                rows.push(Row { head: head.clone(), time_ns, value, carried: Vec::new() });
-            }
-        }
-        if self.layout.descending {
-            rows.reverse();
-        }
-        self.ready.extend(rows);
-    }
-}
-
-impl Stream for Quick<'_> {
-    fn next(&mut self) -> Result<Option<Row>, Error> {
-        loop {
-            if let Some(row) = self.ready.pop_front() {
-                return Ok(Some(row));
-            }
-            if !self.next_groups()? {
-                return Ok(None);
-            }
-        }
-    }
-}
-
-/// Folds the samples of one source.
-struct Folder<'a> {
-    figure: Figure,
-    grid: &'a Grid,
-    windows: Windows,
-    /// The window of the last tally.
-    open: (i64, i64),
-}
-
-impl Folder<'_> {
-    /// The windows, in order.
-    fn finish(mut self, layout: &Layout) -> Windows {
-        if layout.descending {
-            self.windows.sort_by_key(|(start_ns, _)| *start_ns);
-        }
-        self.windows
-    }
-
-    /// The tally of the window that a time lies in.
-    fn at(&mut self, time_ns: i64) -> Option<&mut Tally> {
-        let is_open = !self.windows.is_empty() && time_ns >= self.open.0 && time_ns < self.open.1;
-        if !is_open {
-            self.open = self.grid.window(time_ns);
-            self.windows.push((self.open.0, Tally::new(self.figure)));
-        }
-        self.windows.last_mut().map(|(_, tally)| tally)
-    }
-
-    fn add_samples(&mut self, samples: &Samples, kind: Kind) {
-        let mut rest = samples.times_ns.as_slice();
-        let mut at = 0;
-        while let Some(&time_ns) = rest.first() {
-            if self.at(time_ns).is_none() {
-                return;
-            }
-            let (times_ns, later) = rest.split_at(run_len(rest, self.open.1));
-            if let Some((_, tally)) = self.windows.last_mut() {
-                add_run(tally, times_ns, &samples.values, at, kind);
-            }
-            at += times_ns.len();
-            rest = later;
-        }
-    }
-
-    fn add_rows(&mut self, rows: &mut Vec<Row>) {
-        for row in rows.drain(..) {
-            if let Some(tally) = self.at(row.time_ns) {
-                tally.add(row.time_ns, row.value);
-            }
-        }
-    }
-
-    /// Adds the next block by its summary; false if it has to be read.
-    fn add_summary(&mut self, stored: &Stored<'_>, kind: Kind) -> bool {
-        let Some(block) = stored.peek() else { return false };
-        let summary = block.summary;
-        let window = self.grid.window(block.range.start_ns);
-        let is_inside = block.range.end_ns < window.1;
-        // Without windows a row that is chosen shows its own time.
-        let hides_times = self.grid.width_ns().is_some() && window.0 != TIME_MIN_NS;
-        let picks_value = matches!(self.figure, Figure::Choice(Choice::Smallest | Choice::Largest));
-        if !is_inside || picks_value && !hides_times || !Tally::takes(self.figure, summary, kind) {
-            return false;
-        }
-        if let Some(tally) = self.at(block.range.start_ns) {
-            tally.add_block(block.range, block.count, summary, kind);
-        }
-        true
-    }
-}
-
-/// How many of these times come before `end_ns`, at least one. Most windows are short beside what
-/// is read at a time, and found from their beginning.
-fn run_len(times_ns: &[i64], end_ns: i64) -> usize {
-    let mut most = 8;
-    while times_ns.get(most).is_some_and(|&time_ns| time_ns < end_ns) {
-        most *= 2;
-    }
-    let near = times_ns.get(..most).unwrap_or(times_ns);
-    near.partition_point(|&time_ns| time_ns < end_ns).clamp(1, times_ns.len().max(1))
-}
-
-/// Adds a run of samples read as `kind`, whose values begin at `at`.
-fn add_run(tally: &mut Tally, times_ns: &[i64], values: &Values, at: usize, kind: Kind) {
-    let run = at..at + times_ns.len();
-    match (values, kind) {
-        (Values::Float(all), Kind::Float) => {
-            tally.add_floats(times_ns, all.get(run).unwrap_or_default());
-        }
-        (Values::Integer(all), Kind::Integer) => {
-            tally.add_integers(times_ns, all.get(run).unwrap_or_default());
-        }
-        _ => {
-            for (&time_ns, at) in times_ns.iter().zip(run) {
-                let value = item(values, at, kind);
-                if !value.is_null() {
-                    tally.add(time_ns, value);
-                }
-            }
+            let time_ns = time_ns.unwrap_or(start_ns);
+            let row = Row { head: head.clone(), time_ns, value, carried: Vec::new() };
+            (!row.value.is_null()).then_some(row)
+        };
+        match descending {
+            false => self.ready.extend(windows.into_iter().filter_map(row)),
+            true => self.ready.extend(windows.into_iter().rev().filter_map(row)),
         }
     }
 }

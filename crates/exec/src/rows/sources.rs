@@ -66,10 +66,10 @@ pub(super) struct Selected {
 }
 
 impl Selected {
-    /// Whether there are so many series that a fold takes them by their numbers. Where a scan reads
-    /// several fields, or heads are counted off, sources have to be known first.
+    /// Whether there are so many series that a fold takes them by their numbers. Where a condition
+    /// reads fields, or heads are counted off, sources have to be known first.
     pub(super) fn are_many(&self, scan: &Scan) -> bool {
-        let is_plain = fields(scan).len() == 1 && scan.heads == (0, None);
+        let is_plain = fields(scan).len() == scan.carried.len() && scan.heads == (0, None);
         is_plain && scan.sources_max.is_none() && self.sids.len() > NAMED_MAX
     }
 
@@ -130,7 +130,7 @@ impl Selected {
     }
 }
 
-/// Selects the series of a scan.
+/// Selects the series of a scan. Whether they are too many is for the caller to ask.
 pub(super) fn select(scan: &Scan, source: Source<'_>, meter: &Meter) -> Result<Selected, Error> {
     let names = fields(scan).iter().map(|(name, _)| name.to_string()).collect();
     let name = Name { measurement: Test::equal(&*scan.measurement), field: Test::AnyOf(names) };
@@ -143,7 +143,6 @@ pub(super) fn select(scan: &Scan, source: Source<'_>, meter: &Meter) -> Result<S
         only: None,
     };
     let sids = source.select(&selector, scan.layout.range, meter)?;
-    meter.admit(sids.len())?;
     Ok(Selected { sids, is_whole })
 }
 
@@ -153,12 +152,14 @@ pub(super) fn find<'q>(
     source: Source<'q>,
     meter: &'q Meter,
 ) -> Result<(Vec<Group>, Charge<'q>), Error> {
-    find_selected(scan, &select(scan, source, meter)?, source, meter)
+    let selected = select(scan, source, meter)?;
+    meter.admit(selected.sids.len())?;
+    find_selected(scan, &selected, source, meter)
 }
 
 /// Finds the sources of a scan whose series are selected.
 pub(super) fn find_selected<'q>(
-    scan: &'q Scan,
+    scan: &Scan,
     selected: &Selected,
     source: Source<'q>,
     meter: &'q Meter,

@@ -8,7 +8,7 @@ use foliot_model::{Item, Test};
 /// that do not go together give null. Where one side of a logical operator or comparison is null
 /// and the other a boolean, the null counts as false. Integers and unsigned integers wrap around;
 /// an integer joined with an unsigned one is taken for one. Division by zero gives zero.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Calculate {
     /// The row's time.
     Time,

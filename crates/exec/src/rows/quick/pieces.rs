@@ -18,15 +18,15 @@ pub(super) type Windows = Vec<(i64, Tally)>;
 pub(super) enum Members {
     /// Sources, in order.
     Named(Vec<Member>),
-    /// Series, too many to know them by name.
-    Many(Vec<u32>),
+    /// Series of each field, too many to know them by name.
+    Many(Vec<Vec<u32>>),
 }
 
 impl Members {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Named(members) => members.len(),
-            Self::Many(sids) => sids.len(),
+            Self::Many(by_field) => by_field.iter().map(Vec::len).sum(),
         }
     }
 
@@ -41,8 +41,16 @@ impl Members {
                 }
                 pieces
             }
-            Self::Many(sids) => {
-                sids.chunks(SERIES_AT_ONCE).map(|some| Self::Many(some.to_vec())).collect()
+            Self::Many(by_field) => {
+                let mut pieces = Vec::new();
+                for (at, sids) in by_field.iter().enumerate() {
+                    for some in sids.chunks(SERIES_AT_ONCE) {
+                        let mut piece = vec![Vec::new(); by_field.len()];
+                        piece.get_mut(at).into_iter().for_each(|sids| sids.extend(some));
+                        pieces.push(Self::Many(piece));
+                    }
+                }
+                pieces
             }
         }
     }
@@ -51,9 +59,10 @@ impl Members {
 /// The windows of heads as far as no piece before is missing, so that no more of them are held than
 /// are answered, and that the result does not depend on which thread is done first.
 pub(super) struct Folded<'q> {
-    pub(super) heads: Vec<Windows>,
+    /// By head, then by column.
+    pub(super) heads: Vec<Vec<Windows>>,
     /// Pieces that came early, with the position of their head.
-    early: BTreeMap<usize, (usize, Windows)>,
+    early: BTreeMap<usize, (usize, Vec<Windows>)>,
     next: usize,
     windows: usize,
     /// What the folds take outside the windows, those that came early excepted.
@@ -62,10 +71,10 @@ pub(super) struct Folded<'q> {
 }
 
 impl<'q> Folded<'q> {
-    pub(super) fn new(heads: usize, meter: &'q Meter) -> Self {
-        let heads = (0..heads).map(|_| Windows::new()).collect();
+    pub(super) fn new(heads: usize, columns: usize, meter: &'q Meter) -> Self {
+        let windows = || (0..columns).map(|_| Windows::new()).collect();
         Self {
-            heads,
+            heads: (0..heads).map(|_| windows()).collect(),
             early: BTreeMap::new(),
             next: 0,
             windows: 0,
@@ -74,16 +83,23 @@ impl<'q> Folded<'q> {
         }
     }
 
-    pub(super) fn add(&mut self, number: usize, at: usize, windows: Windows) -> Result<(), Error> {
-        self.windows += windows.len();
+    pub(super) fn add(
+        &mut self,
+        number: usize,
+        at: usize,
+        windows: Vec<Windows>,
+    ) -> Result<(), Error> {
+        self.windows += count(&windows);
         self.early.insert(number, (at, windows));
         while let Some((at, windows)) = self.early.remove(&self.next) {
             self.next += 1;
             if let Some(head) = self.heads.get_mut(at) {
-                let apart = head.len() + windows.len();
+                let apart = count(head) + count(&windows);
                 self.outside_bytes -= outside_bytes(head);
-                join(head, windows);
-                self.windows -= apart - head.len();
+                for (column, windows) in head.iter_mut().zip(windows) {
+                    join(column, windows);
+                }
+                self.windows -= apart - count(head);
                 self.outside_bytes += outside_bytes(head);
             }
         }
@@ -91,8 +107,12 @@ impl<'q> Folded<'q> {
     }
 }
 
-fn outside_bytes(windows: &Windows) -> usize {
-    windows.iter().map(|(_, fold)| fold.bytes_outside()).sum()
+fn count(columns: &[Windows]) -> usize {
+    columns.iter().map(Vec::len).sum()
+}
+
+fn outside_bytes(columns: &[Windows]) -> usize {
+    columns.iter().flatten().map(|(_, tally)| tally.bytes_outside()).sum()
 }
 
 /// Joins the windows of two sets of sources; those of the first come before at equal ranks.
