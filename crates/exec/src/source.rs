@@ -85,14 +85,17 @@ impl<'q> Source<'q> {
         }
     }
 
-    /// When the latest sample of a series is.
-    pub(crate) fn last_ns(self, sid: u32) -> Result<Option<i64>, Error> {
+    /// The latest sample of a series, by itself; nothing if there is none.
+    pub(crate) fn last(self, sid: u32) -> Result<Samples, Error> {
         match self {
-            Self::Snapshot(snapshot) => {
-                Ok(snapshot.last(sid)?.and_then(|last| last.times_ns.last().copied()))
-            }
+            Self::Snapshot(snapshot) => Ok(snapshot.last(sid)?.unwrap_or_default()),
             #[cfg(test)]
-            Self::Given(series) => Ok(series[sid as usize].1.times_ns.last().copied()),
+            Self::Given(series) => {
+                let all = &series[sid as usize].1;
+                let mut last = Samples::default();
+                last.append(all, all.len().saturating_sub(1)..all.len());
+                Ok(last)
+            }
         }
     }
 

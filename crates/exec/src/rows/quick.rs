@@ -278,22 +278,23 @@ impl<'q> Reading<'q> {
     /// Folds some sources of one head, one after the other.
     fn fold_members(&self, members: Members) -> Result<Vec<Windows>, Error> {
         let mut windows: Vec<Windows> = self.columns.iter().map(|_| Windows::new()).collect();
+        let mut chunk = Samples::default();
         match members {
             Members::Named(members) => {
                 for member in members {
-                    self.fold_member(&self.scan, 0, member, &mut windows)?;
+                    self.fold_member((&self.scan, 0), member, &mut chunk, &mut windows)?;
                 }
             }
             Members::Many(by_field) => {
                 for (at, (sids, (scan, selected))) in by_field.iter().zip(&self.many).enumerate() {
                     if !selected.is_whole() {
                         for member in self.named(scan, selected, sids)? {
-                            self.fold_member(scan, at, member, &mut windows)?;
+                            self.fold_member((scan, at), member, &mut chunk, &mut windows)?;
                         }
                         continue;
                     }
                     for sid in sids {
-                        self.fold_series(*sid, at, &mut windows)?;
+                        self.fold_series((*sid, at), &mut chunk, &mut windows)?;
                     }
                 }
             }
@@ -309,16 +310,16 @@ impl<'q> Reading<'q> {
     /// Folds a source whose rows carry fields from the one at `first` on.
     fn fold_member(
         &self,
-        scan: &Scan,
-        first: usize,
+        (scan, first): (&Scan, usize),
         member: Member,
+        chunk: &mut Samples,
         windows: &mut [Windows],
     ) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
         if member.condition.is_none() {
             for (at, sid) in member.sids.iter().take(scan.carried.len()).enumerate() {
                 if let Some(sid) = sid {
-                    self.fold_series(*sid, first + at, windows)?;
+                    self.fold_series((*sid, first + at), chunk, windows)?;
                 }
             }
             return Ok(());
@@ -339,8 +340,13 @@ impl<'q> Reading<'q> {
         Ok(())
     }
 
-    /// Folds the samples of one field of a source.
-    fn fold_series(&self, sid: u32, field: usize, windows: &mut [Windows]) -> Result<(), Error> {
+    /// Folds the samples of one field of a source; `chunk` is memory to read into.
+    fn fold_series(
+        &self,
+        (sid, field): (u32, usize),
+        chunk: &mut Samples,
+        windows: &mut [Windows],
+    ) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
         let Some(Carried::Field(_, kind)) = self.scan.carried.get(field) else { return Ok(()) };
         let of_field = |(column, _): &(&Column, &mut Windows)| column.field == field;
@@ -352,7 +358,6 @@ impl<'q> Reading<'q> {
             .map(|(column, windows)| (Folder::new(column.figure, &self.grid), windows))
             .collect();
         let mut stream = source.open(sid, self.scan.layout.range, &self.spares, meter)?;
-        let mut chunk = Samples::default();
         loop {
             if let stream::Stream::Stored(stored) = &mut stream {
                 while let Some(block) = stored.peek()
@@ -362,10 +367,10 @@ impl<'q> Reading<'q> {
                     stored.skip(meter)?;
                 }
             }
-            if !stream.next(meter, &mut chunk)? {
+            if !stream.next(meter, chunk)? {
                 break;
             }
-            folds.iter_mut().for_each(|(folder, _)| folder.add_samples(&chunk, *kind));
+            folds.iter_mut().for_each(|(folder, _)| folder.add_samples(chunk, *kind));
         }
         for (folder, windows) in folds {
             join(windows, folder.finish(self.layout));

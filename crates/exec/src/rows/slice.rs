@@ -80,6 +80,29 @@ impl<'q> Reader<'q> {
         }
     }
 
+    /// The newest row, if it is all that is wanted and the last samples of the fields tell it.
+    fn newest(&mut self) -> Result<Option<Row>, Error> {
+        let range = self.scan.layout.range;
+        let is_first = self.uncut == Some(range) && self.scan.layout.descending;
+        let are_driving = (0..self.fields.len()).all(|at| self.drives(at));
+        let is_plain = self.member.condition.is_none() && are_driving;
+        if !is_first || !is_plain || self.wanted != Some(1) {
+            return Ok(None);
+        }
+        let mut cursors = Vec::with_capacity(self.fields.len());
+        for ((_, kind), sid) in self.fields.iter().zip(&self.member.sids) {
+            let samples = sid.map(|sid| self.source.last(sid)).transpose()?.unwrap_or_default();
+            self.meter.check(samples.len())?;
+            cursors.push(Cursor { samples, kind: *kind, at: 0 });
+        }
+        let newest_ns = cursors.iter().filter_map(Cursor::time_ns).max();
+        let Some(newest_ns) = newest_ns.filter(|newest_ns| range.contains(*newest_ns)) else {
+            return Ok(None);
+        };
+        cursors.iter_mut().for_each(|cursor| cursor.advance(newest_ns));
+        Ok(self.rows_of(&mut cursors, None).pop())
+    }
+
     /// Cuts into slices what is not cut yet; false if there is nothing.
     fn cut(&mut self) -> Result<bool, Error> {
         let Some(range) = self.uncut.take() else { return Ok(false) };
@@ -104,7 +127,7 @@ impl<'q> Reader<'q> {
         let mut last_ns = None;
         for (at, sid) in self.member.sids.iter().enumerate() {
             if let Some(sid) = sid.filter(|_| self.drives(at)) {
-                last_ns = last_ns.max(self.source.last_ns(sid)?);
+                last_ns = last_ns.max(self.source.last(sid)?.times_ns.last().copied());
             }
         }
         Ok(last_ns)
@@ -342,6 +365,10 @@ impl Stream for Reader<'_> {
     fn next(&mut self) -> Result<Option<Row>, Error> {
         loop {
             if let Some(row) = self.rows.next() {
+                return Ok(Some(row));
+            }
+            if let Some(row) = self.newest()? {
+                self.wanted = Some(0);
                 return Ok(Some(row));
             }
             if !self.read_slice()? {

@@ -301,11 +301,17 @@ impl<'a> Builder<'a> {
     /// Rows that carry values and have none of their own.
     fn carried_rows(&self, statement: &Statement, options: &Options) -> Result<Rows, PlanError> {
         let mut inputs = Vec::new();
+        // Where rows come head by head, nothing stands between them and their limit.
+        let are_by_head = options.limit > 0 && options.order_by == options.heads();
+        let rows_max = match are_by_head {
+            true => Some(options.limit.saturating_add(options.offset)),
+            false => options.rows_max(),
+        };
         for source in &statement.sources {
             match source {
                 Resolved::Shapes(shapes) => {
                     for shape in shapes {
-                        inputs.push(self.scan(shape, None, options, options.rows_max())?);
+                        inputs.push(self.scan(shape, None, options, rows_max)?);
                     }
                 }
                 Resolved::Subquery(inner) => inputs.extend(self.nested(inner, None, options)?),
