@@ -132,7 +132,9 @@ fn expected(
     by_host: bool,
     above: Option<i64>,
 ) -> Answer {
-    let mut rows: BTreeMap<(String, i64), BTreeMap<&str, Vec<(i64, i64)>>> = BTreeMap::new();
+    // Times and values of each field, by row.
+    type Fields<'a> = BTreeMap<&'a str, Vec<(i64, i64)>>;
+    let mut rows = BTreeMap::<(String, i64), Fields<'_>>::new();
     let fields: BTreeSet<&str> = folds.iter().map(|(field, _)| *field).collect();
     for host in 0..hosts {
         for &at in times {
