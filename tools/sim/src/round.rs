@@ -332,7 +332,9 @@ impl Round {
             if looks == LOOKS_UNTIL_HEALED {
                 // Who waits for space waits until there is some.
                 self.machine.disk().heal();
-                let now = (engine.progress(), engine.written(), self.is_dead());
+                // And who waits for memory, until it was written out.
+                let flushed = engine.flush();
+                let now = (engine.progress(), engine.written(), self.is_dead(), flushed);
                 self.say(format_args!("the disk is healed for those who wait: {now:?}"));
             }
             foliot_scheduler::sleep(LOOK_PAUSE);
