@@ -223,3 +223,30 @@ fn the_listeners_of_prometheus_and_victoriametrics_take_it() {
     }
     assert_eq!(server.samples("sum:m").len(), 2);
 }
+
+#[test]
+fn the_text_of_targets_is_stored_line_by_line() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let path = "/api/v1/import/prometheus";
+    let text = format!("# TYPE up gauge\nup{{job=\"a b\"}} 1.5 {T}\n");
+    assert_eq!(server.post(path, &text).status, 204);
+    // The same series by remote write, and lines among which one is bad.
+    let body = series(&[("__name__", "up"), ("job", "a b")], &[(T + 1000, 2.0)]);
+    assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
+    let text = format!("up{{job=\"a b\"}} 3 {}\nup{{job=}} 1\nnow 4\n", T + 2000);
+    let answer = server.post(path, &text);
+    let wanted = "2 samples were stored, 1 refused; the first in line 2: a label's value";
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains(wanted), "{}", answer.text());
+    let wanted = [(T, "1.5"), (T + 1000, "2.0"), (T + 2000, "3.0")];
+    assert_eq!(server.samples("none:up"), wanted.map(|(time, text)| (time, text.to_owned())));
+    assert_eq!(server.samples("none:now").len(), 1);
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"exposition\"}"), 3.0);
+    // A text longer than a piece.
+    let long: String = (0..20_000).map(|at| format!("long {at} {}\n", T + at)).collect();
+    let answer = server.post(path, &(long + "long x\n"));
+    let wanted = "20000 samples were stored, 1 refused; the first in line 20001: \"x\"";
+    assert!(answer.text().contains(wanted), "{}", answer.text());
+    assert_eq!(server.samples("none:long").len(), 20_000);
+}

@@ -98,6 +98,13 @@ pub(crate) fn put_json(data: &[u8]) {
     ticktock_lines(&puts);
 }
 
+pub(crate) fn exposition(data: &[u8]) {
+    take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+        let lines = foliot_proto_prometheus::decode_text(batch, 1, 0, rejects) as usize;
+        assert!(batch.rows().len() + rejects.len() <= lines, "a line is one sample at most");
+    });
+}
+
 /// Requests of both versions; the first byte says which.
 pub(crate) fn remote_write(data: &[u8]) {
     let Some((first, data)) = data.split_first() else { return };

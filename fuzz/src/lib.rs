@@ -74,11 +74,12 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
     made!("remote-write", doors::remote_write, doors::remote_write_seeds),
+    text!("exposition", doors::exposition),
     text!("lines", doors::lines),
     text!("ticktock-lines", doors::ticktock_lines),
     text!("influxql", languages::influxql),

@@ -5,7 +5,7 @@ use crate::write::Malformed;
 use foliot_model::{KeyError, KeyParts, KeySyntax, Span};
 
 /// The label that holds a series' name.
-const NAME: &[u8] = b"__name__";
+pub(crate) const NAME: &[u8] = b"__name__";
 
 /// Field of a series that holds a label; of a label, its name and its value.
 pub(crate) const LABEL: u64 = 1;

@@ -1,14 +1,17 @@
 //! The Prometheus door.
 //!
-//! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]). Bytes go in,
+//! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
+//! in which targets expose their metrics ([`decode_text`]). Bytes go in,
 //! values come out: the room knows no socket, no compression, no HTTP library and no store.
 //!
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
 //! and its samples are floats of the default field. So all doors see it.
 
 mod key;
+mod text;
 mod wire;
 mod write;
 
 pub use key::KEY_SYNTAX;
+pub use text::{decode_text, next_piece};
 pub use write::{Counts, Malformed, Version, WriteRequest};

@@ -333,7 +333,7 @@ impl<'a> WriteRequest<'a> {
             }
             *room -= 1;
             let (value, time_ms) = read_sample(self.bytes, &field).unwrap_or_default();
-            match time_ms.checked_mul(NS_PER_MS).filter(|time_ns| TIME_NS.contains(time_ns)) {
+            match time_ns(time_ms) {
                 Some(time_ns) => {
                     batch.push_cell(cell(value));
                     batch.push_row([Span::default(), key], time_ns, shape, self.series);
@@ -406,9 +406,14 @@ fn read_sample(bytes: &[u8], field: &Field) -> Result<(f64, i64), Malformed> {
     Ok((value, time_ms))
 }
 
+/// The time of a sample; nothing when it cannot be stored.
+pub(crate) fn time_ns(time_ms: i64) -> Option<i64> {
+    time_ms.checked_mul(NS_PER_MS).filter(|time_ns| TIME_NS.contains(time_ns))
+}
+
 /// Whole numbers, which most counters are, are kept as decimals: they take fewer bytes. All else,
 /// and so each NaN and -0.0, stays what it is bit for bit.
-fn cell(value: f64) -> Cell {
+pub(crate) fn cell(value: f64) -> Cell {
     let whole = value as i64;
     let decimal = Cell::decimal(whole, 0);
     match decimal.filter(|_| (whole as f64).to_bits() == value.to_bits()) {

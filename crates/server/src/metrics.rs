@@ -58,6 +58,8 @@ pub(crate) enum Way {
     Rollup,
     /// Requests of Prometheus' remote write.
     RemoteWrite,
+    /// The text in which targets expose their metrics.
+    Exposition,
 }
 
 impl Way {
@@ -67,7 +69,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 10] = [
+const WAYS: [(Way, &str); 11] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -78,6 +80,7 @@ const WAYS: [(Way, &str); 10] = [
     (Way::Mqtt, "mqtt"),
     (Way::Rollup, "rollup"),
     (Way::RemoteWrite, "remote_write"),
+    (Way::Exposition, "exposition"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.

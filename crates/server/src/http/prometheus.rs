@@ -1,17 +1,17 @@
-//! The Prometheus door over HTTP: remote write.
+//! The Prometheus door over HTTP: remote write, and text.
 
 use super::routes::Right;
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
 use crate::ingest;
-use crate::metrics::Way;
+use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
-use foliot_engine::Commit;
-use foliot_model::{Batch, NamespaceId};
-use foliot_proto_prometheus::{KEY_SYNTAX, Version, WriteRequest};
+use foliot_engine::{Ack, Commit};
+use foliot_model::{Batch, NamespaceId, Reject};
+use foliot_proto_prometheus::{KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
 use std::time::Duration;
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub(crate) enum Endpoint {
     /// Remote write.
     Write,
+    /// The text in which targets expose their metrics.
+    Import,
 }
 
 /// What version 2.0 wants to know of a request.
@@ -34,6 +36,7 @@ const EXEMPLARS_WRITTEN: HeaderName =
 pub(super) async fn answer(shared: &Shared, endpoint: Endpoint, call: Call) -> Reply {
     match endpoint {
         Endpoint::Write => write(shared, call).await.unwrap_or_else(|reply| reply),
+        Endpoint::Import => import(shared, call).await.unwrap_or_else(|reply| reply),
     }
 }
 
@@ -56,13 +59,12 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let work = || take(shared, store, namespace, &scope, version, &text.bytes);
     let taken = ingest::heavy(text.bytes.len(), work)?;
     shared.bytes.give(text.into_bytes());
-    let (reply, commit) = taken.reply(version);
-    if let Some(commit) = commit
-        && let Err(error) = store.wait(commit, level).await
-    {
-        return Err(Reply::text(status_of_wait(&error), error.to_string()));
-    }
-    Ok(reply)
+    confirm(store, taken.commit, level).await?;
+    let reply = taken.answer("series");
+    Ok(match version {
+        Version::V1 => reply,
+        Version::V2 => with_counts(reply, taken.written),
+    })
 }
 
 /// What became of a request before it is safe.
@@ -70,7 +72,7 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
 struct Taken {
     written: u64,
     refused: u64,
-    /// Number of the first series of which something was refused, and why.
+    /// Number of the first series or line of which something was refused, and why.
     first: Option<(u32, String)>,
     commit: Option<Commit>,
 }
@@ -90,53 +92,103 @@ fn take(
     })?;
     shared.metrics.exemplars_dropped.add(request.counts().exemplars);
     let mut taken = Taken::default();
-    loop {
-        let mut decoding = shared.batches.take();
-        let mut rejects = Vec::new();
-        let secret = store.engine().key_secret();
-        let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
-        let has_more = request.decode(&mut batch, &mut rejects);
-        let (rows, refused) = (batch.rows().len() as u64, rejects.len() as u64);
-        let way = Way::RemoteWrite;
-        let patience = Duration::ZERO;
-        let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
-        decoding.buffers = batch.into_buffers();
-        shared.batches.give(decoding, bytes.len());
-        let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
-        taken.commit = commit.or(taken.commit);
-        taken.refused += rejects.len() as u64;
-        taken.written += rows.saturating_sub(rejects.len() as u64 - refused);
-        if taken.first.is_none() {
-            let first = rejects.into_iter().min_by_key(|reject| reject.line);
-            taken.first = first.map(|reject| (reject.line, reject.reason));
-        }
-        if !has_more {
-            return Ok(taken);
-        }
+    let to = (namespace, scope, Way::RemoteWrite);
+    while store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
+        request.decode(batch, rejects)
+    })? {}
+    Ok(taken)
+}
+
+/// Stores one piece, adds what became of it, and returns what `decode` returned.
+fn store_piece<T>(
+    shared: &Shared,
+    store: &Store,
+    (namespace, scope, way): (NamespaceId, &Measurements, Way),
+    bytes: &[u8],
+    taken: &mut Taken,
+    decode: impl FnOnce(&mut Batch<'_>, &mut Vec<Reject>) -> T,
+) -> Result<T, Reply> {
+    let mut decoding = shared.batches.take();
+    let mut rejects = Vec::new();
+    let secret = store.engine().key_secret();
+    let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
+    let decoded = decode(&mut batch, &mut rejects);
+    let (rows, refused) = (batch.rows().len() as u64, rejects.len() as u64);
+    let patience = Duration::ZERO;
+    let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
+    decoding.buffers = batch.into_buffers();
+    shared.batches.give(decoding, bytes.len());
+    let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
+    taken.commit = commit.or(taken.commit);
+    taken.refused += rejects.len() as u64;
+    taken.written += rows.saturating_sub(rejects.len() as u64 - refused);
+    if taken.first.is_none() {
+        let first = rejects.into_iter().min_by_key(|reject| reject.line);
+        taken.first = first.map(|reject| (reject.line, reject.reason));
     }
+    Ok(decoded)
+}
+
+/// The text of targets, as VictoriaMetrics takes it.
+async fn import(shared: &Shared, call: Call) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    let level = ack(shared, &call.headers)
+        .map_err(|message| Reply::text(StatusCode::BAD_REQUEST, message))?;
+    let namespace = namespace(shared, store, &call.query, &call.headers, Right::Write)
+        .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
+    let scope = call.write_scope(shared);
+    let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
+    let to = (namespace, &scope, Way::Exposition);
+    let work = || import_text(shared, store, to, &text.bytes);
+    let taken = ingest::heavy(text.bytes.len(), work)?;
+    shared.bytes.give(text.into_bytes());
+    confirm(store, taken.commit, level).await?;
+    Ok(taken.answer("line"))
+}
+
+fn import_text(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    text: &[u8],
+) -> Result<Taken, Reply> {
+    let now_ms = now_ns() / 1_000_000;
+    let (mut taken, mut rest, mut line) = (Taken::default(), text, 1u32);
+    while !rest.is_empty() {
+        let (piece, behind) = next_piece(rest);
+        let lines = store_piece(shared, store, to, piece, &mut taken, |batch, rejects| {
+            decode_text(batch, line, now_ms, rejects)
+        })?;
+        (rest, line) = (behind, line.saturating_add(lines));
+    }
+    Ok(taken)
+}
+
+/// Waits until what was stored is as safe as was asked for.
+async fn confirm(store: &Store, commit: Option<Commit>, level: Ack) -> Result<(), Reply> {
+    let Some(commit) = commit else { return Ok(()) };
+    let waited = store.wait(commit, level).await;
+    waited.map_err(|error| Reply::text(status_of_wait(&error), error.to_string()))
 }
 
 impl Taken {
-    /// The answer, and what must be safe before it is given: what was good is stored although
-    /// something else is refused.
-    fn reply(self, version: Version) -> (Reply, Option<Commit>) {
-        let reply = match self.first {
-            None => Reply::empty(StatusCode::NO_CONTENT),
-            Some((series, reason)) => {
-                let text = format!(
-                    "{} samples were stored, {} refused; the first in series {series}: {reason}",
-                    self.written, self.refused
-                );
-                Reply::text(StatusCode::BAD_REQUEST, text)
-            }
+    /// The answer: what was good is stored although something else is refused.
+    fn answer(&self, of: &str) -> Reply {
+        let Some((number, reason)) = &self.first else {
+            return Reply::empty(StatusCode::NO_CONTENT);
         };
-        let reply = match version {
-            Version::V1 => reply,
-            Version::V2 => reply
-                .header(SAMPLES_WRITTEN, &self.written.to_string())
-                .header(HISTOGRAMS_WRITTEN, "0")
-                .header(EXEMPLARS_WRITTEN, "0"),
-        };
-        (reply, self.commit)
+        let (written, refused) = (self.written, self.refused);
+        let text = format!(
+            "{written} samples were stored, {refused} refused; the first in {of} {number}: {reason}"
+        );
+        Reply::text(StatusCode::BAD_REQUEST, text)
     }
+}
+
+/// Tells a sender of version 2.0 what was written.
+fn with_counts(reply: Reply, written: u64) -> Reply {
+    reply
+        .header(SAMPLES_WRITTEN, &written.to_string())
+        .header(HISTOGRAMS_WRITTEN, "0")
+        .header(EXEMPLARS_WRITTEN, "0")
 }
