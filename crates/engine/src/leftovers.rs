@@ -7,7 +7,8 @@
 //!
 //! - both copies of the manifest could be read;
 //! - every file that it names is there: one that replaced it may have had some removed;
-//! - the wal reaches back to where it says: one that replaced it may have let some of it go.
+//! - the wal reaches back to where it says, without a gap: one that replaced it may have let some
+//!   of it go.
 //!
 //! Otherwise nothing is removed: such files are set aside in the quarantine, and that is told.
 
@@ -15,7 +16,7 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::manifest::{Found, Manifest};
 use crate::recover;
-use crate::wal::segment;
+use crate::wal::segment::{self, SEGMENT_HEADER_LEN};
 use foliot_disk::Disk;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,11 +56,27 @@ pub(crate) fn clear(
     Ok(())
 }
 
-/// Whether the wal still has what the manifest's files do not. A store may have no wal: the last
-/// segment's name can be lost with the power when everything in it was flushed.
+/// Whether the wal still has what the manifest's files do not: from where it says without a gap,
+/// for a power cut can bring segments back that were removed, and not those behind them. A store
+/// may have no wal: the last segment's name can be lost with the power when everything in it was
+/// flushed.
 fn wal_reaches(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<bool, Error> {
+    let start_lsn = manifest.wal_start_lsn;
     let bases = segment::list(disk, dir)?;
-    Ok(bases.first().is_none_or(|base| *base <= manifest.wal_start_lsn))
+    let first = bases.partition_point(|base| *base <= start_lsn);
+    let Some(needed) = first.checked_sub(1).and_then(|first| bases.get(first..)) else {
+        return Ok(bases.is_empty());
+    };
+    for pair in needed.windows(2) {
+        let [base, next] = pair else { continue };
+        let path = filenames::wal(dir, *base);
+        let file = disk.open(&path).map_err(Error::io("open", &path))?;
+        let frames_bytes = file.len().saturating_sub(SEGMENT_HEADER_LEN as u64);
+        if base.saturating_add(frames_bytes) < *next {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<Named>, Error> {

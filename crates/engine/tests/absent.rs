@@ -240,6 +240,34 @@ fn an_old_manifest_deletes_nothing_that_is_newer() {
     assert!(newer.iter().all(|(name, _)| !taken.contains(name)), "{taken:?}");
 }
 
+#[test]
+fn a_wal_segment_that_came_back_does_not_make_an_old_manifest_the_newest() {
+    let disk = SimDisk::new(9);
+    let engine = open(&disk);
+    put(&engine, 0, 0..10);
+    let old = bytes(&disk, &path("MANIFEST"));
+    let wal = |disk: &SimDisk| {
+        let names = disk.list(Path::new("store")).unwrap();
+        names.into_iter().find(|name| name.starts_with("wal-")).unwrap()
+    };
+    let first = wal(&disk);
+    let held = bytes(&disk, &path(&first));
+    for host in 1..4 {
+        put(&engine, host, 10..20);
+    }
+    drop(engine);
+    assert_ne!(wal(&disk), first, "it went when what it held was flushed");
+    let newer = parts(&disk);
+    replace(&disk, &path(&first), &held);
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        replace(&disk, &path(name), &old);
+    }
+    drop(open(&disk));
+    let kept = disk.list(&path("quarantine")).unwrap();
+    let is_there = |name: &&String| kept.contains(name) || parts(&disk).contains(name);
+    assert!(newer.iter().all(|name| is_there(&name)), "{newer:?}, kept {kept:?}");
+}
+
 /// What is said of files, if anything.
 fn said(engine: &Engine) -> Option<String> {
     let troubles = engine.troubles();
