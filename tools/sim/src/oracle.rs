@@ -90,6 +90,9 @@ pub(crate) struct History {
     /// What readers saw when the store was closed.
     closed_with: Option<State>,
     watches: BTreeMap<u64, Watch>,
+    /// Of each delete under way: the facts that others state meanwhile. They may state again what
+    /// was there before, and nobody can say whether the delete met that.
+    met: BTreeMap<u64, BTreeSet<Key>>,
 }
 
 impl History {
@@ -106,6 +109,13 @@ impl History {
     /// An operation begins that will make these changes; its number.
     pub(crate) fn begin(&mut self, changes: &[Change]) -> u64 {
         self.begun += 1;
+        for met in self.met.values_mut() {
+            met.extend(stated(changes));
+        }
+        if changes.iter().any(|change| matches!(change, Change::Cut(..))) {
+            let met = self.under_way.values().flat_map(|changes| stated(changes));
+            self.met.insert(self.begun, met.collect());
+        }
         self.under_way.insert(self.begun, changes.to_vec());
         if self.under_way.len() > 1 {
             self.crowded.extend(self.under_way.keys());
@@ -211,9 +221,12 @@ impl History {
     }
 
     /// An operation has ended, with these changes.
-    pub(crate) fn end(&mut self, number: u64, changes: Vec<Change>, end: End) {
+    pub(crate) fn end(&mut self, number: u64, mut changes: Vec<Change>, end: End) {
         self.under_way.remove(&number);
         self.crowded.remove(&number);
+        if let Some(met) = self.met.remove(&number).filter(|met| !met.is_empty()) {
+            changes.iter_mut().for_each(|change| change.doubt(&met));
+        }
         let (from_lsn, to_lsn, is_doubtful) = match end {
             End::At(lsn) => (lsn, lsn, false),
             End::Between(from, to) => (from, to, false),
@@ -367,6 +380,14 @@ impl Watch {
             |key: &Key| if let Key::Sample(_, time_ns) = key { Some(*time_ns) } else { None };
         known.chain(set).filter_map(time).collect()
     }
+}
+
+/// The facts that changes state.
+fn stated(changes: &[Change]) -> impl Iterator<Item = Key> {
+    changes.iter().filter_map(|change| match change {
+        Change::Set(key, _) => Some(key.clone()),
+        _ => None,
+    })
 }
 
 impl Event {

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use foliot_model::{Kind, TimeRange};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -82,6 +82,13 @@ impl Change {
             (Self::Keep(own, ..), Key::Sample(series, _)) => *own == series.namespace,
             (Self::Keep(own, ..), Key::Keep(slot)) => own == slot,
             _ => false,
+        }
+    }
+
+    /// Of a delete: others stated these facts meanwhile, so what it took of them is not known.
+    pub(crate) fn doubt(&mut self, met: &BTreeSet<Key>) {
+        if let Self::Cut(_, _, known) = self {
+            Arc::make_mut(known).retain(|key, _| !met.contains(key));
         }
     }
 
