@@ -35,6 +35,9 @@ pub struct Snapshot {
     sight: Option<Arc<Sight>>,
 }
 
+/// What is hidden in parts, by id.
+type Masks = Vec<Vec<Mask>>;
+
 impl Snapshot {
     pub(crate) fn new(files: &Files, ingest: &Ingest) -> Self {
         Self {
@@ -224,11 +227,7 @@ impl Snapshot {
             return Ok(());
         }
         let ids = self.ids(sid);
-        let mut copies = Vec::new();
-        let mut masks = Vec::new();
-        for &sid in &ids {
-            masks.push(self.copies(sid, scan.range(), &mut copies)?);
-        }
+        let (copies, masks) = self.copies(&ids, scan.range())?;
         // Oldest epoch first, as parts are by their ranks.
         let is_new = |part: &&Arc<Part>| rank.is_none_or(|rank| part.entry.rank > rank);
         for (&sid, masks) in ids.iter().zip(&masks) {
@@ -258,11 +257,7 @@ impl Snapshot {
     /// # Errors
     /// When what was deleted cannot be taken out of it.
     pub(crate) fn in_memory(&self, sid: u32) -> Result<Vec<SeriesCopy>, Error> {
-        let mut copies = Vec::new();
-        for sid in self.ids(sid) {
-            self.copies(sid, TimeRange::ALL, &mut copies)?;
-        }
-        Ok(copies)
+        self.copies(&self.ids(sid), TimeRange::ALL).map(|(copies, _)| copies)
     }
 
     /// Reads what copies of the head hold of a series.
@@ -290,40 +285,50 @@ impl Snapshot {
         }))
     }
 
-    /// What the head holds under an id in `range`, older samples first. Returns what is hidden of
-    /// it in parts.
-    fn copies(
-        &self,
-        sid: u32,
-        range: TimeRange,
-        copies: &mut Vec<SeriesCopy>,
-    ) -> Result<Vec<Mask>, Error> {
-        let mut live = SeriesCopy::default();
-        self.head.copy(sid, range, &mut live);
-        let (page, local) = (head::page_of(sid), head::local_of(sid));
-        let first = copies.len();
+    /// What memory holds of a series by its ids in `range`, older samples first, and what of each
+    /// id is hidden in parts.
+    fn copies(&self, ids: &[u32], range: TimeRange) -> Result<(Vec<SeriesCopy>, Masks), Error> {
+        let mut copies = Vec::new();
+        // The set that a copy is of; nothing for the head.
         let mut sets = Vec::new();
-        let mut frozen = Some(&self.view.frozen);
-        while let Some(set) = frozen {
-            for data in set.page(page) {
-                let mut copy = SeriesCopy::default();
-                data.copy(local, range, &mut copy);
-                copies.push(copy);
-                sets.push(set);
+        let mut firsts = Vec::with_capacity(ids.len());
+        for &sid in ids {
+            firsts.push(copies.len());
+            let mut live = SeriesCopy::default();
+            self.head.copy(sid, range, &mut live);
+            let (page, local) = (head::page_of(sid), head::local_of(sid));
+            let mut frozen = Some(&self.view.frozen);
+            while let Some(set) = frozen {
+                for data in set.page(page) {
+                    let mut copy = SeriesCopy::default();
+                    data.copy(local, range, &mut copy);
+                    copies.push(copy);
+                    sets.push(Some(set));
+                }
+                frozen = set.next();
             }
-            frozen = set.next();
+            copies.push(live);
+            sets.push(None);
         }
-        // After the head: what it lost meanwhile is in the chain.
-        let mut masks = Vec::new();
-        self.view.tombstones.masks(sid, range, &mut masks);
-        let later = self.view.later.masks(sid, range);
-        if !later.is_empty() {
-            let mut set_aside = copies.iter_mut().skip(first).zip(sets);
-            set_aside.try_for_each(|(copy, set)| self.hide(&later, set, copy))?;
-            masks.extend(later.iter().map(|(mask, _)| *mask));
+        // After the head: what it lost meanwhile is in the chain. One end for all ids, or a delete
+        // that comes in between would hide the newer one alone.
+        let end = self.view.later.end();
+        let mut masks = Masks::with_capacity(ids.len());
+        for (&sid, &first) in ids.iter().zip(&firsts) {
+            let mut own = Vec::new();
+            self.view.tombstones.masks(sid, range, &mut own);
+            let later = self.view.later.masks(sid, range, end);
+            if !later.is_empty() {
+                // Up to the head's copy, which is the last one of the id.
+                let own_sets = copies.iter_mut().zip(&sets).skip(first);
+                for (copy, set) in own_sets.map_while(|(copy, set)| Some((copy, (*set)?))) {
+                    self.hide(&later, set, copy)?;
+                }
+                own.extend(later.iter().map(|(mask, _)| *mask));
+            }
+            masks.push(own);
         }
-        copies.push(live);
-        Ok(masks)
+        Ok((copies, masks))
     }
 
     /// Takes out of a copy of a set what was deleted when that set had been flushed.

@@ -216,11 +216,28 @@ impl Later {
         self.0.get_or_init(|| Delete { tombstone, frozen, later: Arc::default() }).later.clone()
     }
 
-    /// What was deleted of a series in `range` since, each with the set that it was cut out of.
-    pub(crate) fn masks(&self, sid: u32, range: TimeRange) -> Vec<(Mask, &Arc<Frozen>)> {
+    /// Where the chain ends now.
+    pub(crate) fn end(&self) -> &Self {
+        let mut at = self;
+        while let Some(delete) = at.0.get() {
+            at = &delete.later;
+        }
+        at
+    }
+
+    /// What was deleted of a series in `range` before `end`, each with the set that it was cut out
+    /// of.
+    pub(crate) fn masks(
+        &self,
+        sid: u32,
+        range: TimeRange,
+        end: &Self,
+    ) -> Vec<(Mask, &Arc<Frozen>)> {
         let mut masks = Vec::new();
         let mut at = self;
-        while let Some(Delete { tombstone, frozen, later }) = at.0.get() {
+        while let Some(Delete { tombstone, frozen, later }) = at.0.get()
+            && !std::ptr::eq(at, end)
+        {
             if tombstone.range.overlaps(&range) && tombstone.sids.contains(sid) {
                 masks.push(((tombstone.before, tombstone.range), frozen));
             }
@@ -254,6 +271,21 @@ mod tests {
             deleted_at_ns: -4,
             sids: sids.iter().copied().collect(),
         })
+    }
+
+    #[test]
+    fn what_is_deleted_behind_an_end_is_not_before_it() {
+        let later = Later::default();
+        let ranges = |end: &Later| later.masks(1, TimeRange::ALL, end).len();
+        assert_eq!(ranges(later.end()), 0);
+        let second = later.add(tombstone(&[1], false), Arc::default());
+        // Two ids of a series are looked up one after the other, with one end: a delete that comes
+        // in between counts for both or for none.
+        let end = later.end();
+        second.add(tombstone(&[1, 2], false), Arc::default());
+        assert_eq!((ranges(end), later.masks(2, TimeRange::ALL, end).len()), (1, 0));
+        let end = later.end();
+        assert_eq!((ranges(end), later.masks(2, TimeRange::ALL, end).len()), (2, 1));
     }
 
     #[test]
