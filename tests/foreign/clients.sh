@@ -5,7 +5,7 @@ set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check \
+fetched "$work/venv/bin/pip" install --quiet --disable-pip-version-check \
     influxdb==5.3.2 influxdb-client==1.49.0 potsdb==1.0.3
 start_foliot
 

@@ -18,7 +18,7 @@ shell 'DROP DATABASE shell'
 pass "the shell: $(influx -version)"
 
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check influxdb==5.3.2 influxdb-client==1.49.0
+fetched "$work/venv/bin/pip" install --quiet --disable-pip-version-check influxdb==5.3.2 influxdb-client==1.49.0
 "$work/venv/bin/python" - "$port" <<'PYTHON'
 import sys
 from datetime import datetime, timezone

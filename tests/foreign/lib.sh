@@ -20,6 +20,15 @@ wait_for() {
     done
 }
 
+# fetched COMMAND...: what comes over the network is asked for three times.
+fetched() {
+    for pause in 2 10 0; do
+        "$@" && return
+        sleep $pause
+    done
+    fail "three times in vain: $*"
+}
+
 free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -37,7 +46,7 @@ stop_all() {
     local status=$?
     for pid in "${others[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
     [ -z "$foliot_pid" ] || { kill "$foliot_pid" 2>/dev/null && wait "$foliot_pid" 2>/dev/null; } || true
-    [ $status -eq 0 ] || tail -n 20 "$work"/*.log >&2 || true
+    [ $status -eq 0 ] || tail -n 20 "$work"/*.log | sed 's/^/log: /' >&2 || true
     rm -rf "$work"
     exit $status
 }

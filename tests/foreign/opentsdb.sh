@@ -18,7 +18,7 @@ jars() {
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>foreign</groupId><artifactId>$name</artifactId><version>1</version><dependencies>$dependencies</dependencies></project>
 POM
-    mvn -q -B -f "$work/$name/pom.xml" dependency:copy-dependencies -DoutputDirectory="$work/$name" >"$work/mvn.log" 2>&1
+    fetched mvn -q -B -f "$work/$name/pom.xml" dependency:copy-dependencies -DoutputDirectory="$work/$name" >>"$work/mvn.log" 2>&1
 }
 jars hbase org.apache.hbase:hbase-server:1.4.14
 jars opentsdb net.opentsdb:opentsdb:2.4.1 javax.xml.bind:jaxb-api:2.3.1
@@ -69,10 +69,10 @@ tsd.storage.hbase.zk_quorum = 127.0.0.1:$zookeeper_port
 CONF
 "${java[@]}" -cp "$work/conf:$work/hbase/*" org.apache.hadoop.hbase.master.HMaster start >"$work/hbase.log" 2>&1 &
 others+=($!)
-timeout 120 "${java[@]}" -cp "$work/conf:$work/hbase/*" "$here/OpentsdbTables.java" >"$work/tables.log" 2>&1 || fail "tables: $(tail -n 5 "$work/tables.log")"
+timeout 240 "${java[@]}" -cp "$work/conf:$work/hbase/*" "$here/OpentsdbTables.java" >"$work/tables.log" 2>&1 || fail "tables: $(tail -n 5 "$work/tables.log")"
 "${java[@]}" -cp "$work/conf:$work/opentsdb/*" net.opentsdb.tools.TSDMain --config="$work/conf/opentsdb.conf" >"$work/opentsdb.log" 2>&1 &
 others=($! "${others[@]}")
-wait_for 60 "curl -sf http://127.0.0.1:$tsd_port/api/version -o /dev/null"
+wait_for 120 "curl -sf http://127.0.0.1:$tsd_port/api/version -o /dev/null"
 start_foliot
 
 python3 "$here/opentsdb.py" "http://127.0.0.1:$port" "http://127.0.0.1:$tsd_port"

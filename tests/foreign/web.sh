@@ -5,11 +5,11 @@ set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
 if ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null; then
-    npm install --silent --no-save --prefix "$work/node" node@22
+    fetched npm install --silent --no-save --prefix "$work/node" node@22
     export PATH="$work/node/node_modules/.bin:$PATH"
 fi
 cd "$root/web"
-npm ci --silent --no-fund --no-audit
+fetched npm ci --silent --no-fund --no-audit
 npx tsc --noEmit
 npx vite build --logLevel warn --outDir "$work/dist"
 node pack.mjs "$work/dist"
