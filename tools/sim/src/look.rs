@@ -116,9 +116,10 @@ impl Seen {
                     None => Ok(()),
                     Some(time_ns) => Err(format!(
                         "{series:?} in {range:?}: found {:?} at {time_ns}, expected {:?} or what \
-                         went on",
+                         went on; hidden before {:?}",
                         find(time_ns),
                         watch.state.get(&Key::Sample(*series, time_ns)),
+                        watch.clock.floors(&watch.state, *series),
                     )),
                 }
             }

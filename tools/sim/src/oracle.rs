@@ -120,10 +120,19 @@ impl History {
         if self.under_way.len() > 1 {
             self.crowded.extend(self.under_way.keys());
         }
+        if self.doubtful().next().is_some() {
+            self.crowded.insert(self.begun);
+        }
         for watch in self.watches.values_mut() {
             watch.others.extend_from_slice(changes);
         }
         self.begun
+    }
+
+    /// What an operation did that the machine's death ended: all of it, a part of it, or nothing.
+    /// Who still uses what the process has in memory may see that.
+    fn doubtful(&self) -> impl Iterator<Item = &Change> {
+        self.events.iter().filter(|event| event.is_doubtful).flat_map(|event| &event.changes)
     }
 
     /// Whether the operation was alone all the time, as far as operations are concerned.
@@ -292,7 +301,7 @@ impl History {
     /// A reader begins; his number.
     pub(crate) fn watch(&mut self) -> u64 {
         self.begun += 1;
-        let others = self.under_way.values().flatten().cloned().collect();
+        let others = self.under_way.values().flatten().chain(self.doubtful()).cloned().collect();
         let watch = Watch { state: self.current.clone(), clock: self.clock, others };
         self.watches.insert(self.begun, watch);
         self.begun
@@ -367,6 +376,22 @@ impl Watch {
         };
         (is_known && agrees(&self.state, key, found, self.clock))
             || self.others.iter().any(|change| change.touches(key) && comes_of(change))
+            || (is_known && self.others.iter().any(|change| self.shows_again(change, key, found)))
+    }
+
+    /// Whether a longer retention shows what was hidden for its age.
+    fn shows_again(&self, change: &Change, key: &Key, found: Option<&Fact>) -> bool {
+        if !matches!(change, Change::Keep(..)) || !change.touches(key) {
+            return false;
+        }
+        let slot = key.slot();
+        let own = self.state.iter().filter(|(other, _)| match other {
+            Key::Keep(_) | Key::Doubt(_) => other.slot() == slot,
+            other => *other == key,
+        });
+        let mut state: State = own.map(|(key, fact)| (key.clone(), fact.clone())).collect();
+        change.apply(&mut state);
+        agrees(&state, key, found, self.clock)
     }
 
     /// The instants of a series about which something is known.

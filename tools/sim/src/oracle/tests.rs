@@ -148,6 +148,37 @@ fn what_is_too_old_is_not_shown_and_may_be_gone_when_more_is_kept() {
 }
 
 #[test]
+fn a_longer_retention_that_is_under_way_may_show_what_was_hidden() {
+    let mut history = History::default();
+    let clock = Clock { earliest_ns: 100, latest_ns: 100, ..Clock::default() };
+    history.set_clock(clock);
+    push(&mut history, 10, &[put(50, 1), Change::Keep(0, 10, clock)]);
+    let (key, fact) = (Key::Sample(SERIES, 50), Fact::Value(Kind::Integer, 1, vec![]));
+    let reader = history.watch();
+    let alone = history.watched(reader).unwrap();
+    assert!(!alone.admits(&key, Some(&fact)) && alone.admits(&key, None));
+    let reader = history.watch();
+    history.begin(&[Change::Keep(0, 60, clock)]);
+    let watch = history.watched(reader).unwrap();
+    assert!(watch.admits(&key, Some(&fact)) && watch.admits(&key, None));
+    assert!(!watch.admits(&key, Some(&Fact::Value(Kind::Integer, 2, vec![]))));
+}
+
+#[test]
+fn what_the_machine_died_in_may_be_seen_in_memory() {
+    let mut history = history();
+    let dropped = [Change::Unset(Key::Sample(SERIES, 1))];
+    let number = history.begin(&dropped);
+    history.end(number, dropped.to_vec(), End::After(30));
+    let reader = history.watch();
+    let watch = history.watched(reader).unwrap();
+    assert!(watch.admits(&Key::Sample(SERIES, 1), None));
+    assert!(!watch.admits(&Key::Sample(SERIES, 2), None));
+    let next = history.begin(&[put(5, 5)]);
+    assert!(!history.is_alone(next));
+}
+
+#[test]
 fn a_delete_takes_what_was_there_and_perhaps_what_came_meanwhile() {
     let mut history = history();
     let cut = history.cuts(&[SERIES], TimeRange::new(2, 9), Clock::default());
