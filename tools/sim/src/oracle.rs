@@ -331,7 +331,7 @@ impl History {
         let (mut least, mut most) = (0, 0);
         for key in keys {
             let found = match self.current.get(&key) {
-                Some(Fact::Perhaps(fact)) => Some(&**fact),
+                Some(Fact::Perhaps(facts)) => facts.first(),
                 fact => fact,
             };
             let may_be_there = agrees(&self.current, &key, found, clock);

@@ -33,6 +33,8 @@ pub(crate) struct Time {
     rules: Vec<Rules>,
     in_force: u8,
     told: usize,
+    /// All that `in_force` ever was.
+    forces: Vec<u8>,
     /// How long namespaces keep samples that were told nothing else.
     default_keep_ns: Option<i64>,
     is_capped: bool,
@@ -43,6 +45,7 @@ pub(crate) struct Time {
 /// The beginning of something that takes time.
 pub(crate) struct Mark {
     jumps: usize,
+    forces: usize,
     clock: Clock,
 }
 
@@ -57,6 +60,7 @@ impl Time {
             rules: Vec::new(),
             in_force: 0,
             told: 0,
+            forces: Vec::new(),
             default_keep_ns,
             is_capped,
             jumps: Vec::new(),
@@ -120,6 +124,7 @@ impl Time {
         if self.rules.is_empty() && !is_new {
             self.rules.push(Rules::default());
             self.in_force = 1;
+            self.forces.push(self.in_force);
         }
         let known = self.rules.iter().position(|known| *known == rules);
         let at = known.unwrap_or(self.rules.len());
@@ -131,6 +136,7 @@ impl Time {
         }
         self.told = at;
         self.in_force |= 1 << at;
+        self.forces.push(self.in_force);
         true
     }
 
@@ -138,6 +144,7 @@ impl Time {
     pub(crate) fn settle_rules(&mut self) {
         if !self.rules.is_empty() {
             self.in_force = 1 << self.told;
+            self.forces.push(self.in_force);
         }
     }
 
@@ -152,14 +159,17 @@ impl Time {
     }
 
     pub(crate) fn mark(&mut self, now_ns: i64) -> Mark {
-        Mark { jumps: self.jumps.len(), clock: self.look(now_ns) }
+        Mark { jumps: self.jumps.len(), forces: self.forces.len(), clock: self.look(now_ns) }
     }
 
     /// What may have been so at some time since then.
     pub(crate) fn since(&mut self, mark: &Mark, now_ns: i64) -> Clock {
         let jumps = self.jumps.iter().skip(mark.jumps);
         let before = jumps.fold(mark.clock, |all, jump| all.or(*jump));
-        before.or(self.look(now_ns))
+        let mut all = before.or(self.look(now_ns));
+        all.in_force =
+            self.forces.iter().skip(mark.forces).fold(all.in_force, |all, own| all | own);
+        all
     }
 }
 
@@ -209,6 +219,20 @@ mod tests {
         assert_eq!((time.look(BIRTH_NS).in_force, time.known_rules().len()), (0b01, 2));
         assert!(time.set_rules([None, rule], false));
         assert!(!time.set_rules([rule, rule], false), "a fourth set");
+    }
+
+    #[test]
+    fn who_was_under_way_while_rules_changed_may_have_met_all_of_them() {
+        let rule = |half_days| Some(crate::oracle::Rule { pattern: 1, half_days });
+        let mut time = Time::new(BIRTH_NS, None, false);
+        let mark = time.mark(BIRTH_NS);
+        for rules in [[rule(3), None], [rule(5), None]] {
+            assert!(time.set_rules(rules, false));
+            time.settle_rules();
+        }
+        assert_eq!(time.since(&mark, BIRTH_NS).in_force, 0b111);
+        let mark = time.mark(BIRTH_NS);
+        assert_eq!(time.since(&mark, BIRTH_NS).in_force, 0b100);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Explaining what a crash left: some prefix of the history, with all that was acknowledged.
 
-use super::state::{Change, Key, State, agrees, differences};
+use super::state::{Change, Fact, Key, State, agrees, differences};
 use super::{Clock, Event, History, Loss};
 use crate::workload::NAMESPACES;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Orders of events that are tried before the search is given up.
@@ -18,6 +19,7 @@ impl History {
         let kept = self.explain(loss, found)?;
         let mut state = self.base.clone();
         kept.iter().for_each(|event| event.apply(&mut state));
+        state.extend(self.unseen(loss, found, &state));
         let hidden = hidden(found);
         state.retain(|key, _| key.slot().is_none_or(|slot| !hidden.contains(&slot)));
         self.events.clear();
@@ -30,6 +32,49 @@ impl History {
         Ok(())
     }
 
+    /// Samples that are too old to be seen, as `state` has it, and that events state or take away
+    /// of which nobody can say whether they survived: what there may be of them. A clock that goes
+    /// back, or a longer retention, shows them again.
+    fn unseen(&self, loss: Loss, found: &State, state: &State) -> State {
+        let least_lsn = self.least_lsn(loss);
+        let is_safe = |event: &&Event| event.to_lsn <= least_lsn && !event.is_doubtful;
+        let is_unseen = |key: &Key| match key {
+            Key::Sample(series, time_ns) => {
+                let is_aged = *time_ns < self.clock.floors(state, *series).1;
+                (is_aged || self.clock.is_capped) && !found.contains_key(key)
+            }
+            _ => false,
+        };
+        let mut safe = self.base.clone();
+        self.events.iter().filter(is_safe).for_each(|event| event.apply(&mut safe));
+        let mut unseen = BTreeMap::<Key, Vec<Fact>>::new();
+        let changes = self.events.iter().filter(|event| !is_safe(event));
+        for change in changes.flat_map(|event| &event.changes) {
+            if matches!(change, Change::Keep(..)) {
+                continue;
+            }
+            for key in change.keys(&safe).into_iter().filter(|key| is_unseen(key)) {
+                let known = unseen.entry(key.clone()).or_insert_with(|| match safe.get(&key) {
+                    Some(Fact::Perhaps(facts)) => facts.clone(),
+                    fact => fact.cloned().into_iter().collect(),
+                });
+                if let Change::Set(_, fact) = change {
+                    known.push(fact.clone());
+                }
+            }
+        }
+        unseen.into_iter().map(|(key, facts)| (key, Fact::Perhaps(facts))).collect()
+    }
+
+    /// Up to where everything that was acknowledged survives a loss.
+    fn least_lsn(&self, loss: Loss) -> u64 {
+        match loss {
+            Loss::None => u64::MAX,
+            Loss::Process => self.written_lsn,
+            Loss::Power => self.durable_lsn,
+        }
+    }
+
     /// The events after the safe ones that lead to what was found after `loss`.
     ///
     /// Samples and each fact of the catalog are explained apart: a flush may write a fact to a file
@@ -39,11 +84,7 @@ impl History {
     /// # Errors
     /// What contradicts the acknowledgements.
     pub(crate) fn explain(&self, loss: Loss, found: &State) -> Result<Vec<Event>, String> {
-        let least_lsn = match loss {
-            Loss::None => u64::MAX,
-            Loss::Process => self.written_lsn,
-            Loss::Power => self.durable_lsn,
-        };
+        let least_lsn = self.least_lsn(loss);
         let hidden = hidden(found);
         let is_shown = |slot: Option<usize>| slot.is_none_or(|slot| !hidden.contains(&slot));
         let of_catalog = |event: &&Event| event.is_of_catalog();

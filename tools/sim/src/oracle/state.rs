@@ -52,8 +52,9 @@ pub(crate) enum Fact {
     Number(u32),
     /// A length of time, or an instant.
     Nanoseconds(i64),
-    /// That or nothing: a delete came at the same time.
-    Perhaps(Box<Fact>),
+    /// One of these or nothing: a delete came at the same time, or a crash took it and nobody sees
+    /// what is so old.
+    Perhaps(Vec<Fact>),
 }
 
 /// All that is so.
@@ -139,7 +140,7 @@ impl Change {
                     match state.remove(&key) {
                         fact if fact.as_ref() == known.get(&key) => {}
                         Some(fact @ Fact::Perhaps(_)) => drop(state.insert(key, fact)),
-                        Some(fact) => drop(state.insert(key, Fact::Perhaps(Box::new(fact)))),
+                        Some(fact) => drop(state.insert(key, Fact::Perhaps(vec![fact]))),
                         None => {}
                     }
                 }
@@ -187,7 +188,7 @@ pub(crate) fn agrees(state: &State, key: &Key, found: Option<&Fact>, clock: Cloc
             let may_be_gone = *time_ns < doubt_ns || clock.is_capped;
             match (state.get(key), found) {
                 (Some(Fact::Perhaps(_)), None) => true,
-                (Some(Fact::Perhaps(fact)), found) => found == Some(&**fact),
+                (Some(Fact::Perhaps(facts)), Some(found)) => facts.contains(found),
                 (fact, found) => found == fact || (may_be_gone && found.is_none()),
             }
         }

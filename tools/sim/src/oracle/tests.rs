@@ -165,6 +165,29 @@ fn a_longer_retention_that_is_under_way_may_show_what_was_hidden() {
 }
 
 #[test]
+fn what_a_crash_took_perhaps_and_nobody_sees_may_be_there_or_not() {
+    let clock = |now_ns| Clock { earliest_ns: now_ns, latest_ns: now_ns, ..Clock::default() };
+    let mut history = History::default();
+    history.set_clock(clock(100));
+    push(&mut history, 10, &[put(50, 1), put(95, 2), Change::Keep(0, 10, clock(100))]);
+    history.acknowledge_durable(10);
+    let drop = [Change::Unset(Key::Sample(SERIES, 50)), put(49, 3)];
+    let number = history.begin(&drop);
+    history.end(number, drop.to_vec(), End::After(10));
+    let keep = Change::Set(Key::Keep(0), Fact::Nanoseconds(10));
+    history.survive(Loss::Power, &state(&[put(95, 2), keep.clone()])).unwrap();
+    history.set_clock(clock(55));
+    let again = |more: &[Change]| {
+        let known = [put(95, 2), keep.clone()];
+        history.compare(&state(&[&known[..], more].concat()))
+    };
+    for possible in [&[][..], &[put(50, 1)], &[put(49, 3)], &[put(49, 3), put(50, 1)]] {
+        again(possible).unwrap();
+    }
+    assert!(again(&[put(50, 3)]).is_err() && again(&[put(48, 1)]).is_err());
+}
+
+#[test]
 fn what_the_machine_died_in_may_be_seen_in_memory() {
     let mut history = history();
     let dropped = [Change::Unset(Key::Sample(SERIES, 1))];
