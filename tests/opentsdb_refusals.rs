@@ -74,7 +74,7 @@ fn points_over_http() {
     assert_eq!(body("[{}"), "Unable to parse the given JSON");
     assert_eq!(body("\"text\""), "The JSON must start as an object or an array");
     assert_eq!(body("[]"), "No datapoints found in content");
-    assert_eq!(body("[7]"), "Unable to parse the given JSON");
+    assert_eq!(body("[7]"), "One or more data points had errors");
     assert_eq!(body("{}"), "One or more data points had errors");
     let point = |change: Value| {
         let mut point = json!({"metric": "m", "timestamp": H, "value": 1, "tags": {"h": "a"}});
@@ -103,6 +103,42 @@ fn points_over_http() {
     assert!(null.contains("Unexpected null datapoint encountered in set."), "{null}");
     assert_eq!(tsd.server.get("/api/put").status, 405);
     assert_eq!(tsd.server.post("/api/put?sync&sync_timeout=x", "[]").status, 400);
+}
+
+#[test]
+fn a_point_of_a_wrong_type_leaves_its_neighbours() {
+    let tsd = Tsd::start();
+    assert_eq!(tsd.server.get("/logs?level=info").status, 200);
+    let rejected = |reason: &str| {
+        let labels = format!("{{protocol=\"put\",reason=\"{reason}\"}}");
+        tsd.server.metric(&format!("foliot_rows_rejected_total{labels}"))
+    };
+    let stored = || tsd.server.get("/api/suggest?type=tagv").text();
+    let point =
+        |host: &str| json!({"metric": "m", "timestamp": H, "value": 1, "tags": {"h": host}});
+    // What follows a place that is no JSON cannot be read; what came before it is lost with it.
+    let broken = format!("[{},{},{{\"metric\"]", point("c"), point("d"));
+    let response = tsd.server.post("/api/put", &broken);
+    let malformed = "Unable to parse the given JSON".to_owned();
+    assert_eq!((response.status, message(&response)), (400, malformed));
+    assert_eq!((rejected("other"), rejected("line"), stored()), (2.0, 1.0, "[]".to_owned()));
+    // What is JSON of another type is the fault of its point alone.
+    let mut listed = point("bad");
+    listed["tags"] = json!(["h", "bad"]);
+    let mut truth = point("bad");
+    truth["value"] = json!(true);
+    let body = json!([point("a"), listed, truth, 7, point("b")]);
+    let (status, answer) = tsd.json("POST", "/api/put?details", &body);
+    assert_eq!((status, &answer["success"], &answer["failed"]), (400, &json!(2), &json!(3)));
+    let reason = |at: usize| answer["errors"][at]["error"].as_str().unwrap();
+    let tags = "The tags must be an object of texts";
+    let [value, object] = ["Unable to parse value to a number", "The datapoint is no object"];
+    assert_eq!([reason(0), reason(1), reason(2)], [tags, value, object]);
+    assert_eq!(stored(), r#"["a","b"]"#);
+    assert_eq!((rejected("name"), rejected("value"), rejected("line")), (1.0, 1.0, 2.0));
+    let log = tsd.server.get("/logs").text();
+    assert!(log.contains(tags) && log.contains(value), "{log}");
+    assert!(log.contains("The body was refused whole, with 2 good points before it"), "{log}");
 }
 
 #[test]

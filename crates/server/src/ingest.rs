@@ -69,6 +69,25 @@ pub(crate) fn append(
     outcome
 }
 
+/// Counts and logs a piece of a body that is refused whole: its `rows`, which were good, its
+/// `rejects`, and the place at which it could not be read.
+pub(crate) fn refuse_whole(
+    shared: &Shared,
+    way: Way,
+    rows: u64,
+    rejects: &mut Vec<Reject>,
+    reason: &str,
+) {
+    let line = u32::try_from(rows).unwrap_or(u32::MAX).saturating_add(rejects.len() as u32 + 1);
+    let reason = format!("{reason}. The body was refused whole, with {rows} good points before it");
+    // What was refused before is known; this is the line to be logged.
+    rejects.insert(0, Reject { line, field: "point".into(), reason });
+    let ingest = shared.metrics.way(way);
+    ingest.count_rejects(rejects);
+    ingest.count_unworded(rows);
+    log_rejects(shared, way, rejects);
+}
+
 /// Takes rows out whose measurements may not be written.
 fn keep_to(scope: &Measurements, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) {
     if matches!(scope, Measurements::All) {

@@ -84,6 +84,8 @@ pub(crate) fn elements<'a>(
 #[derive(Debug)]
 pub(crate) struct Element {
     pub(crate) is_null: bool,
+    /// What is JSON, but not of the type that its part must have.
+    ill_typed: Option<IllTyped>,
     pub(crate) metric: Scalar,
     pub(crate) timestamp: Scalar,
     pub(crate) value: Scalar,
@@ -106,10 +108,20 @@ impl RollupParts {
         Self { interval: Scalar::Null, aggregator: Scalar::Null, group_aggregator: Scalar::Null };
 }
 
+/// A part of a point whose type means nothing there: the part, and the reason for the client.
+type IllTyped = (&'static str, &'static str);
+
+const ILL_POINT: IllTyped = ("point", "The datapoint is no object");
+const ILL_METRIC: IllTyped = ("metric", "The metric must be a text, not an object or a list");
+const ILL_TIME: IllTyped = ("timestamp", "The timestamp must be a number, not an object or a list");
+const ILL_VALUE: IllTyped = ("value", "The value must be a number, not an object or a list");
+const ILL_TAGS: IllTyped = ("tag", "The tags must be an object of texts");
+
 impl Default for Element {
     fn default() -> Self {
         Self {
             is_null: false,
+            ill_typed: None,
             metric: Scalar::Null,
             timestamp: Scalar::Null,
             value: Scalar::Null,
@@ -121,23 +133,28 @@ impl Default for Element {
 }
 
 impl Element {
-    /// Passes a point and notes its parts. Of a name given twice the last one counts.
+    /// Passes a point and notes its parts. Of a name given twice the last one counts. A part of a
+    /// wrong type is the fault of this point alone: only what is no JSON is malformed.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
         (self.metric, self.timestamp, self.value) = (Scalar::Null, Scalar::Null, Scalar::Null);
         self.rollup = RollupParts::NONE;
         self.has_tags = false;
         self.tags.clear();
+        self.ill_typed = None;
         self.is_null = scanner.peek() == Some(b'n');
         if self.is_null {
             return scanner.skip();
         }
-        scanner.expect(b'{')?;
+        if !scanner.pass(b'{') {
+            self.ill_typed = Some(ILL_POINT);
+            return scanner.skip();
+        }
         let mut goes_on = !scanner.pass(b'}');
         while goes_on {
             match PointPart::scan(scanner)? {
-                PointPart::Metric => self.metric = scan_scalar(scanner)?,
-                PointPart::Timestamp => self.timestamp = scan_scalar(scanner)?,
-                PointPart::Value => self.value = scan_scalar(scanner)?,
+                PointPart::Metric => self.metric = self.scan_part(scanner, ILL_METRIC)?,
+                PointPart::Timestamp => self.timestamp = self.scan_part(scanner, ILL_TIME)?,
+                PointPart::Value => self.value = self.scan_part(scanner, ILL_VALUE)?,
                 PointPart::Tags => self.scan_tags(scanner)?,
                 PointPart::Interval => self.rollup.interval = scan_any(scanner)?,
                 PointPart::Aggregator => self.rollup.aggregator = scan_any(scanner)?,
@@ -149,21 +166,40 @@ impl Element {
         Ok(())
     }
 
+    /// What makes the whole of it no point.
+    pub(crate) fn fault(&self) -> Option<Refusal> {
+        let (field, reason) = match self.is_null {
+            true => ("point", "Unexpected null datapoint encountered in set."),
+            false => self.ill_typed?,
+        };
+        Some((field, reason.to_owned()))
+    }
+
+    /// Passes a value that must be a scalar.
+    #[inline]
+    fn scan_part(&mut self, scanner: &mut Scanner<'_>, ill: IllTyped) -> Result<Scalar, Malformed> {
+        if let Some(b'{' | b'[') = scanner.peek() {
+            self.ill_typed = Some(ill);
+        }
+        scan_any(scanner)
+    }
+
     fn scan_tags(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
         self.tags.clear();
         self.has_tags = scanner.pass(b'{');
         if !self.has_tags {
-            return match scanner.scalar()? {
-                Scalar::Null => Ok(()),
-                _ => Err(Malformed),
-            };
+            if scanner.peek() != Some(b'n') {
+                self.ill_typed = Some(ILL_TAGS);
+            }
+            return scanner.skip();
         }
         let mut goes_on = !scanner.pass(b'}');
         while goes_on {
             let name = scanner.text()?;
             scanner.check(name)?;
             scanner.expect(b':')?;
-            self.tags.push((name, scan_scalar(scanner)?));
+            let value = self.scan_part(scanner, ILL_TAGS)?;
+            self.tags.push((name, value));
             goes_on = scanner.next_or_close(b'}')?;
         }
         Ok(())
@@ -302,8 +338,8 @@ fn store(
     options: &Options,
 ) -> Result<(), Refusal> {
     let refusal = |field, reason: &str| Err((field, reason.to_owned()));
-    if element.is_null {
-        return refusal("point", "Unexpected null datapoint encountered in set.");
+    if let Some(fault) = element.fault() {
+        return Err(fault);
     }
     let metric = scalar_text(scanner, element.metric).unwrap_or_default();
     if metric.is_empty() {

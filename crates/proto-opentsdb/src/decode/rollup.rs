@@ -167,8 +167,8 @@ fn decode_element(
     rollups: Option<&Rollups>,
 ) -> Result<RollupPoint, Refusal> {
     let refusal = |field, reason: &str| Err((field, reason.to_owned()));
-    if element.is_null {
-        return refusal("point", "Unexpected null datapoint encountered in set.");
+    if let Some(fault) = element.fault() {
+        return Err(fault);
     }
     let text = |scalar| scalar_text(scanner, scalar).unwrap_or_default();
     let metric = text(element.metric);

@@ -333,8 +333,8 @@ fn not_finite(text: &[u8]) -> Option<f64> {
 }
 
 /// Turns a body of JSON points into put lines, one each, appended to `out`; returns how many points
-/// had no metric, timestamp or value, or a name that holds a blank. Tags may be missing; their
-/// values may be text, numbers, true or false.
+/// had no metric, timestamp or value, a part of a wrong type, or a name that holds a blank.
+/// Tags may be missing; their values may be text, numbers, true or false.
 ///
 /// # Errors
 /// When the body is no JSON of points.
@@ -343,6 +343,10 @@ pub fn puts_of_json(body: &[u8], out: &mut Vec<u8>) -> Result<u32, HttpError> {
     let mut bad = 0;
     elements(body, |scanner, _| {
         element.scan(scanner)?;
+        if element.fault().is_some() {
+            bad += 1;
+            return Ok(());
+        }
         let before = out.len();
         let is_word = |text: &[u8]| !text.is_empty() && !text.contains(&b' ');
         let push = |text: &[u8], end: u8, out: &mut Vec<u8>| {

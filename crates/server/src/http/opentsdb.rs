@@ -184,7 +184,11 @@ fn store_slice(
             let way = Way::Put;
             ingest::append(shared, store, way, &mut batch, scope, rejects, Duration::ZERO)
         }),
-        Err(_) => Ok(None),
+        Err(error) => {
+            let rows = batch.rows().len() as u64;
+            ingest::refuse_whole(shared, Way::Put, rows, rejects, &error.message);
+            Ok(None)
+        }
     };
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, slice.len());

@@ -94,6 +94,36 @@ fn bad_points_are_refused_one_by_one() {
 }
 
 #[test]
+fn a_part_of_a_wrong_type_costs_its_own_point_only() {
+    let good = r#"{"metric":"m","timestamp":1,"value":1,"tags":{"h":"a"}}"#;
+    let tags = "The tags must be an object of texts";
+    for (bad, reason) in [
+        (r#"7"#, "The datapoint is no object"),
+        (r#"[{"metric":"m"}]"#, "The datapoint is no object"),
+        (
+            r#"{"metric":["m"],"timestamp":1,"value":1,"tags":{"h":"a"}}"#,
+            "The metric must be a text, not an object or a list",
+        ),
+        (
+            r#"{"metric":"m","timestamp":{},"value":1,"tags":{"h":"a"}}"#,
+            "The timestamp must be a number, not an object or a list",
+        ),
+        (
+            r#"{"metric":"m","timestamp":1,"value":[1],"tags":{"h":"a"}}"#,
+            "The value must be a number, not an object or a list",
+        ),
+        (r#"{"metric":"m","timestamp":1,"value":1,"tags":["h","a"]}"#, tags),
+        (r#"{"metric":"m","timestamp":1,"value":1,"tags":"h=a"}"#, tags),
+        (r#"{"metric":"m","timestamp":1,"value":1,"tags":{"h":{"a":1}}}"#, tags),
+    ] {
+        let body = format!("[{good},{bad},{good}]");
+        let (rows, refused, points) = decode(body.as_bytes()).unwrap();
+        assert_eq!((rows.len(), points), (2, 3), "{body}");
+        assert_eq!(refused, [(2, reason.to_owned())], "{body}");
+    }
+}
+
+#[test]
 fn bodies_of_no_use_are_refused_whole() {
     let broken = "Unable to parse the given JSON";
     for (body, message) in [
@@ -103,9 +133,9 @@ fn bodies_of_no_use_are_refused_whole() {
         ("put m 1 1 h=a", "The JSON must start as an object or an array"),
         ("[{\"metric\":\"m\"", broken),
         ("{\"metric\":\"\\q\"}", broken),
-        ("{\"metric\":{}}", broken),
-        ("{\"tags\":[]}", broken),
-        ("[1]", broken),
+        ("{\"metric\":{]}", broken),
+        ("{\"tags\":[}", broken),
+        ("[1", broken),
         ("{}{}", broken),
     ] {
         assert_eq!(decode(body.as_bytes()).unwrap_err(), message, "{body}");

@@ -5,6 +5,7 @@ use super::names::Names;
 use super::{Call, confirm, namespace_of, refuse, refuse_with, reply_of, store};
 use crate::http::routes::Right;
 use crate::http::{Reply, ack, body, status_of_missing};
+use crate::ingest;
 use crate::metrics::Way;
 use crate::rollups;
 use crate::shared::Shared;
@@ -29,7 +30,10 @@ pub(super) async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let work = || -> Result<_, Reply> {
         let mut rejects: Vec<Reject> = Vec::new();
         let decoded = decode_rollups(&text.bytes, &options(shared), &mut rejects);
-        let (count, points) = decoded.map_err(|error| refuse(&error))?;
+        let (count, points) = decoded.map_err(|error| {
+            ingest::refuse_whole(shared, Way::Rollup, 0, &mut rejects, &error.message);
+            refuse(&error)
+        })?;
         shared.metrics.way(Way::Rollup).count_rejects(&rejects);
         let commit = rollups::store(shared, store, (&database, &scope), &points, &mut rejects)
             .map_err(|error| refuse_with(status_of_missing(&error), error.to_string()))?;
