@@ -394,3 +394,65 @@ impl Store {
         Ok(Some(commit))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Builder;
+    use crate::config::Config;
+    use crate::head::page_of;
+    use crate::limits::PAGE_SERIES;
+    use crate::support::{Line, Owned, read, selector, write};
+    use foliot_disk::SimDisk;
+    use foliot_model::DEFAULT_NAMESPACE;
+    use std::path::Path;
+    use std::sync::mpsc;
+
+    fn put(engine: &Engine, keys: impl Iterator<Item = String>, value: i64) {
+        let fields = vec![("value".to_owned(), Owned::Integer(value))];
+        let line = |key| Line { key, time_ns: 1, fields: fields.clone() };
+        let lines: Vec<Line> = keys.map(line).collect();
+        write(engine, DEFAULT_NAMESPACE, &lines).0.unwrap();
+    }
+
+    /// Memory lets go of one page after another. Here somebody holds the second, while a reader
+    /// looks at a series of the first until it has changed.
+    #[test]
+    fn what_a_deleted_sample_had_overwritten_shows_at_no_time() {
+        let config = Config { background: false, ..Config::default() };
+        let engine = Engine::open(Arc::new(SimDisk::new(1)), Path::new("store"), config).unwrap();
+        let deleted = || ["m n=1", "m n=2"].into_iter().map(str::to_owned);
+        put(&engine, deleted().take(1), 10);
+        put(&engine, (0..PAGE_SERIES).map(|n| format!("other n={n}")), 10);
+        put(&engine, deleted(), 10);
+        engine.flush().unwrap();
+        put(&engine, deleted(), 20);
+        let selector = selector(DEFAULT_NAMESPACE, "m");
+        let sids = engine.snapshot().select(&selector, TimeRange::ALL).unwrap();
+        let [first, second] = sids[..] else { panic!("{sids:?}") };
+        assert!(page_of(first) < page_of(second));
+        let shown = || read(&engine.snapshot(), first, TimeRange::ALL);
+        let before = shown();
+        assert_eq!(before, [(1, Owned::Integer(20))]);
+        std::thread::scope(|scope| {
+            let (held, is_held) = mpsc::channel();
+            let (changed, has_changed) = mpsc::channel::<()>();
+            let engine = &engine;
+            scope.spawn(move || {
+                let mut builder = Builder::default();
+                let ingest = &engine.store().ingest;
+                let _page = ingest.head().appender(&[page_of(second)], &mut builder);
+                held.send(()).unwrap();
+                has_changed.recv().unwrap();
+            });
+            is_held.recv().unwrap();
+            let sids: SidSet = [first, second].into_iter().collect();
+            scope.spawn(|| {
+                engine.store().delete(DEFAULT_NAMESPACE, sids, TimeRange::ALL, false).unwrap();
+            });
+            let after = std::iter::repeat_with(shown).find(|shown| *shown != before);
+            changed.send(()).unwrap();
+            assert_eq!(after, Some(Vec::new()));
+        });
+    }
+}

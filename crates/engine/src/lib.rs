@@ -64,6 +64,13 @@ mod waiting;
 mod wal;
 mod write;
 
+// The writer and reader of the tests beside this crate, for those within it.
+#[cfg(test)]
+extern crate self as foliot_engine;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
+
 pub use audit::Caller;
 pub use backup::{BackedUp, backup, is_store};
 pub use check::{Checked, check};
