@@ -49,6 +49,9 @@ pub struct Config {
     /// Whether the store starts threads. Without them waiting drives the wal, flushes and
     /// maintenance are explicit, which makes a run a pure function of its inputs, for simulation.
     pub background: bool,
+    /// How work runs that takes long for what was asked, such as the registration of thousands of
+    /// new series: whoever owns the threads lets others work meanwhile. It is done on return.
+    pub aside: fn(&mut dyn FnMut()),
 }
 
 impl Default for Config {
@@ -73,6 +76,7 @@ impl Default for Config {
             index_active_window: Duration::from_secs(3600),
             epoch_dead_min: 500_000,
             background: true,
+            aside: |work| work(),
         }
     }
 }

@@ -80,6 +80,7 @@ pub use error::Error;
 pub use foliot_codec::{DecimalSum, Summary};
 pub use foliot_index::{Description, FIELDS_MAX, Identity, Listed, MayGather, SymbolKind};
 pub use inspect::{Show, Shown, inspect};
+pub use limits::FEW_SERIES_MAX;
 pub use rename::{Renamed, Renaming};
 pub use repair::repair;
 pub use retention::RetentionRule;

@@ -160,6 +160,10 @@ pub(crate) const BUCKETS_NS: [i64; 2] = [300 * 1_000_000_000, 3600 * 1_000_000_0
 /// cost more than a tenth of their bytes.
 pub(crate) const BUCKET_SAMPLES_MIN: usize = 200;
 
+/// New series that a batch may have before they are registered aside: together some hundred
+/// microseconds of work, for which others may wait.
+pub const FEW_SERIES_MAX: usize = 64;
+
 /// Facts that are set under one hold of the catalog: some hundred microseconds, for which whoever
 /// asks anything waits.
 pub(crate) const FACTS_AT_ONCE: usize = 256;

@@ -274,6 +274,11 @@ impl Engine {
         self.store.ingest.put_facts(kind, facts)
     }
 
+    /// Runs work that takes long for what was asked, as the settings have it.
+    pub fn aside(&self, work: &mut dyn FnMut()) {
+        (self.store.ingest.config().aside)(work);
+    }
+
     /// Removes a fact of the catalog.
     ///
     /// # Errors

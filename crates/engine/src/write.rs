@@ -15,10 +15,11 @@ use crate::error::Error;
 use crate::head::page_of;
 use crate::head::stream::{Decoded, KindScale};
 use crate::ingest::Ingest;
+use crate::limits::FEW_SERIES_MAX;
 use crate::retention::Retention;
 use crate::wal::frame::FrameKind;
 use crate::wal::rows;
-use foliot_index::{Registry, Resolver, Run, Sids, Terms};
+use foliot_index::{Registered, Registry, Resolver, Run, Sids, Terms};
 use foliot_model::{Batch, NamespaceId, Reject, Row};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -196,8 +197,21 @@ impl Workspace {
             admit: ingest.admission().room(ingest.disk(), series, counts.memory_bytes),
             class: &|key| retention.class_of_key(key),
         };
-        let registered =
-            registry.register(batch, missing, &terms, &mut publish, &mut found, rejects)?;
+        let mut registered = Ok(Registered { new_series: 0 });
+        let mut work = || {
+            let (publish, found) = (&mut publish, &mut found);
+            registered = registry.register(batch, missing, &terms, publish, found, rejects);
+        };
+        let row = |index: &u32| batch.rows().get(*index as usize);
+        let mut wanted = missing.iter().filter_map(row).map(|row| fields(batch, row) as usize);
+        let is_few = wanted
+            .try_fold(0, |sum, count| Some(sum + count).filter(|sum| *sum <= FEW_SERIES_MAX))
+            .is_some();
+        match is_few {
+            true => work(),
+            false => (ingest.config().aside)(&mut work),
+        }
+        let registered = registered?;
         ingest.admission().take(registered.new_series);
         ingest.counters().series_created.fetch_add(registered.new_series, Ordering::Relaxed);
         Ok(())

@@ -10,7 +10,7 @@
 //! new field costs the same however many there are. What shapes of lines came to is remembered: one
 //! look-up for each measurement of a batch, and a comparison a row.
 
-use foliot_engine::{Engine, Error, FIELDS_MAX, Listed};
+use foliot_engine::{Engine, Error, FEW_SERIES_MAX, FIELDS_MAX, Listed};
 use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{
     Batch, DEFAULT_FIELD, KeyParts, Kind, Name, NamespaceId, Reject, Row, Selector, Span, Test,
@@ -215,7 +215,13 @@ impl Kinds {
         if fields_of(batch, row).len() > FIELDS_MAX {
             return Ok(Columns::default());
         }
-        let columns = self.decide(engine, batch, row, measurement, manner)?;
+        let mut columns = Ok(Columns::default());
+        let mut decide = || columns = self.decide(engine, batch, row, measurement, manner);
+        match fields_of(batch, row).len() <= FEW_SERIES_MAX {
+            true => decide(),
+            false => engine.aside(&mut decide),
+        }
+        let columns = columns?;
         let mut remembered = self.remembered.write();
         if remembered.forgotten == forgotten {
             if remembered.columns.len() >= REMEMBERED_MAX {
@@ -246,11 +252,12 @@ impl Kinds {
             scratch.clear();
             let field = plain(batch, batch.slice(*span), &mut scratch);
             let find = || declared(engine, namespace, &measurement, &field);
-            let found = find().or_else(|| {
+            let mut found = find();
+            if found.is_none() && one_at_a_time.is_none() {
                 // Another row may have declared it before this one decides.
-                one_at_a_time.get_or_insert_with(|| self.deciding.lock());
-                find()
-            });
+                one_at_a_time = Some(self.deciding.lock());
+                found = find();
+            }
             if let Some(kind) = found {
                 columns.push(kind);
                 continue;

@@ -8,6 +8,7 @@ use foliot_model::{Batch, BatchBuffers, Kind, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_histograms, decode_lines};
 use foliot_schema::Kinds;
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -159,4 +160,42 @@ fn a_new_field_costs_the_same_however_many_there_are() {
         grown.push(written() - before);
     }
     assert!(grown[3] <= grown[0] + grown[0] / 10, "bytes of 500 fields each: {grown:?}");
+}
+
+thread_local! {
+    static ASIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+#[test]
+fn many_new_fields_are_declared_and_registered_aside() {
+    let config = Config {
+        background: false,
+        aside: |work| {
+            ASIDE.set(ASIDE.get() + 1);
+            work();
+        },
+        ..Config::default()
+    };
+    let engine = Engine::open(Arc::new(SimDisk::new(1)), Path::new("data"), config).unwrap();
+    let kinds = Kinds::default();
+    let write = |lines: &str| {
+        batch_of_lines(&engine, lines, |batch| {
+            let mut rejects = Vec::new();
+            kinds.check(&engine, batch, &mut rejects).unwrap();
+            let declared = ASIDE.replace(0);
+            engine.write(batch, &mut rejects).unwrap();
+            assert!(rejects.is_empty(), "{rejects:?}");
+            (declared, ASIDE.replace(0))
+        })
+    };
+    let names: Vec<String> = (0..100).map(|number| format!("f{number}=1i")).collect();
+    let wide = format!("m {} 1", names.join(","));
+    let hosts: Vec<String> = (0..100).map(|number| format!("n,h={number} v=1 1")).collect();
+    assert_eq!(write("m v=1 1"), (0, 0), "one new field");
+    assert_eq!(write(&wide), (1, 1), "a hundred new fields");
+    assert_eq!(write(&wide), (0, 0), "they are known");
+    assert_eq!(write(&hosts.join("\n")), (0, 1), "a hundred new series of one field");
+    for number in [0, 99] {
+        assert_eq!(of(&engine, "m", &format!("f{number}")), Kind::Integer);
+    }
 }

@@ -21,6 +21,11 @@ pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Runs work of the store that takes long for what was asked: other tasks go on meanwhile.
+pub fn aside(work: &mut dyn FnMut()) {
+    tokio::task::block_in_place(work);
+}
+
 /// How long a sender whose rows carry no answer is held up while the store is overloaded, before
 /// its rows are dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

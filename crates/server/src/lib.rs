@@ -43,4 +43,5 @@ pub use config::Config;
 pub use foliot_engine::Ack;
 pub use foliot_proto_opentsdb::BuildInfo;
 pub use foliot_schema::DatabaseName;
+pub use ingest::aside;
 pub use server::{Listener, Server, Stop};
