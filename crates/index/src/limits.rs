@@ -28,6 +28,10 @@ pub(crate) const LOST_MAX: u64 = 1 << 20;
 /// series arrive at once.
 pub(crate) const CHUNK_ROWS_MAX: usize = 256;
 
+/// Symbols, columns or series that a chunk registers under one hold of the names: a row may bring
+/// thousands of them, and who asks anything would wait for tens of milliseconds.
+pub(crate) const PIECE_MAX: u32 = 512;
+
 /// Spellings and shapes remembered per series. A client that permutes its labels or fields at
 /// will must not grow the lookup for ever; its rows are then resolved by name each time.
 pub(crate) const SPELLINGS_PER_SERIES_MAX: u32 = 4;

@@ -5,7 +5,7 @@
 //! 2. resolve by name what is known, under the shared lock of names;
 //! 3. stage what is new in an [`Overlay`] that numbers it as the names will, one registrar at a
 //!    time; readers of names are not disturbed;
-//! 4. publish the staged records, then apply them to the names, as replay does;
+//! 4. publish the staged records, then apply them to the names piece by piece, as replay does;
 //! 5. teach the lookup.
 //!
 //! A failed publication drops the overlay: nothing of the chunk was ever visible.
@@ -229,11 +229,13 @@ impl Chunk {
             }
             overlay.records(&names)
         };
-        if records.is_empty() {
+        if records.bytes.is_empty() {
             return Ok(0);
         }
-        publish(&records)?;
-        let applied = record::apply(&mut registry.names().write(), &records);
+        publish(&records.bytes)?;
+        // Readers of names come between the pieces. No other registration does.
+        let apply = |piece| record::apply(&mut registry.names().write(), piece);
+        let applied = records.iter().try_for_each(apply);
         debug_assert!(applied.is_ok(), "staged records apply: {applied:?}");
         if let Err(error) = applied {
             self.memo = Memo::default();

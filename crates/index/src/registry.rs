@@ -265,9 +265,9 @@ impl Registry {
             let id = Stage::creating(&names, &mut overlay).symbol(kind, name.as_bytes());
             (id, overlay.records(&names))
         };
-        if !records.is_empty() {
-            publish(&records)?;
-            let applied = record::apply(&mut self.names.write(), &records);
+        if !records.bytes.is_empty() {
+            publish(&records.bytes)?;
+            let applied = record::apply(&mut self.names.write(), &records.bytes);
             debug_assert!(applied.is_ok(), "a staged symbol applies: {applied:?}");
         }
         Ok(id.and_then(|id| self.names.read().number(kind, id)))

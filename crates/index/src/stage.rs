@@ -2,6 +2,7 @@
 //! it.
 
 use crate::dictionary::Dictionary;
+use crate::limits::PIECE_MAX;
 use crate::names::{Key, Names, SymbolKind};
 use crate::recent::Recent;
 use crate::record::{self, Triples};
@@ -78,37 +79,81 @@ impl Overlay {
     }
 
     /// Writes what was staged on top of `names` as records.
-    pub(crate) fn records(&self, names: &Names) -> Vec<u8> {
+    pub(crate) fn records(&self, names: &Names) -> Records {
+        let mut out = Records::default();
         if self.is_empty() {
-            return Vec::new();
+            return out;
         }
-        let mut out = Vec::with_capacity(RECORDS_BYTES);
-        record::put_epoch(&mut out, &names.origin);
-        for (kind, symbols) in SymbolKind::ALL.into_iter().zip(&self.symbols) {
+        out.bytes.reserve(RECORDS_BYTES);
+        record::put_epoch(&mut out.bytes, &names.origin);
+        let carried = SymbolKind::ALL.into_iter().zip(&self.carried);
+        for ((kind, carried), symbols) in carried.zip(&self.symbols) {
             let base = names.symbols(kind).len();
-            record::put_symbols(&mut out, kind, symbols, 0..symbols.len(), base);
+            out.pieces(symbols.len(), |out, piece| {
+                let place = |local| carried.partition_point(|[of, _]| *of < base + local);
+                let (first, end) = (place(piece.start), place(piece.end));
+                record::put_symbols(out, kind, symbols, piece, base);
+                record::put_carried(out, kind, carried.get(first..end).unwrap_or_default());
+            });
         }
-        for (kind, carried) in SymbolKind::ALL.into_iter().zip(&self.carried) {
-            record::put_carried(&mut out, kind, carried);
-        }
-        let (pairs, columns) = (self.pairs.entries(), self.columns.entries());
-        let base = names.pairs().entries().len();
-        record::put_triples(&mut out, Triples::Pairs, pairs, 0..pairs.len(), base);
-        let base = names.columns().len();
-        record::put_triples(&mut out, Triples::Columns, columns, 0..columns.len(), base);
+        let (pairs, base) = (self.pairs.entries(), names.pairs().entries().len());
+        out.pieces(pairs.len(), |out, piece| {
+            record::put_triples(out, Triples::Pairs, pairs, piece, base);
+        });
+        let (columns, base) = (self.columns.entries(), names.columns().len());
+        out.pieces(columns.len(), |out, piece| {
+            record::put_triples(out, Triples::Columns, columns, piece, base);
+        });
         let (sources, base) = (self.sources.entries(), names.sources().entries().len());
-        record::put_sources(&mut out, sources, 0..sources.len(), base);
-        let series = (0..self.series.len()).filter_map(|index| {
+        out.pieces(sources.len(), |out, piece| record::put_sources(out, sources, piece, base));
+        let base = names.series_end();
+        out.pieces(self.series.len(), |out, piece| self.put_series(out, piece, base));
+        out
+    }
+
+    /// Writes some of the series, and their classes behind them.
+    fn put_series(&self, out: &mut Vec<u8>, piece: Range<u32>, base: u32) {
+        let series = piece.clone().filter_map(|index| {
             let (source, column) = self.series.get(index)?.split_first_chunk::<4>()?;
             let column = column.first_chunk::<4>()?;
             Some((u32::from_le_bytes(*source), u32::from_le_bytes(*column)))
         });
-        let base = names.series_end();
-        record::put_series(&mut out, base, series);
+        record::put_series(out, base + piece.start, series);
         for &[first, end, class] in &self.classes {
-            record::put_class(&mut out, [base + first, end - first, class]);
+            let (first, end) = (first.max(piece.start), end.min(piece.end));
+            if first < end {
+                record::put_class(out, [base + first, end - first, class]);
+            }
         }
-        out
+    }
+}
+
+/// What was staged, as records.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(crate) bytes: Vec<u8>,
+    /// Where pieces end that may be applied one by one: a series is in one with its class,
+    /// and a symbol with the number that an earlier epoch gave it.
+    ends: Vec<usize>,
+}
+
+impl Records {
+    /// Writes `count` things, as many at a time as are applied under one hold of the names.
+    fn pieces(&mut self, count: u32, put: impl Fn(&mut Vec<u8>, Range<u32>)) {
+        for first in (0..count).step_by(PIECE_MAX as usize) {
+            put(&mut self.bytes, first..count.min(first + PIECE_MAX));
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    /// The pieces, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let piece = self.bytes.get(start..end).unwrap_or_default();
+            start = end;
+            piece
+        })
     }
 }
 
@@ -393,4 +438,51 @@ pub(crate) struct Prepared {
     /// Series of the row in the chunk's list, once found.
     pub(crate) sids: Range<usize>,
     pub(crate) source: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoch::Origin;
+
+    /// One row with so many new fields, of class 7.
+    fn staged(names: &Names, count: u32) -> Overlay {
+        let (mut fields, mut row) = (Fields::default(), Prepared::default());
+        for number in 0..count {
+            fields.bytes.extend_from_slice(format!("f{number}").as_bytes());
+            fields.ends.push(fields.bytes.len());
+        }
+        row.fields = 0..count as usize;
+        row.parts.set_measurement(|out| out.extend_from_slice(b"wide"));
+        let mut overlay = Overlay::new(1);
+        let mut stage = Stage::creating(names, &mut overlay);
+        stage.row(0, &row, &fields, &mut Memo::default(), &mut Vec::new()).unwrap();
+        overlay.classify(0, 7);
+        overlay
+    }
+
+    #[test]
+    fn readers_come_between_pieces_and_see_each_series_with_its_class() {
+        let count = 3 * PIECE_MAX + 5;
+        let mut names = Names::new(1, Origin::default());
+        let records = staged(&names, count).records(&names);
+        let mut whole = Names::new(1, Origin::default());
+        record::apply(&mut whole, &records.bytes).unwrap();
+        let sizes = |names: &Names| {
+            let fields = names.symbols(SymbolKind::Field).len();
+            [fields, names.columns().len(), names.series_len()]
+        };
+        for piece in records.iter() {
+            let before = sizes(&names);
+            record::apply(&mut names, piece).unwrap();
+            let grown =
+                sizes(&names).iter().zip(before).map(|(after, before)| after - before).sum();
+            assert!((0..=PIECE_MAX).contains(&grown), "{grown} under one hold");
+            assert!((0..names.series_len()).all(|sid| names.class(sid) == 7));
+        }
+        assert_eq!(names.series_len(), count);
+        assert_eq!(sizes(&names), sizes(&whole));
+        assert!((0..count).all(|sid| names.series(sid) == whole.series(sid)));
+        assert_eq!(whole.class(count - 1), 7);
+    }
 }
