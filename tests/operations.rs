@@ -157,6 +157,44 @@ fn damage_is_found_and_mended() {
 }
 
 #[test]
+fn a_damaged_log_is_told_wherever_one_looks_until_a_flush_is_past_it() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    (0..20).for_each(|round| write(&server, round * 10, (round + 1) * 10));
+    server.stop();
+    let is_wal = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+    let wal = backups(&data).into_iter().find(|path| is_wal(path) && !path.ends_with("audit.log"));
+    let wal = wal.unwrap();
+    let mut bytes = std::fs::read(&wal).unwrap();
+    // Samples, behind the first write with its registrations and before the last one.
+    let samples = bytes.len() * 3 / 4;
+    bytes[samples] ^= 1;
+    std::fs::write(&wal, &bytes).unwrap();
+
+    let copy = dir.path().join("copy");
+    let said = run("backup", &data, &copy);
+    assert!(said.contains("bytes of the log are damaged, in the store and in the copy"), "{said}");
+    let (is_sound, said, _) = output(&["check", "--repair", "--data-dir", data.to_str().unwrap()]);
+    assert!(!is_sound && said.contains("until a flush"), "{said}");
+
+    let server = Server::start(&data, &["--head-bytes", "20KiB"]);
+    let told = "the log was damaged when this process started";
+    let ready = server.get("/-/ready");
+    assert!(ready.status == 200 && ready.text().contains(told), "{}", ready.text());
+    assert!(server.get("/health").text().contains(told), "{}", server.get("/health").text());
+    assert_eq!(points(&server), 190, "one write of ten");
+    (0..20).for_each(|round| write(&server, 1000 + round * 5000, 1000 + (round + 1) * 5000));
+    server.wait_for_metric("foliot_flushes_total", 1.0);
+    server.stop();
+    let (is_sound, said, _) = output(&["check", "--data-dir", data.to_str().unwrap()]);
+    assert!(is_sound, "{said}");
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.get("/-/ready").text(), "ready\n");
+    server.stop();
+}
+
+#[test]
 fn a_store_is_told_in_words_and_in_lines() {
     let dir = Scratch::new();
     let data = dir.path().join("data");

@@ -14,7 +14,7 @@ use crate::filenames::{self, Named};
 use crate::limits::BACKUP_TRIES;
 use crate::manifest::Manifest;
 use crate::paged;
-use crate::wal::segment;
+use crate::wal::{reader, segment};
 use foliot_disk::{Disk, ReadFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -35,6 +35,8 @@ pub struct BackedUp {
     pub bytes_shared: u64,
     /// Damaged places of the store that are mended in the copy.
     pub damages_mended: u64,
+    /// Bytes of the log that are damaged in the copy as they are in the store: a start skips them.
+    pub wal_damaged_bytes: u64,
 }
 
 /// Whether there is a store in `dir`: a manifest, or the second copy of one.
@@ -71,7 +73,11 @@ pub fn backup(
             disk.sync_dir(to).map_err(Error::io("sync", to))?;
             manifest.generation = 0;
             manifest.write(disk, to)?;
-            return Ok(copy.done());
+            let each = &mut |_, _, _: &[u8]| Ok(());
+            let (store_id, start_lsn) = (manifest.store_id, manifest.wal_start_lsn);
+            let replayed = reader::replay(disk, to, store_id, start_lsn, each)?;
+            let wal_damaged_bytes = replayed.damaged_bytes;
+            return Ok(BackedUp { wal_damaged_bytes, ..copy.done() });
         }
         manifest = read_manifest(disk, from)?;
     }

@@ -170,8 +170,14 @@ fn figures(done: &BackedUp) -> String {
         0 => String::new(),
         count => format!("; {count} damaged places are mended in it, see `foliot check`"),
     };
+    let damaged = match done.wal_damaged_bytes {
+        0 => String::new(),
+        count => format!(
+            "; {count} bytes of the log are damaged, in the store and in the copy: what is in them is lost"
+        ),
+    };
     format!(
-        "{} files with {} bytes copied, {} files with {} bytes shared with the backup before{mended}",
+        "{} files with {} bytes copied, {} files with {} bytes shared with the backup before{mended}{damaged}",
         done.files_copied, done.bytes_copied, done.files_shared, done.bytes_shared
     )
 }
@@ -200,10 +206,15 @@ pub(crate) fn check_store(data_dir: &Path, mends: bool) -> Result<(String, bool)
          {samples} samples in {blocks} blocks, {frames} wal frames\n"
     ));
     let is_sound = checked.problems.is_empty();
-    said.push_str(if is_sound {
-        "nothing is wrong\n"
-    } else {
-        "damaged: `foliot check --repair` saves what can be read and deletes nothing\n"
+    said.push_str(match (is_sound, mends) {
+        (true, _) => "nothing is wrong\n",
+        (false, false) => {
+            "damaged: `foliot check --repair` saves what can be read and deletes nothing\n"
+        }
+        (false, true) => {
+            "what is left has no copy that could mend it: the server starts without it and says so; \
+             damage of the log is told until a flush has moved what is behind it into files\n"
+        }
     });
     Ok((said, is_sound))
 }

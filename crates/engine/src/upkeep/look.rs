@@ -93,6 +93,15 @@ impl Upkeep {
                 some_of(&damages)
             ));
         }
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let wal_bytes = load(&self.counters.wal_damaged_bytes);
+        let orphans = load(&self.counters.samples_orphaned);
+        if wal_bytes + orphans > 0 {
+            wrong.push(format!(
+                "the log was damaged when this process started: {wal_bytes} bytes of it were \
+                 skipped, and {orphans} samples lost their series"
+            ));
+        }
         let wrong = Some(wrong.join("; ")).filter(|wrong| !wrong.is_empty());
         self.troubles.set(crate::troubles::Work::Files, wrong);
     }
