@@ -95,6 +95,7 @@ fn type_in(prelude: &str, blocks: &[&Block]) -> (bool, String) {
         .current_dir(&work)
         .env("PATH", path)
         .env("HOME", &work)
+        .env("FOLIOT_URL", format!("http://127.0.0.1:{port}"))
         .env("FOLIOT_LISTEN_ADDRESS", format!("127.0.0.1:{port}"))
         .stdin(std::process::Stdio::null())
         .stdout(std::fs::File::create(&shown).unwrap())

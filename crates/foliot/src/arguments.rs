@@ -2,6 +2,7 @@
 //! differ.
 
 use crate::offline::Spelling;
+use crate::query::{self, Ask};
 use crate::users::{self, Act};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Certificate { names: Vec<String>, into: PathBuf },
     /// Make, list and remove users and tokens.
     User(Act, Layers),
+    /// Ask a running server.
+    Query(Box<Ask>),
     /// Bring a foreign dump in.
     Import(Box<Move>),
     /// Write samples out.
@@ -101,6 +104,7 @@ pub(crate) fn read() -> Result<Command, String> {
             let own = matches.get_many::<OsString>("arguments").unwrap_or_default();
             Ok(Command::Bench(own.cloned().collect()))
         }
+        Some(("query", matches)) => Ok(Command::Query(Box::new(query::read(matches)?))),
         Some(("import", matches)) => match matches.subcommand() {
             Some((format, matches)) => Ok(Command::Import(Box::new(moving(format, matches)?))),
             None => {
@@ -185,6 +189,7 @@ pub(crate) fn command_line() -> Clap {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
+        .subcommand(query::command())
         .subcommand(config)
         .subcommand(
             on_data_dir("backup", "Copies a store, running or not, into a new directory under DIR")

@@ -5,6 +5,8 @@ mod certificate;
 mod manuals;
 mod moving;
 mod offline;
+mod query;
+mod remote;
 mod users;
 mod welcome;
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Bench(own) => return Ok(bench(own)),
+        Command::Query(ask) => return query::perform(*ask),
         Command::Import(what) => return moving::import(&what),
         Command::Export(what) => return moving::export(&what),
         Command::Print(text) => print(&text),

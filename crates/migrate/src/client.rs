@@ -68,6 +68,37 @@ impl Client {
         Ok(Self { host: host.to_owned(), authorization, idle: RefCell::new(None) })
     }
 
+    /// Asks in the name of a user, written `NAME:PASSWORD`, whatever the address says.
+    #[must_use]
+    pub fn with_user(self, user: &str) -> Self {
+        Self { authorization: Some(format!("Basic {}", base64(user.as_bytes()))), ..self }
+    }
+
+    /// Asks with a token, whatever the address says.
+    ///
+    /// # Errors
+    /// When the token holds what would end the line that it is sent in.
+    pub fn with_token(self, token: &str) -> Result<Self, Error> {
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Error::Format("a token is one word of letters and digits".to_owned()));
+        }
+        Ok(Self { authorization: Some(format!("Bearer {token}")), ..self })
+    }
+
+    /// Host and port, without a user.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Posts a form whose answer is read as it comes.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or speaks no HTTP.
+    pub fn post_form(&self, target: &str, form: &str) -> Result<Reading<'_>, Error> {
+        let kind = "Content-Type: application/x-www-form-urlencoded\r\n";
+        self.request("POST", target, kind, Some(form.as_bytes()))
+    }
+
     /// Posts a body and reads the answer whole.
     ///
     /// # Errors
@@ -292,6 +323,16 @@ fn bad_answer(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
+/// Appends a parameter's value (RFC 3986, 2.1).
+pub fn push_percent(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => *out += &format!("%{byte:02X}"),
+        }
+    }
+}
+
 /// RFC 4648, 4.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -320,6 +361,13 @@ mod tests {
         for (length, expected) in expected.iter().enumerate() {
             assert_eq!(base64(&b"foobar"[..length]), *expected);
         }
+    }
+
+    #[test]
+    fn parameters_are_encoded() {
+        let mut out = String::new();
+        push_percent("a b&ü", &mut out);
+        assert_eq!(out, "a%20b%26%C3%BC");
     }
 
     #[test]

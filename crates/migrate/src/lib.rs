@@ -21,7 +21,7 @@ pub mod settings;
 mod source;
 pub mod ticktock;
 
-pub use client::Client;
+pub use client::{Client, push_percent};
 pub use error::Error;
 pub use export::{Exported, Unspelled, export};
 pub use import::{Fault, Import, Place, Progress, Target};

@@ -1,6 +1,6 @@
 //! Pieces of an import, posted to a running server; and what its answers say about single lines.
 
-use crate::client::{Answer, Client};
+use crate::client::{Answer, Client, push_percent};
 use crate::error::Error;
 use crate::import::{Place, RETRIES_MAX, RETRY_PAUSE};
 use serde_json::{Map, Value, json};
@@ -121,16 +121,6 @@ fn refused_lines(text: &str) -> Vec<Refused> {
     refused
 }
 
-/// Appends a parameter's value (RFC 3986, 2.1).
-pub(crate) fn push_percent(value: &str, out: &mut String) {
-    for byte in value.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            true => out.push(char::from(byte)),
-            false => *out += &format!("%{byte:02X}"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,12 +145,5 @@ mod tests {
         ] {
             assert_eq!(point(line.as_bytes()).unwrap_err(), reason);
         }
-    }
-
-    #[test]
-    fn parameters_are_encoded() {
-        let mut out = String::new();
-        push_percent("a b&ü", &mut out);
-        assert_eq!(out, "a%20b%26%C3%BC");
     }
 }

@@ -6,10 +6,10 @@
 
 use super::msgpack::{Item, Reader};
 use crate::client::Client;
+use crate::client::push_percent;
 use crate::error::Error;
 use crate::import::{Import, Place};
 use crate::line::fault_of;
-use crate::post::push_percent;
 use foliot_model::Value;
 use foliot_proto_influx::{push_field_name, push_measurement, push_tag, push_value};
 use std::io::{BufReader, Read};

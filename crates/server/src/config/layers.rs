@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// Variables that begin as those of settings do: the file of settings, which server is asked, and
+/// who asks it.
+const NO_KEYS: [&str; 3] = ["FOLIOT_CONFIG", "FOLIOT_URL", "FOLIOT_TOKEN"];
+
 /// Where a value came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
@@ -73,7 +77,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds the variables that begin with `FOLIOT_`. `FOLIOT_CONFIG` is not a key and is left out.
+    /// Adds the variables that begin with `FOLIOT_`. Those that are no keys are left out.
     ///
     /// # Errors
     /// One sentence that names the variable.
@@ -82,7 +86,7 @@ impl Layers {
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<(), String> {
         for (variable, value) in variables {
-            if !variable.starts_with("FOLIOT_") || variable == "FOLIOT_CONFIG" {
+            if !variable.starts_with("FOLIOT_") || NO_KEYS.contains(&&*variable) {
                 continue;
             }
             let key = KEYS.iter().find(|key| key.variable() == variable).ok_or_else(|| {

@@ -1,0 +1,196 @@
+//! `foliot query`: asks a running server in InfluxQL or in OpenTSDB's words, and prints what it
+//! answers.
+
+mod answer;
+mod print;
+mod shell;
+
+use crate::remote;
+use clap::{Arg, ArgMatches, Command as Clap};
+use foliot_migrate::{Client, push_percent};
+use print::{Format, Printer};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+/// Most bytes of one piece of an answer, which is held in memory. A server sends InfluxQL's rows
+/// ten thousand to a piece, and OpenTSDB's answer as one.
+const PIECE_BYTES_MAX: u64 = 256 << 20;
+
+/// Where a question in OpenTSDB's words begins, if nothing else is said.
+const START: &str = "1h-ago";
+
+/// What a question in OpenTSDB's words begins with; all others are InfluxQL.
+const OPENTSDB: &str = "m=";
+
+/// Whom to ask, and how answers are printed.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    client: Client,
+    statement: Option<String>,
+    database: String,
+    format: Format,
+    start: Option<String>,
+    end: Option<String>,
+}
+
+pub(crate) fn command() -> Clap {
+    let option =
+        |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    Clap::new("query")
+        .about("Asks a running server, in InfluxQL or in OpenTSDB's words")
+        .after_help(
+            "Without a statement it asks for them at a terminal, and reads one a line from a pipe.\n\n\
+             Examples:\n  \
+             foliot query 'SELECT mean(usage) FROM cpu WHERE time > now() - 1h GROUP BY time(5m)'\n  \
+             foliot query 'm=sum:5m-avg:cpu.usage{host=*}' --start 6h-ago --format csv\n  \
+             foliot query --url http://db:4242 --db climate",
+        )
+        .arg(
+            Arg::new("statement")
+                .value_name("STATEMENT")
+                .allow_hyphen_values(true)
+                .help("What to ask: InfluxQL, or m=... as OpenTSDB's /api/query takes it"),
+        )
+        .arg(option("db", "NAME", "The database").default_value("default"))
+        .arg(
+            option("format", "FORMAT", "How the answer is printed")
+                .value_parser(["table", "csv", "json", "markdown"])
+                .default_value("table"),
+        )
+        .arg(option("start", "TIME", "Where a question that begins with m= begins [1h-ago]"))
+        .arg(option("end", "TIME", "Where a question that begins with m= ends [now]"))
+        .args(remote::arguments())
+}
+
+pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
+    let text = |name| matches.get_one::<String>(name).cloned();
+    let ask = Ask {
+        client: remote::client(matches)?,
+        statement: text("statement"),
+        database: text("db").unwrap_or_default(),
+        format: text("format").map_or(Format::Table, |name| Format::named(&name)),
+        start: text("start"),
+        end: text("end"),
+    };
+    let is_influx = ask.statement.as_ref().is_some_and(|text| !text.starts_with(OPENTSDB));
+    if is_influx && (ask.start.is_some() || ask.end.is_some()) {
+        return Err("--start and --end belong to questions that begin with m=; InfluxQL says it \
+                    itself: WHERE time >= now() - 1h"
+            .to_owned());
+    }
+    Ok(ask)
+}
+
+/// Asks, and prints the answers. The code says failure when the server refused a statement.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn perform(ask: Ask) -> Result<ExitCode, String> {
+    let out = io::stdout();
+    if let Some(statement) = &ask.statement {
+        return ask.put(statement, &mut out.lock()).map(|()| ExitCode::SUCCESS);
+    }
+    if io::stdin().is_terminal() {
+        return shell::run(ask);
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (index, line) in io::stdin().lock().lines().enumerate() {
+        let line = line.map_err(|error| format!("cannot read standard input: {error}"))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        if let Err(sentence) = ask.put(line.trim(), &mut out.lock()) {
+            code = ExitCode::FAILURE;
+            complain(&format!("line {}: {sentence}", index + 1));
+        }
+    }
+    Ok(code)
+}
+
+impl Ask {
+    /// Asks one question and prints its answer.
+    ///
+    /// # Errors
+    /// What the server says, or why it cannot be asked.
+    fn put(&self, statement: &str, out: &mut dyn Write) -> Result<(), String> {
+        let is_opentsdb = statement.starts_with(OPENTSDB);
+        let asked = match is_opentsdb {
+            true => self.client.get(&self.opentsdb_target(statement)),
+            false => {
+                let form = parameters(&[("q", Some(statement)), ("db", Some(&*self.database))]);
+                self.client.post_form("/query", &format!("{form}&chunked=true"))
+            }
+        };
+        let answer = asked.map_err(|error| error.to_string())?;
+        if answer.status() != 200 {
+            let status = answer.status();
+            let answer = answer.whole().map_err(|error| error.to_string())?;
+            return Err(answer::refusal(status, &answer.body));
+        }
+        let mut printer = Printer::new(self.format);
+        let mut refusals = Vec::new();
+        let mut answer = BufReader::new(answer);
+        let mut piece = String::new();
+        loop {
+            piece.clear();
+            let mut one = (&mut answer).take(PIECE_BYTES_MAX);
+            let read = one.read_line(&mut piece);
+            let read = read.map_err(|error| format!("the answer was cut off: {error}"))?;
+            if read as u64 == PIECE_BYTES_MAX {
+                return Err("the answer is too long to be held: ask for less time, for wider \
+                            windows, or with LIMIT"
+                    .to_owned());
+            }
+            if read == 0 {
+                break;
+            }
+            if !piece.trim().is_empty() {
+                let tables = match is_opentsdb {
+                    true => answer::of_opentsdb(&piece)?,
+                    false => answer::of_influx(&piece, &mut refusals)?,
+                };
+                printer.print(piece.trim(), &tables, out).map_err(unprinted)?;
+            }
+        }
+        printer.finish(out).and_then(|()| out.flush()).map_err(unprinted)?;
+        match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(refusals.join("; ")),
+        }
+    }
+
+    fn opentsdb_target(&self, statement: &str) -> String {
+        let question = statement.strip_prefix(OPENTSDB);
+        let pairs = [
+            ("m", question),
+            ("start", Some(self.start.as_deref().unwrap_or(START))),
+            ("end", self.end.as_deref()),
+            ("db", Some(&*self.database)),
+        ];
+        format!("/api/query?ms=true&arrays=true&{}", parameters(&pairs))
+    }
+}
+
+/// `name=value` for each value that is there.
+fn parameters(pairs: &[(&str, Option<&str>)]) -> String {
+    let mut text = String::new();
+    for (name, value) in pairs {
+        let Some(value) = value else { continue };
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(name);
+        text.push('=');
+        push_percent(value, &mut text);
+    }
+    text
+}
+
+fn unprinted(error: io::Error) -> String {
+    format!("cannot write to standard output: {error}")
+}
+
+fn complain(sentence: &str) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(io::stderr(), "foliot: {sentence}");
+}

@@ -1,0 +1,52 @@
+//! What commands that speak with a running server are told of it: its address, and who asks.
+
+use clap::{Arg, ArgMatches};
+use foliot_migrate::Client;
+
+/// Where a server listens that was told nothing else.
+const ADDRESS: &str = "http://127.0.0.1:4242";
+
+/// Names a server for all commands of a shell.
+const ADDRESS_VARIABLE: &str = "FOLIOT_URL";
+
+/// A secret on a command line is seen by everybody on the machine, so a token may come by this.
+const TOKEN_VARIABLE: &str = "FOLIOT_TOKEN";
+
+/// The flags that name a server and who asks it.
+pub(crate) fn arguments() -> [Arg; 3] {
+    [
+        Arg::new("url").long("url").value_name("URL").help(format!(
+            "The server, as http://[USER:PASSWORD@]HOST:PORT [env: FOLIOT_URL] [default: {ADDRESS}]"
+        )),
+        Arg::new("user")
+            .long("user")
+            .value_name("NAME:PASSWORD")
+            .conflicts_with("token")
+            .help("Who asks"),
+        Arg::new("token")
+            .long("token")
+            .value_name("TOKEN")
+            .help("The token of who asks [env: FOLIOT_TOKEN]"),
+    ]
+}
+
+/// The server that the flags name. Does not connect yet.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn client(matches: &ArgMatches) -> Result<Client, String> {
+    let text = |name| matches.get_one::<String>(name);
+    let given = |name, variable| text(name).cloned().or_else(|| std::env::var(variable).ok());
+    let url = given("url", ADDRESS_VARIABLE).unwrap_or_else(|| ADDRESS.to_owned());
+    let client = Client::new(&url).map_err(|error| error.to_string())?;
+    if let Some(user) = text("user") {
+        return match user.contains(':') {
+            true => Ok(client.with_user(user)),
+            false => Err(format!("--user {user}: write it as --user NAME:PASSWORD")),
+        };
+    }
+    match given("token", TOKEN_VARIABLE) {
+        Some(token) => client.with_token(&token).map_err(|error| error.to_string()),
+        None => Ok(client),
+    }
+}

@@ -1,0 +1,317 @@
+//! `foliot query` and `foliot top`: the program as a client of a running server.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{PATIENCE, Scratch, Server, foliot};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// A server with three series, and its address.
+fn served(dir: &Scratch, flags: &[&str]) -> (Server, String) {
+    let server = Server::start(&dir.path().join("data"), flags);
+    let address = format!("http://{}", server.address);
+    (server, address)
+}
+
+const LINES: &str = "climate,room=attic temperature=21.5,humidity=63i 1767225600
+climate,room=attic temperature=22.0,humidity=62i 1767225660
+climate,room=attic temperature=0.1 1767225720
+climate,room=the\\ cellar temperature=12.25,humidity=18446744073709551615u 1767225600";
+
+fn write(server: &Server) {
+    // The cellar's humidity is of another kind, which a database refuses; it goes to another one.
+    let (attic, cellar) = LINES.rsplit_once('\n').unwrap();
+    assert_eq!(server.post("/write?db=default&precision=s", attic).status, 204);
+    assert_eq!(server.post("/write?db=second&precision=s", cellar).status, 204);
+}
+
+fn query(address: &str) -> Command {
+    let mut command = foliot();
+    command.args(["query", "--url", address]).stdin(Stdio::null());
+    command
+}
+
+fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn each_format_has_each_value_as_it_was_written() {
+    let dir = Scratch::new();
+    let (server, address) = served(&dir, &[]);
+    write(&server);
+    let attic = "SELECT temperature, humidity FROM climate GROUP BY room";
+    for (words, expected) in [
+        (
+            vec![attic],
+            "climate room=attic\n\
+             time                  temperature  humidity\n\
+             2026-01-01T00:00:00Z  21.5         63\n\
+             2026-01-01T00:01:00Z  22           62\n\
+             2026-01-01T00:02:00Z  0.1\n\
+             temperature ██▁ from 0.1 to 22\n\
+             humidity █▁ from 62 to 63\n",
+        ),
+        (
+            vec!["SELECT * FROM climate", "--db", "second", "--format", "csv"],
+            "name,time,humidity,room,temperature\r\n\
+             climate,2026-01-01T00:00:00Z,18446744073709551615,the cellar,12.25\r\n",
+        ),
+        (
+            vec!["SELECT humidity FROM climate GROUP BY room", "--format", "csv"],
+            "name,room,time,humidity\r\n\
+             climate,attic,2026-01-01T00:00:00Z,63\r\n\
+             climate,attic,2026-01-01T00:01:00Z,62\r\n",
+        ),
+        (
+            vec!["SELECT humidity FROM climate LIMIT 1", "--format", "markdown"],
+            "| name | time | humidity |\n|---|---|---|\n| climate | 2026-01-01T00:00:00Z | 63 |\n",
+        ),
+        (
+            vec![
+                "m=sum:climate.temperature{room=*}",
+                "--start",
+                "1767225600",
+                "--end",
+                "1767225661",
+            ],
+            "climate.temperature room=attic\n\
+             time                  value\n\
+             2026-01-01T00:00:00Z  21.5\n\
+             2026-01-01T00:01:00Z  22.0\n\
+             value ▁█ from 21.5 to 22\n",
+        ),
+        (
+            vec!["m=max:climate.temperature", "--start", "1767225720", "--format", "csv"],
+            "name,room,time,value\r\nclimate.temperature,attic,2026-01-01T00:02:00Z,0.1\r\n",
+        ),
+        (vec!["SELECT humidity FROM nothing"], ""),
+    ] {
+        let output = query(&address).args(&words).output().unwrap();
+        let (out, err) = said(&output);
+        assert!(output.status.success(), "{words:?}: {err}");
+        assert_eq!(out, expected, "{words:?}");
+    }
+    let output = query(&address).args([attic, "--format", "json"]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = &json["results"][0]["series"][0]["values"][0];
+    assert_eq!(row, &serde_json::json!(["2026-01-01T00:00:00Z", 21.5, 63]));
+    server.stop();
+}
+
+#[test]
+fn an_answer_of_several_pieces_is_one_table() {
+    let dir = Scratch::new();
+    let (server, address) = served(&dir, &[]);
+    let lines: String = (0..25_000).map(|at| format!("m v={at} {at}\n")).collect();
+    assert_eq!(server.post("/write?db=default&precision=s", &lines).status, 204);
+    for (format, headings) in [("table", 3), ("csv", 1)] {
+        let output =
+            query(&address).args(["SELECT v FROM m", "--format", format]).output().unwrap();
+        let (out, _) = said(&output);
+        assert_eq!(out.lines().count(), 25_000 + headings, "{format}");
+        assert!(out.contains("06:56:39Z"), "{format}");
+    }
+    server.stop();
+}
+
+#[test]
+fn what_is_refused_is_said_as_the_server_says_it() {
+    let dir = Scratch::new();
+    let (server, address) = served(&dir, &[]);
+    for (statement, expected) in [
+        (
+            "SELECT v FORM m",
+            "foliot: error parsing query: found FORM, expected FROM at line 1, char 10\n",
+        ),
+        ("m=sum:nothing", "foliot: No such name for 'metrics': 'nothing'\n"),
+    ] {
+        let output = query(&address).arg(statement).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{statement}");
+        assert_eq!(said(&output), (String::new(), expected.to_owned()), "{statement}");
+    }
+    // One statement a line: those that are good are answered, and the code tells of the others.
+    let mut child = query(&address)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = b"CREATE DATABASE one\n\nSELECT\nSHOW DATABASES\n";
+    child.stdin.take().unwrap().write_all(lines).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (out, err) = said(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out.contains("databases\nname\n") && out.contains("one\n"), "{out}");
+    assert!(err.starts_with("foliot: line 3: error parsing query:"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    // What a name holds does nothing to a terminal.
+    assert_eq!(server.post("/write?db=default", "a\x1b[2J v=1 1").status, 204);
+    let (out, _) = said(&query(&address).arg("SHOW MEASUREMENTS").output().unwrap());
+    assert!(out.contains("a\\u{1b}[2J") && !out.contains('\x1b'), "{out}");
+    server.stop();
+    let output = query(&address).arg("SHOW DATABASES").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).1.contains("cannot connect to 127.0.0.1:"), "{:?}", said(&output));
+}
+
+#[test]
+fn who_asks_is_told_by_user_token_or_environment() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    let mut admin = foliot();
+    let admin =
+        admin.args(["user", "token", "t", "--role", "admin", "--role", "read", "--data-dir"]);
+    let token = String::from_utf8(admin.arg(&data).output().unwrap().stdout).unwrap();
+    let mut user = foliot();
+    user.args(["user", "add", "u", "--role", "read", "--data-dir"]).arg(&data);
+    let mut user = user.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    user.stdin.take().unwrap().write_all(b"a long:password\n").unwrap();
+    assert!(user.wait().unwrap().success());
+    let (server, address) = served(&dir, &["--access"]);
+    let ask = |flags: &[&str], variable: Option<&str>| {
+        let mut command = query(&address);
+        command.arg("SHOW DATABASES").args(flags);
+        let output = command.envs(variable.map(|token| ("FOLIOT_TOKEN", token))).output().unwrap();
+        (output.status.code().unwrap(), said(&output).1)
+    };
+    assert_eq!(ask(&["--token", token.trim()], None), (0, String::new()));
+    assert_eq!(ask(&[], Some(token.trim())), (0, String::new()));
+    assert_eq!(ask(&["--user", "u:a long:password"], None), (0, String::new()));
+    assert_eq!(ask(&[], None).0, 1);
+    assert_eq!(ask(&["--user", "u:wrong"], None).0, 1);
+    server.stop();
+}
+
+/// The program at a terminal of its own.
+struct Terminal {
+    child: std::process::Child,
+    keys: File,
+    shown: mpsc::Receiver<Vec<u8>>,
+    text: String,
+}
+
+impl Terminal {
+    fn start(mut command: Command) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keys).unwrap();
+        unlockpt(&keys).unwrap();
+        let name = ptsname(&keys, Vec::new()).unwrap().into_string().unwrap();
+        let open = || File::options().read(true).write(true).open(&name).unwrap();
+        let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
+        let keys = File::from(keys);
+        let mut screen = keys.try_clone().unwrap();
+        let (sender, shown) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // A terminal whose last program ended gives an error.
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                if sender.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keys, shown, text: String::new() }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until a line can be typed, which is when pasted text is told from typed.
+    fn wait_for_prompt(&mut self) {
+        self.wait_for("[?2004h");
+        self.wait_for("foliot> ");
+    }
+
+    fn ends_well(&mut self) {
+        let began = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE, "it does not end: {}", self.text);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Waits until a text is shown after what was waited for before.
+    fn wait_for(&mut self, text: &str) {
+        let began = Instant::now();
+        while !self.text.contains(text) {
+            let left = PATIENCE.saturating_sub(began.elapsed());
+            let bytes = self.shown.recv_timeout(left);
+            let bytes = bytes.unwrap_or_else(|_| panic!("{text} is not in {}", self.text));
+            self.text.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        let end = self.text.find(text).unwrap() + text.len();
+        self.text.drain(..end);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_terminal_completes_names_and_remembers_statements() {
+    let dir = Scratch::new();
+    let (server, address) = served(&dir, &[]);
+    write(&server);
+    let state = dir.path().join("state");
+    let start = || {
+        let mut command = query(&address);
+        command.env("XDG_STATE_HOME", &state).env("TERM", "xterm");
+        let mut terminal = Terminal::start(command);
+        terminal.wait_for_prompt();
+        terminal
+    };
+    let mut terminal = start();
+    terminal.press("SELECT x FROM clim\t");
+    terminal.wait_for("climate");
+    // To the beginning, and that line away.
+    terminal.press("\x15\x0b");
+    terminal.press("SELECT max(humi FROM climate\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\x1b[D\t");
+    terminal.wait_for("humidity");
+    terminal.press(") \r");
+    terminal.wait_for("63");
+    terminal.wait_for_prompt();
+    terminal.press("use second\r");
+    terminal.wait_for_prompt();
+    terminal.press("m=max:climate.temp\t");
+    terminal.wait_for("climate.temperature");
+    terminal.press("\x15start 1767225600\r");
+    terminal.wait_for_prompt();
+    terminal.press("m=max:climate.temperature;\r");
+    terminal.wait_for("12.25");
+    terminal.wait_for_prompt();
+    terminal.press("nonsense\r");
+    terminal.wait_for("error parsing query");
+    terminal.wait_for_prompt();
+    terminal.press("SET PASSWORD FOR \"u\" = 'hidden'\r");
+    terminal.wait_for_prompt();
+    terminal.press("quit\r");
+    terminal.ends_well();
+    let kept = std::fs::read_to_string(state.join("foliot/history")).unwrap();
+    assert!(kept.contains("m=max:climate.temperature\n") && !kept.contains("hidden"), "{kept}");
+    let mut terminal = start();
+    terminal.press("\x1b[A\x1b[A\x1b[A");
+    terminal.wait_for("m=max:climate.temperature");
+    terminal.press("\x15\x04");
+    terminal.ends_well();
+    server.stop();
+}
