@@ -11,6 +11,7 @@
 mod harness;
 
 use harness::{Scratch, Server, foliot};
+use std::io::Write;
 use std::process::Stdio;
 
 /// Words of the command line, its exit code, and what must stand in the one line that it says.
@@ -50,6 +51,20 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         ),
         (&["export", "--format", "line", "--url", "http://h"], 2, &["--url", "foliot backup"]),
         (&["export", "--format", "line", "--nosuch"], 2, &["--nosuch", "`foliot help export`"]),
+        (&["import"], 2, &["`foliot import` needs", "influx", "`foliot help import`"]),
+        (&["user"], 2, &["`foliot user` needs", "password", "`foliot help user`"]),
+        (&[], 2, &["for example `foliot serve`"]),
+        (
+            &["export", "--format", "line", "--start", "foo"],
+            2,
+            &["--start", "cannot be foo", "seconds since 1970"],
+        ),
+        (&["inspect", neither], 1, &["is no file of a store", "name a data directory"]),
+        (
+            &["serve", "--listen", "127.0.0.1:0", "--data-dir", neither],
+            1,
+            &["a file is there", "name a directory"],
+        ),
         (&["serv"], 2, &["unknown command serv", "did you mean serve?"]),
         (&["zzzz"], 2, &["unknown command zzzz", "`foliot help` lists all commands"]),
         (
@@ -91,6 +106,68 @@ fn commands_say_what_is_wrong_and_what_to_do() {
     let output = foliot().args(["config", "check", "--from"]).arg(&peer).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("tsd.core.auto_create_metrics: it is so here too"), "{said}");
+}
+
+#[test]
+fn a_user_that_is_there_is_not_made_again() {
+    let dir = Scratch::new();
+    let add = |role: &str| {
+        let mut command = foliot();
+        let data_dir = dir.path().to_str().unwrap();
+        command.args(["user", "add", "ann", "--role", role, "--db", "d", "--data-dir", data_dir]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Who needs no password does not read it.
+        let _ = child.stdin.take().unwrap().write_all(b"a long secret\n");
+        child.wait_with_output().unwrap()
+    };
+    assert!(add("read").status.success());
+    let again = add("write");
+    let said = String::from_utf8(again.stderr).unwrap();
+    assert_eq!(again.status.code(), Some(1), "{said}");
+    assert!(said.contains("ann is there already"), "{said}");
+    assert!(said.contains("`foliot user password ann`"), "{said}");
+}
+
+#[test]
+fn requests_that_lack_something_are_told_what() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let keyword = "found DEFAULT (a keyword: a name that is one needs double quotes), expected \
+                   identifier";
+    for (path, body, status, expected) in [
+        ("/api/v2/write", "m v=1", 400, "bucket is required: bucket=DATABASE"),
+        ("/api/v2/write?bucket=d&precision=day", "m v=1", 400, "use ns, us, ms or s"),
+        ("/write?db=d&precision=day", "m v=1", 400, "use n, ns, u, ms, s, m or h"),
+        ("/query?q=DROP+DATABASE+default", "", 400, keyword),
+    ] {
+        let response = server.post(path, body);
+        let said = response.text();
+        assert!(response.status == status && said.contains(expected), "{path}: {said}");
+    }
+    let quoted = "/query?q=CREATE+RETENTION+POLICY+x+ON+%22default%22+DURATION+1h+REPLICATION+1";
+    let made = server.post(quoted, "").text();
+    assert!(!made.contains("error"), "{made}");
+    let bucket =
+        r#"{"name":"b","orgID":"1","retentionRules":[{"type":"expire","everySeconds":60}]}"#;
+    let response = server.post("/api/v2/buckets", bucket);
+    assert_eq!(response.status, 201, "a bucket may keep a minute: {}", response.text());
+    assert!(server.talk(b"help\n").contains(" auth"), "telnet's help names auth");
+    server.stop();
+}
+
+#[test]
+fn the_banner_says_who_may_ask() {
+    let (dir, open) = (Scratch::new(), Scratch::new());
+    let server = Server::start(dir.path(), &["--access"]);
+    for command in ["Write:  curl -u NAME:PASSWORD -d", "Query:  curl -u NAME:PASSWORD -g"] {
+        assert!(server.welcome.contains(command), "{}", server.welcome);
+    }
+    server.stop();
+    let server = Server::start(open.path(), &["--set", "http.cors_domains=*"]);
+    assert!(server.welcome.contains("http.cors_domains is *"), "{}", server.welcome);
+    assert!(server.welcome.contains("Write:  curl -d"), "{}", server.welcome);
+    server.stop();
 }
 
 #[test]

@@ -36,6 +36,10 @@ impl Default for RealDisk {
 
 impl Disk for RealDisk {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        if here(dir).is_file() {
+            let reason = "a file is there; name a directory, or one that can be made";
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, reason));
+        }
         let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !here(dir).is_dir()).collect();
         // For the owner alone: the store keeps secrets, and what is measured is nobody else's.
         DirBuilder::new().recursive(true).mode(0o700).create(here(dir))?;

@@ -73,6 +73,13 @@ pub fn inspect(
             "{} is a manifest that was not finished; its store ignores it",
             path.display()
         ))),
+        None if !is_file && disk.exists(path) && disk.list(path).is_err() => {
+            Err(Error::Invalid(format!(
+                "{} is no file of a store: name a data directory, or a file in one that has the \
+                 name which the store gave it",
+                path.display()
+            )))
+        }
         None => inspector.store(!is_file),
     }
 }

@@ -255,7 +255,9 @@ fn export() -> Clap {
         .value_parser(["line", "opentsdb", "ticktock"])
         .help("The format to write");
     let bound = |name: &'static str, help: &'static str| {
-        let number = clap::value_parser!(i64);
+        let number = |text: &str| {
+            text.parse::<i64>().map_err(|_| "give seconds since 1970, such as 1700000000")
+        };
         Arg::new(name)
             .long(name)
             .value_name("SECONDS")
@@ -509,8 +511,24 @@ fn sentence(error: &clap::Error) -> String {
             format!("unknown command {command}{guess}")
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            "say what to do, for example `foliot serve`; `foliot help` lists all commands"
-                .to_owned()
+            match (help_of(usage), list(ContextKind::ValidSubcommand).join(", ")) {
+                (help, _) if !usage.contains("foliot ") || help == "foliot help serve" => {
+                    "say what to do, for example `foliot serve`; `foliot help` lists all commands"
+                        .to_owned()
+                }
+                (help, known) if known.is_empty() => {
+                    format!("{} needs another word; `{help}` shows which", named(usage))
+                }
+                (help, known) => {
+                    format!("{} needs one of {known}; `{help}` shows how", named(usage))
+                }
+            }
+        }
+        ErrorKind::ValueValidation => {
+            let value = text(ContextKind::InvalidValue).unwrap_or_default();
+            let why = std::error::Error::source(error).map(ToString::to_string);
+            let why = why.unwrap_or_else(|| format!("`{}` shows how", help_of(usage)));
+            format!("{argument} cannot be {value}: {why}")
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = list(ContextKind::InvalidArg).join(" and ");
@@ -531,6 +549,11 @@ fn sentence(error: &clap::Error) -> String {
             line.trim_start_matches("error: ").to_owned()
         }
     }
+}
+
+/// The command whose usage this is, as it is written.
+fn named(usage: &str) -> String {
+    format!("`{}`", help_of(usage).replacen("foliot help ", "foliot ", 1))
 }
 
 /// The command that explains the one whose usage this is: the words before the arguments, such as

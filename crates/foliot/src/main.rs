@@ -101,6 +101,12 @@ fn serve(config: &Config) -> Result<(), String> {
     config.check()?;
     logging::start(config.log_level);
     let config = &config.clone().fit(machine::memory_bytes());
+    if config.http_cors_domains.0.iter().any(|domain| domain == "*") {
+        log::warn!(
+            "http.cors_domains is *: pages of every site may ask and write here; name the origins \
+             that should"
+        );
+    }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     let mut server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
     let engine = Engine::open(disk.clone(), &config.data_dir, store(config));

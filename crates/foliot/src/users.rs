@@ -163,6 +163,12 @@ fn perform_on(engine: &Engine, act: Act, now_ns: i64) -> Result<String, String> 
     let sentence = |error: foliot_access::Refused| error.to_string();
     match act {
         Act::Add { name, rights } => {
+            if gate.user(engine, &name).is_ok() {
+                return Err(format!(
+                    "user {name} is there already: `foliot user password {name}` gives it another \
+                     password, `foliot user revoke {name}` removes it"
+                ));
+            }
             let password = password()?;
             let made = gate.create_user(engine, &name, &password, rights, &caller);
             made.map(|()| format!("user {name} can log in\n")).map_err(sentence)

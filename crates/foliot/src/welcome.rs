@@ -57,6 +57,12 @@ fn text(
         let _ =
             writeln!(out, "             {from} write without one to {}", config.listen_database);
     }
+    if config.http_cors_domains.0.iter().any(|domain| domain == "*") {
+        let _ = writeln!(
+            out,
+            "             pages of every site may ask and write here: http.cors_domains is *"
+        );
+    }
     if let Some(first) = first {
         let _ = writeln!(
             out,
@@ -67,10 +73,11 @@ fn text(
         );
     }
     let metric = if config.agent_host { "proc.loadavg.1min" } else { "demo.temperature" };
+    let who = if config.access_enabled { "-u NAME:PASSWORD " } else { "" };
     let _ = write!(
         out,
-        "\nWrite:  curl -d 'demo,room=kitchen temperature=21.5' 'http://{host}/write?db=default'\n\
-         Query:  curl -g 'http://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n"
+        "\nWrite:  curl {who}-d 'demo,room=kitchen temperature=21.5' 'http://{host}/write?db=default'\n\
+         Query:  curl {who}-g 'http://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n"
     );
     out
 }

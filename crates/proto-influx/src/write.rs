@@ -165,7 +165,7 @@ impl fmt::Display for WriteError {
         match self {
             Self::NoDatabase => f.write_str("database is required"),
             Self::NoBucket => f.write_str(
-                "bucket name \"\" is missing a slash; not in \"database/retention-policy\" format",
+                "bucket is required: bucket=DATABASE or bucket=DATABASE/RETENTION-POLICY",
             ),
             Self::BucketWithoutDatabase(bucket) => {
                 write!(f, "bucket name {bucket:?} is in db/rp form but has an empty database")

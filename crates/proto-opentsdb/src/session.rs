@@ -166,7 +166,7 @@ impl Command {
             Self::Status => "ok\n".to_owned(),
             Self::Help => {
                 "available commands: stats dropcaches version status exit help put rollup \
-                 histogram \n"
+                 histogram auth \n"
                     .to_owned()
             }
             Self::DropCaches => "Caches dropped.\n".to_owned(),

@@ -261,7 +261,12 @@ impl<'a> Parser<'a> {
 
     /// The error that `found` is not what was expected.
     pub(super) fn unexpected(&self, found: &Token<'_>, expected: &[&str]) -> ParseError {
-        let message = format!("found {}, expected {}", found.found(), expected.join(", "));
+        let is_keyword = matches!(found.kind, Kind::Word(word) if is_letters(word));
+        let hint = match is_keyword && expected.contains(&"identifier") {
+            true => " (a keyword: a name that is one needs double quotes)",
+            false => "",
+        };
+        let message = format!("found {}{hint}, expected {}", found.found(), expected.join(", "));
         ParseError { message, position: Some(self.scanner.position(found.at)) }
     }
 
@@ -280,6 +285,10 @@ impl<'a> Parser<'a> {
     pub(super) fn error(message: impl Into<String>) -> ParseError {
         ParseError { message: message.into(), position: None }
     }
+}
+
+fn is_letters(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 /// The token that a parameter stands for.
