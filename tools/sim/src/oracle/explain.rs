@@ -247,6 +247,9 @@ impl Lane<'_> {
         for key in differences(&state, found, *clock).take(8) {
             let (expected, found) = (state.get(key), found.get(key));
             let _ = write!(text, "\n  {key:?}: expected {expected:?}, found {found:?}");
+            if let Key::Sample(series, _) = key {
+                let _ = write!(text, ", hidden before {:?}", clock.floors(&state, *series));
+            }
         }
         text
     }
