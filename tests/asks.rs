@@ -315,3 +315,31 @@ fn a_terminal_completes_names_and_remembers_statements() {
     terminal.ends_well();
     server.stop();
 }
+
+#[test]
+fn top_shows_who_writes_and_what_is_refused() {
+    let dir = Scratch::new();
+    let (server, address) = served(&dir, &[]);
+    write(&server);
+    assert_eq!(server.post("/write?db=default", "climate temperature=warm").status, 400);
+    let mut command = foliot();
+    let output = command.args(["top", "--url", &address]).output().unwrap();
+    let (out, err) = said(&output);
+    assert!(output.status.success(), "{err}");
+    // No escape sequences: this is a pipe.
+    assert!(out.starts_with("foliot ") && !out.contains('\x1b'), "{out}");
+    for expected in ["influx_http", "refused        1 rows, influx_http: value", "0 running"] {
+        assert!(out.contains(expected), "{expected} is not in {out}");
+    }
+    // At a terminal it goes on.
+    let mut command = foliot();
+    command.args(["top", "--interval", "1", "--url", &address]);
+    let mut terminal = Terminal::start(command);
+    for _ in 0..2 {
+        terminal.wait_for("\x1b[H\x1b[J");
+        terminal.wait_for("influx_http");
+        terminal.wait_for("disk");
+    }
+    server.stop();
+    terminal.wait_for("cannot connect to");
+}

@@ -3,6 +3,7 @@
 
 use crate::offline::Spelling;
 use crate::query::{self, Ask};
+use crate::top::{self, Watch};
 use crate::users::{self, Act};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     User(Act, Layers),
     /// Ask a running server.
     Query(Box<Ask>),
+    /// Show what a running server does.
+    Top(Watch),
     /// Bring a foreign dump in.
     Import(Box<Move>),
     /// Write samples out.
@@ -105,6 +108,7 @@ pub(crate) fn read() -> Result<Command, String> {
             Ok(Command::Bench(own.cloned().collect()))
         }
         Some(("query", matches)) => Ok(Command::Query(Box::new(query::read(matches)?))),
+        Some(("top", matches)) => top::read(matches).map(Command::Top),
         Some(("import", matches)) => match matches.subcommand() {
             Some((format, matches)) => Ok(Command::Import(Box::new(moving(format, matches)?))),
             None => {
@@ -190,6 +194,7 @@ pub(crate) fn command_line() -> Clap {
         .arg_required_else_help(true)
         .subcommand(with_settings(Clap::new("serve").about("Runs the server")))
         .subcommand(query::command())
+        .subcommand(top::command())
         .subcommand(config)
         .subcommand(
             on_data_dir("backup", "Copies a store, running or not, into a new directory under DIR")

@@ -7,6 +7,7 @@ mod moving;
 mod offline;
 mod query;
 mod remote;
+mod top;
 mod users;
 mod welcome;
 
@@ -45,6 +46,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Bench(own) => return Ok(bench(own)),
         Command::Query(ask) => return query::perform(*ask),
+        Command::Top(watch) => top::perform(&watch),
         Command::Import(what) => return moving::import(&what),
         Command::Export(what) => return moving::export(&what),
         Command::Print(text) => print(&text),

@@ -125,7 +125,7 @@ impl Ask {
         if answer.status() != 200 {
             let status = answer.status();
             let answer = answer.whole().map_err(|error| error.to_string())?;
-            return Err(answer::refusal(status, &answer.body));
+            return Err(remote::refusal(status, &answer.body));
         }
         let mut printer = Printer::new(self.format);
         let mut refusals = Vec::new();

@@ -50,3 +50,26 @@ pub(crate) fn client(matches: &ArgMatches) -> Result<Client, String> {
         None => Ok(client),
     }
 }
+
+/// What a server says in an answer that refuses.
+pub(crate) fn refusal(status: u16, body: &[u8]) -> String {
+    let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let error = json.as_ref().and_then(|json| json.get("error"));
+    let said = error.and_then(|error| error.get("message").unwrap_or(error).as_str());
+    match said {
+        Some(said) => said.to_owned(),
+        None => {
+            let text = String::from_utf8_lossy(body);
+            format!("the server answered {status} {}", text.trim()).trim_end().to_owned()
+        }
+    }
+}
+
+/// A text whose control characters cannot do anything to a terminal.
+pub(crate) fn visible(text: &str) -> String {
+    let shown = |char: char| match char.is_control() {
+        true => char.escape_default().to_string(),
+        false => char.to_string(),
+    };
+    text.chars().map(shown).collect()
+}

@@ -91,20 +91,6 @@ pub(super) fn of_opentsdb(answer: &str) -> Result<Vec<Table>, String> {
     Ok(series.into_iter().map(table).collect())
 }
 
-/// What a server says in an answer that refuses.
-pub(super) fn refusal(status: u16, body: &[u8]) -> String {
-    let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-    let error = json.as_ref().and_then(|json| json.get("error"));
-    let said = error.and_then(|error| error.get("message").unwrap_or(error).as_str());
-    match said {
-        Some(said) => said.to_owned(),
-        None => {
-            let text = String::from_utf8_lossy(body);
-            format!("the server answered {status} {}", text.trim()).trim_end().to_owned()
-        }
-    }
-}
-
 fn no_answer(error: serde_json::Error) -> String {
     format!("this is no answer of Foliot: {error}; does --url name a server of another kind?")
 }

@@ -2,6 +2,7 @@
 //! once, and the widths of its first piece hold for those that follow.
 
 use super::answer::Table;
+use crate::remote::visible;
 use std::io::{self, Write};
 
 /// Most characters of a picture of a series, which has half as many at least if it has the samples.
@@ -161,15 +162,6 @@ impl Printer {
     fn line_end(&self) -> &'static [u8] {
         if self.format == Format::Csv { b"\r\n" } else { b"\n" }
     }
-}
-
-/// A text whose control characters cannot do anything to a terminal.
-fn visible(text: &str) -> String {
-    let shown = |char: char| match char.is_control() {
-        true => char.escape_default().to_string(),
-        false => char.to_string(),
-    };
-    text.chars().map(shown).collect()
 }
 
 /// A cell of CSV.
