@@ -265,3 +265,54 @@ fn settings_that_are_cut_are_told_in_units_that_fit() {
     assert!(said.contains("head.bytes is cut to 512 KiB"), "{said}");
     assert!(!said.contains("cut to 0"), "{said}");
 }
+
+#[test]
+fn who_asks_a_server_wrongly_is_told_what_is_right() {
+    for (words, code, expected) in [
+        (
+            &["query", "--format", "xml", "q"][..],
+            2,
+            &["--format", "table, csv, json, markdown"][..],
+        ),
+        (&["query", "--start", "1h-ago", "SHOW DATABASES"], 2, &["begin with m=", "WHERE time >="]),
+        (&["query", "--user", "u", "q"], 2, &["--user u", "NAME:PASSWORD"]),
+        (&["query", "--user", "u:p", "--token", "t", "q"], 2, &["--user"]),
+        (&["query", "--token", "a\nb", "q"], 2, &["a token is one word"]),
+        (&["query", "--url", "https://h:1", "q"], 2, &["only http is spoken", "http://HOST:PORT"]),
+        (&["query", "--url", "http://h", "q"], 2, &["the port is missing", "http://HOST:PORT"]),
+        (&["query", "--urll", "h:1", "q"], 2, &["did you mean --url?"]),
+        (&["query", "--url", "127.0.0.1:1", "q"], 1, &["cannot connect to 127.0.0.1:1"]),
+        (&["top", "--url", "127.0.0.1:1"], 1, &["cannot connect to 127.0.0.1:1"]),
+        (&["top", "--interval", "0"], 2, &["--interval", "1..=3600"]),
+        (&["top", "q"], 2, &["unknown argument q", "`foliot help top`"]),
+    ] {
+        let output = foliot().args(words).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
+        for word in expected {
+            assert!(said.contains(word), "{words:?}: {word} is not in {said}");
+        }
+    }
+}
+
+#[test]
+fn requests_that_find_nothing_are_shown_the_way() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (method, path, status, expected) in [
+        ("GET", "/metric", 404, "nothing is at /metric; did you mean /metrics?"),
+        ("POST", "/wirte?db=d", 404, "nothing is at /wirte; did you mean /write?"),
+        ("GET", "/helth", 404, "nothing is at /helth; did you mean /health?"),
+        ("GET", "/-/readi", 404, "nothing is at /-/readi; did you mean /-/ready?"),
+        ("GET", "/wp-login.php", 404, "nothing is at /wp-login.php; see / for what is"),
+        ("POST", "/api/v2/query", 501, "ask in InfluxQL, at /query?db=BUCKET, for example SELECT"),
+        ("GET", "/api/v2/ping", 204, ""),
+    ] {
+        let answer = server.request(method, path, &[], b"");
+        let said = answer.text();
+        assert_eq!(answer.status, status, "{path}: {said}");
+        assert!(said.contains(expected), "{path}: {said}");
+    }
+    server.stop();
+}

@@ -48,7 +48,6 @@ pub(crate) fn command() -> Clap {
         .arg(
             Arg::new("statement")
                 .value_name("STATEMENT")
-                .allow_hyphen_values(true)
                 .help("What to ask: InfluxQL, or m=... as OpenTSDB's /api/query takes it"),
         )
         .arg(option("db", "NAME", "The database").default_value("default"))

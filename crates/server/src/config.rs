@@ -10,6 +10,7 @@ mod reference;
 mod retention;
 mod setting;
 
+pub(crate) use layers::nearest;
 pub use layers::{Layers, Origin};
 pub use reference::{reference, sample};
 pub use retention::{Cap, Keep, KeepRules};

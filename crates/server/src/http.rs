@@ -16,6 +16,7 @@ pub(crate) use body::Budget;
 pub(crate) use influx::{may_ask, run_into};
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
+use crate::config::nearest;
 use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
@@ -191,7 +192,11 @@ async fn answer_ticktock(shared: &Arc<Shared>, call: Call, began: Instant) -> Re
 fn refuse(none: NoRoute, path: &str) -> Reply {
     match none {
         NoRoute::Unknown => {
-            let text = format!("nothing is at {path}; see / for what is");
+            let near = nearest(path, routes::ROUTES.iter().map(|route| route.path));
+            let text = match near {
+                Some(near) => format!("nothing is at {path}; did you mean {near}?"),
+                None => format!("nothing is at {path}; see / for what is"),
+            };
             Reply::text(StatusCode::NOT_FOUND, text)
         }
         NoRoute::Method(methods) => {

@@ -156,6 +156,14 @@ fn find(name: &str) -> Result<&'static Key, String> {
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match nearest(name, known) {
+        Some(best) => format!("unknown {what} {name}; did you mean {best}?"),
+        None => format!("unknown {what} {name}; `foliot config show` lists all keys"),
+    }
+}
+
+/// What may have been meant by a name that does not exist.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A name without its group is looked for among the names without theirs.
     let short = |known: &'a str| match name.contains('.') {
         true => known,
@@ -163,13 +171,8 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     };
     let near = |known| distance(name, known).min(distance(name, short(known)));
     let best = known.map(|known| (near(known), known)).min();
-    match best {
-        // A third of the letters may be wrong; beyond that a guess would mislead.
-        Some((distance, best)) if distance * 3 <= best.len() => {
-            format!("unknown {what} {name}; did you mean {best}?")
-        }
-        _ => format!("unknown {what} {name}; `foliot config show` lists all keys"),
-    }
+    // A third of the letters may be wrong; beyond that a guess would mislead.
+    best.filter(|(distance, best)| distance * 3 <= best.len()).map(|(_, best)| best)
 }
 
 /// Number of single-letter edits between two names (V. I. Levenshtein, 1965).

@@ -165,6 +165,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/foliot/v1/queries", Right::Operate, Target::Foliot(Foliot::Queries)),
     row(POST, "/api/foliot/v1/queries/cancel", Right::Operate, Target::Foliot(Foliot::Cancel)),
     row(ASK, "/ping", Right::Public, Target::Ping),
+    row(ASK, "/api/v2/ping", Right::Public, Target::Ping),
     row(GET, "/health", Right::Public, Target::Health),
     row(GET, "/-/healthy", Right::Public, Target::Healthy),
     row(GET, "/-/ready", Right::Public, Target::Ready),

@@ -101,7 +101,8 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
             bucket.map(|bucket| found(&bucket.json())).ok_or_else(not_found)
         }
         _ => {
-            let text = "Flux is not supported: ask in InfluxQL, at /query";
+            let text = "Flux is not supported: ask in InfluxQL, at /query?db=BUCKET, for example \
+                        SELECT mean(usage) FROM cpu WHERE time > now() - 1h GROUP BY time(5m), *";
             Err(refuse(StatusCode::NOT_IMPLEMENTED, text))
         }
     })
