@@ -235,7 +235,7 @@ fn connections_say_who_they_are_before_they_write() {
     let reader = token(dir.path(), &["--role", "read"]);
     let reader = reader.trim_start_matches("Bearer ");
     let admin = token(dir.path(), &["--role", "admin"]);
-    user(dir.path(), &["add", "u", "--role", "write"], "ge heim\n");
+    user(dir.path(), &["add", "u", "--role", "write"], "ge heimes\n");
     let server = Server::start(dir.path(), &["--access", "--listen-udp"]);
     let put = "put m 1 5 h=a\n";
     assert_eq!(server.talk(put.as_bytes()), "AUTH_FAIL\r\n");
@@ -248,7 +248,7 @@ fn connections_say_who_they_are_before_they_write() {
         "AUTH_FAIL\r\nAUTH_FAIL\r\n"
     );
     assert_eq!(server.talk(format!("auth {writer}\r\n{put}").as_bytes()), "AUTH_SUCCESS\r\n");
-    let second = server.talk(b"auth u ge heim\nput m 2 6 h=a\nstats\nexit\n");
+    let second = server.talk(b"auth u ge heimes\nput m 2 6 h=a\nstats\nexit\n");
     assert_eq!(second, "AUTH_SUCCESS\r\nstats: not authorized\n");
     assert_eq!(server.talk(b"put\n".repeat(20).as_slice()), "AUTH_FAIL\r\n".repeat(10));
     assert!(server.talk(b"m,h=a v=1 1\n").starts_with("plain lines are not taken"));
@@ -296,7 +296,7 @@ fn addresses_that_are_listed_write_without_credentials_and_do_nothing_else() {
 fn continuous_queries_have_the_rights_of_their_owner() {
     let dir = Scratch::new();
     let admin = token(dir.path(), &["--role", "admin"]);
-    user(dir.path(), &["add", "u", "--role", "read", "--role", "write", "--db", "d"], "pw\n");
+    user(dir.path(), &["add", "u", "--role", "read", "--role", "write", "--db", "d"], "pwpwpwpw\n");
     let server = Server::start(dir.path(), &["--access"]);
     for database in ["d", "secret"] {
         let path = format!("/write?db={database}");
@@ -314,27 +314,27 @@ fn continuous_queries_have_the_rights_of_their_owner() {
              GROUP BY time(1m) END"
         )
     };
-    let refused = ask("Token u:pw", &make("secret..m"));
+    let refused = ask("Token u:pwpwpwpw", &make("secret..m"));
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert!(refused.text().contains("requires READ on secret"), "{}", refused.text());
-    assert_eq!(ask("Token u:pw", &make("m")).status, 200);
+    assert_eq!(ask("Token u:pwpwpwpw", &make("m")).status, 200);
     server.stop();
 }
 
 #[test]
 fn guesses_are_put_off_and_the_audit_log_holds_no_secret() {
     let dir = Scratch::new();
-    user(dir.path(), &["add", "root", "--role", "admin"], "geheim\n");
+    user(dir.path(), &["add", "root", "--role", "admin"], "geheimes\n");
     let server = Server::start(dir.path(), &["--access"]);
     let guess = |name: &str, password: &str| {
         let path = format!("/query?u={name}&p={password}&q=SHOW+DATABASES");
         server.get(&path)
     };
-    assert_eq!(guess("root", "geheim").status, 200);
+    assert_eq!(guess("root", "geheimes").status, 200);
     let statuses: Vec<u16> = (0..12).map(|n| guess("root", &format!("guess{n}")).status).collect();
     assert!(statuses[..10].iter().all(|status| *status == 401), "{statuses:?}");
     assert!(statuses[10..].contains(&429), "{statuses:?}");
-    assert_eq!(guess("root", "geheim").status, 200, "who is known goes on");
+    assert_eq!(guess("root", "geheimes").status, 200, "who is known goes on");
     let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
     assert!(audit.contains("\"act\":\"failed login\"") && audit.contains("\"create user\""));
     assert!(!audit.contains("geheim") && !audit.contains("guess"), "{audit}");
@@ -352,12 +352,12 @@ fn a_new_server_prints_a_token_that_makes_its_first_administrator() {
             [("Authorization", who), ("Content-Type", "application/x-www-form-urlencoded")];
         server.request("POST", "/query", &headers, format!("q={q}").as_bytes()).status
     };
-    let make = "CREATE USER root WITH PASSWORD 'r' WITH ALL PRIVILEGES";
+    let make = "CREATE USER root WITH PASSWORD 'rrrrrrrr' WITH ALL PRIVILEGES";
     assert_eq!(server.request("POST", "/query", &[], b"").status, 400);
     assert_eq!(ask("Token x", make), 401);
     assert_eq!(ask(&first, make), 200);
     assert_eq!(ask(&first, "SHOW USERS"), 401, "it has ended");
-    assert_eq!(ask("Token root:r", "SHOW USERS"), 200);
+    assert_eq!(ask("Token root:rrrrrrrr", "SHOW USERS"), 200);
     server.stop();
     let listed = user(dir.path(), &["list"], "");
     assert!(listed.contains("user   root") && listed.contains("admin"), "{listed}");
@@ -366,7 +366,7 @@ fn a_new_server_prints_a_token_that_makes_its_first_administrator() {
 #[test]
 fn the_last_administrator_stays() {
     let dir = Scratch::new();
-    user(dir.path(), &["add", "root", "--role", "admin"], "r\n");
+    user(dir.path(), &["add", "root", "--role", "admin"], "rrrrrrrr\n");
     // One that ends would leave nobody soon.
     token(dir.path(), &["--role", "admin", "--expires", "1h"]);
     let refused = foliot().args(["user", "revoke", "root", "--data-dir"]).arg(dir.path()).output();
@@ -378,16 +378,16 @@ fn the_last_administrator_stays() {
         let headers = [("Authorization", who), form];
         server.request("POST", "/query", &headers, format!("q={q}").as_bytes()).text()
     };
-    let root = "Token root:r";
+    let root = "Token root:rrrrrrrr";
     for statement in ["DROP USER root", "REVOKE ALL PRIVILEGES FROM root"] {
         let said = ask(root, statement);
         assert!(said.contains("last administrator") && said.contains("CREATE USER"), "{said}");
     }
     assert!(ask(root, "SHOW USERS").contains("[\"root\",true]"));
-    ask(root, "CREATE USER other WITH PASSWORD 'o' WITH ALL PRIVILEGES");
+    ask(root, "CREATE USER other WITH PASSWORD 'oooooooo' WITH ALL PRIVILEGES");
     assert!(!ask(root, "REVOKE ALL PRIVILEGES FROM root").contains("error"));
-    assert!(ask("Token other:o", "DROP USER other").contains("last administrator"));
-    assert!(!ask("Token other:o", "DROP USER root").contains("error"));
+    assert!(ask("Token other:oooooooo", "DROP USER other").contains("last administrator"));
+    assert!(!ask("Token other:oooooooo", "DROP USER root").contains("error"));
     server.stop();
 }
 
@@ -407,7 +407,7 @@ fn the_last_administrators_token_stays() {
     assert!(!nobody.unwrap().status.success());
     let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
     assert!(!audit.contains("revoke"), "what did not happen: {audit}");
-    user(dir.path(), &["add", "root", "--role", "admin"], "r\n");
+    user(dir.path(), &["add", "root", "--role", "admin"], "rrrrrrrr\n");
     assert_eq!(revoke(), "");
 }
 

@@ -154,7 +154,7 @@ const AT_ONCE: [&[&str]; 5] = [
         "DROP CONTINUOUS QUERY c{n} ON d",
     ],
     &[
-        "CREATE USER u{n} WITH PASSWORD 'p'",
+        "CREATE USER u{n} WITH PASSWORD 'pppppppp'",
         "GRANT READ ON d TO u{n}",
         "SHOW USERS",
         "DROP USER u{n}",

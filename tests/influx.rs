@@ -236,7 +236,7 @@ fn selections_inside_others_hand_on_their_rows_as_influxdb_does() {
 
 #[test]
 fn where_auth_is_on_users_and_grants_are_asked_for() {
-    const BASIC: &str = "Basic dTpnZWhlaW0="; // u:geheim
+    const BASIC: &str = "Basic dTpnZWhlaW1lcw=="; // u:geheimes
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--access"]);
     let ask = |statement: &str, who: &[(&str, &str)]| {
@@ -248,7 +248,7 @@ fn where_auth_is_on_users_and_grants_are_asked_for() {
     let first = "{\"error\":\"error authorizing query: create admin user first or disable \
                  authentication\"}\n";
     assert_eq!(ask("SHOW DATABASES", &[]), (403, first.to_owned()));
-    let make = "CREATE USER root WITH PASSWORD 'r:t' WITH ALL PRIVILEGES";
+    let make = "CREATE USER root WITH PASSWORD 'root:root' WITH ALL PRIVILEGES";
     assert_eq!(ask(make, &[]), (403, first.to_owned()), "not for everybody");
     let token = server.welcome.lines().find(|line| line.trim().starts_with("foliot_")).unwrap();
     let made = ask(make, &[("Authorization", &format!("Token {}", token.trim()))]);
@@ -260,9 +260,9 @@ fn where_auth_is_on_users_and_grants_are_asked_for() {
         ask("SHOW DATABASES", &[("Authorization", "Token root:wrong")]),
         refused(401, "authorization failed")
     );
-    let root = [("Authorization", "Token root:r:t")];
+    let root = [("Authorization", "Token root:root:root")];
     for statement in
-        ["CREATE DATABASE d", "CREATE DATABASE e", "CREATE USER u WITH PASSWORD 'geheim'"]
+        ["CREATE DATABASE d", "CREATE DATABASE e", "CREATE USER u WITH PASSWORD 'geheimes'"]
     {
         assert_eq!(ask(statement, &root).0, 200, "{statement}");
     }
@@ -282,7 +282,7 @@ fn where_auth_is_on_users_and_grants_are_asked_for() {
     };
     assert_eq!(lines("/write?db=d", &[]), refused(401, unreadable));
     assert_eq!(
-        lines("/write?db=d&u=u&p=geheim", &[]),
+        lines("/write?db=d&u=u&p=geheimes", &[]),
         refused(403, "\\\"u\\\" user is not authorized to write to database \\\"d\\\"")
     );
     assert_eq!(
@@ -290,8 +290,8 @@ fn where_auth_is_on_users_and_grants_are_asked_for() {
         (401, format!("{{\"code\":\"unauthorized\",\"message\":\"{unreadable}\"}}\n"))
     );
     assert_eq!(ask("GRANT WRITE ON d TO u", &root).0, 200);
-    assert_eq!(lines("/write?db=d&u=u&p=geheim", &[]).0, 204);
-    assert_eq!(lines("/api/v2/write?bucket=d", &[("Authorization", "Token u:geheim")]).0, 204);
+    assert_eq!(lines("/write?db=d&u=u&p=geheimes", &[]).0, 204);
+    assert_eq!(lines("/api/v2/write?bucket=d", &[("Authorization", "Token u:geheimes")]).0, 204);
     assert_eq!(ask("SELECT v FROM m", &user).0, 403, "writing is not reading");
     assert_eq!(ask("GRANT ALL ON d TO u", &root).0, 200);
     assert!(ask("SELECT v FROM m", &user).1.contains("\"values\":[[\"1970"));
@@ -307,8 +307,8 @@ fn users_are_stored_with_their_grants() {
     let server = Server::start(dir.path(), &[]);
     write(&server, "m v=1 1");
     for (statement, expected) in [
-        ("CREATE USER u WITH PASSWORD 'geheim'", ""),
-        ("CREATE USER u WITH PASSWORD 'x'", "\"error\":\"user already exists\""),
+        ("CREATE USER u WITH PASSWORD 'geheimes'", ""),
+        ("CREATE USER u WITH PASSWORD 'xxxxxxxx'", "\"error\":\"user already exists\""),
         ("GRANT READ ON d TO u", ""),
         ("GRANT READ ON d TO x", "\"error\":\"user not found\""),
         ("GRANT READ ON x TO u", "\"error\":\"database not found: x\""),
@@ -321,7 +321,7 @@ fn users_are_stored_with_their_grants() {
     assert!(answer(&server, "SHOW USERS").contains("[[\"u\",true]]"));
     assert!(answer(&server, "SHOW GRANTS FOR u").contains("[[\"d\",\"READ\"]]"));
     assert!(answer(&server, "DROP USER u").contains("this is the last administrator"));
-    assert_eq!(answer(&server, "CREATE USER w WITH PASSWORD 'x' WITH ALL PRIVILEGES"), "");
+    assert_eq!(answer(&server, "CREATE USER w WITH PASSWORD 'xxxxxxxx' WITH ALL PRIVILEGES"), "");
     assert_eq!(answer(&server, "DROP USER u"), "");
     server.stop();
     for entry in std::fs::read_dir(dir.path()).unwrap() {

@@ -111,18 +111,22 @@ fn commands_say_what_is_wrong_and_what_to_do() {
 #[test]
 fn a_user_that_is_there_is_not_made_again() {
     let dir = Scratch::new();
-    let add = |role: &str| {
+    let add = |name: &str, password: &str, role: &str| {
         let mut command = foliot();
         let data_dir = dir.path().to_str().unwrap();
-        command.args(["user", "add", "ann", "--role", role, "--db", "d", "--data-dir", data_dir]);
+        command.args(["user", "add", name, "--role", role, "--db", "d", "--data-dir", data_dir]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // Who needs no password does not read it.
-        let _ = child.stdin.take().unwrap().write_all(b"a long secret\n");
+        let _ = child.stdin.take().unwrap().write_all(password.as_bytes());
         child.wait_with_output().unwrap()
     };
-    assert!(add("read").status.success());
-    let again = add("write");
+    let short = add("ann", "p", "read");
+    let said = String::from_utf8(short.stderr).unwrap();
+    let expected = "at least 8 characters (access.password_length_min)";
+    assert!(short.status.code() == Some(1) && said.contains(expected), "{said}");
+    assert!(add("ann", "eightees", "read").status.success());
+    let again = add("ann", "eightees", "write");
     let said = String::from_utf8(again.stderr).unwrap();
     assert_eq!(again.status.code(), Some(1), "{said}");
     assert!(said.contains("ann is there already"), "{said}");

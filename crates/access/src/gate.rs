@@ -61,6 +61,7 @@ pub struct Gate {
     failed: AtomicU64,
     put_off: AtomicU64,
     anyone: Arc<Principal>,
+    password_length_min: usize,
 }
 
 /// Who showed which credentials, by the number of these.
@@ -94,6 +95,21 @@ impl Gate {
             failed: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
             anyone: Arc::new(Principal::anyone()),
+            password_length_min: 0,
+        }
+    }
+
+    /// The same, which takes new passwords of so many characters or more.
+    #[must_use]
+    pub fn with_passwords_from(self, password_length_min: usize) -> Self {
+        Self { password_length_min, ..self }
+    }
+
+    /// The hash of a new password.
+    fn hash(&self, password: &str) -> Result<String, Refused> {
+        match password.chars().count() < self.password_length_min {
+            true => Err(Refused::ShortPassword(self.password_length_min)),
+            false => self.hasher.hash(password),
         }
     }
 
@@ -290,7 +306,7 @@ impl Gate {
             let is_same = is_right && user.rights.is_admin == rights.is_admin;
             return if is_same { Ok(()) } else { Err(Refused::Exists) };
         }
-        let hash = self.hasher.hash(password)?;
+        let hash = self.hash(password)?;
         engine.audit_access("create user", name, caller)?;
         let done = users::put(engine, &User { name: name.to_owned(), rights, hash });
         self.forget(engine);
@@ -308,7 +324,7 @@ impl Gate {
         password: &str,
         caller: &Caller,
     ) -> Result<(), Refused> {
-        let hash = self.hasher.hash(password)?;
+        let hash = self.hash(password)?;
         self.change(engine, name, ("set password", caller), |user| user.hash = hash)
     }
 

@@ -51,6 +51,8 @@ pub enum Refused {
     Exists,
     /// A user must have a name.
     NoName,
+    /// A new password must have so many characters.
+    ShortPassword(usize),
     /// Nobody else may do everything.
     LastAdministrator,
     /// Hashing or storing failed.
@@ -60,6 +62,13 @@ pub enum Refused {
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::ShortPassword(least) => {
+                return write!(
+                    f,
+                    "a password must have at least {least} characters \
+                     (access.password_length_min)"
+                );
+            }
             Self::NotFound => "user not found",
             Self::Exists => "user already exists",
             Self::NoName => "username required",

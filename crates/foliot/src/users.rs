@@ -149,7 +149,8 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     }
     let open = Engine::open(disk.clone(), &config.data_dir, crate::store(config));
     let engine = open.map_err(|error| error.to_string())?;
-    let done = perform_on(&engine, act, disk.now_ns());
+    let gate = Gate::new(false).with_passwords_from(config.access_password_length_min as usize);
+    let done = perform_on(&engine, &gate, act, disk.now_ns());
     let safe = engine.wait(engine.written(), Ack::Durable).map(drop);
     let closed = engine.close();
     let text = done?;
@@ -157,8 +158,7 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     print(&text)
 }
 
-fn perform_on(engine: &Engine, act: Act, now_ns: i64) -> Result<String, String> {
-    let gate = Gate::new(false);
+fn perform_on(engine: &Engine, gate: &Gate, act: Act, now_ns: i64) -> Result<String, String> {
     let caller = Caller { door: "foliot user", from: String::new() };
     let sentence = |error: foliot_access::Refused| error.to_string();
     match act {
@@ -184,7 +184,7 @@ fn perform_on(engine: &Engine, act: Act, now_ns: i64) -> Result<String, String> 
             let text = gate.create_token(engine, new, now_ns, &caller);
             text.map(|text| text + "\n").map_err(sentence)
         }
-        Act::List => Ok(list(&gate, engine)),
+        Act::List => Ok(list(gate, engine)),
         Act::Revoke { what } => {
             if gate.revoke_token(engine, &what, &caller).map_err(sentence)? {
                 return Ok(format!("token {what} is no longer valid\n"));

@@ -124,6 +124,8 @@ settings! {
     /// set, by any protocol: addresses or CIDR blocks, separated by commas. Datagrams and plain
     /// line connections, which cannot show credentials, are taken from nowhere else.
     access_write_from: Addresses = Addresses::default(), "access.write_from", "access-write-from";
+    /// Characters that a new password must have at least. Those that are there stay good.
+    access_password_length_min: u64 = 8, "access.password_length_min", "access-password-length-min";
     /// File of the server's certificate and those that vouch for it, as PEM; empty means that TLS
     /// is not spoken. Every TCP listener takes TLS beside plain connections. The file is read again
     /// when it changes, and on SIGHUP. `foliot cert` makes one to begin with.

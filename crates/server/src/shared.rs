@@ -93,7 +93,8 @@ impl Shared {
             lanes: Lanes::new(&config),
             connected: Mutex::new(Rank::Table, HashMap::new()),
             queries: Arc::default(),
-            gate: Gate::new(config.access_enabled),
+            gate: Gate::new(config.access_enabled)
+                .with_passwords_from(config.access_password_length_min as usize),
             tls,
             open_writer: Arc::new(Principal::writer_to(&config.listen_database.database)),
             failed_login_ns: Mutex::new(Rank::Table, i64::MIN),
