@@ -250,3 +250,80 @@ fn the_text_of_targets_is_stored_line_by_line() {
     assert!(answer.text().contains(wanted), "{}", answer.text());
     assert_eq!(server.samples("none:long").len(), 20_000);
 }
+
+const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
+
+/// What a question is answered with: its status and its text.
+fn asked(server: &Server, form: &str) -> (u16, String) {
+    let kind = [("Content-Type", "application/x-www-form-urlencoded")];
+    let path = "/prometheus/api/v1/query";
+    let posted = server.request("POST", path, &kind, form.as_bytes());
+    let got = server.get(&format!("{path}?{form}"));
+    assert_eq!((posted.status, posted.text()), (got.status, got.text()), "{form}");
+    (got.status, got.text())
+}
+
+#[test]
+fn a_selector_has_the_last_value_of_five_minutes_unless_it_is_stale() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let body = [
+        series(&[("__name__", "up"), ("job", "a")], &[(T, 1.0), (T + 60_000, -0.0)]),
+        series(&[("__name__", "up"), ("job", "b")], &[(T, 2.0), (T + 60_000, STALE)]),
+        series(&[("__name__", "down"), ("job", "a")], &[(T, f64::INFINITY)]),
+    ];
+    assert_eq!(push(&server, "/api/v1/write", &[], &body.concat()).status, 204);
+    let vector = |result: &str| {
+        let head = r#"{"status":"success","data":{"resultType":"vector","result":["#;
+        (200, format!("{head}{result}]}}}}"))
+    };
+    let a = |time: &str, value: &str| {
+        format!(r#"{{"metric":{{"__name__":"up","job":"a"}},"value":[{time},"{value}"]}}"#)
+    };
+    let b = r#"{"metric":{"__name__":"up","job":"b"},"value":[1700000000,"2"]}"#;
+    // An instant before the first sample, and each of the two.
+    assert_eq!(asked(&server, "query=up&time=1699999999.999"), vector(""));
+    let both = vector(&format!("{},{b}", a("1700000000", "1")));
+    assert_eq!(asked(&server, "query=up&time=2023-11-14T22:13:20Z"), both);
+    let at_60 = "query=up&time=1700000060";
+    assert_eq!(asked(&server, at_60), vector(&a("1700000060", "-0")));
+    // The window's left end is open: five minutes later the sample is gone.
+    let last = vector(&a("1700000359.999", "-0"));
+    assert_eq!(asked(&server, "query=up&time=1700000359.999"), last);
+    assert_eq!(asked(&server, "query=up&time=1700000360"), vector(""));
+    // Conditions, on the name too.
+    let form = "query=%7B__name__%3D~%22.*%22%2C__name__!%3D%22up%22%2Cjob%3D%22a%22%7D";
+    let down = r#"{"metric":{"__name__":"down","job":"a"},"value":[1700000001,"+Inf"]}"#;
+    assert_eq!(asked(&server, &format!("{form}&time=1700000001")), vector(down));
+    let form = "query=up%7Bjob!~%22a%22%2Chost%3D%22%22%7D&time=1700000000";
+    assert_eq!(asked(&server, form), vector(b));
+}
+
+#[test]
+fn a_question_that_is_none_is_refused_in_prometheus_words() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (form, reason) in [
+        (
+            "query=",
+            r#"invalid parameter \"query\": 1:1: parse error: no expression found in input"#,
+        ),
+        (
+            "query=%7B%7D",
+            r#"invalid parameter \"query\": 1:1: parse error: vector selector must contain at least one non-empty matcher"#,
+        ),
+        (
+            "query=up&time=soon",
+            r#"invalid parameter \"time\": cannot parse \"soon\" to a valid timestamp"#,
+        ),
+        ("query=up&limit=1", r#"invalid parameter \"limit\": it is not known as yet"#),
+    ] {
+        let wanted = format!(r#"{{"error":"{reason}","errorType":"bad_data","status":"error"}}"#);
+        assert_eq!(asked(&server, form), (400, wanted));
+    }
+    let path = "/prometheus/api/v1/query?db=nowhere";
+    let answer = server.request("POST", path, &[], b"query=up");
+    let text = answer.text();
+    assert_eq!(answer.status, 404, "{text}");
+    assert!(text.contains(r#""errorType":"not_found""#), "{text}");
+}

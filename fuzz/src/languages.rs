@@ -16,6 +16,7 @@ use foliot_proto_opentsdb::{
     LineEncoder, Request, RequiredName, Stored, Suggest, Tsuid, UidKind, View, answer, route,
     ticktock, value_text,
 };
+use foliot_proto_prometheus::InstantQuery;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -107,6 +108,24 @@ pub(crate) fn predicate(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let Ok(selector) = parse_predicate(text, 0) else { return };
     ask(|query| drop(query.snapshot.select(&selector, TimeRange::ALL)));
+}
+
+/// Whatever a selector finds is answered as JSON.
+pub(crate) fn promql(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let Ok(asked) = InstantQuery::parse(text, NOW_MS) else { return };
+    ask(|query| {
+        let (mut answer, mut out) = (asked.answer(), Vec::new());
+        let ran = foliot_exec::run(query, &[asked.plan(0)], &mut |frame| {
+            answer.frame(&frame, &mut out);
+            ControlFlow::Continue(())
+        });
+        if ran.is_ok() {
+            answer.finish(&mut out);
+            let answered: Result<serde_json::Value, _> = serde_json::from_slice(&out);
+            assert!(answered.is_ok(), "{}", String::from_utf8_lossy(&out));
+        }
+    });
 }
 
 fn http<'a>(method: &'a str, path: &'a str, query: &'a str, body: &'a [u8]) -> HttpRequest<'a> {

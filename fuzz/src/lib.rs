@@ -74,7 +74,7 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 25] = [
+pub const TARGETS: [Target; 26] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
@@ -84,6 +84,7 @@ pub const TARGETS: [Target; 25] = [
     text!("ticktock-lines", doors::ticktock_lines),
     text!("influxql", languages::influxql),
     text!("predicate", languages::predicate),
+    text!("promql", languages::promql),
     text!("opentsdb-get", languages::opentsdb_get),
     text!("opentsdb-post", languages::opentsdb_post),
     text!("opentsdb-exp", languages::opentsdb_exp),

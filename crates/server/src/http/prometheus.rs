@@ -1,4 +1,6 @@
-//! The Prometheus door over HTTP: remote write, and text.
+//! The Prometheus door over HTTP: remote write and text here, and what is asked beside it.
+
+mod ask;
 
 use super::routes::Right;
 use super::{
@@ -14,6 +16,7 @@ use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_prometheus::{KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is asked of this door.
@@ -23,6 +26,8 @@ pub(crate) enum Endpoint {
     Write,
     /// The text in which targets expose their metrics.
     Import,
+    /// Values at one instant.
+    Query,
 }
 
 /// What version 2.0 wants to know of a request.
@@ -33,10 +38,11 @@ const HISTOGRAMS_WRITTEN: HeaderName =
 const EXEMPLARS_WRITTEN: HeaderName =
     HeaderName::from_static("x-prometheus-remote-write-exemplars-written");
 
-pub(super) async fn answer(shared: &Shared, endpoint: Endpoint, call: Call) -> Reply {
+pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     match endpoint {
         Endpoint::Write => write(shared, call).await.unwrap_or_else(|reply| reply),
         Endpoint::Import => import(shared, call).await.unwrap_or_else(|reply| reply),
+        Endpoint::Query => ask::query(shared, call).await.unwrap_or_else(|reply| reply),
     }
 }
 
