@@ -41,7 +41,7 @@ chunks = list(v1.query("SELECT v FROM m", chunked=True, chunk_size=100).get_poin
 assert len(chunks) == 3000 and chunks[-1]["v"] == 1499.5
 bound = v1.query("SELECT v FROM m WHERE h = $h LIMIT 1", bind_params={"h": "h2"})
 assert list(bound.get_points())[0]["v"] == 1.0
-v1.create_user("me", "secret")
+v1.create_user("me", "a long secret")
 v1.grant_privilege("read", "one", "me")
 assert v1.get_list_privileges("me") == [{"database": "one", "privilege": "READ"}]
 v1.create_continuous_query("c", "SELECT mean(v) INTO hourly FROM m GROUP BY time(1h)", "one")
