@@ -9,7 +9,7 @@
 mod support;
 
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Ack, Caller, Commit, Config, Engine, Error};
+use foliot_engine::{Ack, Caller, Commit, Config, Engine, Error, Work};
 use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -44,6 +44,18 @@ fn times(engine: &Engine) -> Vec<i64> {
     let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
     let seconds = |(time_ns, _)| time_ns / 1_000_000_000;
     sids.iter().flat_map(|&sid| read(&snapshot, sid, TimeRange::ALL)).map(seconds).collect()
+}
+
+#[test]
+fn a_wal_that_failed_is_a_trouble_as_soon_as_a_writer_was_told() {
+    let disk = SimDisk::new(5);
+    let engine = open(&disk, true);
+    put(&engine, 1).unwrap();
+    assert_eq!(engine.troubles(), []);
+    disk.fail_after(1, FaultKind::SyncError);
+    assert!(matches!(put(&engine, 2), Err(Error::Poisoned(_))));
+    let troubles: Vec<Work> = engine.troubles().into_iter().map(|trouble| trouble.work).collect();
+    assert_eq!(troubles, [Work::Wal]);
 }
 
 #[test]

@@ -177,10 +177,10 @@ fn parse_elsewhere(line: &str) -> Option<Point> {
     let has_comma = |name: &String| name.contains(',');
     let mut field_names = parsed.field_set.iter().map(|(name, _)| name.to_string());
     // InfluxDB 1 refuses tags that occur twice, a plain comma in a name, and a plain equals sign in
-    // the value of a tag.
+    // the value of a tag but as its first character.
     if names.iter().any(|name| is_twice(name) || has_comma(name))
         || field_names.any(|name| has_comma(&name))
-        || tags.clone().any(|(_, value)| value.to_string().contains('='))
+        || tags.clone().any(|(_, value)| value.chars().skip(1).any(|c| c == '='))
     {
         return None;
     }

@@ -121,8 +121,15 @@ impl Upkeep {
 
     /// What goes wrong with the work, and what is wrong with files.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
+        self.judge_wal();
         self.judge_files();
         self.troubles.list()
+    }
+
+    /// Notes whether the wal accepts anything: nobody may be writing, and whoever does may not be
+    /// the one who looks at the log.
+    fn judge_wal(&self) {
+        let _ = self.note(Work::Wal, self.ingest.wal().check());
     }
 
     /// See `Engine::on_trouble`.
@@ -160,8 +167,7 @@ impl Upkeep {
     /// The worker that does all other jobs.
     pub(crate) fn run_jobs(&self) {
         while self.queue.wait(self.files.disk(), |orders| &mut orders.jobs, Some(LOOK_INTERVAL)) {
-            // Nobody may be writing, and whoever does may not be the one who looks at the log.
-            let _ = self.note(Work::Wal, self.ingest.wal().check());
+            self.judge_wal();
             self.judge_files();
             loop {
                 match self.maintain() {

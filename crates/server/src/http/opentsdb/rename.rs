@@ -37,8 +37,14 @@ pub(super) fn rename(
             all.series += done.series;
             all.samples += done.samples;
             if !done.is_done {
-                let text =
-                    "The rename is not done; ask again and it goes on (limits.query_seconds)";
+                let text = match scope.shared.is_stopping() {
+                    true => {
+                        "The rename is not done, for the server is stopping; ask again when it runs and it goes on"
+                    }
+                    false => {
+                        "The rename is not done; ask again and it goes on (limits.query_seconds)"
+                    }
+                };
                 return Err(HttpError::new(503, text));
             }
         }
