@@ -271,12 +271,14 @@ impl<'h> Appender<'h> {
 
     fn close(&mut self) {
         let mut grown = 0u64;
-        for open in self.held.drain(..) {
+        for open in &self.held {
             // Wrapping: sealing frees more than it takes.
             grown = grown.wrapping_add(open.page.bytes() as u64);
             grown = grown.wrapping_sub(open.bytes_before as u64);
         }
+        // Before the pages are let go: who freezes one takes off what it holds.
         self.head.bytes.fetch_add(grown, Ordering::Relaxed);
+        self.held.clear();
     }
 }
 
