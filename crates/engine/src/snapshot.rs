@@ -243,7 +243,7 @@ impl Snapshot {
     }
 
     /// The parts that may hold samples under an id.
-    fn parts_of(&self, sid: u32) -> Result<&[Arc<Part>], Error> {
+    pub(crate) fn parts_of(&self, sid: u32) -> Result<&[Arc<Part>], Error> {
         let Some(epoch) = self.epochs.epoch_of(sid) else { return Ok(&[]) };
         let series = match self.view.parts.len() {
             0 => None,

@@ -58,3 +58,42 @@ impl View {
         self.places = Arc::new(places);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use crate::store::Engine;
+    use crate::support::{Line, Owned, selector, write};
+    use foliot_disk::SimDisk;
+    use foliot_model::TimeRange;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// Databases beside it cost a question nothing, and neither the next database.
+    #[test]
+    fn a_question_looks_at_the_parts_of_its_own_database() {
+        const DATABASES: usize = 300;
+        let config = Config { background: false, ..Config::default() };
+        let engine = Engine::open(Arc::new(SimDisk::new(1)), Path::new("store"), config).unwrap();
+        let mut logged = Vec::new();
+        let mut ids = Vec::new();
+        for number in 100..100 + DATABASES {
+            let before = engine.stats().wal_bytes;
+            ids.push(engine.create_namespace(&format!("db{number}"), "autogen").unwrap());
+            logged.push(engine.stats().wal_bytes - before);
+        }
+        assert_eq!(logged.first(), logged.last(), "bytes logged for a database");
+        for &id in &ids {
+            let fields = vec![("value".to_owned(), Owned::Integer(1))];
+            write(&engine, id, &[Line { key: "m h=a".to_owned(), time_ns: 1, fields }]).0.unwrap();
+        }
+        engine.flush().unwrap();
+        assert_eq!(engine.stats().parts, DATABASES as u64);
+        let snapshot = engine.snapshot();
+        for &id in &ids {
+            let sids = snapshot.select(&selector(id, "m"), TimeRange::ALL).unwrap();
+            let [sid] = sids[..] else { panic!("{sids:?}") };
+            assert_eq!(snapshot.parts_of(sid).unwrap().len(), 1, "database {id}");
+        }
+    }
+}
