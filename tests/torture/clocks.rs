@@ -59,6 +59,35 @@ fn a_clock_that_jumps_costs_nothing() {
     ledger.check(&server, Look::Whole);
 }
 
+/// A clock that is ahead for a while, before a start or while the server runs, expires nothing,
+/// although by that clock everything is too old. Nor is anything refused.
+#[test]
+fn a_clock_that_is_ahead_for_a_while_expires_nothing() {
+    let (scratch, doors) = (Scratch::new(), Doors::new());
+    let dir = scratch.path().join("data");
+    let machine = Machine::new(&dir, scratch.path());
+    let ledger = Ledger::new(seed());
+    for is_ahead_at_start in [false, true] {
+        machine.set_clock(if is_ahead_at_start { 20 * YEAR_NS } else { 0 });
+        let server = start(&machine, &dir, &["--merge-parts", "2", "--retention", "10y"]);
+        write(&server, &doors, &ledger, 5);
+        machine.set_clock(20 * YEAR_NS);
+        write(&server, &doors, &ledger, 5);
+        let before = server.metric("foliot_flushes_total");
+        server.signal(Signal::USR1);
+        server.wait_for_metric("foliot_flushes_total", before + 1.0);
+        server.wait_for_metric("foliot_failures_in_a_row{work=\"clock\"}", 1.0);
+        ledger.check(&server, Look::Whole);
+        machine.set_clock(0);
+        write(&server, &doors, &ledger, 5);
+        ledger.check(&server, Look::Whole);
+        server.kill();
+    }
+    let server = start(&machine, &dir, &["--retention", "10y"]);
+    ledger.check(&server, Look::Whole);
+    assert_eq!(server.metric("foliot_samples_expired_total"), 0.0);
+}
+
 /// A board without a clock starts in 1970 and is told the time later. What it was sent with times
 /// is kept; what came without is of the clock that there was.
 #[test]

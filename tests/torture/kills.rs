@@ -54,6 +54,40 @@ fn kill_recovery(dir: &Path, after_ms: u64) {
     child.wait().unwrap();
 }
 
+/// However often a start is killed, the next one finds no more on the disk than the first.
+#[test]
+fn starts_that_are_killed_leave_nothing_behind() {
+    let (dir, doors) = (Scratch::new(), Doors::new());
+    let ledger = Arc::new(Ledger::new(seed()));
+    let server = Server::start(dir.path(), &[]);
+    let load = Load::start_some(&server, &doors, &ledger, "os", [4, 6]);
+    std::thread::sleep(Duration::from_secs(1));
+    load.expect_the_end();
+    server.kill();
+    load.stop();
+    let before = bytes_in(dir.path());
+    let mut most = before;
+    for round in 0..10 * times().min(10) {
+        kill_recovery(dir.path(), mix(seed(), round, 7) % 60);
+        most = most.max(bytes_in(dir.path()));
+    }
+    assert!(most <= before + before / 10, "{most} bytes after {before}");
+    let server = Server::start(dir.path(), &[]);
+    ledger.check(&server, Look::Whole);
+    println!("{before} bytes, at most {most} after starts that were killed");
+}
+
+fn bytes_in(dir: &Path) -> u64 {
+    let bytes = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.unwrap();
+        match entry.path().is_dir() {
+            true => bytes_in(&entry.path()),
+            false => entry.metadata().unwrap().len(),
+        }
+    };
+    std::fs::read_dir(dir).unwrap().map(bytes).sum()
+}
+
 /// A moment of load; a flush may be under way at its end, or just over.
 fn pass_time(server: &Server, dice: u64) {
     if dice & 16 == 0 {

@@ -18,6 +18,7 @@
 mod backups;
 mod changes;
 mod clocks;
+mod delivery;
 mod doors;
 mod faults;
 #[path = "../harness/mod.rs"]

@@ -2,14 +2,14 @@
 
 use crate::doors::Doors;
 use crate::faults::{Action, EIO, Machine, Rule};
-use crate::harness::{Scratch, Server};
+use crate::harness::{PATIENCE, Scratch, Server};
 use crate::ledger::{Ledger, Load, Look, mix};
 use crate::{seed, times};
 use rustix::process::Signal;
 use std::io::Read;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections that wait for the same sync.
 const WAITERS: usize = 200;
@@ -153,4 +153,45 @@ fn a_slow_disk_delays_answers_and_nothing_else() {
     let server = Server::start(&dir, &[]);
     ledger.check(&server, Look::Whole);
     assert!(ledger.answered() > ANSWERED.len(), "answers came");
+}
+
+/// A sync that does not come back for a while holds who waits for it: all others are answered, memory
+/// stays bounded, and nothing is lost. It stands for 30 s at length, and for one in short.
+#[test]
+fn a_disk_that_stands_still_holds_nobody_but_writers() {
+    const MEMORY_BYTES: u64 = 200 << 20;
+    let stall = Duration::from_secs(if times() > 1 { 30 } else { 1 });
+    let (scratch, doors) = (Scratch::new(), Doors::new());
+    let dir = scratch.path().join("data");
+    let machine = Machine::new(&dir, scratch.path());
+    let ledger = Arc::new(Ledger::new(seed()));
+    let server = Server::ready(machine.host(Server::command(&dir, &[]))).unwrap();
+    let load = Load::start_some(&server, &doors, &ledger, "durable", ANSWERED);
+    std::thread::sleep(Duration::from_millis(100));
+    let stands = Rule::always("sync", "/data", Action::DelayMs(stall.as_millis() as i32));
+    machine.set(0, stands.times(1));
+    while machine.seen(0) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (began, answered) = (Instant::now(), ledger.answered());
+    let mut looks = 0;
+    while began.elapsed() < stall - Duration::from_millis(500) {
+        assert_eq!(server.get("/health").status, 200);
+        ledger.check(&server, Look::Live);
+        assert!(server.resident_bytes() < MEMORY_BYTES, "{} bytes", server.resident_bytes());
+        looks += 1;
+    }
+    // Each writer may have had one answer under way.
+    assert!(ledger.answered() <= answered + ANSWERED.len(), "answered while nothing was synced");
+    let before = ledger.answered();
+    let until = Instant::now() + PATIENCE;
+    while ledger.answered() < before + 2 * ANSWERED.len() {
+        assert!(Instant::now() < until, "nothing is answered after the stall");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    load.stop();
+    server.kill();
+    let server = Server::start(&dir, &[]);
+    ledger.check(&server, Look::Whole);
+    println!("{looks} looks while a sync took {stall:?}");
 }
