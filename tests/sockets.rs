@@ -241,7 +241,8 @@ fn connections_that_say_nothing_make_room_for_others() {
     let server = Server::start(dir.path(), &["--limits-connections", "40"]);
     let silent: Vec<_> = (0..80).map(|_| server.connect()).collect();
     let began = Instant::now();
-    // Without a crowd they may stay for half a minute. One of them may take the room that another made.
+    // Without a crowd they may stay for half a minute. One of them may take the room that another
+    // made.
     let asked = |path: &str| loop {
         match server.try_get(path) {
             Some(answer) if answer.status == 200 => break answer.text(),

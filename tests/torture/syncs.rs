@@ -155,8 +155,8 @@ fn a_slow_disk_delays_answers_and_nothing_else() {
     assert!(ledger.answered() > ANSWERED.len(), "answers came");
 }
 
-/// A sync that does not come back for a while holds who waits for it: all others are answered, memory
-/// stays bounded, and nothing is lost. It stands for 30 s at length, and for one in short.
+/// A sync that does not come back for a while holds who waits for it: all others are answered,
+/// memory stays bounded, and nothing is lost. It stands for 30 s at length, and for one in short.
 #[test]
 fn a_disk_that_stands_still_holds_nobody_but_writers() {
     const MEMORY_BYTES: u64 = 200 << 20;

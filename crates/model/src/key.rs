@@ -116,13 +116,22 @@ impl KeyParts {
     /// given twice with the same value is kept once.
     ///
     /// # Errors
-    /// When the measurement is empty, a part is not UTF-8, or a name occurs with two values.
+    /// When the measurement or the name of a label is empty, a part is not UTF-8, or a name occurs
+    /// with two values.
     pub fn canonicalize(&mut self) -> Result<(), KeyError> {
         let error = |field, reason: String| Err(KeyError { field, reason });
         if self.measurement().is_empty() {
             return error("measurement", "name is empty".to_owned());
         }
-        if std::str::from_utf8(&self.bytes).is_err() {
+        if self.labels().any(|(name, _)| name.is_empty()) {
+            return error("tag", "name is empty".to_owned());
+        }
+        // Parts that lie side by side may be UTF-8 only together.
+        let is_text = std::str::from_utf8(&self.bytes).is_ok_and(|text| {
+            let mut parts = self.labels.iter().flatten().chain([&self.measurement]);
+            parts.all(|&(start, end)| text.get(start as usize..end as usize).is_some())
+        });
+        if !is_text {
             return error("key", "not valid UTF-8".to_owned());
         }
         let mut labels = std::mem::take(&mut self.labels);
@@ -204,6 +213,27 @@ mod tests {
         let error = parts("m", &[("h", "a"), ("h", "b")]).canonicalize().unwrap_err();
         assert_eq!(error.reason, "duplicate tag: h");
         assert!(parts("", &[]).canonicalize().is_err());
+    }
+
+    #[test]
+    fn parts_that_are_text_only_side_by_side_are_refused() {
+        // Two bytes that are one letter together.
+        let letter = "\u{5e6}".as_bytes();
+        let (first, second) = letter.split_at(1);
+        let empty: &[u8] = b"";
+        for parts in [
+            [b"m", first, second],
+            [first, second, b"v"],
+            [letter, first, second],
+            [b"m", empty, b"v"],
+        ] {
+            let [measurement, name, value] = parts;
+            let mut key = KeyParts::default();
+            key.set_measurement(|out| out.extend_from_slice(measurement));
+            let append = |text: &'static [u8]| move |out: &mut Vec<u8>| out.extend_from_slice(text);
+            key.push_label(append(name), append(value));
+            assert!(key.canonicalize().is_err(), "{parts:?}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Test {
             {
                 Reach::Beginning(pieces.first().cloned().unwrap_or_default())
             }
-            Self::Regex(regex) => of_expression(regex.as_str()),
+            Self::Regex(pattern) => of_expression(pattern.expression()),
             Self::Any | Self::AnyOfLower(_) | Self::Wildcard { .. } | Self::Not(_) => {
                 Reach::Beginning(String::new())
             }

@@ -50,7 +50,9 @@ impl Session {
     /// Says that nothing more will come. A line counts when its newline has come: what is left may
     /// be the half of a number, and is refused.
     pub fn finish(&mut self) -> Option<Reject> {
-        let is_rest = !self.bytes.trim_ascii().is_empty();
+        // What is no blank begins a line.
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | 0);
+        let is_rest = !self.bytes.iter().all(is_blank);
         self.bytes.clear();
         is_rest.then(|| Reject {
             line: self.line,

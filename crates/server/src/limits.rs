@@ -103,6 +103,11 @@ const OTHERS: [(&str, &str, &str); 18] = [
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),
     ("depth of JSON", "128", "400"),
     ("questions of a `/api/query`, patterns of a question", "1 000, 32", "400"),
+    (
+        "what a regular expression takes compiled, and all that are in use",
+        "1 MiB, 64 MiB with what matching takes",
+        "400",
+    ),
 ];
 
 const HEAD: &str = "\

@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// Enough for some thousand crashes.
 const ROUNDS: u64 = 600;
 
-/// So often are as many rounds played again while the power has not failed at one of `POINTS`: which
-/// of the rarer ones a run meets changes with each change of the store.
+/// So often are as many rounds played again while the power has not failed at one of `POINTS`:
+/// which of the rarer ones a run meets changes with each change of the store.
 const MORE: u64 = 7;
 
 /// Where the power must have failed: who was at it, and which operation it was.

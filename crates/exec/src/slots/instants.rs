@@ -25,9 +25,9 @@ pub(crate) fn instants<'q>(
         for &member in members {
             let mut stream = open(member)?;
             while times.known.len() as u64 <= SLOTS_MAX && stream.next(meter, &mut chunk)? {
+                charge.resize(times.bytes_with(chunk.len()))?;
                 times.add(&chunk);
             }
-            charge.resize(times.bytes())?;
         }
         times.settle();
         Ok(times)
@@ -86,7 +86,9 @@ impl Times {
         self.known.dedup();
     }
 
-    fn bytes(&self) -> usize {
-        (self.known.capacity() + self.new.capacity()) * 2 * size_of::<i64>()
+    /// Memory while so many more are put in order: room twice as large beside the old, and what
+    /// sorting takes.
+    fn bytes_with(&self, more: usize) -> usize {
+        (self.known.len() + self.new.len() + more) * 4 * size_of::<i64>()
     }
 }

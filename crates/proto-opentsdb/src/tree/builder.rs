@@ -4,8 +4,7 @@
 use super::definition::{Rule, RuleKind, Tree};
 use crate::http::HttpError;
 use crate::uid::SeriesMeta;
-use foliot_model::Test;
-use regex::Regex;
+use foliot_model::{Pattern, Test};
 use std::collections::BTreeMap;
 
 /// Where a series went, and what was tried.
@@ -38,8 +37,8 @@ pub(super) struct Climber<'a> {
 struct Ready<'a> {
     name: String,
     rule: &'a Rule,
-    regex: Option<Regex>,
-    separator: Option<Regex>,
+    regex: Option<Pattern>,
+    separator: Option<Pattern>,
 }
 
 impl<'a> Climber<'a> {
@@ -51,7 +50,7 @@ impl<'a> Climber<'a> {
         let compile = |text: &str| match text {
             "" => Ok(None),
             text => match Test::regex(text) {
-                Ok(Test::Regex(regex)) => Ok(Some(regex)),
+                Ok(Test::Regex(pattern)) => Ok(Some(pattern)),
                 _ => Err(HttpError::bad_request(format!("Invalid regular expression: {text}"))),
             },
         };
@@ -131,10 +130,10 @@ impl Ready<'_> {
     fn named(&self, value: &str, meta: &SeriesMeta) -> Vec<String> {
         let parts: Vec<&str> = if let Some(regex) = &self.regex {
             let group = usize::try_from(self.rule.group).unwrap_or(0) + 1;
-            let found = regex.captures(value).and_then(|found| found.get(group));
+            let found = regex.regex().captures(value).and_then(|found| found.get(group));
             found.map(|part| part.as_str()).into_iter().collect()
         } else if let Some(separator) = &self.separator {
-            let mut parts: Vec<&str> = separator.split(value).collect();
+            let mut parts: Vec<&str> = separator.regex().split(value).collect();
             // Java's split leaves empty texts at the end out.
             while parts.last().is_some_and(|part| part.is_empty()) {
                 parts.pop();

@@ -1,0 +1,207 @@
+//! Patterns: regular expressions that a question or a rule brings along.
+//!
+//! Matching takes time linear in the text, whatever the expression. What an expression takes to be
+//! compiled and held is bounded, by itself and together with all others of the process: their
+//! number is the client's choice.
+
+use crate::matcher::MatcherError;
+use regex::{Regex, RegexBuilder};
+use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a pattern may take compiled, and as much again while it matches: most need no more than the
+/// first, none may have more than the last.
+const SIZES: [usize; 3] = [16 << 10, 128 << 10, 1 << 20];
+/// What all patterns that are held at a time may take together.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// What all patterns that are held now may take.
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// A regular expression that is ready to be matched, found anywhere in a text.
+///
+/// The classes `\w`, `\d` and `\s` hold letters, digits and blanks of ASCII only, as they do in
+/// Go's and Java's expressions, and so in those of InfluxQL, PromQL and OpenTSDB.
+#[derive(Clone)]
+pub struct Pattern(Arc<Compiled>);
+
+struct Compiled {
+    written: String,
+    regex: Regex,
+    _held: Held,
+}
+
+/// A share of what all patterns may take.
+struct Held(usize);
+
+impl Held {
+    fn take(bytes: usize) -> Option<Self> {
+        let before = HELD_BYTES.fetch_add(bytes, Ordering::Relaxed);
+        // Gives it back when it is dropped here.
+        Some(Self(bytes)).filter(|_| before + bytes <= HELD_BYTES_MAX)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD_BYTES.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+impl Pattern {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// When it does not parse, compiles to more than 1 MiB, or when all patterns that are in use
+    /// take too much already.
+    pub fn new(written: &str) -> Result<Self, MatcherError> {
+        let expression = in_ascii(written).unwrap_or_else(|| written.to_owned());
+        let mut result = Err(MatcherError("invalid regular expression".to_owned()));
+        for bytes in SIZES {
+            let Some(held) = Held::take(2 * bytes) else {
+                return Err(MatcherError(
+                    "the regular expressions in use take too much memory: try again later, or \
+                     with fewer"
+                        .to_owned(),
+                ));
+            };
+            let built =
+                RegexBuilder::new(&expression).size_limit(bytes).dfa_size_limit(bytes).build();
+            let is_too_large = matches!(built, Err(regex::Error::CompiledTooBig(_)));
+            let invalid = |error| MatcherError(format!("invalid regular expression: {error}"));
+            let written = written.to_owned();
+            result = built
+                .map(|regex| Self(Arc::new(Compiled { written, regex, _held: held })))
+                .map_err(invalid);
+            if !is_too_large {
+                break;
+            }
+        }
+        result
+    }
+
+    /// The expression as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0.written
+    }
+
+    /// The expression as it is matched, in the syntax of the library.
+    pub(crate) fn expression(&self) -> &str {
+        self.0.regex.as_str()
+    }
+
+    /// Whether it is found in `text`.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.regex.is_match(text)
+    }
+
+    /// The library's form of it, for who wants more than to know whether it is found.
+    pub fn regex(&self) -> &Regex {
+        &self.0.regex
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{self}/")
+    }
+}
+
+/// The expression with classes of ASCII; none where it has no such class, or does not parse.
+fn in_ascii(written: &str) -> Option<String> {
+    let has_class = written.split('\\').skip(1).any(|rest| rest.starts_with(is_class));
+    let mut tree = ast::parse::Parser::new().parse(written).ok().filter(|_| has_class)?;
+    narrow(&mut tree);
+    Some(tree.to_string())
+}
+
+fn is_class(letter: char) -> bool {
+    matches!(letter, 'w' | 'W' | 'd' | 'D' | 's' | 'S')
+}
+
+/// Puts classes of ASCII in the place of the library's, as deep as its parser lets an expression
+/// be.
+fn narrow(tree: &mut Ast) {
+    match tree {
+        Ast::ClassPerl(class) => {
+            if let Some(narrowed) = narrowed(class) {
+                *tree = narrowed;
+            }
+        }
+        Ast::ClassBracketed(class) => narrow_set(&mut class.kind),
+        Ast::Repetition(repetition) => narrow(&mut repetition.ast),
+        Ast::Group(group) => narrow(&mut group.ast),
+        Ast::Alternation(all) => all.asts.iter_mut().for_each(narrow),
+        Ast::Concat(all) => all.asts.iter_mut().for_each(narrow),
+        _ => {}
+    }
+}
+
+fn narrow_set(set: &mut ClassSet) {
+    match set {
+        ClassSet::Item(item) => narrow_item(item),
+        ClassSet::BinaryOp(operation) => {
+            narrow_set(&mut operation.lhs);
+            narrow_set(&mut operation.rhs);
+        }
+    }
+}
+
+fn narrow_item(item: &mut ClassSetItem) {
+    match item {
+        ClassSetItem::Perl(class) => {
+            if let Some(Ast::ClassBracketed(narrowed)) = &narrowed(class) {
+                *item = ClassSetItem::Bracketed(narrowed.clone());
+            }
+        }
+        ClassSetItem::Bracketed(class) => narrow_set(&mut class.kind),
+        ClassSetItem::Union(union) => union.items.iter_mut().for_each(narrow_item),
+        _ => {}
+    }
+}
+
+fn narrowed(class: &ClassPerl) -> Option<Ast> {
+    let written = match (&class.kind, class.negated) {
+        (ClassPerlKind::Digit, false) => "[0-9]",
+        (ClassPerlKind::Digit, true) => "[^0-9]",
+        (ClassPerlKind::Space, false) => r"[\t\n\f\r ]",
+        (ClassPerlKind::Space, true) => r"[^\t\n\f\r ]",
+        (ClassPerlKind::Word, false) => "[0-9A-Za-z_]",
+        (ClassPerlKind::Word, true) => "[^0-9A-Za-z_]",
+    };
+    ast::parse::Parser::new().parse(written).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_of_ascii() {
+        let passes = |pattern, text| Pattern::new(pattern).unwrap().is_match(text);
+        for (pattern, yes, no) in [
+            (r"^\w+$", "a_9", "é"),
+            (r"^\W$", "é", "a"),
+            (r"^\d$", "7", "٧"),
+            (r"^[^\d]$", "٧", "7"),
+            (r"^\s$", "\t", "\u{a0}"),
+            (r"^(a|[\S--x])+$", "a\u{a0}", "x"),
+            (r"^[\w&&[^a]]$", "b", "a"),
+            (r"^\\w$", r"\w", "a"),
+            (r"^é\d?$", "é1", "e"),
+        ] {
+            assert!(passes(pattern, yes) && !passes(pattern, no), "{pattern}");
+        }
+        assert_eq!(Pattern::new(r"\w").unwrap().as_str(), r"\w");
+        let error = Pattern::new(r"\w(").unwrap_err().0;
+        assert!(error.contains("unclosed group"), "{error}");
+    }
+}
