@@ -178,6 +178,8 @@ fn deletes_drops_and_renames_are_made_or_not_when_the_server_is_killed() {
             change_until_the_end(&server, &mut metrics);
         });
         load.stop();
+        // Killed it is; until it is gone it holds its directory.
+        server.kill();
         // What was sent last may have been made: no more is asked of it.
         let server = Server::start(dir.path(), &RESTLESS);
         metrics.iter().rev().take(30).for_each(|metric| metric.check(&server));
