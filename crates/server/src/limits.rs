@@ -84,7 +84,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 18] = [
+const OTHERS: [(&str, &str, &str); 19] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     ("`limits.registry_bytes`", "", "the row is refused, reason `limit`"),
     ("`limits.new_series_per_second`", "", "the row is refused, reason `limit`"),
