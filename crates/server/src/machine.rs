@@ -12,8 +12,8 @@ pub fn memory_bytes() -> Option<u64> {
     [machine, group_limit(&groups, read)].into_iter().flatten().min()
 }
 
-/// The smallest limit of the groups that `/proc/self/cgroup` names, and of those around them. Within
-/// a container their paths may be those outside, and only the root is there.
+/// The smallest limit of the groups that `/proc/self/cgroup` names, and of those around them.
+/// Within a container their paths may be those outside, and only the root is there.
 fn group_limit(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let limits = groups.lines().flat_map(|line| {
         let mut words = line.splitn(3, ':').skip(1);
