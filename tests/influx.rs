@@ -388,6 +388,43 @@ fn answers_come_as_they_are_asked_for() {
     server.stop();
 }
 
+/// What the clients of InfluxDB 2 ask before they write.
+#[test]
+fn clients_of_version_2_find_their_account() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let json = |path: &str, status: u16| {
+        let answer = server.get(path);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        let json: serde_json::Value = serde_json::from_str(&answer.text()).unwrap();
+        json
+    };
+    let ready = json("/ready", 200);
+    assert_eq!(ready["status"], "ready");
+    // As its clients read it: a time of RFC 3339, and a duration of Go.
+    let (started, up) = (ready["started"].as_str().unwrap(), ready["up"].as_str().unwrap());
+    assert!(started.len() >= 20 && started.ends_with('Z') && started.contains('T'), "{started}");
+    assert!(up.contains("h") && up.contains("m") && up.ends_with("s"), "{up}");
+    let me = json("/api/v2/me", 200);
+    assert_eq!((&me["name"], &me["status"]), (&"foliot".into(), &"active".into()));
+    let is_number = |id: &serde_json::Value| {
+        let id = id.as_str().unwrap();
+        id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && id != "0".repeat(16)
+    };
+    assert!(is_number(&me["id"]), "{me}");
+    let orgs = json("/api/v2/orgs?org=home", 200);
+    assert_eq!(orgs["orgs"].as_array().unwrap().len(), 1);
+    let org = orgs["orgs"][0]["id"].as_str().unwrap();
+    assert_eq!(orgs["orgs"][0]["name"], "home");
+    assert_eq!(json(&format!("/api/v2/orgs/{org}"), 200)["id"], org);
+    assert_eq!(json(&format!("/api/v2/orgs?orgID={org}"), 200)["orgs"][0]["id"], org);
+    for unknown in ["/api/v2/orgs/00000000000000ff", "/api/v2/orgs?orgID=00000000000000ff"] {
+        assert_eq!(json(unknown, 404)["code"], "not found");
+    }
+    assert_eq!(server.get("/api/v2/ping").status, 204);
+    server.stop();
+}
+
 #[test]
 fn buckets_are_databases() {
     let dir = Scratch::new();
@@ -404,6 +441,8 @@ fn buckets_are_databases() {
     let listed = server.get("/api/v2/buckets?name=b").text();
     assert!(listed.contains(id) && listed.contains("\"name\":\"b\""), "{listed}");
     assert!(server.get("/api/v2/orgs?org=me").text().contains("\"name\":\"me\""));
+    let after = server.get(&format!("/api/v2/buckets?after={id}")).text();
+    assert!(!after.contains(id), "{after}");
     let path = format!("/api/v2/buckets/{id}");
     assert_eq!(server.request("DELETE", &path, &[], b"").status, 204);
     assert_eq!(server.get(&path).status, 404);

@@ -282,7 +282,8 @@ fn who_asks_a_server_wrongly_is_told_what_is_right() {
         (&["query", "--user", "u", "q"], 2, &["--user u", "NAME:PASSWORD"]),
         (&["query", "--user", "u:p", "--token", "t", "q"], 2, &["--user"]),
         (&["query", "--token", "a\nb", "q"], 2, &["a token is one word"]),
-        (&["query", "--url", "https://h:1", "q"], 2, &["only http is spoken", "http://HOST:PORT"]),
+        (&["query", "--url", "ftp://h:1", "q"], 2, &["only http and https", "http://HOST:PORT"]),
+        (&["query", "--url", "https://127.0.0.1:1", "--ca", "/none", "q"], 1, &["/none"]),
         (&["query", "--url", "http://h", "q"], 2, &["the port is missing", "http://HOST:PORT"]),
         (&["query", "--urll", "h:1", "q"], 2, &["did you mean --url?"]),
         (&["query", "--url", "127.0.0.1:1", "q"], 1, &["cannot connect to 127.0.0.1:1"]),
@@ -317,6 +318,182 @@ fn requests_that_find_nothing_are_shown_the_way() {
         let said = answer.text();
         assert_eq!(answer.status, status, "{path}: {said}");
         assert!(said.contains(expected), "{path}: {said}");
+    }
+    server.stop();
+}
+
+#[test]
+fn help_shows_the_flags_that_a_command_obeys() {
+    for command in ["export", "import influx", "retention", "check", "backup", "user add"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let output = foliot().arg("help").args(&words).output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.contains("--data-dir") && help.contains("--config"), "{command}: {help}");
+        for flag in ["--listen", "--mqtt-broker", "--log-level", "--limits-queries", "--http-hosts"]
+        {
+            assert!(!help.contains(flag), "{command} shows {flag}");
+        }
+        let output = foliot().args(&words).args(["--listen", "127.0.0.1:0"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+    }
+}
+
+/// Method, address, body, status, and the answer as it stands.
+type Wrong<'a> = (&'a str, &'a str, &'a str, u16, &'a str);
+
+#[test]
+fn wrong_requests_have_exact_answers_that_show_the_next_step() {
+    const OPENTSDB: &[Wrong<'_>] = &[
+        (
+            "GET",
+            "/api/query",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Missing parameter <code>start</code>","details":"Say it in the query string, for example start=1h-ago"}}"#,
+        ),
+        (
+            "GET",
+            "/api/query?start=1h-ago",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Missing sub queries","details":"Say what is asked, by m=sum:METRIC in the query string or by \"queries\" in a body of JSON"}}"#,
+        ),
+        (
+            "GET",
+            "/api/query?start=1h-ago&m=cpu",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Invalid parameter m=cpu (not enough :-separated parts)","details":"Write it as AGGREGATOR:METRIC, for example sum:cpu.usage"}}"#,
+        ),
+        (
+            "GET",
+            "/api/query?start=1h-ago&m=average:cpu",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"No such aggregation function: average","details":"/api/aggregators lists all of them"}}"#,
+        ),
+        (
+            "GET",
+            "/api/query?start=1h-ago&m=sum:cpu",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"No such name for 'metrics': 'cpu'"}}"#,
+        ),
+        (
+            "GET",
+            "/api/query?start=1h-ago&m=sum:5x-avg:cpu",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Invalid duration (suffix): 5x","details":"Units are ms, s, m, h, d, w, n (months) and y"}}"#,
+        ),
+        (
+            "DELETE",
+            "/api/query?start=1&m=sum:m",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Deleting data is not enabled","details":"Ask again without \"delete\" to read the data, or set opentsdb.allow_delete"}}"#,
+        ),
+        (
+            "GET",
+            "/api/suggest",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Missing parameter <code>type</code>","details":"Say it in the query string, for example type=metrics"}}"#,
+        ),
+        (
+            "GET",
+            "/api/suggest?type=tag",
+            "",
+            400,
+            r#"{"error":{"code":400,"message":"Invalid 'type' parameter:tag","details":"must be one of: metrics, tagk, tagv"}}"#,
+        ),
+        (
+            "GET",
+            "/api/sugest?type=tagk",
+            "",
+            404,
+            r#"{"error":{"code":404,"message":"Endpoint not found","details":"Did you mean /api/suggest?"}}"#,
+        ),
+    ];
+    const INFLUX: &[Wrong<'_>] = &[
+        ("POST", "/write", "m v=1", 400, r#"{"error":"database is required: db=DATABASE"}"#),
+        (
+            "POST",
+            "/write?db=d&precision=day",
+            "m v=1",
+            400,
+            r#"{"error":"invalid precision \"day\" (use n, ns, u, ms, s, m or h)"}"#,
+        ),
+        (
+            "POST",
+            "/write?db=a%2Fb",
+            "m v=1",
+            400,
+            r#"{"error":"invalid name \"a/b\" of a database or policy: it must have 1 to 255 bytes, no / or \\, no control characters, and be neither . nor .."}"#,
+        ),
+        (
+            "POST",
+            "/api/v2/write",
+            "m v=1",
+            400,
+            r#"{"code":"invalid","message":"bucket is required: bucket=DATABASE or bucket=DATABASE/RETENTION-POLICY"}"#,
+        ),
+        (
+            "POST",
+            "/api/v2/buckets",
+            "{}",
+            400,
+            r#"{"code":"invalid","message":"a bucket needs a name: database or database/policy"}"#,
+        ),
+        (
+            "POST",
+            "/api/v2/delete?bucket=default",
+            "{}",
+            400,
+            r#"{"code":"invalid","message":"start must be a time such as 2006-01-02T15:04:05Z"}"#,
+        ),
+        (
+            "GET",
+            "/query?q=SELEC+v+FROM+m&db=d",
+            "",
+            400,
+            r#"{"error":"error parsing query: found SELEC, expected SELECT, DELETE, SHOW, CREATE, DROP, EXPLAIN, GRANT, REVOKE, ALTER, SET, KILL at line 1, char 1"}"#,
+        ),
+        (
+            "GET",
+            "/query?q=DROP+DATABASE+d",
+            "",
+            405,
+            r#"{"error":"GET changes nothing here (http.changes_by_get): use POST"}"#,
+        ),
+        (
+            "GET",
+            "/api/v2/orgs/1",
+            "",
+            404,
+            r#"{"code":"not found","message":"organization not found; there is one, its number is 0000000100000000"}"#,
+        ),
+    ];
+    const OTHERS: &[Wrong<'_>] = &[
+        ("GET", "/api/v2/write", "", 405, "allowed here: POST"),
+        ("GET", "/write", "", 405, "allowed here: POST"),
+        ("GET", "/metric", "", 404, "nothing is at /metric; did you mean /metrics?"),
+        ("GET", "/wp-login.php", "", 404, "nothing is at /wp-login.php; see / for what is"),
+        (
+            "POST",
+            "/api/foliot/v1/queries/cancel",
+            "{}",
+            400,
+            r#"{"error":{"message":"id: must be the number of a query, as in {\"id\": 7}"}}"#,
+        ),
+    ];
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (method, path, body, status, expected) in [OPENTSDB, INFLUX, OTHERS].concat() {
+        let answer = server.request(method, path, &[], body.as_bytes());
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        assert_eq!(answer.text().trim_end(), expected, "{method} {path}");
     }
     server.stop();
 }

@@ -163,7 +163,7 @@ pub enum WriteError {
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoDatabase => f.write_str("database is required"),
+            Self::NoDatabase => f.write_str("database is required: db=DATABASE"),
             Self::NoBucket => f.write_str(
                 "bucket is required: bucket=DATABASE or bucket=DATABASE/RETENTION-POLICY",
             ),
@@ -240,8 +240,8 @@ mod tests {
     #[test]
     fn errors_say_what_to_do() {
         for (api, query, expected) in [
-            (WriteApi::V1, "", "database is required"),
-            (WriteApi::V1, "db=", "database is required"),
+            (WriteApi::V1, "", "database is required: db=DATABASE"),
+            (WriteApi::V1, "db=", "database is required: db=DATABASE"),
             (
                 WriteApi::V1,
                 "db=a&precision=x",

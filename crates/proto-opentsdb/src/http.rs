@@ -107,6 +107,7 @@ impl HttpError {
     /// A name that nothing stored has, OpenTSDB's way: `kind` is `metrics`, `tagk` or `tagv`.
     pub fn no_such_name(kind: &str, name: &str) -> Self {
         Self::bad_request(format!("No such name for '{kind}': '{name}'"))
+            .with_details(format!("/api/suggest?type={kind}&q=... lists those that begin so"))
     }
 
     /// The same error with details.
@@ -216,9 +217,23 @@ pub(crate) fn not_allowed(method: &str) -> HttpError {
     HttpError::new(405, "Method not allowed").with_details(details)
 }
 
-/// The error of a parameter that is not there.
+/// The error of a parameter that is not there, in OpenTSDB's words, and with an example.
 pub(crate) fn missing_parameter(name: &str) -> HttpError {
+    let example = match name {
+        "start" => "1h-ago",
+        "type" => "metrics",
+        "m" => "sum:METRIC",
+        _ => "...",
+    };
     HttpError::bad_request(format!("Missing parameter <code>{name}</code>"))
+        .with_details(format!("Say it in the query string, for example {name}={example}"))
+}
+
+/// The error of a request that asks for nothing.
+pub(crate) fn missing_questions() -> HttpError {
+    let details = "Say what is asked, by m=sum:METRIC in the query string or by \"queries\" in a \
+                   body of JSON";
+    HttpError::bad_request("Missing sub queries").with_details(details)
 }
 
 /// The request's method, or what a GET says it wants to be with `method_override`.

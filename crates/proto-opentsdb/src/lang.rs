@@ -21,7 +21,7 @@ pub use tsuid::Tsuid;
 pub(crate) use tsuid::write_id;
 
 use crate::annotation::{self, Note};
-use crate::http::{HttpError, HttpRequest, Params, method};
+use crate::http::{HttpError, HttpRequest, Params, method, missing_questions};
 use crate::json;
 use crate::view::{UidKind, View};
 use aggregator::Aggregator;
@@ -379,7 +379,7 @@ impl Request {
     /// Removes repeated questions and checks the order of the times.
     fn checked(mut self) -> Result<Self, HttpError> {
         if self.questions.is_empty() {
-            return Err(HttpError::bad_request("Missing sub queries"));
+            return Err(missing_questions());
         }
         self = self.in_order()?;
         let mut seen = std::collections::HashSet::new();

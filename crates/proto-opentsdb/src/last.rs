@@ -4,7 +4,7 @@
 //! parts of its tags a question names and however long ago the sample was; `back_scan` only bounds
 //! how old it may be.
 
-use crate::http::{HttpError, HttpRequest, Params};
+use crate::http::{HttpError, HttpRequest, Params, missing_questions};
 use crate::json;
 use crate::key::{split_tag, text_of};
 use crate::lang::Tsuid;
@@ -33,7 +33,7 @@ pub(crate) fn answer(request: &HttpRequest<'_>, view: &View<'_>) -> Result<Answe
         false => from_params(&params)?,
     };
     if wanted.is_empty() {
-        return Err(HttpError::bad_request("Missing sub queries"));
+        return Err(missing_questions());
     }
     let hour_ms = view.now_ms - view.now_ms.rem_euclid(HOUR_MS);
     let from_ms = if hours > 0 { hour_ms.saturating_sub(hours * HOUR_MS) } else { i64::MIN };

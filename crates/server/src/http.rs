@@ -16,7 +16,6 @@ pub(crate) use body::Budget;
 pub(crate) use influx::{may_ask, run_into};
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
-use crate::config::nearest;
 use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
@@ -192,8 +191,7 @@ async fn answer_ticktock(shared: &Arc<Shared>, call: Call, began: Instant) -> Re
 fn refuse(none: NoRoute, path: &str) -> Reply {
     match none {
         NoRoute::Unknown => {
-            let near = nearest(path, routes::ROUTES.iter().map(|route| route.path));
-            let text = match near {
+            let text = match routes::nearest(path) {
                 Some(near) => format!("nothing is at {path}; did you mean {near}?"),
                 None => format!("nothing is at {path}; see / for what is"),
             };
@@ -222,6 +220,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
         Target::Health => plain::health(shared),
         Target::Healthy => Reply::text(StatusCode::OK, "Foliot is healthy."),
         Target::Ready => plain::ready(shared),
+        Target::InfluxReady => plain::influx_ready(shared),
         Target::Metrics => plain::metrics(shared),
         Target::OpenTsdb(endpoint) => opentsdb::answer(shared, endpoint, call).await,
         Target::Prometheus(endpoint) => prometheus::answer(shared, endpoint, call).await,
@@ -235,6 +234,8 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
         | Target::InfluxTokens
         | Target::InfluxToken
         | Target::InfluxOrgs
+        | Target::InfluxOrg
+        | Target::InfluxMe
         | Target::InfluxDelete
         | Target::InfluxFlux => influx::answer(shared, route, call).await,
     };

@@ -118,7 +118,8 @@ fn parse_question(
         parts => {
             let fault = if parts.len() < 2 { "not enough" } else { "too many" };
             let message = format!("Invalid parameter {param}={text} ({fault} :-separated parts)");
-            return Err(HttpError::bad_request(message));
+            let example = "Write it as AGGREGATOR:METRIC, for example sum:cpu.usage";
+            return Err(HttpError::bad_request(message).with_details(example));
         }
     };
     let (source, filters) = parse_last(last)?;
@@ -146,8 +147,10 @@ pub(super) fn aggregator_named(name: &str) -> Result<&'static Aggregator, HttpEr
     if name.is_empty() {
         return Err(HttpError::bad_request("Missing the aggregation function"));
     }
-    Aggregator::named(name)
-        .ok_or_else(|| HttpError::bad_request(format!("No such aggregation function: {name}")))
+    Aggregator::named(name).ok_or_else(|| {
+        HttpError::bad_request(format!("No such aggregation function: {name}"))
+            .with_details("/api/aggregators lists all of them")
+    })
 }
 
 /// Reads a middle part, recognised by how it begins. Unknown ones mean nothing, as in OpenTSDB.

@@ -74,8 +74,10 @@ impl Duration {
             let message = format!("Zero or negative duration: {text}");
             return Err(HttpError::bad_request(message));
         }
-        let unit = Unit::named(&unit.to_ascii_lowercase())
-            .ok_or_else(|| HttpError::bad_request(format!("Invalid duration (suffix): {text}")))?;
+        let unit = Unit::named(&unit.to_ascii_lowercase()).ok_or_else(|| {
+            HttpError::bad_request(format!("Invalid duration (suffix): {text}"))
+                .with_details("Units are ms, s, m, h, d, w, n (months) and y")
+        })?;
         Ok(Self { count, unit })
     }
 

@@ -1,5 +1,6 @@
 //! The InfluxDB door over HTTP: writes of line protocol here, and what is asked beside it.
 
+mod account;
 mod ask;
 mod buckets;
 mod change;

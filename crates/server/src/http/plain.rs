@@ -125,6 +125,22 @@ fn readiness(troubles: &[Trouble]) -> Reply {
     }
 }
 
+/// Whether requests are served, and for how long, in the shape of InfluxDB 2's answer.
+pub(super) fn influx_ready(shared: &Shared) -> Reply {
+    let up = shared.began.elapsed();
+    let started = std::time::SystemTime::now().checked_sub(up).and_then(|at| at.try_into().ok());
+    let started: jiff::Timestamp = started.unwrap_or_default();
+    let seconds = up.as_secs();
+    let up = format!("{}h{}m{}s", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let is_ready = ready(shared).status == StatusCode::OK;
+    let (code, status) = match is_ready {
+        true => (StatusCode::OK, "ready"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    };
+    let body = json!({"status": status, "started": started.to_string(), "up": up});
+    Reply::json(code, body.to_string())
+}
+
 pub(super) fn metrics(shared: &Arc<Shared>) -> Reply {
     let mut exposition = Exposition::default();
     shared.visit_figures(&mut |figure| exposition.add(figure));

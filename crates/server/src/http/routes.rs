@@ -3,6 +3,7 @@
 use super::foliot::Endpoint as Foliot;
 use super::prometheus::Endpoint as Prometheus;
 use super::ticktock::Endpoint as TickTock;
+use crate::config;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
 /// What a request does, and so what whoever sends it must be allowed to.
@@ -53,6 +54,8 @@ pub(crate) enum Target {
     Health,
     Healthy,
     Ready,
+    /// InfluxDB 2: whether requests are served, and since when.
+    InfluxReady,
     Metrics,
     /// InfluxDB 1: `db` and `rp`.
     InfluxWrite,
@@ -72,6 +75,10 @@ pub(crate) enum Target {
     InfluxToken,
     /// InfluxDB 2: there is one organisation, whatever its name.
     InfluxOrgs,
+    /// InfluxDB 2: that one.
+    InfluxOrg,
+    /// InfluxDB 2: who asks.
+    InfluxMe,
     /// InfluxDB 2: deletes by predicate.
     InfluxDelete,
     /// InfluxDB 2: Flux, which is refused.
@@ -123,6 +130,8 @@ impl Target {
                 | Self::InfluxTokens
                 | Self::InfluxToken
                 | Self::InfluxOrgs
+                | Self::InfluxOrg
+                | Self::InfluxMe
                 | Self::InfluxDelete
                 | Self::InfluxFlux
         )
@@ -169,6 +178,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/health", Right::Public, Target::Health),
     row(GET, "/-/healthy", Right::Public, Target::Healthy),
     row(GET, "/-/ready", Right::Public, Target::Ready),
+    row(GET, "/ready", Right::Public, Target::InfluxReady),
     row(GET, "/metrics", Right::Operate, Target::Metrics),
     row(POST, "/write", Right::Door, Target::InfluxWrite),
     row(POST, "/api/write", Right::Write, Target::InfluxWrite),
@@ -181,6 +191,8 @@ pub(crate) static ROUTES: &[Route] = &[
     row(ASK, "/api/v2/authorizations", Right::Administer, Target::InfluxTokens),
     row(DELETE, "/api/v2/authorizations/{id}", Right::Administer, Target::InfluxToken),
     row(GET, "/api/v2/orgs", Right::Door, Target::InfluxOrgs),
+    row(GET, "/api/v2/orgs/{id}", Right::Door, Target::InfluxOrg),
+    row(GET, "/api/v2/me", Right::Door, Target::InfluxMe),
     row(POST, "/api/v2/query", Right::Door, Target::InfluxFlux),
     row(POST, "/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
@@ -249,6 +261,11 @@ pub(crate) enum NoRoute {
     OpenTsdb { status: u16, json: String },
 }
 
+/// The path that may have been meant by one where nothing is.
+pub(crate) fn nearest(path: &str) -> Option<&'static str> {
+    config::nearest(path, ROUTES.iter().map(|route| route.path))
+}
+
 /// Finds what answers `method` at `path`.
 pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Route, NoRoute> {
     let method = if method == "HEAD" { "GET" } else { method };
@@ -260,6 +277,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
     let trimmed = match trimmed.rsplit_once('/') {
         Some(("/api/v2/buckets", _)) => "/api/v2/buckets/{id}",
         Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
+        Some(("/api/v2/orgs", _)) => "/api/v2/orgs/{id}",
         _ => trimmed,
     };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
@@ -275,10 +293,15 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             .ok_or(NoRoute::Unknown),
         Err(error) => {
             let is_api = path.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("/api"));
-            match error.status == 404 && !is_api {
-                true => Err(NoRoute::Unknown),
-                false => Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json() }),
+            if error.status == 404 && !is_api {
+                return Err(NoRoute::Unknown);
             }
+            let near = nearest(trimmed).filter(|_| error.status == 404);
+            let error = match near {
+                Some(near) => error.with_details(format!("Did you mean {near}?")),
+                None => error,
+            };
+            Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json() })
         }
     }
 }

@@ -1,6 +1,7 @@
-//! InfluxDB 2's API beside writing: buckets (databases and policies), the one organisation,
-//! deletes.
+//! InfluxDB 2's API beside writing: buckets (databases and policies) and deletes; and the way to
+//! its account.
 
+use super::account::{self, ORG_ID};
 use super::change::policy_of;
 use super::doomed::{Doomed, named_measurements};
 use super::{dress, influx_headers, needs};
@@ -27,9 +28,6 @@ use std::sync::Arc;
 /// Ids of buckets begin here: clients take an id of zeros for none.
 const ID_FIRST: u64 = 1 << 32;
 
-pub(super) const ORG_ID: &str = "0000000100000000";
-const ORG_NAME: &str = "foliot";
-
 pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> Reply {
     influx_headers(respond(shared, route, call).await.unwrap_or_else(|reply| reply))
 }
@@ -38,7 +36,7 @@ pub(super) fn refuse(status: StatusCode, message: &str) -> Reply {
     dress(error_answer(WriteApi::V2, status.as_u16(), message))
 }
 
-fn found(value: &Value) -> Reply {
+pub(super) fn found(value: &Value) -> Reply {
     Reply::json(StatusCode::OK, value.to_string())
 }
 
@@ -48,6 +46,9 @@ fn not_found() -> Reply {
 
 async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
+    if route.target == Target::InfluxMe {
+        return Ok(account::me(&call));
+    }
     let who = call.who.clone();
     let is_bucket = matches!(route.target, Target::InfluxBuckets | Target::InfluxBucket);
     let changes = is_bucket && !matches!(&*call.method, "GET" | "HEAD");
@@ -92,7 +93,8 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
         _ => {}
     }
     tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
-        (Target::InfluxOrgs, _) => Ok(orgs(&params)),
+        (Target::InfluxOrgs, _) => account::orgs(&params),
+        (Target::InfluxOrg, _) => account::org(id),
         (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
         (Target::InfluxBuckets, _) => create(shared, store, &text.bytes, &caller),
         (Target::InfluxBucket, "PATCH") => change(shared, store, id, &text.bytes, &caller),
@@ -157,13 +159,6 @@ pub(super) fn find(store: &Store, id: &str) -> Option<Bucket> {
     buckets(store).into_iter().find(|bucket| bucket.id() == id)
 }
 
-/// There is one organisation; it answers to every name.
-fn orgs(params: &Params) -> Reply {
-    let name = params.get("org").unwrap_or(ORG_NAME);
-    found(&json!({"links": {"self": "/api/v2/orgs"}, "orgs": [{"id": ORG_ID, "name": name,
-        "links": {"self": format!("/api/v2/orgs/{ORG_ID}")}}]}))
-}
-
 fn list(store: &Store, who: &Principal, params: &Params) -> Reply {
     let number = |name, default| {
         params.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
@@ -173,7 +168,10 @@ fn list(store: &Store, who: &Principal, params: &Params) -> Reply {
             && params.get("name").is_none_or(|name| bucket.name() == name)
             && params.get("id").is_none_or(|id| bucket.id() == id)
     };
+    // Whoever pages by the last one it saw wants what comes behind that.
+    let after = params.get("after").unwrap_or_default();
     let page = buckets(store).into_iter().filter(wanted);
+    let page = page.filter(|bucket| *bucket.id() > *after);
     let page = page.skip(number("offset", 0)).take(number("limit", 20).min(100));
     let page: Vec<Value> = page.map(|bucket| bucket.json()).collect();
     found(&json!({"links": {"self": "/api/v2/buckets"}, "buckets": page}))

@@ -1,6 +1,7 @@
 //! InfluxDB 2's authorizations: tokens of a running server, for administrators.
 
-use super::buckets::{ORG_ID, find, refuse};
+use super::account::ORG_ID;
+use super::buckets::{find, refuse};
 use crate::http::routes::Target;
 use crate::http::{Call, Reply, body, store};
 use crate::metrics::now_ns;
