@@ -10,12 +10,10 @@
 
 mod harness;
 
-use harness::{PATIENCE, Scratch, Server, foliot};
-use std::fs::File;
-use std::io::{Read, Write};
+use harness::terminal::Terminal;
+use harness::{Scratch, Server, foliot};
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
 
 /// A server with three series, and its address.
 fn served(dir: &Scratch, flags: &[&str]) -> (Server, String) {
@@ -195,78 +193,6 @@ fn who_asks_is_told_by_user_token_or_environment() {
     server.stop();
 }
 
-/// The program at a terminal of its own.
-struct Terminal {
-    child: std::process::Child,
-    keys: File,
-    shown: mpsc::Receiver<Vec<u8>>,
-    text: String,
-}
-
-impl Terminal {
-    fn start(mut command: Command) -> Self {
-        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keys).unwrap();
-        unlockpt(&keys).unwrap();
-        let name = ptsname(&keys, Vec::new()).unwrap().into_string().unwrap();
-        let open = || File::options().read(true).write(true).open(&name).unwrap();
-        let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-        let keys = File::from(keys);
-        let mut screen = keys.try_clone().unwrap();
-        let (sender, shown) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            // A terminal whose last program ended gives an error.
-            while let Ok(count @ 1..) = screen.read(&mut bytes) {
-                if sender.send(bytes[..count].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, keys, shown, text: String::new() }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Waits until a line can be typed, which is when pasted text is told from typed.
-    fn wait_for_prompt(&mut self) {
-        self.wait_for("[?2004h");
-        self.wait_for("foliot> ");
-    }
-
-    fn ends_well(&mut self) {
-        let began = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE, "it does not end: {}", self.text);
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        assert!(self.child.wait().unwrap().success());
-    }
-
-    /// Waits until a text is shown after what was waited for before.
-    fn wait_for(&mut self, text: &str) {
-        let began = Instant::now();
-        while !self.text.contains(text) {
-            let left = PATIENCE.saturating_sub(began.elapsed());
-            let bytes = self.shown.recv_timeout(left);
-            let bytes = bytes.unwrap_or_else(|_| panic!("{text} is not in {}", self.text));
-            self.text.push_str(&String::from_utf8_lossy(&bytes));
-        }
-        let end = self.text.find(text).unwrap() + text.len();
-        self.text.drain(..end);
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn a_terminal_completes_names_and_remembers_statements() {
     let dir = Scratch::new();
@@ -342,4 +268,33 @@ fn top_shows_who_writes_and_what_is_refused() {
     }
     server.stop();
     terminal.wait_for("cannot connect to");
+}
+
+#[test]
+fn a_server_is_asked_under_tls_when_somebody_vouches_for_it() {
+    let dir = Scratch::new();
+    let [own, foreign] = ["own", "foreign"].map(|name| {
+        let pair = dir.path().join(name);
+        assert!(foliot().arg("cert").arg(&pair).output().unwrap().status.success());
+        pair
+    });
+    let file = |name: &str| own.join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let (server, address) = served(&dir, &["--tls-certificate", &certificate, "--tls-key", &key]);
+    write(&server);
+    let address = address.replace("http://", "https://");
+    let ask = |ca: &str| {
+        let mut command = query(&address);
+        command.args(["--format", "csv", "SELECT max(temperature) FROM climate"]);
+        command.env("FOLIOT_CA", ca).output().unwrap()
+    };
+    let answered = ask(&certificate);
+    let said = String::from_utf8(answered.stderr).unwrap();
+    assert!(answered.status.success(), "{said}");
+    assert!(String::from_utf8(answered.stdout).unwrap().contains("22"), "{said}");
+    let refused = ask(foreign.join("cert.pem").to_str().unwrap());
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("certificate") && refused.stdout.is_empty(), "{said}");
+    server.stop();
 }

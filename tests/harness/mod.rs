@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, dead_code, reason = "see above")]
 
 pub(crate) mod broker;
+pub(crate) mod terminal;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};

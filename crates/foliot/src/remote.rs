@@ -2,6 +2,7 @@
 
 use clap::{Arg, ArgMatches};
 use foliot_migrate::Client;
+use std::path::PathBuf;
 
 /// Where a server listens that was told nothing else.
 const ADDRESS: &str = "http://127.0.0.1:4242";
@@ -12,12 +13,19 @@ const ADDRESS_VARIABLE: &str = "FOLIOT_URL";
 /// A secret on a command line is seen by everybody on the machine, so a token may come by this.
 const TOKEN_VARIABLE: &str = "FOLIOT_TOKEN";
 
+/// Names the certificates to trust for all commands of a shell.
+const CA_VARIABLE: &str = "FOLIOT_CA";
+
 /// The flags that name a server and who asks it.
-pub(crate) fn arguments() -> [Arg; 3] {
+pub(crate) fn arguments() -> [Arg; 4] {
     [
         Arg::new("url").long("url").value_name("URL").help(format!(
-            "The server, as http://[USER:PASSWORD@]HOST:PORT [env: FOLIOT_URL] [default: {ADDRESS}]"
+            "The server, as http[s]://[USER:PASSWORD@]HOST:PORT [env: FOLIOT_URL] [default: {ADDRESS}]"
         )),
+        Arg::new("ca").long("ca").value_name("FILE").help(
+            "Certificates, as PEM, one of which vouches for a server of https, in place of the \
+             system's [env: FOLIOT_CA]",
+        ),
         Arg::new("user")
             .long("user")
             .value_name("NAME:PASSWORD")
@@ -39,6 +47,10 @@ pub(crate) fn client(matches: &ArgMatches) -> Result<Client, String> {
     let given = |name, variable| text(name).cloned().or_else(|| std::env::var(variable).ok());
     let url = given("url", ADDRESS_VARIABLE).unwrap_or_else(|| ADDRESS.to_owned());
     let client = Client::new(&url).map_err(|error| error.to_string())?;
+    let client = match given("ca", CA_VARIABLE) {
+        Some(file) => client.with_ca(PathBuf::from(file)),
+        None => client,
+    };
     if let Some(user) = text("user") {
         return match user.contains(':') {
             true => Ok(client.with_user(user)),

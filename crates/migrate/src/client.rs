@@ -1,13 +1,10 @@
-//! A small HTTP/1.1 client: one server, one connection at a time, no TLS.
+//! A small HTTP/1.1 client: one server, one connection at a time.
 
+use crate::connection::{Connection, Trust};
 use crate::error::Error;
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
-
-/// How long the server may stay silent.
-const SILENT_SECONDS_MAX: Duration = Duration::from_secs(120);
+use std::path::PathBuf;
 
 /// Most bytes of an answer that is read whole.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
@@ -19,9 +16,10 @@ const HEAD_LINE_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Client {
     host: String,
+    trust: Trust,
     authorization: Option<String>,
     /// The connection that the last answer left open.
-    idle: RefCell<Option<BufReader<TcpStream>>>,
+    idle: RefCell<Option<BufReader<Connection>>>,
 }
 
 /// An answer read whole.
@@ -41,16 +39,17 @@ impl Answer {
 }
 
 impl Client {
-    /// A client for `http://[USER:PASSWORD@]HOST:PORT`. Does not connect yet.
+    /// A client for `http[s]://[USER:PASSWORD@]HOST:PORT`. Does not connect yet.
     ///
     /// # Errors
     /// When the address is none.
     pub fn new(url: &str) -> Result<Self, Error> {
         let bad = |reason| Error::BadUrl { url: url.to_owned(), reason };
-        let rest = match url.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(_) => return Err(bad("only http is spoken")),
-            None => url,
+        let (trust, rest) = match url.split_once("://") {
+            Some(("http", rest)) => (Trust::Plain, rest),
+            Some(("https", rest)) => (Trust::System, rest),
+            Some(_) => return Err(bad("only http and https are spoken")),
+            None => (Trust::Plain, url),
         };
         let (rest, path) = rest.split_once('/').unwrap_or((rest, ""));
         if !path.is_empty() {
@@ -65,13 +64,20 @@ impl Client {
             return Err(bad("the port is missing"));
         }
         let authorization = user.map(|user| format!("Basic {}", base64(user.as_bytes())));
-        Ok(Self { host: host.to_owned(), authorization, idle: RefCell::new(None) })
+        Ok(Self { host: host.to_owned(), trust, authorization, idle: RefCell::new(None) })
     }
 
     /// Asks in the name of a user, written `NAME:PASSWORD`, whatever the address says.
     #[must_use]
     pub fn with_user(self, user: &str) -> Self {
         Self { authorization: Some(format!("Basic {}", base64(user.as_bytes()))), ..self }
+    }
+
+    /// Trusts the certificates in a file, as PEM, instead of the system's.
+    #[must_use]
+    pub fn with_ca(self, file: PathBuf) -> Self {
+        let trust = if self.trust == Trust::Plain { Trust::Plain } else { Trust::File(file) };
+        Self { trust, ..self }
     }
 
     /// Asks with a token, whatever the address says.
@@ -138,20 +144,15 @@ impl Client {
             // A connection that was idle may have been closed meanwhile; then a new one is tried.
             return Ok(reading);
         }
-        let stream = TcpStream::connect(&*self.host)
+        let stream = Connection::open(&self.host, &self.trust)
             .map_err(Error::io(format!("connect to {}", self.host)))?;
-        let prepared = stream
-            .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(SILENT_SECONDS_MAX)))
-            .and_then(|()| stream.set_write_timeout(Some(SILENT_SECONDS_MAX)));
-        prepared.map_err(Error::io(doing()))?;
         self.exchange(BufReader::new(stream), method, target, headers, body)
             .map_err(Error::io(doing()))
     }
 
     fn exchange(
         &self,
-        mut stream: BufReader<TcpStream>,
+        mut stream: BufReader<Connection>,
         method: &str,
         target: &str,
         headers: &str,
@@ -167,6 +168,7 @@ impl Client {
         head += "\r\n";
         stream.get_mut().write_all(head.as_bytes())?;
         stream.get_mut().write_all(body.unwrap_or_default())?;
+        stream.get_mut().flush()?;
         let (status, rest, stays_open) = read_head(&mut stream)?;
         let stream = Some(stream);
         Ok(Reading { client: self, stream, status, rest, stays_open })
@@ -177,7 +179,7 @@ impl Client {
 #[derive(Debug)]
 pub struct Reading<'a> {
     client: &'a Client,
-    stream: Option<BufReader<TcpStream>>,
+    stream: Option<BufReader<Connection>>,
     status: u16,
     rest: Rest,
     stays_open: bool,
@@ -372,10 +374,10 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for good in ["http://h:1", "h:1", "http://u:p@h:1/", "http://[::1]:80"] {
+        for good in ["http://h:1", "h:1", "http://u:p@h:1/", "http://[::1]:80", "https://h:1"] {
             assert!(Client::new(good).is_ok(), "{good}");
         }
-        for bad in ["https://h:1", "http://h", "http://h:1/x", "http://h:x", ""] {
+        for bad in ["ftp://h:1", "http://h", "http://h:1/x", "http://h:x", ""] {
             assert!(Client::new(bad).is_err(), "{bad}");
         }
     }

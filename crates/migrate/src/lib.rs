@@ -10,6 +10,7 @@
 //! servers were told. The room parses no command line, opens no store and prints nothing.
 
 pub mod client;
+mod connection;
 mod error;
 mod export;
 mod import;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Variables that begin as those of settings do: the file of settings, which server is asked, and
-/// who asks it.
-const NO_KEYS: [&str; 3] = ["FOLIOT_CONFIG", "FOLIOT_URL", "FOLIOT_TOKEN"];
+/// Variables that begin as those of settings do: the file of settings, which server is asked, who
+/// asks it, and who vouches for it.
+const NO_KEYS: [&str; 4] = ["FOLIOT_CONFIG", "FOLIOT_URL", "FOLIOT_TOKEN", "FOLIOT_CA"];
 
 /// Where a value came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,11 +48,22 @@ impl Layers {
         &self.config
     }
 
-    /// Every key with its value and where that came from.
-    pub fn show(&self) -> impl Iterator<Item = (&'static str, String, Origin)> {
-        KEYS.iter().map(|key| {
+    /// Every key with its value and where that came from. With a machine's memory the values are
+    /// those that a server there would use, and the origin says which were cut.
+    pub fn show(
+        &self,
+        memory_bytes: Option<u64>,
+    ) -> impl Iterator<Item = (&'static str, String, String)> {
+        let mut used = self.config.clone();
+        if let Some(memory) = memory_bytes {
+            used.limits_memory_bytes.0.get_or_insert(memory);
+            used = used.fit(Some(memory));
+        }
+        KEYS.iter().map(move |key| {
             let origin = self.origins.get(key.name).cloned().unwrap_or_default();
-            (key.name, (key.show)(&self.config), origin)
+            let (told, value) = ((key.show)(&self.config), (key.show)(&used));
+            let note = if told == value { "" } else { ", fitted to the memory" };
+            (key.name, value, format!("{origin}{note}"))
         })
     }
 
