@@ -55,6 +55,75 @@ fn messages_of_every_format_are_stored_before_they_are_acknowledged() {
     server.stop();
 }
 
+/// Messages as the makers' documents show them: Zigbee2MQTT, Tasmota's SENSOR, Shelly of the second
+/// and of the first generation, and a bare number by a topic that says all.
+#[test]
+fn templates_read_what_devices_send() {
+    let broker = Broker::new();
+    let scratch = Scratch::new();
+    let address = broker.flag();
+    let templates = "zigbee2mqtt/{device}=zigbee, tele/{device}/SENSOR=tasmota, \
+                     {device}/status/{part}=shelly, shellies/{device}/relay/{channel}=relay, \
+                     home/{room}/{measurement}/{field}";
+    let flags = ["--mqtt-broker", &address, "--mqtt-topics", "#", "--mqtt-templates", templates];
+    let server = Server::start(scratch.path(), &flags);
+    let mut session = broker.accept(1).unwrap();
+    let messages = [
+        (
+            "zigbee2mqtt/attic window",
+            r#"{"battery":97,"contact":false,"linkquality":102,"temperature":21,"action":null}"#,
+        ),
+        ("zigbee2mqtt/attic window", r#"{"temperature":21.5,"update":{"state":"idle"}}"#),
+        (
+            "tele/plug/SENSOR",
+            r#"{"Time":"2026-01-01T00:00:00","ENERGY":{"Power":40,"Period":[1,2],"Voltage":230.5}}"#,
+        ),
+        (
+            "shellyplus1-a8/status/switch:0",
+            r#"{"id":0,"source":"init","output":true,"temperature":{"tC":48.1,"tF":118.6}}"#,
+        ),
+        ("shellies/shelly1-b9/relay/0", "on"),
+        ("home/cellar/climate/humidity", "63.25"),
+        // One that says nothing, and one that no template fits, as before.
+        ("home/cellar/climate/humidity", "unavailable"),
+        ("other", "put plain 1700002800 1 h=a"),
+    ];
+    for (topic, payload) in messages {
+        let id = session.publish(topic, payload);
+        assert_eq!(session.acknowledged(), Some(id), "{topic}");
+    }
+    let values = |question: &str| -> Vec<String> {
+        server.samples(question).into_iter().map(|(_, value)| value).collect()
+    };
+    assert_eq!(values("none:zigbee.battery{device=attic%20window}"), ["97.0"]);
+    assert_eq!(values("none:zigbee.temperature{device=attic%20window}"), ["21.0", "21.5"]);
+    assert_eq!(values("none:tasmota.ENERGY.Power{device=plug}"), ["40.0"]);
+    assert_eq!(values("none:tasmota.ENERGY.Voltage{device=plug}"), ["230.5"]);
+    assert_eq!(values("none:shelly.temperature.tC{device=shellyplus1-a8}"), ["48.1"]);
+    assert_eq!(values("none:climate.humidity{room=cellar}"), ["63.25"]);
+    assert_eq!(values("none:plain{h=a}"), ["1"]);
+    let asked =
+        server.get("/query?db=default&q=SELECT+last(*)+FROM+relay,shelly,zigbee+GROUP+BY+*");
+    let text = asked.text();
+    for expected in ["\"channel\":\"0\",\"device\":\"shelly1-b9\"", "last_output", "\"idle\""] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(server.metric("foliot_mqtt_messages_total"), 8.0);
+    let rejected = "foliot_rows_rejected_total{protocol=\"mqtt\",reason=\"value\"}";
+    assert_eq!(server.metric(rejected), 1.0);
+    server.stop();
+    for (wrong, expected) in [
+        ("a/{x}", "must say one measurement"),
+        ("a/#/b=m", "at the end"),
+        ("a/{x}/{x}=m", "two levels have the same name"),
+        ("a/x{y}=m", "is no level of a topic"),
+    ] {
+        let output = foliot().args(["config", "check", "--mqtt-templates", wrong]).output();
+        let said = String::from_utf8(output.unwrap().stderr).unwrap();
+        assert!(said.contains("mqtt.templates") && said.contains(expected), "{wrong}: {said}");
+    }
+}
+
 #[test]
 fn a_user_is_named_to_the_broker_and_the_password_is_not_shown() {
     let broker = Broker::new();

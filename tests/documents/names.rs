@@ -12,7 +12,7 @@ const ENDINGS: [&str; 15] = [
 ];
 
 /// What looks like a setting and is an example of a name.
-const EXAMPLES: [&str; 12] = [
+const EXAMPLES: [&str; 13] = [
     "cpu",
     "df",
     "evil",
@@ -25,6 +25,7 @@ const EXAMPLES: [&str; 12] = [
     "proc",
     "process",
     "soil",
+    "update",
 ];
 
 /// Every `section.key` that a document names is in the configuration's reference.

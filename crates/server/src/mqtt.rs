@@ -1,10 +1,15 @@
-//! MQTT: subscribes at a broker and stores what arrives, in any format of TickTock's bodies.
+//! MQTT: subscribes at a broker and stores what arrives, in any format of TickTock's bodies, or as
+//! a template of its topic says.
 //!
 //! Messages are asked for at quality of service 1 and acknowledged when their samples are on stable
 //! storage, so that what a crash cuts off comes again. A message that cannot be understood is
 //! counted and acknowledged: it would never be understood. (OASIS MQTT 3.1.1.)
 
-use crate::ingest::PATIENCE;
+mod template;
+
+pub(crate) use template::Template;
+
+use crate::ingest::{PATIENCE, log_rejects};
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -112,7 +117,7 @@ async fn receive(
     message: &Publish,
 ) -> Result<(), ClientError> {
     shared.metrics.mqtt_messages.add(1);
-    match take(shared, store, &message.payload) {
+    match take(shared, store, &message.topic, &message.payload) {
         Ok(None) => client.ack(message).await,
         Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
             Ok(()) => client.ack(message).await,
@@ -129,7 +134,22 @@ async fn receive(
 }
 
 /// Stores a message, and says what to wait for.
-fn take(shared: &Shared, store: &Store, payload: &[u8]) -> Result<Option<Commit>, String> {
+fn take(
+    shared: &Shared,
+    store: &Store,
+    topic: &str,
+    payload: &[u8],
+) -> Result<Option<Commit>, String> {
+    let templates = &shared.config.mqtt_templates.0;
+    match templates.iter().find_map(|template| template.line(topic, payload)) {
+        Some(Ok(line)) => return take_lines(shared, store, line.as_bytes()),
+        Some(Err(why)) => {
+            let reason = format!("'{topic}': {why}");
+            reject(shared, 1, "message", reason);
+            return Ok(None);
+        }
+        None => {}
+    }
     let is_json = matches!(payload.trim_ascii_start().first(), Some(b'[' | b'{'));
     if !is_json {
         return take_lines(shared, store, payload);
@@ -137,11 +157,15 @@ fn take(shared: &Shared, store: &Store, payload: &[u8]) -> Result<Option<Commit>
     let mut lines = Vec::new();
     let refused = puts_of_json(payload, &mut lines).unwrap_or(1);
     for line in 0..refused {
-        let reason = "not a point in JSON".to_owned();
-        let rejects = [Reject { line, field: Cow::Borrowed("point"), reason }];
-        shared.metrics.way(Way::Mqtt).count_rejects(&rejects);
+        reject(shared, line, "point", "not a point in JSON".to_owned());
     }
     take_lines(shared, store, &lines)
+}
+
+fn reject(shared: &Shared, line: u32, field: &'static str, reason: String) {
+    let rejects = [Reject { line, field: Cow::Borrowed(field), reason }];
+    shared.metrics.way(Way::Mqtt).count_rejects(&rejects);
+    log_rejects(shared, Way::Mqtt, &rejects);
 }
 
 fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Result<Option<Commit>, String> {
