@@ -11,8 +11,11 @@
 
 mod harness;
 
-use harness::{Scratch, Server, foliot};
+use harness::terminal::Terminal;
+use harness::{PATIENCE, Scratch, Server, foliot};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Runs a command that must succeed; what it printed.
 fn run(command: &str, data_dir: &Path, path: &Path) -> String {
@@ -267,4 +270,95 @@ fn a_store_is_not_copied_into_itself_nor_over_another_nor_made_by_reading() {
         assert!(error.contains("there is no store in") && error.contains("--data-dir"), "{error}");
         assert!(!nothing.exists(), "{command:?} made a store");
     }
+}
+
+#[test]
+fn a_terminal_is_told_how_much_was_read_and_how_fast() {
+    let dir = Scratch::new();
+    let (data, copies) = (dir.path().join("data"), dir.path().join("copies"));
+    let server = Server::start(&data, &[]);
+    write(&server, 0, 100);
+    server.stop();
+    let [data, copies] = [&data, &copies].map(|path| path.to_str().unwrap());
+    for (words, done) in [
+        (&["check"][..], "nothing is wrong"),
+        (&["check", "--repair"], "nothing is wrong"),
+        (&["backup", copies], "backed up"),
+        (&["export", "--format", "line", "-"], "100 samples of 10 series written"),
+    ] {
+        let mut command = foliot();
+        command.args(words).args(["--data-dir", data]);
+        let mut terminal = Terminal::start(command);
+        terminal.wait_for(" read, ");
+        terminal.wait_for("/s");
+        if words != ["export", "--format", "line", "-"] {
+            terminal.wait_for(done);
+        }
+        terminal.ends_well();
+    }
+    // A program that reads what is said is told the outcome alone.
+    let (is_good, _, said) = output(&["check", "--data-dir", data]);
+    assert!(is_good && said.is_empty(), "{said}");
+}
+
+/// The lines of a log in JSON.
+fn log_lines(path: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+#[test]
+fn settings_are_read_again_as_far_as_a_running_server_can_obey() {
+    let dir = Scratch::new();
+    let (file, log) = (dir.path().join("foliot.toml"), dir.path().join("log"));
+    std::fs::write(&file, "[log]\nformat = \"json\"\n").unwrap();
+    let mut command = foliot();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    command.arg("--data-dir").arg(dir.path().join("data"));
+    command.stdout(std::process::Stdio::piped()).stderr(std::fs::File::create(&log).unwrap());
+    let server = Server::ready(command).unwrap();
+    let cases = [
+        ("[log]\nformat = \"json\"\n", "no setting has changed"),
+        ("[log]\nformat = \"json\"\nlevel = \"debug\"\n", "changed: log.level"),
+        (
+            "[log]\nformat = \"json\"\n[limits]\nqueries = 3\n[mqtt]\npassword = \"x\"\n",
+            "changed: log.level; at the next start only: limits.queries, mqtt.password",
+        ),
+        ("[log]\nformat = \"jsom\"\n", "'jsom' is neither text nor json"),
+        ("[merge]\nparts = 1\n", "the settings stay as they are: merge.parts must be"),
+    ];
+    for (told, (text, expected)) in cases.into_iter().enumerate() {
+        std::fs::write(&file, text).unwrap();
+        server.signal(Signal::HUP);
+        let began = Instant::now();
+        let said = loop {
+            let lines = log_lines(&log);
+            let of_reload = |line: &&serde_json::Value| line["target"] == "foliot_server::reload";
+            if let Some(line) = lines.iter().filter(of_reload).nth(told) {
+                break line["message"].as_str().unwrap().to_owned();
+            }
+            assert!(began.elapsed() < PATIENCE, "nothing is said of {text}");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert!(said.starts_with("SIGHUP: ") && said.contains(expected), "{text}: {said}");
+    }
+    for line in log_lines(&log) {
+        let has = |name: &str| line[name].as_str().is_some_and(|text| !text.is_empty());
+        assert!(["time", "level", "target", "thread", "message"].into_iter().all(has), "{line}");
+    }
+    server.stop();
+}
+
+#[test]
+fn settings_are_shown_as_the_server_would_use_them() {
+    let memory = ["--limits-memory-bytes", "64MiB"];
+    let shown = |flags: &[&str]| {
+        let words = [&["config", "show"][..], &memory, flags].concat();
+        let (is_good, shown, said) = output(&words);
+        assert!(is_good, "{said}");
+        let line = shown.lines().find(|line| line.starts_with("head.bytes ")).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown(&[]), "head.bytes = 256MiB # default");
+    assert_eq!(shown(&["--effective"]), "head.bytes = 2MiB # default, fitted to the memory");
 }

@@ -8,7 +8,8 @@ use crate::users::{self, Act};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use clap_complete::Shell;
-use foliot_server::config::{KEYS, Layers};
+use foliot_server::Config;
+use foliot_server::config::{KEYS, Key, Layers};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,9 @@ pub(crate) enum Command {
     Manuals(PathBuf),
     /// Run the server.
     Serve(Layers),
-    /// Print all settings with their origins.
-    ConfigShow(Layers),
+    /// Print all settings with their origins; as the server would cut them to its machine, if so
+    /// wished.
+    ConfigShow { layers: Layers, is_effective: bool },
     /// Say whether the settings are good.
     ConfigCheck(Layers),
     /// Say what becomes of another server's settings.
@@ -147,20 +149,39 @@ pub(crate) fn read() -> Result<Command, String> {
         Some(("inspect", matches)) => {
             Ok(Command::Inspect { path: path(matches), spelling: spelling(matches) })
         }
-        Some(("config", matches)) => match matches.subcommand() {
-            Some(("show", matches)) => layers(matches).map(Command::ConfigShow),
-            Some(("check", matches)) => {
-                let layers = layers(matches)?;
-                Ok(match matches.get_one::<String>("from") {
-                    Some(file) => Command::ConfigFrom(PathBuf::from(file), layers),
-                    None => Command::ConfigCheck(layers),
-                })
-            }
-            Some(("init", matches)) => Ok(Command::ConfigInit(path(matches))),
-            Some(("limits", _)) => Ok(Command::ConfigLimits),
-            _ => Ok(Command::ConfigDocs),
-        },
+        Some(("config", matches)) => config(matches),
         _ => Err("say what to do, for example `foliot serve`".to_owned()),
+    }
+}
+
+/// What is to be done with settings.
+fn config(matches: &ArgMatches) -> Result<Command, String> {
+    match matches.subcommand() {
+        Some(("show", matches)) => {
+            let is_effective = matches.get_flag("effective");
+            Ok(Command::ConfigShow { layers: layers(matches)?, is_effective })
+        }
+        Some(("check", matches)) => {
+            let layers = layers(matches)?;
+            Ok(match matches.get_one::<String>("from") {
+                Some(file) => Command::ConfigFrom(PathBuf::from(file), layers),
+                None => Command::ConfigCheck(layers),
+            })
+        }
+        Some(("init", matches)) => Ok(Command::ConfigInit(path(matches))),
+        Some(("limits", _)) => Ok(Command::ConfigLimits),
+        _ => Ok(Command::ConfigDocs),
+    }
+}
+
+/// Reads the settings of a server that runs once more, as they are by now.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn reread() -> Result<Config, String> {
+    match read()? {
+        Command::Serve(layers) => Ok(layers.config().clone()),
+        _ => Err("this process is no server".to_owned()),
     }
 }
 
@@ -170,7 +191,12 @@ pub(crate) fn command_line() -> Clap {
         .about("Shows and checks settings")
         .subcommand_required(true)
         .subcommand(with_settings(
-            Clap::new("show").about("Prints every setting with where its value comes from"),
+            Clap::new("show").about("Prints every setting with where its value comes from").arg(
+                Arg::new("effective")
+                    .long("effective")
+                    .action(ArgAction::SetTrue)
+                    .help("Prints what the server would use here: memory is cut to the machine's"),
+            ),
         ))
         .subcommand(with_settings(
             Clap::new("check").about("Says whether the settings are good, and starts nothing").arg(
@@ -224,7 +250,7 @@ pub(crate) fn command_line() -> Clap {
 /// One subcommand for each format that can be brought in.
 fn import() -> Clap {
     let format =
-        |name, about| with_settings(Clap::new(name).about(about).arg(file()).args(place()));
+        |name, about| with_store_settings(Clap::new(name).about(about).arg(file()).args(place()));
     let url = || {
         let help = "Goes through the running server at this address instead of opening the store";
         Arg::new("url").long("url").value_name("URL").help(help)
@@ -285,7 +311,7 @@ fn export() -> Clap {
         .args(place())
         .arg(bound("start", "Leaves out what is before this time, in seconds since 1970"))
         .arg(bound("end", "Leaves out what is after this time, in seconds since 1970"));
-    with_settings(command)
+    with_store_settings(command)
 }
 
 fn file() -> Arg {
@@ -382,7 +408,7 @@ fn retention() -> Clap {
         .help("Takes this machine's clock for right, though most of a database may expire by it");
     let about =
         "Says how long each database of a store keeps its samples; no server may have it open";
-    with_settings(Clap::new("retention").about(about)).arg(keep).arg(accept)
+    with_store_settings(Clap::new("retention").about(about)).arg(keep).arg(accept)
 }
 
 fn inspect() -> Clap {
@@ -437,14 +463,36 @@ fn config_file() -> Arg {
         .help("TOML file of settings [env: FOLIOT_CONFIG]")
 }
 
+/// What the names of settings begin with that a command on a store of its own obeys.
+const STORE_KEYS: [&str; 9] = [
+    "data_dir",
+    "wal.",
+    "retention.",
+    "limits.memory_bytes",
+    "limits.registry_bytes",
+    "head.",
+    "cache.",
+    "merge.",
+    "index.",
+];
+
+/// Adds a flag for every setting of the store.
+fn with_store_settings(command: Clap) -> Clap {
+    with_flags(command, |key| STORE_KEYS.iter().any(|name| key.name.starts_with(name)))
+}
+
 /// Adds a flag for every setting.
 fn with_settings(command: Clap) -> Clap {
+    with_flags(command, |_| true)
+}
+
+fn with_flags(command: Clap, is_wanted: impl Fn(&Key) -> bool) -> Clap {
     let set = Arg::new("set")
         .long("set")
         .value_name("KEY=VALUE")
         .action(ArgAction::Append)
         .help("Sets any key by its name");
-    let flags = KEYS.iter().map(|key| {
+    let flags = KEYS.iter().filter(|key| is_wanted(key)).map(|key| {
         let help = key.help.split(". ").next().unwrap_or_default().trim();
         let arg = Arg::new(key.name).long(key.flag).help(help.trim_end_matches('.').to_owned());
         match key.kind.contains("true") {

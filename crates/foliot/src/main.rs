@@ -5,6 +5,7 @@ mod certificate;
 mod manuals;
 mod moving;
 mod offline;
+mod progress;
 mod query;
 mod remote;
 mod top;
@@ -63,9 +64,10 @@ fn run(command: Command) -> Result<ExitCode, String> {
             print("all settings are good\n")
         }
         Command::ConfigFrom(file, layers) => moving::settings(&file, layers),
-        Command::ConfigShow(layers) => {
+        Command::ConfigShow { layers, is_effective } => {
             let line = |(key, value, origin)| format!("{key:32} = {value:24} # {origin}\n");
-            print(&layers.show().map(line).collect::<String>())
+            let memory = is_effective.then(machine::memory_bytes).flatten();
+            print(&layers.show(memory).map(line).collect::<String>())
         }
         Command::Backup { data_dir, into } => print(&offline::back_up(&data_dir, &into)?),
         Command::Restore { from, data_dir } => print(&offline::restore(&from, &data_dir)?),
@@ -88,7 +90,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         }
         Command::Certificate { names, into } => print(&certificate::write(&names, &into)?),
         Command::User(act, layers) => users::perform(layers.config(), act),
-        Command::Serve(layers) => serve(layers.config()),
+        Command::Serve(layers) => serve(layers.config().clone()),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -99,9 +101,10 @@ fn bench(own: Vec<OsString>) -> ExitCode {
 }
 
 /// Starts everything in order, waits, and stops in reverse.
-fn serve(config: &Config) -> Result<(), String> {
+fn serve(told: Config) -> Result<(), String> {
+    let config = &told;
     config.check()?;
-    logging::start(config.log_level);
+    logging::start(config.log_level, config.log_format);
     let config = &config.clone().fit(machine::memory_bytes());
     if config.http_cors_domains.0.iter().any(|domain| domain == "*") {
         log::warn!(
@@ -123,7 +126,7 @@ fn serve(config: &Config) -> Result<(), String> {
     let first_token = server.open(engine.clone()).map_err(|error| error.to_string())?;
     let free_bytes = disk.free_bytes(&config.data_dir).ok();
     welcome::print(config, &server, free_bytes, first_token.as_deref());
-    server.wait();
+    server.wait(told, &arguments::reread);
     log::info!("stopping");
     server.stop();
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;

@@ -2,7 +2,8 @@
 
 use crate::arguments::Move;
 use crate::offline::need_store;
-use foliot_disk::RealDisk;
+use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
+use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
 use foliot_migrate::{
     Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, influx, opentsdb,
@@ -18,9 +19,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How often a person is told how far it is.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Faults that are told; a dump that is wrong everywhere is not told line by line.
 const FAULTS_TOLD: usize = 20;
@@ -59,7 +57,7 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
             bring(what, &mut origin, Target::Server(&client)).map_err(sentence)?
         }
         None => {
-            let engine = open(what)?;
+            let engine = open(what, Arc::new(RealDisk::new()))?;
             let outcome = bring(what, &mut origin, Target::Store(&engine));
             let closed = engine.close();
             let outcome = outcome.map_err(sentence)?;
@@ -67,6 +65,9 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
             outcome
         }
     };
+    if io::stderr().is_terminal() {
+        progress::replace("");
+    }
     tell(&summary(origin.name(), &progress, &faults, began.elapsed()));
     Ok(if progress.refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -76,12 +77,14 @@ fn bring(
     origin: &mut Origin,
     target: Target<'_>,
 ) -> Result<(Progress, Vec<Fault>), Error> {
-    let mut next = Instant::now() + REPORT_INTERVAL;
+    let began = Instant::now();
+    let mut next = began + REPORT_INTERVAL;
     let is_watched = io::stderr().is_terminal();
     let mut report = |progress: &Progress| {
         if is_watched && Instant::now() >= next {
             next = Instant::now() + REPORT_INTERVAL;
-            tell(&format!("{}\n", how_far(progress)));
+            let pace = pace(progress.bytes_read, progress.bytes_total, began.elapsed());
+            progress::replace(&format!("{}, {pace}", how_far(progress)));
         }
     };
     let mut place = Place::default();
@@ -106,10 +109,8 @@ fn bring(
 
 fn how_far(progress: &Progress) -> String {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let of = progress.bytes_total.map_or_else(String::new, |total| {
-        let percent = 100.0 * progress.bytes_read as f64 / total.max(1) as f64;
-        format!(" of {:.1} ({percent:.0} %)", mib(total))
-    });
+    let total = progress.bytes_total;
+    let of = total.map_or_else(String::new, |total| format!(" of {:.1}", mib(total)));
     let Progress { stored, refused, .. } = progress;
     format!(
         "{:.1} MiB{of} read, {stored} lines stored, {refused} refused",
@@ -130,8 +131,16 @@ fn summary(name: &str, progress: &Progress, faults: &[Fault], took: Duration) ->
 
 /// Writes samples out.
 pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
-    need_store(&RealDisk::new(), &what.layers.config().data_dir)?;
-    let engine = open(what)?;
+    let data_dir = &what.layers.config().data_dir;
+    need_store(&RealDisk::new(), data_dir)?;
+    // How much of the files a stretch of time takes is not known.
+    let is_all = (what.start_ns, what.end_ns) == (i64::MIN, i64::MAX);
+    let total = bytes_in(data_dir).filter(|_| is_all && what.database.is_none());
+    told(total, |disk| export_from(what, disk))
+}
+
+fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<ExitCode, String> {
+    let engine = open(what, disk)?;
     let database = what.database.as_deref().unwrap_or("default");
     let policy = what.policy.as_deref().unwrap_or("autogen");
     let namespace = engine
@@ -158,7 +167,7 @@ pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
     let exported = exported.map_err(sentence)?;
     let absent = engine.absent_parts(namespace, range);
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
-    tell(&told(&exported));
+    tell(&figures(&exported));
     if absent.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -196,7 +205,7 @@ fn output(path: &Path) -> Result<Box<dyn Write>, String> {
     Ok(Box::new(BufWriter::new(file)))
 }
 
-fn told(exported: &Exported) -> String {
+fn figures(exported: &Exported) -> String {
     let Exported { series, samples, unspelled } = exported;
     let mut text = format!("{samples} samples of {series} series written");
     for (count, what) in [
@@ -212,9 +221,8 @@ fn told(exported: &Exported) -> String {
 }
 
 /// Opens the store that the settings name.
-fn open(what: &Move) -> Result<Engine, String> {
+fn open(what: &Move, disk: Arc<dyn Disk>) -> Result<Engine, String> {
     let config = what.layers.config().clone().fit(machine::memory_bytes());
-    let disk = Arc::new(RealDisk::new());
     Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match what.url {
         None => sentence(error.into()),
         Some(_) => error.to_string(),

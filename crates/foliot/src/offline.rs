@@ -1,5 +1,6 @@
 //! Commands on a data directory: backup, restore, check, retention, inspect. They need no server.
 
+use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
     BackedUp, Caller, Checked, Deleted, Engine, Identity, Shown, backup, check, inspect, is_store,
@@ -28,7 +29,8 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<String, String> {
     need_apart(data_dir, into)?;
     let earlier = newest(&disk, into);
     let to = new_directory(&disk, into)?;
-    let done = backup(&disk, data_dir, &to, earlier.as_deref()).map_err(|error| {
+    let copy = |disk: Arc<dyn Disk>| backup(&*disk, data_dir, &to, earlier.as_deref());
+    let done = told(bytes_in(data_dir), copy).map_err(|error| {
         format!("{error}; {} holds what was copied until then, and is no backup", to.display())
     })?;
     Ok(format!("backed up {} to {}: {}\n", data_dir.display(), to.display(), figures(&done)))
@@ -83,7 +85,8 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
              empty, and start the server with --data-dir there"
         ));
     }
-    let done = backup(&disk, from, data_dir, None).map_err(|error| error.to_string())?;
+    let copy = |disk: Arc<dyn Disk>| backup(&*disk, from, data_dir, None);
+    let done = told(bytes_in(from), copy).map_err(|error| error.to_string())?;
     let (from, to) = (from.display(), data_dir.display());
     Ok(format!("restored {from} to {to}: {}\n", figures(&done)))
 }
@@ -184,15 +187,18 @@ fn figures(done: &BackedUp) -> String {
 
 /// Reads everything in `data_dir`, mends it first if `mends`; whether nothing is wrong with it.
 pub(crate) fn check_store(data_dir: &Path, mends: bool) -> Result<(String, bool), String> {
-    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     let mut said = String::new();
+    // Files are read by their pages first, and then by what is in them.
+    let total = || Some(2 * bytes_in(data_dir)?);
     if mends {
-        for sentence in repair(&disk, data_dir).map_err(|error| error.to_string())? {
+        let mended = told(total(), |disk| repair(&disk, data_dir));
+        for sentence in mended.map_err(|error| error.to_string())? {
             said.push_str(&format!("mended: {sentence}\n"));
         }
     }
-    need_store(&*disk, data_dir)?;
-    let checked = check(&disk, data_dir).map_err(|error| error.to_string())?;
+    need_store(&RealDisk::new(), data_dir)?;
+    let checked =
+        told(total(), |disk| check(&disk, data_dir)).map_err(|error| error.to_string())?;
     for note in &checked.notes {
         said.push_str(&format!("note: {note}\n"));
     }

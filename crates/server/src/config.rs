@@ -16,10 +16,11 @@ pub use reference::{reference, sample};
 pub use retention::{Cap, Keep, KeepRules};
 pub use setting::{
     Addresses, ByteSize, HostPort, Listen, Listens, Memory, Plain, RollupTables, Secret, Setting,
-    Words,
+    Templates, Words,
 };
 
 use crate::Ack;
+use crate::logging::LogFormat;
 use foliot_schema::DatabaseName;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -267,8 +268,13 @@ settings! {
     /// that the system trusts.
     mqtt_ca: Plain = Plain(String::new()), "mqtt.ca", "mqtt-ca";
     /// Topics to subscribe to, separated by commas; their messages hold put lines, Influx lines or
-    /// JSON points.
+    /// JSON points, or what `mqtt.templates` says.
     mqtt_topics: Words = Words(Vec::new()), "mqtt.topics", "mqtt-topics";
+    /// What messages of devices mean that hold a bare number, `on` or `off`, or a JSON object of
+    /// their own: `topic=measurement`, separated by commas, where a level in braces is a label. A
+    /// level `{measurement}` names the measurement, `{field}` the field of a bare number. The first
+    /// that fits a topic counts.
+    mqtt_templates: Templates = Templates(Vec::new()), "mqtt.templates", "mqtt-templates";
     /// Name under which the broker knows this client and keeps what it has not yet had.
     mqtt_client_id: Plain = Plain("foliot".to_owned()), "mqtt.client_id", "mqtt-client-id";
     /// User at the broker; empty means none.
@@ -282,6 +288,9 @@ settings! {
     agent_interval: Duration = Duration::from_secs(10), "agent.interval", "agent-interval";
     /// What is written to standard error: `error`, `warn`, `info`, `debug`, `trace` or `off`.
     log_level: log::LevelFilter = log::LevelFilter::Info, "log.level", "log-level";
+    /// How a line of the log is written: `text`, or `json` for an object with `time`, `level`,
+    /// `target`, `thread` and `message`.
+    log_format: LogFormat = LogFormat::Text, "log.format", "log-format";
 }
 
 impl Config {

@@ -1,12 +1,14 @@
 //! The log: structured lines on standard error.
 //!
-//! A line is `time level where: message`, times in UTC. Messages that a client can provoke again
-//! and again go through a [`Repeats`], so that a broken sender fills counters and not the disk.
+//! A line is `time level where: message`, times in UTC, or an object of JSON. Messages that a
+//! client can provoke again and again go through a [`Repeats`], so that a broken sender fills
+//! counters and not the disk.
 
 use foliot_lock::{Mutex, Rank};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 struct Stderr;
@@ -28,9 +30,17 @@ impl Log for Stderr {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (level, target) = (record.level(), record.target());
         let message = escape(&record.args().to_string());
-        let line = format!("{} {level:5} {target}: {message}\n", timestamp(now));
         let thread = std::thread::current();
         let thread = thread.name().unwrap_or("-").to_owned();
+        let line = match IS_JSON.load(Ordering::Relaxed) {
+            false => format!("{} {level:5} {target}: {message}\n", timestamp(now)),
+            true => {
+                let level = level.as_str().to_ascii_lowercase();
+                let line = serde_json::json!({"time": timestamp(now), "level": level,
+                    "target": target, "thread": thread, "message": message});
+                format!("{line}\n")
+            }
+        };
         RECENT.lock().push(Recent {
             time_s: now.as_secs(),
             level,
@@ -86,10 +96,23 @@ pub(crate) fn recent() -> Vec<Recent> {
     RECENT.lock().lines.iter().rev().cloned().collect()
 }
 
-/// Installs the logger. Later calls only change the level.
-pub fn start(level: LevelFilter) {
+/// How a line of the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// `time level where: message`.
+    Text,
+    /// An object of JSON.
+    Json,
+}
+
+/// The logger is the process's, and so is its format.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Installs the logger. Later calls only change the level and the format.
+pub fn start(level: LevelFilter, format: LogFormat) {
     let _ = log::set_logger(&Stderr);
     log::set_max_level(level);
+    IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
 /// Control characters in text from clients would let them forge lines.

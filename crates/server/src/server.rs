@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::errands::Errand;
 use crate::http::Dialect;
 use crate::listen::{self, Accepts, Places};
+use crate::reload::reload;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::tls::Tls;
@@ -156,10 +157,10 @@ impl Server {
     }
 
     /// Waits for SIGTERM or SIGINT. SIGUSR1 flushes what is in memory to parts meanwhile, SIGUSR2
-    /// merges parts as far as it goes, SIGHUP reads the certificate again. After this returns, a
-    /// second signal ends the process at once. A service manager hears when the server is ready,
-    /// alive and stopping.
-    pub fn wait(&mut self) {
+    /// merges parts as far as it goes, SIGHUP reads the certificate and, by `read`, the settings
+    /// again, which are those `in_use`. After this returns, a second signal ends the process at
+    /// once. A service manager hears when the server is ready, alive and stopping.
+    pub fn wait(&mut self, mut in_use: Config, read: &dyn Fn() -> Result<Config, String>) {
         let Some(mut signals) = self.signals.take() else { return };
         let flush = Errand::new("flush", Engine::flush);
         let merge = Errand::new("merge", Engine::merge_all);
@@ -174,7 +175,10 @@ impl Server {
                     _ = signals.interrupt.recv() => break,
                     _ = signals.flush.recv() => flush.ask(&self.shared),
                     _ = signals.merge.recv() => merge.ask(&self.shared),
-                    _ = signals.reload.recv() => reload_certificate(&self.shared, true),
+                    _ = signals.reload.recv() => {
+                        reload(&mut in_use, read());
+                        reload_certificate(&self.shared, true);
+                    }
                 }
             }
             manager::say_stopping();
@@ -240,9 +244,6 @@ async fn watch_certificate(shared: Arc<Shared>) {
 }
 
 fn reload_certificate(shared: &Shared, is_asked_for: bool) {
-    if is_asked_for {
-        log::info!("SIGHUP: the certificate is read again if there is one; settings are not");
-    }
     if let Some(tls) = &shared.tls {
         tokio::task::block_in_place(|| tls.reload(is_asked_for));
     }

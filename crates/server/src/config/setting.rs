@@ -1,6 +1,8 @@
 //! Kinds of settings: how text becomes a value and back.
 
 use crate::Ack;
+use crate::logging::LogFormat;
+use crate::mqtt::Template;
 use foliot_access::{Network, Networks};
 use foliot_proto_opentsdb::Rollups;
 use foliot_schema::{DatabaseName, check_name};
@@ -56,6 +58,10 @@ pub struct Words(pub Vec<String>);
 /// Addresses and blocks of addresses, separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses(pub Networks);
+
+/// Templates of topics, separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Templates(pub Vec<Template>);
 
 /// Text as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -306,6 +312,18 @@ impl Setting for Words {
     }
 }
 
+impl Setting for Templates {
+    const KIND: &'static str = "templates";
+    fn read(text: &str) -> Result<Self, String> {
+        let templates = text.split(',').map(str::trim).filter(|text| !text.is_empty());
+        templates.map(Template::parse).collect::<Result<_, _>>().map(Self)
+    }
+    fn show(&self) -> String {
+        let templates: Vec<String> = self.0.iter().map(Template::to_string).collect();
+        templates.join(",")
+    }
+}
+
 impl Setting for Plain {
     const KIND: &'static str = "text";
     fn read(text: &str) -> Result<Self, String> {
@@ -361,5 +379,22 @@ impl Setting for log::LevelFilter {
     }
     fn show(&self) -> String {
         self.to_string().to_ascii_lowercase()
+    }
+}
+
+impl Setting for LogFormat {
+    const KIND: &'static str = "`text` or `json`";
+    fn read(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(format!("'{text}' is neither text nor json")),
+        }
+    }
+    fn show(&self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Json => "json".to_owned(),
+        }
     }
 }
