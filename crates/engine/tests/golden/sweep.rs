@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! FOLIOT_SWEEP= cargo test --release -p foliot-engine --test golden sweep -- --nocapture
-//! FOLIOT_SWEEP=part-0000000010 cargo test --release -p foliot-engine --test golden sweep -- --nocapture
+//! FOLIOT_SWEEP=part-0000000010 \
+//!     cargo test --release -p foliot-engine --test golden sweep -- --nocapture
 //! ```
 
 #![allow(clippy::print_stdout, reason = "the long run's result")]
