@@ -12,8 +12,8 @@
 use crate::block::Builder;
 use crate::config::Commit;
 use crate::error::Error;
-use crate::head::page_of;
 use crate::head::stream::{Decoded, KindScale};
+use crate::head::{Appender, page_of};
 use crate::ingest::Ingest;
 use crate::limits::FEW_SERIES_MAX;
 use crate::retention::Retention;
@@ -272,23 +272,40 @@ impl Workspace {
         }
         let mut samples = 0;
         for (row, sids, count) in stored() {
-            let first = sids.first();
-            for (index, cell) in batch.cells(row, count).iter().enumerate() {
-                let Some(sid) = sids.get(index) else { continue };
-                let kind_scale = KindScale::new(cell.kind, cell.scale);
-                let (bits, bytes) = match cell.kind.is_bytes() {
-                    false => (cell.bits, &[][..]),
-                    true => (u64::from(cell.span().length), batch.slice(cell.span())),
-                };
-                let sample = Decoded { time_ns: row.time_ns, kind_scale, bits };
-                appender.append(sid, first, sample, bytes);
-            }
+            apply(&mut appender, batch, row, &sids, batch.cells(row, count));
             samples += u64::from(count);
         }
         drop(appender);
         ingest.counters().samples_written.fetch_add(samples, Ordering::Relaxed);
         ingest.counters().samples_since_flush.fetch_add(samples, Ordering::Relaxed);
         Ok(commit)
+    }
+}
+
+/// Puts the samples of a row into the head.
+fn apply(
+    appender: &mut Appender<'_>,
+    batch: &Batch<'_>,
+    row: &Row,
+    sids: &Sids<'_>,
+    cells: &[foliot_model::Cell],
+) {
+    let (first, is_run) = (sids.first(), sids.list().is_none());
+    let mut index = 0;
+    while let Some(rest) = cells.get(index..).filter(|rest| !rest.is_empty()) {
+        // Series of a row stand beside each other, and mostly all of them go on as before.
+        if is_run {
+            index += appender.append_regular(first + index as u32, row.time_ns, rest);
+        }
+        let (Some(cell), Some(sid)) = (cells.get(index), sids.get(index)) else { return };
+        let kind_scale = KindScale::new(cell.kind, cell.scale);
+        let (bits, bytes) = match cell.kind.is_bytes() {
+            false => (cell.bits, &[][..]),
+            true => (u64::from(cell.span().length), batch.slice(cell.span())),
+        };
+        let sample = Decoded { time_ns: row.time_ns, kind_scale, bits };
+        appender.append(sid, first, sample, bytes);
+        index += 1;
     }
 }
 

@@ -151,17 +151,19 @@ impl Decoder {
     fn fields(&mut self, cursor: &mut Cursor<'_>, batch: &mut Batch<'_>) -> Result<Node, Fault> {
         let mut node = ROOT;
         loop {
-            node = match self.shapes.step(cursor.bytes, node, cursor.at) {
+            let step = match self.shapes.step(cursor.bytes, node, cursor.at) {
                 Some(known) => known,
                 None => {
                     let name = cursor.field_name()?;
-                    self.shapes.learn(cursor.bytes, node, name)
+                    let new = self.shapes.learn(cursor.bytes, node, name);
+                    self.shapes.step_to(new)
                 }
             };
-            cursor.field = self.shapes.name(node);
-            cursor.at += cursor.field.length as usize + 1;
+            node = step.node;
+            cursor.field = step.name;
+            cursor.at += step.name.length as usize + 1;
             let cell = cursor.value(batch)?;
-            match self.shapes.role(node) {
+            match step.role {
                 Role::Push => batch.push_cell(cell),
                 Role::Replace(index) => batch.replace_cell(index as usize, cell),
                 Role::Drop => {}

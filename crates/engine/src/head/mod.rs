@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use stream::Decoded;
 
-use foliot_model::TimeRange;
+use foliot_model::{Cell, TimeRange};
 
 /// Pages per shelf: a shelf is allocated when its first page is.
 const SHELF_PAGES: usize = 1024;
@@ -246,19 +246,33 @@ impl<'h> Appender<'h> {
     /// Adds one sample of series `sid` from the source whose first series is `first`.
     #[inline]
     pub(crate) fn append(&mut self, sid: u32, first: u32, sample: Decoded, bytes: &[u8]) {
-        let number = page_of(sid);
-        if self.held.get(self.at).is_none_or(|open| open.number != number) {
-            self.turn_to(number);
-        }
-        if let Some(open) = self.held.get_mut(self.at) {
+        if let Some((page, builder)) = self.turn_to(page_of(sid)) {
             // Series of one source seal together, so that their blocks can share times.
             let phase = (first.wrapping_mul(0x9e37_79b1) >> 24) as u8;
-            open.page.append(local_of(sid), sample, bytes, phase, self.builder);
+            page.append(local_of(sid), sample, bytes, phase, builder);
         }
     }
 
+    /// Adds one sample to each of the series from `sid` on, for as long as they are numbers that
+    /// come one step after the ones before and moved little, in one page; how many those were.
+    #[inline]
+    pub(crate) fn append_regular(&mut self, sid: u32, time_ns: i64, cells: &[Cell]) -> usize {
+        let page = self.turn_to(page_of(sid));
+        page.map_or(0, |(page, _)| page.append_regular(local_of(sid), time_ns, cells))
+    }
+
+    /// The page numbered `number`, and what seals its streams.
+    #[inline]
+    fn turn_to(&mut self, number: u32) -> Option<(&mut PageData, &mut Builder)> {
+        if self.held.get(self.at).is_none_or(|open| open.number != number) {
+            self.leaf_to(number);
+        }
+        let open = self.held.get_mut(self.at)?;
+        Some((&mut open.page, self.builder))
+    }
+
     #[inline(never)]
-    fn turn_to(&mut self, number: u32) {
+    fn leaf_to(&mut self, number: u32) {
         self.at = match self.held.binary_search_by_key(&number, |open| open.number) {
             Ok(at) => at,
             Err(_) => {

@@ -13,7 +13,7 @@ use crate::block::{Block, Builder};
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::limits::{BLOCK_SAMPLES_MAX, PAGE_SERIES};
-use foliot_model::TimeRange;
+use foliot_model::{Cell, TimeRange};
 use std::sync::Arc;
 
 /// Where one series stands. 32 bytes.
@@ -73,6 +73,30 @@ impl State {
             true => BLOCK_SAMPLES_MAX as u16,
             false => BLOCK_SAMPLES_MAX as u16 / 2 + 2 * u16::from(self.phase),
         }
+    }
+
+    /// Whether the open stream goes on from its newest sample and takes a byte more.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        let is_open = self.count != 0 && self.flags & IS_BEHIND == 0;
+        let has_room = (self.used as usize) < slab::capacity(self.chunk | 1);
+        is_open && has_room && self.count < self.samples_max()
+    }
+
+    /// The byte of a sample that continues the open stream regularly.
+    #[inline(always)]
+    fn regular(&self, sample: Decoded) -> Option<u8> {
+        let Decoded { time_ns, kind_scale, bits } = sample;
+        stream::encode_regular(&mut self.tail(), time_ns, kind_scale, bits)
+    }
+
+    /// Notes that such a sample's byte was put at the end of the stream.
+    #[inline(always)]
+    fn go_on(&mut self, sample: Decoded) {
+        self.last_ns = sample.time_ns;
+        self.bits = sample.bits;
+        self.used += 1;
+        self.count += 1;
     }
 
     pub(super) fn reset_stream(&mut self) {
@@ -200,17 +224,10 @@ impl PageData {
         builder: &mut Builder,
     ) {
         let Some(state) = self.states.get_mut(local) else { return };
-        let room = (state.used as usize) < slab::capacity(state.chunk | 1);
-        let is_plain = state.count != 0 && state.flags & IS_BEHIND == 0;
-        if is_plain && state.count < state.samples_max() && room {
-            let mut tail = state.tail();
-            let Decoded { time_ns, kind_scale, bits } = sample;
-            if let Some(byte) = stream::encode_regular(&mut tail, time_ns, kind_scale, bits) {
-                self.slab.put(state.chunk, state.used as usize, [byte]);
-                state.last_ns = tail.time_ns;
-                state.bits = tail.bits;
-                state.used += 1;
-                state.count += 1;
+        if state.has_room() {
+            if let Some(byte) = state.regular(sample) {
+                self.slab.put_byte(state.chunk, state.used as usize, byte);
+                state.go_on(sample);
                 return;
             }
             if self.append_wide(local, sample) {
@@ -220,6 +237,22 @@ impl PageData {
         if !self.append_away(local, sample) {
             self.append_other(local, sample, bytes, phase, builder);
         }
+    }
+
+    /// Adds one sample at `time_ns` to each of the series from `local` on, as
+    /// [`PageData::append`] would, for as long as each goes on regularly; how many those were.
+    pub(crate) fn append_regular(&mut self, local: usize, time_ns: i64, cells: &[Cell]) -> usize {
+        let states = self.states.get_mut(local..).unwrap_or_default();
+        let mut done = 0;
+        for (state, cell) in states.iter_mut().zip(cells) {
+            let kind_scale = KindScale::new(cell.kind, cell.scale);
+            let sample = Decoded { time_ns, kind_scale, bits: cell.bits };
+            let Some(byte) = state.regular(sample).filter(|_| state.has_room()) else { break };
+            self.slab.put_byte(state.chunk, state.used as usize, byte);
+            state.go_on(sample);
+            done += 1;
+        }
+        done
     }
 
     /// Adds a number that comes one step after the last sample, the newest, and moved far; false if
@@ -451,11 +484,61 @@ mod tests {
             }
         }
         for (local, expected) in expected.iter().enumerate() {
-            let mut bytes = Vec::new();
-            page.copy_stream(local, &mut bytes);
-            let mut reader = stream::Reader::new(&bytes);
-            let found: Vec<Decoded> = std::iter::from_fn(|| reader.next()).collect();
-            assert_eq!(found, *expected);
+            assert_eq!(stream_of(&page, local), *expected);
         }
+    }
+
+    fn stream_of(page: &PageData, local: usize) -> Vec<Decoded> {
+        let mut bytes = Vec::new();
+        page.copy_stream(local, &mut bytes);
+        let mut reader = stream::Reader::new(&bytes);
+        std::iter::from_fn(|| reader.next()).collect()
+    }
+
+    /// Rows whose fields jump, change their kind or miss a step now and then, at the end of a page:
+    /// what goes on regularly is put at once, and what does not, one by one.
+    #[test]
+    fn a_row_is_taken_as_far_as_its_series_go_on() {
+        const FIELDS: usize = 5;
+        let first = PAGE_SERIES - FIELDS;
+        let (mut page, mut builder) = (PageData::default(), Builder::default());
+        let mut expected = [const { Vec::new() }; FIELDS];
+        let mut random = 88_172_645_463_325_252_u64;
+        let (mut time_ns, mut together) = (0, 0);
+        for _ in 0..300 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            time_ns += 1_000_000_000 * if random.is_multiple_of(20) { 3 } else { 1 };
+            let cells: Vec<Cell> = (0..FIELDS)
+                .map(|field| match (random >> (8 * field)) as u8 {
+                    byte @ 0..5 => Cell::integer(i64::from(byte) << 30),
+                    byte @ 5..10 => Cell::float(f64::from(byte)),
+                    byte => Cell::integer(i64::from(byte % 64)),
+                })
+                .collect();
+            let mut at = 0;
+            while at < FIELDS {
+                let rest = &cells[at..];
+                let taken = page.append_regular(first + at, time_ns, rest);
+                assert!(taken <= rest.len());
+                (at, together) = (at + taken, together + taken);
+                if let Some(cell) = cells.get(at) {
+                    let kind_scale = KindScale::new(cell.kind, cell.scale);
+                    let sample = Decoded { time_ns, kind_scale, bits: cell.bits };
+                    page.append(first + at, sample, b"", 60, &mut builder);
+                    at += 1;
+                }
+            }
+            for (expected, cell) in expected.iter_mut().zip(&cells) {
+                let kind_scale = KindScale::new(cell.kind, cell.scale);
+                expected.push(Decoded { time_ns, kind_scale, bits: cell.bits });
+            }
+        }
+        assert!(together > 300 * FIELDS / 2, "{together} of them were put together");
+        for (field, expected) in expected.iter().enumerate() {
+            assert_eq!(stream_of(&page, first + field), *expected);
+        }
+        assert_eq!(page.append_regular(PAGE_SERIES, time_ns, &[Cell::integer(1)]), 0);
     }
 }

@@ -85,6 +85,16 @@ impl Slab {
         self.segments.get(segment)?.get(start..start + len)
     }
 
+    /// Writes one byte into the payload of a chunk, which must have room for it.
+    #[inline]
+    pub(crate) fn put_byte(&mut self, handle: Handle, at: usize, byte: u8) {
+        let (segment, start, _) = Self::locate(handle);
+        let segment = self.segments.get_mut(segment);
+        if let Some(place) = segment.and_then(|segment| segment.get_mut(start + LINK_LEN + at)) {
+            *place = byte;
+        }
+    }
+
     /// Writes a few bytes into the payload of a chunk, which must have room for them.
     #[inline]
     pub(crate) fn put<const N: usize>(&mut self, handle: Handle, at: usize, bytes: [u8; N]) {

@@ -71,7 +71,7 @@ impl KindScale {
         self.0 >= (Kind::String as u8) << 5
     }
 
-    const fn is_raw(self) -> bool {
+    pub(crate) const fn is_raw(self) -> bool {
         self.0 & SCALE_BITS == SCALE_BITS
     }
 }

@@ -56,8 +56,9 @@ impl<'o> Writer<'o> {
     ) {
         let Some(first_cell) = cells.first() else { return };
         let kind_scale = KindScale::new(first_cell.kind, first_cell.scale);
-        let is_uniform =
-            cells.iter().all(|cell| KindScale::new(cell.kind, cell.scale) == kind_scale);
+        let is_like_first =
+            |cell: &Cell| (cell.kind, cell.scale) == (first_cell.kind, first_cell.scale);
+        let is_uniform = cells.iter().all(is_like_first);
         let (first, list) = (sids.first(), sids.list());
         let count = cells.len() as u32;
         let mut flags = 0;
@@ -86,13 +87,19 @@ impl<'o> Writer<'o> {
         if flags & KIND_SCALE != 0 {
             out.push(kind_scale.0);
         }
-        for cell in cells {
-            let own = KindScale::new(cell.kind, cell.scale);
-            if flags & EACH != 0 {
-                out.push(own.0);
+        // Most rows are numbers of one kind, as `put_value` would write each of them.
+        if is_uniform && !kind_scale.is_bytes() && !kind_scale.is_raw() {
+            out.reserve(2 * cells.len());
+            cells.iter().for_each(|cell| put_i64(out, cell.bits as i64));
+        } else {
+            for cell in cells {
+                let own = KindScale::new(cell.kind, cell.scale);
+                if flags & EACH != 0 {
+                    out.push(own.0);
+                }
+                let bytes = if cell.kind.is_bytes() { batch.slice(cell.span()) } else { &[] };
+                put_value(out, own, cell.bits, bytes);
             }
-            let bytes = if cell.kind.is_bytes() { batch.slice(cell.span()) } else { &[] };
-            put_value(out, own, cell.bits, bytes);
         }
         let kind_scale = if is_uniform { kind_scale } else { self.before.kind_scale };
         self.before = Before { count, first, time_ns, kind_scale };

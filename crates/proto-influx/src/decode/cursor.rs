@@ -1,6 +1,6 @@
 //! The cursor: takes the pieces of a line one by one.
 
-use super::number::{digits, is_value_end, number};
+use super::number::{digits, is_value_end, number, short_number};
 use super::{STRING_BYTES_MAX, Settings};
 use crate::fault::Fault;
 use crate::key::unescape;
@@ -119,6 +119,17 @@ impl<'a> Cursor<'a> {
     /// A field's value.
     #[inline]
     pub(super) fn value(&mut self, batch: &mut Batch<'_>) -> Result<Cell, Fault> {
+        match short_number(self.bytes, self.at) {
+            Some((cell, end)) => {
+                self.at = end;
+                Ok(cell)
+            }
+            None => self.any_value(batch),
+        }
+    }
+
+    #[inline(never)]
+    fn any_value(&mut self, batch: &mut Batch<'_>) -> Result<Cell, Fault> {
         match self.bytes.get(self.at) {
             Some(b'0'..=b'9' | b'-' | b'.' | b'N' | b'n') => {
                 let (cell, end) = number(self.bytes, self.at)?;

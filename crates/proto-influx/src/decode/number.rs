@@ -2,7 +2,8 @@
 //!
 //! Digits are read eight at a time: a byte is a digit when its difference to `'0'` is at most nine,
 //! the first that is not ends the run, and three multiplications add up what stands before it
-//! (D. Lemire, "Quickly parsing eight digits", 2018).
+//! (D. Lemire, "Quickly parsing eight digits", 2018). Most values are shorter than that, with the
+//! character behind them: those are read from one window of eight bytes ([`short_number`]).
 
 use crate::fault::Fault;
 use foliot_model::Cell;
@@ -14,6 +15,49 @@ pub(super) fn is_value_end(bytes: &[u8], at: usize) -> bool {
         None | Some(b',' | b' ' | b'\n') => true,
         Some(b'\r') => matches!(bytes.get(at + 1), None | Some(b'\n')),
         _ => false,
+    }
+}
+
+/// The number at `at` and the position behind it, if it is one of the plain ones that stand within
+/// eight bytes together with what ends them (`58i,`, `-7.25,` or `12 `). Nothing says only that
+/// [`number`] must look.
+#[inline]
+pub(super) fn short_number(bytes: &[u8], at: usize) -> Option<(Cell, usize)> {
+    let is_negative = bytes.get(at) == Some(&b'-');
+    let start = at + usize::from(is_negative);
+    let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk::<8>()?);
+    let is_end = |byte| matches!(byte, b',' | b' ' | b'\n');
+    let signed = |magnitude: u64| if is_negative { -(magnitude as i64) } else { magnitude as i64 };
+    let whole = digit_bits(word);
+    if whole == 0 || whole > 48 {
+        return None;
+    }
+    match (word >> whole) as u8 {
+        b'i' if is_end((word >> (whole + 8)) as u8) => {
+            let cell = Cell::integer(signed(leading_digits(word, whole)));
+            Some((cell, start + whole as usize / 8 + 1))
+        }
+        b'.' => {
+            // The digits on both sides of the point, moved together. The byte that comes in at the
+            // top is no digit, and ends no value.
+            let below = (1 << whole) - 1;
+            let joined = (word & below) | ((word >> 8) & !below);
+            let all = digit_bits(joined);
+            let mantissa = leading_digits(joined, all);
+            if !is_end((joined >> all) as u8) || (is_negative && mantissa == 0) {
+                return None;
+            }
+            let cell = Cell::decimal(signed(mantissa), ((all - whole) / 8) as u8)?;
+            Some((cell, start + all as usize / 8 + 1))
+        }
+        byte if is_end(byte) => {
+            let mantissa = leading_digits(word, whole);
+            if is_negative && mantissa == 0 {
+                return None;
+            }
+            Some((Cell::decimal(signed(mantissa), 0)?, start + whole as usize / 8))
+        }
+        _ => None,
     }
 }
 
@@ -81,13 +125,13 @@ fn rounded(text: &[u8]) -> Result<Cell, Fault> {
 #[inline]
 pub(super) fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> Option<(u64, usize)> {
     while let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*window) ^ 0x3030_3030_3030_3030;
-        let beyond = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-        let count = (beyond.trailing_zeros() / 8) as usize;
+        let word = u64::from_le_bytes(*window);
+        let bits = digit_bits(word);
+        let count = (bits / 8) as usize;
         if count == 0 {
             return Some((value, at));
         }
-        let run = eight_digits(word << (64 - 8 * count as u32));
+        let run = leading_digits(word, bits);
         let power = POWERS_OF_TEN.get(count).copied().unwrap_or_default();
         value = value.checked_mul(power)?.checked_add(run)?;
         at += count;
@@ -100,6 +144,24 @@ pub(super) fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> Option<(u64
         at += 1;
     }
     Some((value, at))
+}
+
+/// The zeros of eight bytes of text: what makes their digits values.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// Eight times the number of digits that the text in `word` begins with.
+#[inline]
+const fn digit_bits(word: u64) -> u32 {
+    let word = word ^ ZEROS;
+    let beyond = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+    beyond.trailing_zeros() & !7
+}
+
+/// The number whose digits are the first `bits` of the text in `word`, eight bits each, at least
+/// one.
+#[inline]
+const fn leading_digits(word: u64, bits: u32) -> u64 {
+    eight_digits((word ^ ZEROS) << (64 - bits))
 }
 
 /// The number whose eight digits, as values, stand in `word`, the first one in its lowest byte.
@@ -175,10 +237,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Cell, String> {
-        // Once at the end of the bytes, once with so much behind that all windows are full.
-        let long = format!("{text},next_field_name=1i 1700000000000000000\n");
-        let [short, long] = [text, &long].map(|text| number(text.as_bytes(), 0));
-        assert_eq!(short, long, "{text}");
+        // Once at the end of the bytes, then with so much behind that all windows are full.
+        let short = number(text.as_bytes(), 0);
+        for end in [",next_field_name=1i 1700000000000000000\n", " 1700000000", "\nnext,host=a"] {
+            let long = format!("{text}{end}");
+            assert_eq!(short, number(long.as_bytes(), 0), "{long}");
+            if let Some(quick) = short_number(long.as_bytes(), 0) {
+                assert_eq!(Ok(quick), short, "{long}");
+            }
+        }
         short.map_err(|fault| fault.to_string()).map(|(cell, end)| {
             assert_eq!(end, text.len(), "{text}");
             cell
@@ -249,7 +316,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn short_numbers_are_read_from_one_window() {
+        let is_short = |text: &str| short_number(format!("{text},next=1").as_bytes(), 0).is_some();
+        for text in ["0i", "58i", "-58i", "123456i", "1", "123456", "-12.25", "1234.56", "5."] {
+            assert!(is_short(text), "{text}");
+            read(text).unwrap();
+        }
+        for text in ["", "-", ".5", "-0", "-0.0", "1.2.3", "1ii", "1u", "1e5", "1234567", "t", "-i"]
+        {
+            assert!(!is_short(text), "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn whatever_stands_there_a_short_number_is_what_a_number_is(text in "[-0-9.ieu, \r\nx]{0,12}") {
+            if let Some(quick) = short_number(text.as_bytes(), 0) {
+                prop_assert_eq!(number(text.as_bytes(), 0), Ok(quick));
+            }
+        }
+
         #[test]
         fn any_float_reads_as_rust_reads_it(value in any::<f64>(), form in 0..3) {
             prop_assume!(value.is_finite());

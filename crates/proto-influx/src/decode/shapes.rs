@@ -22,14 +22,24 @@ const NODES_MAX: usize = 1 << 16;
 const CHILDREN_MAX: u32 = 64;
 
 /// What to do with a field's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
     /// It is the row's next cell.
     Push,
     /// The name stood in the row before: the last value wins, in that cell.
     Replace(u32),
     /// The name is `time`, which InfluxDB drops in silence.
+    #[default]
     Drop,
+}
+
+/// A field's name as it was recognised.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) node: Node,
+    /// Where the name stood first.
+    pub(super) name: Span,
+    pub(super) role: Role,
 }
 
 /// A field name and `=`, ready to be compared with the bytes at hand.
@@ -96,13 +106,20 @@ impl Shapes {
 
     /// The child of `node` whose name and `=` stand at the beginning of `rest`, if it is known.
     #[inline]
-    pub(super) fn step(&mut self, bytes: &[u8], node: Node, at: usize) -> Option<Node> {
+    pub(super) fn step(&mut self, bytes: &[u8], node: Node, at: usize) -> Option<Step> {
         let likely = self.nodes.get(node as usize)?.likely_child;
         let state = self.nodes.get(likely as usize)?;
         match state.stands_at(bytes, at) {
-            true => Some(likely),
-            false => self.step_aside(bytes, node, at),
+            true => Some(Step { node: likely, name: state.name, role: state.role }),
+            false => self.step_aside(bytes, node, at).map(|node| self.step_to(node)),
         }
+    }
+
+    /// The step to a node that is known.
+    pub(super) fn step_to(&self, node: Node) -> Step {
+        let state = self.nodes.get(node as usize);
+        let (name, role) = state.map_or_else(Default::default, |state| (state.name, state.role));
+        Step { node, name, role }
     }
 
     #[inline(never)]
@@ -137,15 +154,8 @@ impl Shapes {
         child
     }
 
-    /// What to do with the value of the field at `node`.
-    #[inline]
-    pub(super) fn role(&self, node: Node) -> Role {
-        self.nodes.get(node as usize).map_or(Role::Drop, |state| state.role)
-    }
-
     /// Where the name at `node` stands.
-    #[inline]
-    pub(super) fn name(&self, node: Node) -> Span {
+    fn name(&self, node: Node) -> Span {
         self.nodes.get(node as usize).map_or(Span::default(), |state| state.name)
     }
 
@@ -196,27 +206,15 @@ impl Shapes {
 
     /// Gives every node of the path its role; true when one has changed.
     fn decide_roles(&mut self, bytes: &[u8]) -> bool {
-        let mut sorted: Vec<(&[u8], usize)> = self
-            .path
-            .iter()
-            .enumerate()
-            .map(|(depth, &node)| (slice(bytes, self.name(node)), depth))
-            .collect();
-        sorted.sort_unstable();
-        let mut first_of: Vec<usize> = (0..sorted.len()).collect();
-        for run in sorted.chunk_by(|a, b| a.0 == b.0) {
-            for (_, depth) in run {
-                if let (Some(first), Some(of)) = (run.first(), first_of.get_mut(*depth)) {
-                    *of = first.1;
-                }
-            }
-        }
+        let names: Vec<&[u8]> =
+            self.path.iter().map(|&node| slice(bytes, self.name(node))).collect();
+        let first_of = first_of(&names);
         let mut cells = Vec::with_capacity(first_of.len());
         let mut next_cell = 0;
         let mut has_changed = false;
         for ((depth, &first), &node) in first_of.iter().enumerate().zip(&self.path) {
             let role = match () {
-                () if slice(bytes, self.name(node)) == b"time" => Role::Drop,
+                () if names.get(depth) == Some(&&b"time"[..]) => Role::Drop,
                 () if first == depth => Role::Push,
                 () => Role::Replace(cells.get(first).copied().unwrap_or_default()),
             };
@@ -243,6 +241,28 @@ impl Shapes {
             shape: NONE,
         });
     }
+}
+
+/// Names up to so many are compared with each other, which takes fewer steps than sorting them.
+const FEW_NAMES: usize = 16;
+
+/// For each name the place of the first one that is the same.
+fn first_of(names: &[&[u8]]) -> Vec<usize> {
+    if names.len() <= FEW_NAMES {
+        let first = |(at, name)| names.iter().take(at).position(|other| other == name);
+        return names.iter().enumerate().map(|pair| first(pair).unwrap_or(pair.0)).collect();
+    }
+    let mut sorted: Vec<(&[u8], usize)> = names.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut first_of: Vec<usize> = (0..sorted.len()).collect();
+    for run in sorted.chunk_by(|a, b| a.0 == b.0) {
+        for (_, depth) in run {
+            if let (Some(first), Some(of)) = (run.first(), first_of.get_mut(*depth)) {
+                *of = first.1;
+            }
+        }
+    }
+    first_of
 }
 
 impl NodeState {

@@ -10,6 +10,7 @@ use crate::key::{check_tag, text_of};
 use crate::number::{NumberError, parse_value, time_ns};
 use foliot_model::{Batch, Cell, Kind, Reject, Span};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Bad points of a batch that are told what is wrong with them; further ones are only counted, so
 /// that a body of nothing but bad points takes little memory.
@@ -30,7 +31,7 @@ pub fn decode_json(
     let mut element = Element::default();
     elements(batch.bytes(), |scanner, number| {
         element.scan(scanner)?;
-        if let Err((field, reason)) = store(batch, scanner, &element, number, options) {
+        if let Err((field, reason)) = store(batch, scanner, &mut element, number, options) {
             let reason = if rejects.len() < WORDED_MAX { reason } else { String::new() };
             rejects.push(Reject { line: number, field: Cow::Borrowed(field), reason });
         }
@@ -91,7 +92,12 @@ pub(crate) struct Element {
     pub(crate) value: Scalar,
     /// Whether the tags are an object.
     pub(crate) has_tags: bool,
+    /// None without such an object.
     pub(crate) tags: Vec<(Text, Scalar)>,
+    /// Where those tags stand, as an object: the next point mostly has the same, letter by letter.
+    tags_text: Range<usize>,
+    /// The same tags as a put line spells them, once they were packed.
+    tags_packed: Option<Span>,
     pub(crate) rollup: RollupParts,
 }
 
@@ -127,6 +133,8 @@ impl Default for Element {
             value: Scalar::Null,
             has_tags: false,
             tags: Vec::new(),
+            tags_text: 0..0,
+            tags_packed: None,
             rollup: RollupParts::NONE,
         }
     }
@@ -134,13 +142,21 @@ impl Default for Element {
 
 impl Element {
     /// Passes a point and notes its parts. Of a name given twice the last one counts. A part of a
-    /// wrong type is the fault of this point alone: only what is no JSON is malformed.
+    /// wrong type is the fault of this point alone: only what is no JSON is malformed. All points
+    /// that one element scans must be of one body.
     pub(crate) fn scan(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
         (self.metric, self.timestamp, self.value) = (Scalar::Null, Scalar::Null, Scalar::Null);
         self.rollup = RollupParts::NONE;
         self.has_tags = false;
-        self.tags.clear();
         self.ill_typed = None;
+        let done = self.scan_parts(scanner);
+        if !self.has_tags {
+            self.forget_tags();
+        }
+        done
+    }
+
+    fn scan_parts(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
         self.is_null = scanner.peek() == Some(b'n');
         if self.is_null {
             return scanner.skip();
@@ -184,8 +200,21 @@ impl Element {
         scan_any(scanner)
     }
 
-    fn scan_tags(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
+    fn forget_tags(&mut self) {
         self.tags.clear();
+        self.tags_text = 0..0;
+        self.tags_packed = None;
+    }
+
+    fn scan_tags(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Malformed> {
+        scanner.peek();
+        let known = scanner.bytes.get(self.tags_text.clone()).unwrap_or_default();
+        if !known.is_empty() && scanner.pass_all(known) {
+            self.has_tags = true;
+            return Ok(());
+        }
+        self.forget_tags();
+        let start = scanner.at;
         self.has_tags = scanner.pass(b'{');
         if !self.has_tags {
             if scanner.peek() != Some(b'n') {
@@ -201,6 +230,10 @@ impl Element {
             let value = self.scan_part(scanner, ILL_TAGS)?;
             self.tags.push((name, value));
             goes_on = scanner.next_or_close(b'}')?;
+        }
+        // What is wrong with them must be found again in the next point.
+        if self.ill_typed.is_none() {
+            self.tags_text = start..scanner.at;
         }
         Ok(())
     }
@@ -333,7 +366,7 @@ type Refusal = (&'static str, String);
 fn store(
     batch: &mut Batch<'_>,
     scanner: &Scanner<'_>,
-    element: &Element,
+    element: &mut Element,
     number: u32,
     options: &Options,
 ) -> Result<(), Refusal> {
@@ -366,7 +399,11 @@ fn store(
         (Scalar::Text(text), Cow::Borrowed(_)) => Span::new(text.start as usize, text.end as usize),
         (_, metric) => batch.push_scratch(|out| out.extend_from_slice(&metric)),
     };
-    let tail = pack_tags(batch, scanner, element)?;
+    let tail = match element.tags_packed {
+        Some(packed) => packed,
+        None => pack_tags(batch, scanner, element)?,
+    };
+    element.tags_packed = Some(tail);
     let shape = point_shape(batch);
     batch.push_cell(cell);
     batch.push_row([head, tail], time_ns, shape, number);

@@ -4,6 +4,7 @@ use super::{
     AWAY, DELTA_LENS, Decoded, KindScale, LONG, NEAR_STEPS, Tail, WHOLE, decode_bits, step_from,
     unit_ns, unit_of, unzigzag,
 };
+use crate::columns::Columns;
 
 /// Reads a stream from its first byte.
 pub(crate) struct Reader<'a> {
@@ -69,6 +70,26 @@ impl<'a> Reader<'a> {
             }
             _ => self.value(),
         }
+    }
+
+    /// Adds the samples of one byte each that come next, if any do, to `columns`.
+    pub(crate) fn regular(&mut self, columns: &mut Columns) {
+        let count = self.rest.iter().take_while(|control| **control & 0x80 == 0).count();
+        let (codes, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        let Tail { step, unit, kind_scale, .. } = self.tail;
+        let step_ns = i64::from(step) * unit_ns(unit);
+        let Tail { mut time_ns, mut bits, .. } = self.tail;
+        columns.times_ns.extend(codes.iter().map(|_| {
+            time_ns += step_ns;
+            time_ns
+        }));
+        columns.bits.extend(codes.iter().map(|code| {
+            bits = bits.wrapping_add(unzigzag(u64::from(*code)) as u64);
+            bits
+        }));
+        columns.kind_scales.extend(std::iter::repeat_n(kind_scale, count));
+        self.tail = Tail { time_ns, bits, ..self.tail };
     }
 
     fn time(&mut self, class: u8) -> Option<()> {

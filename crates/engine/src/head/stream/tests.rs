@@ -1,6 +1,7 @@
 //! What goes into a stream comes out of it.
 
 use super::*;
+use crate::columns::Columns;
 use proptest::prelude::*;
 
 fn write(samples: &[Decoded], text: &[u8]) -> Vec<u8> {
@@ -35,7 +36,24 @@ fn check(samples: &[Decoded], text: &[u8]) -> usize {
         assert_eq!(found, *sample);
     }
     assert_eq!(reader.next(), None);
+    check_columns(samples, &bytes);
     bytes.len()
+}
+
+/// Runs of regular samples are read at once where a whole stream is wanted.
+fn check_columns(samples: &[Decoded], bytes: &[u8]) {
+    let mut columns = Columns::default();
+    let mut reader = Reader::new(bytes);
+    while let Some(sample) = reader.next() {
+        columns.push(sample, bytes);
+        reader.regular(&mut columns);
+    }
+    assert_eq!(columns.len(), samples.len());
+    for (index, sample) in samples.iter().enumerate() {
+        let found = columns.get(index).expect("a sample");
+        assert_eq!((found.time_ns, found.kind_scale), (sample.time_ns, sample.kind_scale));
+        assert!(sample.kind_scale.is_bytes() || found.bits == sample.bits);
+    }
 }
 
 #[test]

@@ -43,6 +43,44 @@ fn points_become_rows() {
 }
 
 #[test]
+fn tags_are_read_again_where_they_are_not_those_of_the_point_before() {
+    let row = |tags: &str| format!(r#"{{"metric":"m","timestamp":1,"value":1,"tags":{tags}}}"#);
+    let no_tags = r#"{"metric":"m","timestamp":1,"value":1}"#.to_owned();
+    let (one, other) = (r#"{"h":"a","d":"x"}"#, r#"{"h":"a","d":"xy"}"#);
+    let nested = r#"{"h":{"h":"a"}}"#;
+    for (points, expected) in [
+        (vec![row(one), row(one), row(one)], "m,d=x,h=a; m,d=x,h=a; m,d=x,h=a"),
+        (vec![row(one), row(other), row(one)], "m,d=x,h=a; m,d=xy,h=a; m,d=x,h=a"),
+        (vec![row(one), no_tags.clone(), row(one)], "m,d=x,h=a; m,d=x,h=a; 2: Missing tags"),
+        (vec![row(one), "null".to_owned(), no_tags], "m,d=x,h=a; 2: Unexpected; 3: Missing tags"),
+        (vec![row(one), row("null"), row("{}")], "m,d=x,h=a; 2: Missing tags; 3: Missing tags"),
+        (vec![row(nested), row(nested)], "1: The tags must be; 2: The tags must be"),
+        (
+            vec![row(r#"{"h":"a b"}"#), row(r#"{"h":"a b"}"#)],
+            "1: Invalid tag value; 2: Invalid tag value",
+        ),
+        (
+            vec![row(r#"{"h":"\u0061"}"#), row(r#"{"h":"\u0061"}"#), row(r#"{"h":"\u0062"}"#)],
+            "m,h=a; m,h=a; m,h=b",
+        ),
+        (
+            vec![row(&format!(r#"{one},"tags":{other}"#)), row(one), row(other)],
+            "m,d=xy,h=a; m,d=x,h=a; m,d=xy,h=a",
+        ),
+    ] {
+        let body = format!("[{}]", points.join(" , "));
+        let (rows, refused, _) = decode(body.as_bytes()).unwrap();
+        let mut seen: Vec<String> = rows.into_iter().map(|row| row.series).collect();
+        seen.extend(refused.into_iter().map(|(line, reason)| format!("{line}: {reason}")));
+        assert_eq!(seen.len(), points.len(), "{body}");
+        for (seen, expected) in seen.iter().zip(expected.split("; ")) {
+            let is_same = seen == expected || expected.contains(": ") && seen.starts_with(expected);
+            assert!(is_same, "{body}: {seen}");
+        }
+    }
+}
+
+#[test]
 fn a_point_and_its_put_line_share_a_key() {
     let body = br#"{"metric":"sys.cpu","timestamp":1,"value":1,"tags":{"h":"a","dc":"x"}}"#;
     let line = b"put sys.cpu 1 1 h=a dc=x";
