@@ -141,9 +141,9 @@ impl Engine {
         self.store.ingest.wal().progress()
     }
 
-    /// Has `notify` called after each step of the wal, from the thread that made it: it must be
-    /// quick.
-    pub fn on_progress(&self, notify: Arc<dyn Fn() + Send + Sync>) {
+    /// Has `notify` called after each step of the wal, from the thread that made it, with how far
+    /// it had come: it must be quick. Calls from several threads may come in another order.
+    pub fn on_progress(&self, notify: Arc<dyn Fn(Progress) + Send + Sync>) {
         self.store.ingest.wal().on_progress(notify);
     }
 

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::metrics::{Figure, Kind, one};
 use foliot_access::{Access, Measurements, Principal};
-use foliot_engine::{Ack, Commit, Engine, Error, Listed, Sight, Snapshot, Stats, Work};
+use foliot_engine::{Ack, Commit, Engine, Error, Listed, Progress, Sight, Snapshot, Stats, Work};
 use foliot_model::{NamespaceId, Selector};
 use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing};
 use std::fmt;
@@ -15,13 +15,42 @@ use tokio::sync::watch;
 /// then it is better to be told.
 const ACK_SECONDS_MAX: Duration = Duration::from_secs(30);
 
-/// The engine, the names of its namespaces, and a bell that rings when its wal has come further.
+/// The engine, the names of its namespaces, and bells that ring when its wal has come further.
 pub(crate) struct Store {
     engine: Arc<Engine>,
     databases: Databases,
     kinds: Kinds,
     default_database: DatabaseName,
-    progress: watch::Receiver<u64>,
+    bells: Arc<Bells>,
+}
+
+/// Wakes who waits for the wal: by level, so that a write that only the operating system has wakes
+/// nobody who waits for the disk.
+#[derive(Debug, Default)]
+struct Bells {
+    written: watch::Sender<Reached>,
+    durable: watch::Sender<Reached>,
+}
+
+/// How far a level has come, and whether the wal failed.
+type Reached = (u64, bool);
+
+impl Bells {
+    fn ring(&self, now: Progress) {
+        for (bell, lsn) in [(&self.written, now.written_lsn), (&self.durable, now.durable_lsn)] {
+            bell.send_if_modified(|reached| {
+                let further = (reached.0.max(lsn), reached.1 || now.poisoned);
+                std::mem::replace(reached, further) != further
+            });
+        }
+    }
+
+    fn of(&self, ack: Ack) -> watch::Receiver<Reached> {
+        match ack {
+            Ack::Memory | Ack::Os => self.written.subscribe(),
+            Ack::Durable => self.durable.subscribe(),
+        }
+    }
 }
 
 impl fmt::Debug for Store {
@@ -54,11 +83,12 @@ impl fmt::Display for NotSafe {
 
 impl Store {
     pub(crate) fn new(engine: Arc<Engine>, config: &Config) -> Self {
-        let (bell, progress) = watch::channel(0);
-        engine.on_progress(Arc::new(move || bell.send_modify(|rings| *rings += 1)));
+        let bells = Arc::<Bells>::default();
+        let ringing = bells.clone();
+        engine.on_progress(Arc::new(move |now| ringing.ring(now)));
         let databases = Databases::new(&engine);
         let default_database = config.listen_database.clone();
-        Self { engine, databases, kinds: Kinds::default(), default_database, progress }
+        Self { engine, databases, kinds: Kinds::default(), default_database, bells }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -238,7 +268,7 @@ impl Store {
         if let Some(outcome) = self.safe(commit, ack) {
             return outcome;
         }
-        let mut progress = self.progress.clone();
+        let mut progress = self.bells.of(ack);
         let waiting = async {
             loop {
                 // What rings after this line wakes us; what rang before is seen by the check.
@@ -301,4 +331,29 @@ fn log_figures(stats: &Stats) -> [(&'static str, Kind, &'static str, u64); 7] {
             u64::from(stats.is_poisoned),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bell_rings_for_its_own_level_and_for_failures() {
+        let bells = Bells::default();
+        let rings = |written_lsn, durable_lsn, poisoned| {
+            let waiting = [Ack::Os, Ack::Durable].map(|ack| {
+                let mut waiting = bells.of(ack);
+                waiting.borrow_and_update();
+                waiting
+            });
+            bells.ring(Progress { written_lsn, durable_lsn, poisoned });
+            waiting.map(|waiting| waiting.has_changed().unwrap())
+        };
+        assert_eq!(rings(10, 0, false), [true, false]);
+        assert_eq!(rings(10, 10, false), [false, true]);
+        assert_eq!(rings(20, 10, false), [true, false]);
+        assert_eq!(rings(15, 5, false), [false, false], "told late");
+        assert_eq!(rings(20, 10, true), [true, true]);
+        assert_eq!(rings(20, 10, false), [false, false], "a failure is for good");
+    }
 }

@@ -166,12 +166,7 @@ impl Wal {
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        let writer = &*self.writer;
-        Progress {
-            written_lsn: writer.written_lsn.load(Ordering::Acquire),
-            durable_lsn: writer.durable_lsn.load(Ordering::Acquire),
-            poisoned: writer.is_poisoned.load(Ordering::Acquire),
-        }
+        self.writer.progress()
     }
 
     pub(crate) fn on_progress(&self, notify: Notify) {

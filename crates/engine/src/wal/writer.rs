@@ -13,7 +13,7 @@
 use super::copies::Single;
 use super::frame::{self, Author, FrameKind, HEADER_LEN, Purpose};
 use super::segment::SegmentHeader;
-use crate::config::{Ack, Commit, Config};
+use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::filenames;
 use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL};
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// How long the writer waits before it tries a full disk again.
 const STALL_PAUSE: Duration = Duration::from_millis(200);
 
-pub(super) type Notify = Arc<dyn Fn() + Send + Sync>;
+pub(super) type Notify = Arc<dyn Fn(Progress) + Send + Sync>;
 
 pub(super) struct Writer {
     pub(super) disk: Arc<dyn Disk>,
@@ -425,7 +425,15 @@ impl Writer {
         // Called without a lock: what it does is the caller's.
         let notify = self.notify.read().clone();
         if let Some(notify) = notify {
-            notify();
+            notify(self.progress());
+        }
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            written_lsn: self.written_lsn.load(Ordering::Acquire),
+            durable_lsn: self.durable_lsn.load(Ordering::Acquire),
+            poisoned: self.is_poisoned.load(Ordering::Acquire),
         }
     }
 
