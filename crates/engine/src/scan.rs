@@ -137,12 +137,16 @@ impl Scan {
         let mut columns = Columns::default();
         let mut reader = Reader::new(&copy.stream);
         while let Some(sample) = reader.next() {
-            // A question about a minute decodes an hour, but need not keep it.
-            if self.range.contains(sample.time_ns) {
-                columns.push(sample, &copy.stream);
-            }
+            columns.push(sample, &copy.stream);
+            reader.regular(&mut columns);
         }
         columns.sort_newest_wins();
+        // A question about a minute decodes an hour, but need not keep it.
+        let wanted = columns.indices(self.range);
+        if wanted.len() < columns.len() {
+            let all = std::mem::take(&mut columns);
+            columns.append(&all, wanted);
+        }
         self.add_columns(columns);
         let mut late = copy.late;
         late.sort_newest_wins();

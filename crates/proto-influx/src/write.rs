@@ -118,18 +118,24 @@ pub(crate) fn decode_query(query: &str) -> Result<Vec<(String, String)>, WriteEr
 
 fn decode_percent(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        out.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let [high, low] =
-                    [bytes.next()?, bytes.next()?].map(|b| char::from(b).to_digit(16));
-                u8::try_from(high? * 16 + low?).ok()?
+    let mut rest = text.as_bytes();
+    while let Some(at) = memchr::memchr2(b'+', b'%', rest) {
+        let (plain, coded) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        rest = match coded {
+            [b'+', after @ ..] => {
+                out.push(b' ');
+                after
             }
-            _ => byte,
-        });
+            [b'%', high, low, after @ ..] => {
+                let [high, low] = [*high, *low].map(|digit| char::from(digit).to_digit(16));
+                out.push(u8::try_from(high? * 16 + low?).ok()?);
+                after
+            }
+            _ => return None,
+        };
     }
+    out.extend_from_slice(rest);
     String::from_utf8(out).ok()
 }
 

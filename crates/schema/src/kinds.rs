@@ -352,11 +352,13 @@ fn is_written(engine: &Engine, namespace: NamespaceId, measurement: &str) -> Res
 /// What the keys of a measurement's facts begin with. The length keeps measurements apart whose
 /// names hold a NUL.
 fn prefix(namespace: NamespaceId, measurement: &str) -> String {
-    format!("{namespace}\0{}\0{measurement}", measurement.len())
+    key(namespace, measurement, "")
 }
 
+/// Joined by hand: a question asks for the kinds of all fields that it meets.
 fn key(namespace: NamespaceId, measurement: &str, field: &str) -> String {
-    prefix(namespace, measurement) + field
+    let (namespace, length) = (namespace.to_string(), measurement.len().to_string());
+    [&namespace, "\0", &length, "\0", measurement, field].concat()
 }
 
 /// Whether a line's key belongs to this measurement, as it is written.

@@ -212,9 +212,9 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
     if let Err(refusal) = guard::admit(shared, route, &mut call) {
         return refusal;
     }
-    let headers = call.headers.clone();
+    let takes_gzip = accepts_gzip(&call.headers);
     let reply = match route.target {
-        Target::Page(asset) => plain::page(asset, &headers),
+        Target::Page(asset) => plain::page(asset, &call.headers),
         Target::Foliot(endpoint) => foliot::answer(shared, endpoint, call).await,
         Target::Ping => plain::ping(shared, &call),
         Target::Health => plain::health(shared),
@@ -239,7 +239,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
         | Target::InfluxDelete
         | Target::InfluxFlux => influx::answer(shared, route, call).await,
     };
-    reply.compress(&headers)
+    reply.compress(takes_gzip)
 }
 
 /// Whether a request changes what is stored.

@@ -190,10 +190,22 @@ fn name(
         let known = last.as_ref().filter(|(labels, _)| *labels == identity.labels);
         let at = match known {
             Some((_, at)) => *at,
-            None => *places.entry(identity.labels.clone()).or_insert_with(|| {
-                members.push(Member::new(scan, &identity.labels, fields.len(), is_whole));
-                members.len() - 1
-            }),
+            None => {
+                let mut add = || {
+                    members.push(Member::new(scan, &identity.labels, fields.len(), is_whole));
+                    members.len() - 1
+                };
+                // Labels are looked up from the second source on: many questions are about one.
+                match &last {
+                    None => add(),
+                    Some((first, at)) => {
+                        if places.is_empty() {
+                            places.insert(first.clone(), *at);
+                        }
+                        *places.entry(identity.labels.clone()).or_insert_with(add)
+                    }
+                }
+            }
         };
         last = Some((identity.labels, at));
         if let Some(member) = members.get_mut(at) {

@@ -69,7 +69,14 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    drop(write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"));
+    // The formatting machinery would take more steps than all else that an answer needs.
+    push_two(year / 100, out);
+    push_two(year % 100, out);
+    let pairs = [(b'-', month), (b'-', day), (b'T', hour), (b':', minute), (b':', second)];
+    for (before, number) in pairs {
+        out.push(before);
+        push_two(number, out);
+    }
     if nanos != 0 {
         let fraction = format!("{nanos:09}");
         out.push(b'.');
@@ -78,11 +85,20 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
     match offset_s {
         0 => out.push(b'Z'),
         _ => {
-            let sign = if offset_s < 0 { '-' } else { '+' };
+            let sign = if offset_s < 0 { b'-' } else { b'+' };
             let minutes = offset_s.abs() / 60;
-            drop(write!(out, "{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+            out.push(sign);
+            push_two(minutes / 60, out);
+            out.push(b':');
+            push_two(minutes % 60, out);
         }
     }
+}
+
+/// Appends a number of two digits: all parts of a time have no more, for its years lie between 1677
+/// and 2262.
+fn push_two(number: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
 }
 
 /// The date of a day counted from 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level Date

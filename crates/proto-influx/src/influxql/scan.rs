@@ -182,6 +182,15 @@ impl<'a> Scanner<'a> {
         taken
     }
 
+    /// Takes the characters of a name, which are of one byte each.
+    fn take_name(&mut self) -> &'a str {
+        let rest = self.rest();
+        let is_of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let length = rest.as_bytes().iter().take_while(is_of_name).count();
+        self.at += length;
+        rest.get(..length).unwrap_or_default()
+    }
+
     /// The next token, blanks included.
     pub(super) fn next(&mut self) -> Token<'a> {
         let at = self.at;
@@ -212,7 +221,7 @@ impl<'a> Scanner<'a> {
                 token(Kind::Blank, " ")
             }
             'a'..='z' | 'A'..='Z' | '_' => {
-                let name = self.take_while(is_name_char);
+                let name = self.take_name();
                 self.peek_char();
                 match reserved(name) {
                     Some(word) => token(Kind::Word(word), ""),
@@ -233,7 +242,7 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 let name = match self.rest().starts_with('"') {
                     true => self.quoted('"', Kind::Bound, at).text,
-                    false => Cow::Borrowed(self.take_while(is_name_char)),
+                    false => Cow::Borrowed(self.take_name()),
                 };
                 Token { kind: Kind::Bound, text: name, at }
             }
