@@ -37,9 +37,10 @@ compare-opentsdb: ## that part of test-foreign which asks Foliot and OpenTSDB 2.
 deny:            ## licences, advisories and sources of all dependencies
 	tools/deny
 
-bench:           ## the gates of docs/performance.md, then each room's hot loops
+bench:           ## the gates of docs/performance.md, what small requests take, then each room's hot loops
 	$(CARGO) build --release --locked -p foliot
 	tools/gates
+	tools/instructions
 	tools/bench
 
 benchmarks:      ## five published experiments beside the peers that are installed, an hour or two each
