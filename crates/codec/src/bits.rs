@@ -102,15 +102,19 @@ fn unpack_group(packed: &[u8], width: u32, out: &mut [i64; GROUP]) {
     }
     let mask = u32::MAX >> (32 - width);
     let mut bit = 0;
+    // Plain loops: a closure for each lane may stay a call, which costs more than all else here.
     for row in out.as_chunks_mut::<LANES>().0 {
         let (word, shift) = ((bit / 32) as usize, bit % 32);
-        let mut values = words[word].map(|word| word >> shift);
+        let low = &words[word];
         if shift + width > 32 {
-            for (value, word) in values.iter_mut().zip(words[word + 1]) {
-                *value |= word << (32 - shift);
+            for ((value, low), high) in row.iter_mut().zip(low).zip(&words[word + 1]) {
+                *value = i64::from((low >> shift | high << (32 - shift)) & mask);
+            }
+        } else {
+            for (value, low) in row.iter_mut().zip(low) {
+                *value = i64::from(low >> shift & mask);
             }
         }
-        *row = values.map(|value| i64::from(value & mask));
         bit += width;
     }
 }
