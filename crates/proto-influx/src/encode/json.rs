@@ -1,10 +1,9 @@
 //! Answers in JSON, plain, pretty, or in chunks.
 
-use super::text::{push_json, push_json_float, push_time};
+use super::text::{push_integer, push_json, push_json_float, push_time, push_unsigned};
 use super::{CHUNK_ROWS, Format, Style};
 use foliot_model::{Item, Table, TableHead};
 use jiff::tz::TimeZone;
-use std::io::Write as _;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -182,16 +181,16 @@ impl Json {
     }
 
     fn value(&self, index: usize, item: &Item, out: &mut Vec<u8>) {
-        // Writing to memory cannot fail.
         match item {
             Item::Null => out.extend_from_slice(b"null"),
             Item::Float(value) => push_json_float(*value, out),
-            Item::Integer(value) => drop(write!(out, "{value}")),
-            Item::Unsigned(value) => drop(write!(out, "{value}")),
-            Item::Boolean(value) => drop(write!(out, "{value}")),
+            Item::Integer(value) => push_integer(*value, out),
+            Item::Unsigned(value) => push_unsigned(*value, out),
+            Item::Boolean(true) => out.extend_from_slice(b"true"),
+            Item::Boolean(false) => out.extend_from_slice(b"false"),
             Item::String(text) => push_json(text, out),
             Item::Time(time_ns) => match self.style.epoch.filter(|_| index == 0) {
-                Some(unit) => drop(write!(out, "{}", time_ns / unit.0)),
+                Some(unit) => push_integer(time_ns / unit.0, out),
                 None => {
                     out.push(b'"');
                     push_time(*time_ns, self.zone.as_ref(), out);
@@ -212,7 +211,7 @@ impl Json {
         self.item(out);
         self.open(b'{', out);
         self.key("statement_id", out);
-        drop(write!(out, "{}", self.id));
+        push_unsigned(self.id as u64, out);
     }
 
     fn close_statement(&mut self, out: &mut Vec<u8>) {

@@ -42,12 +42,48 @@ pub(super) fn push_json(text: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a whole number. Answers are mostly such, and the machinery of formats costs more than
+/// the digits.
+pub(super) fn push_integer(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    push_unsigned(value.unsigned_abs(), out);
+}
+
+/// The same for one without a sign.
+pub(super) fn push_unsigned(value: u64, out: &mut Vec<u8>) {
+    push_padded(value, 1, out);
+}
+
+/// Appends a whole number with at least so many digits, at most twenty.
+fn push_padded(mut value: u64, digits_min: usize, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 20];
+    let mut len = 0;
+    for digit in digits.iter_mut().rev() {
+        if value == 0 && len >= digits_min {
+            break;
+        }
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+        len += 1;
+    }
+    out.extend_from_slice(digits.get(digits.len() - len..).unwrap_or_default());
+}
+
 /// Appends a float as Go's JSON encoder does: shortest digits, with an exponent below 1e-6 and from
 /// 1e21. JSON has no NaN and no infinity; they become null.
 pub(super) fn push_json_float(value: f64, out: &mut Vec<u8>) {
+    /// Up to here whole numbers are told apart, and spelt as integers are.
+    const WHOLE_MAX: f64 = (1_u64 << 53) as f64;
     let size = value.abs();
     if !value.is_finite() {
         out.extend_from_slice(b"null");
+    } else if size < WHOLE_MAX && size.trunc() == size {
+        if value.is_sign_negative() {
+            out.push(b'-');
+        }
+        push_unsigned(size as u64, out);
     } else if size != 0.0 && size < 1e-6 {
         drop(write!(out, "{value:e}"));
     } else if size >= 1e21 {
@@ -78,9 +114,10 @@ pub(super) fn push_time(time_ns: i64, zone: Option<&TimeZone>, out: &mut Vec<u8>
         push_two(number, out);
     }
     if nanos != 0 {
-        let fraction = format!("{nanos:09}");
         out.push(b'.');
-        out.extend_from_slice(fraction.trim_end_matches('0').as_bytes());
+        push_padded(nanos.unsigned_abs(), 9, out);
+        let zeros = out.iter().rev().take_while(|digit| **digit == b'0').count();
+        out.truncate(out.len() - zeros);
     }
     match offset_s {
         0 => out.push(b'Z'),
@@ -135,9 +172,26 @@ mod tests {
             (1e22, "1e+22"),
             (1.5e300, "1.5e+300"),
             (1e20, "100000000000000000000"),
+            (0.0, "0"),
+            (-3.0, "-3"),
+            (9_007_199_254_740_991.0, "9007199254740991"),
+            (9_007_199_254_740_992.0, "9007199254740992"),
+            (-100.25, "-100.25"),
             (f64::NAN, "null"),
         ] {
             assert_eq!(text(value), expected);
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_spelt_as_the_library_spells_them() {
+        for shift in 0..64 {
+            for value in [i64::MIN >> shift, i64::MAX >> shift, (i64::MAX >> shift) / 10 * 10] {
+                let mut out = Vec::new();
+                push_integer(value, &mut out);
+                push_unsigned(value as u64, &mut out);
+                assert_eq!(String::from_utf8(out).unwrap(), format!("{value}{}", value as u64));
+            }
         }
     }
 
