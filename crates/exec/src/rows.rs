@@ -144,9 +144,10 @@ impl Pieces<'_> {
     }
 }
 
-/// Opens an operator.
+/// Opens an operator. Its rows of a head beyond `wanted` may be missing.
 fn open<'q>(
     rows: &'q Rows,
+    wanted: Option<u64>,
     readings: &Readings<'q>,
     context: Context<'q>,
 ) -> Result<Box<dyn Stream + 'q>, Error> {
@@ -156,14 +157,14 @@ fn open<'q>(
         Rows::Nested(nested) => Box::new(Within::new(nested, context)?),
         Rows::Merge { inputs, layout } => {
             let inputs: Result<Vec<_>, _> =
-                inputs.iter().map(|input| open(input, readings, context)).collect();
+                inputs.iter().map(|input| open(input, None, readings, context)).collect();
             Box::new(merge::Merge::new(inputs?, layout)?)
         }
         Rows::Reduce(reduce) => {
-            if let Some(quick) = quick::Quick::new(reduce, readings, context)? {
+            if let Some(quick) = quick::Quick::new(reduce, wanted, readings, context)? {
                 return Ok(Box::new(quick));
             }
-            let input = open(&reduce.input, readings, context)?;
+            let input = open(&reduce.input, None, readings, context)?;
             match &reduce.function {
                 Reducer::Integral { unit_ns } => {
                     Box::new(integral::Integral::new(input, *unit_ns, &reduce.layout)?)
@@ -172,22 +173,23 @@ fn open<'q>(
             }
         }
         Rows::Stamp { input, layout } => {
-            Box::new(fill::Stamped::new(open(input, readings, context)?, Grid::new(layout)?))
+            let input = open(input, wanted, readings, context)?;
+            Box::new(fill::Stamped::new(input, Grid::new(layout)?))
         }
+        // Of so many windows none comes behind as many rows: what fills them is known.
         Rows::Fill(plan) => {
-            let (input, grid) = (open(&plan.input, readings, context)?, Grid::new(&plan.layout)?);
-            Box::new(fill::Filled::new(input, plan, grid, meter)?)
+            let input = open(&plan.input, wanted, readings, context)?;
+            Box::new(fill::Filled::new(input, plan, Grid::new(&plan.layout)?, meter)?)
         }
         Rows::Transform { input, function, layout } => {
-            let input = open(input, readings, context)?;
+            let input = open(input, None, readings, context)?;
             Box::new(transform::Transformed::new(input, function, layout, meter))
         }
-        Rows::Limit { input, offset, limit } => Box::new(Limited {
-            input: open(input, readings, context)?,
-            offset: *offset,
-            limit: *limit,
-            counted: None,
-        }),
+        Rows::Limit { input, offset, limit } => {
+            let wanted = limit.map(|limit| limit.saturating_add(*offset));
+            let input = open(input, wanted, readings, context)?;
+            Box::new(Limited { input, offset: *offset, limit: *limit, counted: None })
+        }
     })
 }
 

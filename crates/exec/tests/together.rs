@@ -213,6 +213,94 @@ fn each_fold_is_what_it_would_be_alone() {
     }
 }
 
+/// The same plan for some rows of each head.
+fn limited(mut plan: Select, offset: u64, limit: u64) -> Select {
+    for input in &mut plan.inputs {
+        let rows = input.rows.clone();
+        input.rows = Rows::Limit { input: Box::new(rows), offset, limit: Some(limit) };
+    }
+    plan
+}
+
+#[test]
+fn the_first_windows_of_each_head_are_what_they_are_among_all() {
+    // Some windows are empty, one after the other and many in a row.
+    let is_empty = |minute: i64| minute % 7 == 2 || (9..27).contains(&minute);
+    let times: Vec<i64> = (0..MINUTES * WIDTH).filter(|at| !is_empty(at / WIDTH)).collect();
+    for flushes in [false, true] {
+        let engine = filled(4, &times, &["x", "y", "z"], flushes);
+        // A host that begins late and ends early: no other tells where its windows are.
+        let few: Vec<_> = (31 * WIDTH..33 * WIDTH).map(|at| (at, Cell::integer(7))).collect();
+        write(&engine, "m,h=-1", "x", &few);
+        for (by_host, above, descending) in [
+            (true, None, false),
+            (true, None, true),
+            (false, None, false),
+            (false, None, true),
+            (true, Some(6), true),
+        ] {
+            for fold in folds() {
+                for (offset, limit) in [(0, 1), (2, 3), (6, 5), (0, 500)] {
+                    let whole = plan(std::slice::from_ref(&fold), by_host, above, descending);
+                    let (all, _) = answered(&engine, &whole, Limits::default());
+                    let mut expected = Answer::new();
+                    let heads: BTreeSet<&String> = all.keys().map(|(head, _)| head).collect();
+                    for head in heads {
+                        let mut of_head: Vec<_> =
+                            all.iter().filter(|((of, _), _)| of == head).collect();
+                        if descending {
+                            of_head.reverse();
+                        }
+                        let wanted = of_head.into_iter().skip(offset).take(limit);
+                        expected.extend(wanted.map(|(key, items)| (key.clone(), items.clone())));
+                    }
+                    let plan = limited(whole, offset as u64, limit as u64);
+                    let (found, _) = answered(&engine, &plan, Limits::default());
+                    let case = (&fold, by_host, above, descending, offset, limit, flushes);
+                    assert_eq!(found, expected, "{case:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn heads_beyond_those_that_are_folded_together_are_read_whole_again() {
+    let engine = open();
+    let times: Vec<i64> = (0..MINUTES * WIDTH).step_by(10).collect();
+    // One of them has samples around the range, but none in it.
+    let outside = 164;
+    for host in 100..170 {
+        let at = if host == outside { &[-100, MINUTES * WIDTH + 100][..] } else { &times[..] };
+        let rows: Vec<_> = at.iter().map(|&at| (at, Cell::integer(host + at))).collect();
+        write(&engine, &format!("m,h={host}"), "x", &rows);
+    }
+    engine.flush().unwrap();
+    for descending in [false, true] {
+        let plan = limited(plan(&[("x", Reducer::Max)], true, None, descending), 0, 2);
+        let (found, _) = answered(&engine, &plan, Limits::default());
+        let minutes = if descending { [MINUTES - 2, MINUTES - 1] } else { [0, 1] };
+        let of_host = |host: i64| {
+            let row = move |minute| Item::Integer(host + minute * WIDTH + 50);
+            minutes.map(move |minute| ((host.to_string(), minute), vec![row(minute)]))
+        };
+        let hosts = (100..170).filter(|host| *host != outside);
+        assert_eq!(found, hosts.flat_map(of_host).collect::<Answer>(), "{descending}");
+    }
+}
+
+#[test]
+fn windows_that_nobody_wants_are_not_read() {
+    let times: Vec<i64> = (0..MINUTES * WIDTH).collect();
+    let engine = filled(4, &times, &["x"], true);
+    for descending in [false, true] {
+        let whole = plan(&[("x", Reducer::Max)], false, None, descending);
+        let (_, all) = answered(&engine, &whole, Limits::default());
+        let (_, some) = answered(&engine, &limited(whole, 0, 3), Limits::default());
+        assert!(some.samples_scanned * 4 < all.samples_scanned, "{some:?} {all:?}");
+    }
+}
+
 #[test]
 fn a_field_is_read_once_whatever_is_asked_of_it() {
     let times: Vec<i64> = (0..MINUTES * WIDTH).collect();

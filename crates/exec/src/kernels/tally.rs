@@ -230,6 +230,15 @@ impl Tally {
         }
     }
 
+    /// Whether nothing comes out.
+    pub(crate) fn is_null(&self) -> bool {
+        match self {
+            Self::Count(_) => false,
+            Self::Sum(sum) | Self::Mean(sum, _) => sum.is_null(),
+            Self::Choice { value, .. } => value.is_null(),
+        }
+    }
+
     /// Memory outside the struct.
     pub(crate) fn bytes_outside(&self) -> usize {
         match self {

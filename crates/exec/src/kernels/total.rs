@@ -51,6 +51,11 @@ impl Total {
         }
     }
 
+    /// Whether there were no numbers.
+    pub(crate) fn is_null(&self) -> bool {
+        self.whole.is_null() && self.floats.is_none()
+    }
+
     pub(crate) fn absorb(&mut self, other: &Self) {
         if !other.whole.is_null() {
             self.add(&other.whole);

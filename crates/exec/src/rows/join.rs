@@ -32,7 +32,7 @@ impl<'q> Joined<'q> {
         let readings = Readings::default();
         let mut inputs = Vec::with_capacity(select.inputs.len());
         for input in &select.inputs {
-            inputs.push((input, Peeking::new(open(&input.rows, &readings, context)?)));
+            inputs.push((input, Peeking::new(open(&input.rows, None, &readings, context)?)));
         }
         Ok(Self { select, inputs, slots: vec![Item::Null; select.slots], head: None })
     }

@@ -6,9 +6,13 @@
 //!
 //! The folds of one selection over the same sources share a [`Reading`]: sources are found and
 //! named once, and each field is read once, whatever is asked of it.
+//!
+//! Where only the first windows of each head are wanted, the range is read slice by slice until
+//! there are as many.
 
 mod folder;
 mod pieces;
+mod slices;
 
 use super::Context;
 use super::grid::Grid;
@@ -22,9 +26,10 @@ use crate::source::Spares;
 use crate::{Error, stream};
 use folder::Folder;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::Samples;
+use foliot_model::{Samples, TimeRange};
 use foliot_plan::rows::{Carried, Layout, Reduce, Rows, Scan};
 use pieces::{Folded, Members, Windows, join};
+use slices::Slices;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -47,9 +52,10 @@ pub(super) struct Quick<'q> {
 }
 
 impl<'q> Quick<'q> {
-    /// The rows of `reduce`, if it is such a fold.
+    /// The rows of `reduce`, if it is such a fold; those of a head beyond `wanted` may be missing.
     pub(super) fn new(
         reduce: &'q Reduce,
+        wanted: Option<u64>,
         readings: &Readings<'q>,
         context: Context<'q>,
     ) -> Result<Option<Self>, Error> {
@@ -62,10 +68,14 @@ impl<'q> Quick<'q> {
             return Ok(None);
         }
         let mut known = readings.0.borrow_mut();
-        let reading = match known.iter().find(|reading| reading.borrow().serves(scan, layout)) {
+        let serves = |reading: &&Rc<RefCell<Reading<'q>>>| {
+            let reading = reading.borrow();
+            reading.wanted == wanted && reading.serves(scan, layout)
+        };
+        let reading = match known.iter().find(serves) {
             Some(reading) => Rc::clone(reading),
             None => {
-                let reading = Reading::new(scan, layout, context)?;
+                let reading = Reading { wanted, ..Reading::new(scan, layout, context)? };
                 let reading = Rc::new(RefCell::new(reading));
                 known.push(Rc::clone(&reading));
                 reading
@@ -96,6 +106,10 @@ struct Reading<'q> {
     /// Whose sources: rows carry all fields that are folded.
     scan: Scan,
     layout: &'q Layout,
+    /// How many rows of each head are wanted; nothing: all.
+    wanted: Option<u64>,
+    /// What is read at a time.
+    range: TimeRange,
     grid: Grid,
     context: Context<'q>,
     columns: Vec<Column>,
@@ -121,6 +135,8 @@ impl<'q> Reading<'q> {
         Ok(Self {
             scan: Scan { value: None, ..scan.clone() },
             layout,
+            wanted: None,
+            range: scan.layout.range,
             grid: Grid::new(layout)?,
             context,
             columns: Vec::new(),
@@ -165,7 +181,10 @@ impl<'q> Reading<'q> {
             return Ok(false);
         }
         let heads: Vec<Arc<Head>> = groups.iter().map(|(head, _)| head.clone()).collect();
-        let folded = self.fold(groups)?;
+        let folded = match Slices::new(self, &groups)? {
+            Some(slices) => self.fold_slices(slices, groups)?,
+            None => self.fold(groups)?,
+        };
         if self.groups.as_ref().is_some_and(|rest| rest.len() == 0) {
             // Other folds of the same answer may be waiting for the memory.
             self.names.clear();
@@ -236,6 +255,43 @@ impl<'q> Reading<'q> {
             found.reverse();
         }
         Ok(found.into_iter().map(|(head, sids)| (head, Members::Many(sids))).collect())
+    }
+
+    /// Folds groups slice by slice, each until it has as many windows as are wanted.
+    fn fold_slices(
+        &mut self,
+        slices: Slices,
+        mut groups: Vec<(Arc<Head>, Members)>,
+    ) -> Result<Vec<Vec<Windows>>, Error> {
+        let no_windows = || self.columns.iter().map(|_| Windows::new()).collect();
+        let mut found: Vec<Vec<Windows>> = groups.iter().map(|_| no_windows()).collect();
+        let mut places: Vec<usize> = (0..groups.len()).collect();
+        for range in slices {
+            // Scans that ended were over another range.
+            (self.range, self.spares) = (range, Arc::default());
+            let folded = self.fold(groups.clone())?;
+            let mut left = Vec::new();
+            for ((place, group), windows) in places.into_iter().zip(groups).zip(folded) {
+                let Some(found) = found.get_mut(place) else { continue };
+                for (found, windows) in found.iter_mut().zip(windows) {
+                    join(found, windows);
+                }
+                if !found.iter().all(|windows| self.are_enough(windows)) {
+                    left.push((place, group));
+                }
+            }
+            (places, groups) = left.into_iter().unzip();
+            if groups.is_empty() {
+                break;
+            }
+        }
+        (self.range, self.spares) = (self.scan.layout.range, Arc::default());
+        Ok(found)
+    }
+
+    fn are_enough(&self, windows: &Windows) -> bool {
+        let found = windows.iter().filter(|(_, tally)| !tally.is_null()).count() as u64;
+        self.wanted.is_some_and(|wanted| found >= wanted)
     }
 
     /// Folds groups, on several threads if there are many sources: the windows of each head and
@@ -357,7 +413,7 @@ impl<'q> Reading<'q> {
             .filter(of_field)
             .map(|(column, windows)| (Folder::new(column.figure, &self.grid), windows))
             .collect();
-        let mut stream = source.open(sid, self.scan.layout.range, &self.spares, meter)?;
+        let mut stream = source.open(sid, self.range, &self.spares, meter)?;
         loop {
             if let stream::Stream::Stored(stored) = &mut stream {
                 while let Some(block) = stored.peek()

@@ -23,7 +23,7 @@ const HEAD_BYTES: usize = 256;
 const NAMED_MAX: usize = 1 << 16;
 
 /// One source of a scan.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) head: Arc<Head>,
     pub(super) labels: Labels,

@@ -15,6 +15,7 @@ const SERIES_AT_ONCE: usize = 4096;
 pub(super) type Windows = Vec<(i64, Tally)>;
 
 /// What is folded into the windows of one head.
+#[derive(Clone)]
 pub(super) enum Members {
     /// Sources, in order.
     Named(Vec<Member>),
