@@ -326,4 +326,8 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
     let text = answer.text();
     assert_eq!(answer.status, 404, "{text}");
     assert!(text.contains(r#""errorType":"not_found""#), "{text}");
+    let path = "/prometheus/api/v1/query";
+    let answer = server.request("POST", path, &[], b"db=nowhere&query=up");
+    assert_eq!(answer.status, 400, "it would be asked of another database");
+    assert!(answer.text().contains("X-Foliot-Database"), "{}", answer.text());
 }

@@ -17,6 +17,9 @@ const QUERY_BYTES_MAX: usize = 1 << 20;
 /// Parameters that would change the answer and are not known.
 const UNKNOWN: [&str; 2] = ["lookback_delta", "limit"];
 
+/// Parameters that name the database.
+const DATABASE: [&str; 2] = ["db", "rp"];
+
 /// `/prometheus/api/v1/query`.
 pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let namespace = namespace(shared, store(shared)?, &call.query, &call.headers, Right::Read)
@@ -29,13 +32,20 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
         let reason = "the question is too long";
         return Err(refuse(&Failure::new(StatusCode::PAYLOAD_TOO_LARGE, reason)));
     }
-    // What stands in the body goes before what stands in the path.
-    let params = format!("{}&{}", String::from_utf8_lossy(&form.bytes), call.query);
-    let params = Params::parse(&params);
     let bad = |name: &str, reason: String| {
         let reason = format!("invalid parameter \"{name}\": {reason}");
         refuse(&Failure::new(StatusCode::BAD_REQUEST, reason))
     };
+    let form = String::from_utf8_lossy(&form.bytes);
+    // Rights were looked at for the database that the head of the request names.
+    let in_form = Params::parse(&form);
+    if let Some(name) = DATABASE.into_iter().find(|name| in_form.has(name)) {
+        let reason = "the database is named in the path or by X-Foliot-Database, not in the form";
+        return Err(bad(name, reason.to_owned()));
+    }
+    // What stands in the body goes before what stands in the path.
+    let params = format!("{form}&{}", call.query);
+    let params = Params::parse(&params);
     let at_ms = match params.get("time").filter(|text| !text.is_empty()) {
         None => now_ns() / NANOS_PER_MILLI,
         Some(text) => time_ms(text)
