@@ -263,6 +263,8 @@ fn a_store_is_not_copied_into_itself_nor_over_another_nor_made_by_reading() {
         &["user", "list", "--data-dir", place],
         &["user", "revoke", "u", "--data-dir", place],
         &["retention", "--data-dir", place],
+        &["check", "--data-dir", place],
+        &["check", "--repair", "--data-dir", place],
     ] {
         let output = foliot().args(command).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

@@ -55,7 +55,7 @@ fn examine(prefix: &str, data: &[u8]) {
     let _ = inspect(&shared, &Path::new(DIR).join(victim), true, &mut |_| Ok(()));
     let _ = check(&shared, Path::new(DIR));
     read_all(&disk);
-    let _ = repair(&shared, Path::new(DIR));
+    let _ = repair(&shared, Path::new(DIR), true);
     read_all(&disk);
 }
 

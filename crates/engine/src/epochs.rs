@@ -174,6 +174,8 @@ impl Epochs {
         }
         let mut registries = self.in_memory();
         match registries.find(|registry| registry.origin().epoch == origin.epoch) {
+            // A repair made the index again, with what the log holds.
+            Some(registry) if registry.origin().follows(&origin) => true,
             Some(registry) => registry.origin() == origin && registry.replay(records).is_ok(),
             None => origin.epoch < open.epoch,
         }

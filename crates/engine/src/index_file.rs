@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
 use crate::preamble::{Preamble, VERSION};
+use crate::recover;
 use foliot_disk::Disk;
 use foliot_index::{Mark, Origin, Registry};
 use std::path::Path;
@@ -131,6 +132,40 @@ pub(crate) fn read(
         }
         fetch(at, len as usize, &mut bytes)?;
         registry.replay(&bytes).map_err(|error| paged.corrupt(at, error.to_string()))?;
+        at += u64::from(len);
+    }
+}
+
+/// Reads what can be read of a damaged file into the registry.
+pub(crate) fn salvage(
+    disk: &dyn Disk,
+    path: &Path,
+    number: u64,
+    registry: &Registry,
+) -> Result<(), Error> {
+    let end = |error| if recover::is_damage(&error) { Ok(()) } else { Err(error) };
+    let paged = match PagedReader::open(disk, path, number, Arc::new(Cache::new(0))) {
+        Ok(paged) => paged,
+        Err(error) => return end(error),
+    };
+    let mut bytes = Vec::new();
+    let mut at = HEADER_LEN as u64;
+    loop {
+        bytes.clear();
+        if let Err(error) = paged.read(at, 4, &mut bytes) {
+            return end(error);
+        }
+        let len = take(&mut &*bytes).map_or(0, u32::from_le_bytes);
+        if len == 0 || len > SLICE_BYTES_MAX {
+            return Ok(());
+        }
+        at += 4;
+        bytes.clear();
+        match paged.read(at, len as usize, &mut bytes) {
+            // What needs records that are lost is lost with them, and nothing else.
+            Ok(()) => drop(registry.replay(&bytes)),
+            Err(error) => end(error)?,
+        }
         at += u64::from(len);
     }
 }

@@ -54,6 +54,7 @@ mod scan;
 mod segment_file;
 mod sight;
 mod snapshot;
+mod spelled;
 mod stats;
 mod store;
 mod tombstones;

@@ -19,16 +19,13 @@ use crate::config::Commit;
 use crate::error::Error;
 use crate::head::page::SeriesCopy;
 use crate::limits::{CUT_LIVE_SERIES_MAX, RENAME_BYTES_MAX, RENAME_ROWS_MAX, RENAME_STEP_SAMPLES};
-use crate::part::format::take;
 use crate::scan::Scan;
 use crate::snapshot::Snapshot;
+use crate::spelled::{SYNTAX, put_key};
 use crate::store::{Engine, Store};
 use crate::write::FIELD_RETENTION;
 use foliot_index::{Identity, SidSet};
-use foliot_model::{
-    Batch, BatchBuffers, Cell, KeyError, KeyParts, KeySyntax, Kind, Samples, Selector, Span,
-    TimeRange, Value,
-};
+use foliot_model::{Batch, BatchBuffers, Cell, Kind, Samples, Selector, Span, TimeRange, Value};
 use std::time::Duration;
 
 /// How long to wait for a flush when the head is full.
@@ -297,41 +294,4 @@ impl<'a> Out<'a> {
         self.bytes = 0;
         Ok(())
     }
-}
-
-/// Names as this file spells them: measurement, then names and values of labels, each after its
-/// length (u32).
-static SYNTAX: KeySyntax = KeySyntax { id: 32, name: "rename", parse: parse_key, parse_field };
-
-fn put_key(identity: &Identity, out: &mut Vec<u8>) {
-    let mut put = |text: &str| {
-        out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        out.extend_from_slice(text.as_bytes());
-    };
-    put(&identity.measurement);
-    for label in &identity.labels {
-        put(&label.name);
-        put(&label.value);
-    }
-}
-
-fn parse_key(_: &[u8], mut rest: &[u8], parts: &mut KeyParts) -> Result<(), KeyError> {
-    fn text<'r>(rest: &mut &'r [u8]) -> &'r [u8] {
-        let length = take(rest).map_or(0, u32::from_le_bytes) as usize;
-        let (text, after) = rest.split_at_checked(length).unwrap_or_default();
-        *rest = after;
-        text
-    }
-    let measurement = text(&mut rest);
-    parts.set_measurement(|out| out.extend_from_slice(measurement));
-    while !rest.is_empty() {
-        let (name, value) = (text(&mut rest), text(&mut rest));
-        parts.push_label(|out| out.extend_from_slice(name), |out| out.extend_from_slice(value));
-    }
-    Ok(())
-}
-
-fn parse_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
-    out.extend_from_slice(raw);
-    Ok(())
 }

@@ -9,11 +9,12 @@
 //!   (`repair/salvage.rs`), the facts of a catalog.
 //!
 //! A file that is missing and lies in the quarantine comes back first. A manifest of which both
-//! copies are lost is made anew from what the files say of themselves. What cannot be mended is an
-//! index file of the open epoch that is damaged in several places: without it, ids in parts have no
-//! names; only a copy from a backup brings it back.
+//! copies are lost is made anew from what the files say of themselves. The index of the open epoch
+//! is made again from the names that stand elsewhere (`repair/indexes.rs`); those that stand
+//! nowhere else only a backup brings back.
 
 mod facts;
+mod indexes;
 mod mend;
 mod salvage;
 mod segments;
@@ -37,17 +38,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Mends the store in `dir`, which no process may have open. What was done, a sentence each; none
-/// when there was nothing to mend.
+/// when there was nothing to mend. With `may_lose_names` an index is made again also where some
+/// samples have no name afterwards, for whoever has no backup.
 ///
 /// # Errors
-/// When another process has the store open, it is newer than this build, an index file is damaged,
-/// or the disk fails. What was done until then stands.
-pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Vec<String>, Error> {
+/// When another process has the store open, it is newer than this build, a file of deletes cannot
+/// be read, names would be lost that may not be, or the disk fails. What was done until then
+/// stands.
+pub fn repair(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    may_lose_names: bool,
+) -> Result<Vec<String>, Error> {
     let _lock = recover::lock(&**disk, dir)?;
-    let mut repairer = Repairer { disk, dir, said: Vec::new() };
+    let mut repairer = Repairer { disk, dir, may_lose_names, said: Vec::new() };
     repairer.mend()?;
     let mut manifest = repairer.manifest()?;
     repairer.segments(&mut manifest)?;
+    repairer.deletes(&manifest)?;
+    repairer.open_index(&mut manifest)?;
     repairer.index_files(&manifest)?;
     repairer.catalog(&mut manifest)?;
     repairer.parts(&mut manifest)?;
@@ -58,6 +67,7 @@ pub fn repair(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Vec<String>, Error> {
 struct Repairer<'r> {
     disk: &'r Arc<dyn Disk>,
     dir: &'r Path,
+    may_lose_names: bool,
     said: Vec<String>,
 }
 
@@ -211,20 +221,19 @@ impl Repairer<'_> {
         Part::open(&handles, self.dir, entry, store_id, &Arc::new(Cache::new(0)))
     }
 
-    /// Index files and the file of deletes are needed whole.
+    /// The file of deletes is needed whole: without it what was deleted would be there again.
+    fn deletes(&self, manifest: &Manifest) -> Result<(), Error> {
+        let read = recover::read_deletes(&**self.disk, self.dir, manifest, &Cache::new(0));
+        read.map(|_| ()).map_err(needed)
+    }
+
+    /// The indexes of all epochs are needed whole.
     fn index_files(&self, manifest: &Manifest) -> Result<(), Error> {
         let cache = Arc::new(Cache::new(0));
-        recover::read_deletes(&**self.disk, self.dir, manifest, &cache)
-            .and_then(|deletes| {
-                recover::read_epochs(&**self.disk, self.dir, manifest, &deletes, &cache).map(|_| ())
-            })
-            .map_err(|error| match recover::is_damage(&error) {
-                false => error,
-                true => Error::Invalid(format!(
-                    "{error}; an index file or a file of deletes cannot be mended: \
-                     copy it from a backup of this store, where it has the same name"
-                )),
-            })
+        let deletes = recover::read_deletes(&**self.disk, self.dir, manifest, &cache)?;
+        recover::read_epochs(&**self.disk, self.dir, manifest, &deletes, &cache)
+            .map(|_| ())
+            .map_err(needed)
     }
 
     fn publish(&self, manifest: &mut Manifest) -> Result<(), Error> {
@@ -234,5 +243,16 @@ impl Repairer<'_> {
 
     fn set_aside(&self, path: &Path) -> Result<(), Error> {
         recover::set_aside(&**self.disk, self.dir, path).map(|_| ())
+    }
+}
+
+/// An error about a file that nothing else can take the place of.
+fn needed(error: Error) -> Error {
+    match recover::is_damage(&error) {
+        false => error,
+        true => Error::Invalid(format!(
+            "{error}; it cannot be mended: copy it from a backup of this store, where it has the \
+             same name"
+        )),
     }
 }

@@ -12,7 +12,7 @@ mod support;
 
 use foliot_disk::{Disk, SimDisk};
 use foliot_engine::{Ack, Caller, Checked, Config, Engine, check, repair};
-use foliot_model::TimeRange;
+use foliot_model::{Selector, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use support::{Line, Owned, read, selector, write};
@@ -66,7 +66,7 @@ fn checked(disk: &SimDisk) -> Checked {
 
 fn repaired(disk: &SimDisk) -> Result<Vec<String>, foliot_engine::Error> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    repair(&disk, Path::new(DIR))
+    repair(&disk, Path::new(DIR), false)
 }
 
 fn bytes(disk: &SimDisk, path: &Path) -> Vec<u8> {
@@ -87,10 +87,14 @@ fn names(disk: &SimDisk, prefix: &str) -> Vec<String> {
     names
 }
 
-/// Samples found; every value must be the one written.
+/// Samples found in a store without damage; every value must be the one written.
 fn found(disk: &SimDisk) -> u64 {
     let engine = open(disk);
     assert_eq!(engine.damages(), [""; 0]);
+    samples(&engine)
+}
+
+fn samples(engine: &Engine) -> u64 {
     let snapshot = engine.snapshot();
     let mut found = 0;
     for sid in snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap() {
@@ -270,7 +274,7 @@ fn a_damaged_catalog_keeps_its_whole_facts() {
 }
 
 #[test]
-fn a_damaged_index_file_is_left_for_a_backup() {
+fn an_index_whose_names_stand_nowhere_else_is_left_for_a_backup() {
     let disk = store();
     let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "index-")[0])).len();
     // A page and its parity.
@@ -279,8 +283,159 @@ fn a_damaged_index_file_is_left_for_a_backup() {
     assert!(checked(&disk).problems[0].contains(name));
     let error = repaired(&disk).unwrap_err().to_string();
     assert!(error.contains(name) && error.contains("copy it from a backup"), "{error}");
+    assert!(error.contains("300 series with samples have their names only in it"), "{error}");
     replace(&disk, &path, &good);
     assert_eq!(found(&disk), ALL);
+}
+
+#[test]
+fn without_a_backup_an_index_is_made_again_with_the_names_there_are() {
+    let disk = store();
+    let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "index-")[0])).len();
+    flip(&disk, "index-", &[40, len - 100]);
+    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+    let said = repair(&dynamic, Path::new(DIR), true).unwrap();
+    assert!(
+        said.iter().any(|said| said.contains("300 series with samples have no name")),
+        "{said:?}"
+    );
+    // The old file is still there.
+    assert!(!disk.list(&PathBuf::from(DIR).join("quarantine")).unwrap().is_empty());
+    let engine = open(&disk);
+    let line = |host: i64| Line {
+        key: format!("m host=h{host}"),
+        time_ns: 7,
+        fields: vec![("a".to_owned(), expected(host, 0))],
+    };
+    let lines: Vec<_> = (0..HOSTS).map(line).collect();
+    let (commit, rejects) = write(&engine, 0, &lines);
+    assert!(rejects.is_empty());
+    engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+    engine.flush().unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    let engine = open(&disk);
+    let snapshot = engine.snapshot();
+    let sids = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap();
+    assert_eq!(sids.len() as i64, HOSTS);
+    // Nobody got the id of a series whose name is lost, nor its samples.
+    assert!(sids.iter().all(|sid| i64::from(*sid) >= HOSTS));
+    assert!(sids.iter().all(|sid| read(&snapshot, *sid, TimeRange::ALL).len() == 1));
+}
+
+/// Series of three generations: those of final parts, of which one was dropped, those of the
+/// newest index file, and those that only the log has. Later ones share no name with earlier ones:
+/// what needs a name that is lost is lost with it.
+fn generations(disk: &SimDisk) {
+    let engine = open(disk);
+    let put = |key: &dyn Fn(i64) -> String, hosts: std::ops::Range<i64>, step: i64| {
+        let line = |host: i64| Line {
+            key: key(host),
+            time_ns: step * 10_000_000_000,
+            fields: vec![("a".to_owned(), expected(host, step))],
+        };
+        let (commit, rejects) = write(&engine, 0, &hosts.map(line).collect::<Vec<_>>());
+        assert!(rejects.is_empty());
+        engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+    };
+    (0..3).for_each(|step| put(&host, 0..100, step));
+    let seventh = |sid: &u32| {
+        let identity = engine.snapshot().identity(*sid).unwrap().unwrap();
+        identity.labels.get("host").is_some_and(|host| &**host == "h7")
+    };
+    let sids = engine.snapshot().select(&selector(0, "m"), TimeRange::ALL).unwrap();
+    let only: Vec<u32> = sids.into_iter().filter(seventh).collect();
+    let dropped = Selector { only: Some(only), ..selector(0, "m") };
+    let (dropped, commit) = engine.drop_series(&dropped, &Caller::default()).unwrap();
+    assert_eq!((dropped.series, dropped.samples), (1, 3));
+    engine.wait(commit, Ack::Durable).unwrap();
+    engine.flush().unwrap();
+    engine.merge_all().unwrap();
+    put(&|rack| format!("m{rack} rack{rack}=r{rack}"), 100..150, 3);
+    engine.flush().unwrap();
+    put(&host, 0..5, 4);
+    put(&|slot| format!("m{slot} slot{slot}=s{slot}"), 150..170, 4);
+    engine.close().unwrap();
+}
+
+fn host(host: i64) -> String {
+    format!("m host=h{host} site=größe{}", host % 3)
+}
+
+#[test]
+fn the_index_is_made_again_from_final_parts_other_index_files_and_the_log() {
+    let path = |disk: &SimDisk, file: usize| PathBuf::from(DIR).join(&names(disk, "index-")[file]);
+    let others = |disk: &SimDisk| {
+        let engine = open(disk);
+        let snapshot = engine.snapshot();
+        let mut found = 0;
+        for number in 100..170 {
+            for sid in snapshot.select(&selector(0, &format!("m{number}")), TimeRange::ALL).unwrap()
+            {
+                let step = if number < 150 { 3 } else { 4 };
+                let sample = (step * 10_000_000_000, expected(number, step));
+                assert_eq!(read(&snapshot, sid, TimeRange::ALL), [sample]);
+                found += 1;
+            }
+        }
+        found
+    };
+    let hosts = 99 * 3 + 5;
+    let disk = SimDisk::new(5);
+    generations(&disk);
+    assert_eq!((found(&disk), others(&disk), names(&disk, "index-").len()), (hosts, 70, 2));
+    let len = bytes(&disk, &path(&disk, 0)).len();
+    // The field is called the same in all generations: its name is lost with the first file.
+    for (file, damaged, kept) in [(0, vec![0; len], 0), (1, vec![0; 50], 20)] {
+        let disk = SimDisk::new(5);
+        generations(&disk);
+        replace(&disk, &path(&disk, file), &damaged);
+        let error = repaired(&disk).unwrap_err().to_string();
+        let unnamed = 70 - kept;
+        assert!(error.contains(&format!("{unnamed} series with samples have their")), "{error}");
+        let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+        let said = repair(&dynamic, Path::new(DIR), true).unwrap();
+        assert!(said.iter().any(|said| said.contains("the index is made again")), "{said:?}");
+        let found = |disk: &SimDisk| samples(&open(disk));
+        // Rows of the log whose names are lost are told.
+        assert_eq!(open(&disk).damages().len(), usize::from(kept == 0));
+        assert_eq!((found(&disk), others(&disk)), (hosts, kept));
+        let engine = open(&disk);
+        let line = |number: i64| Line {
+            key: host(number),
+            time_ns: 60_000_000_000,
+            fields: vec![("a".to_owned(), expected(number, 6))],
+        };
+        let (commit, _) = write(&engine, 0, &(0..200).map(line).collect::<Vec<_>>());
+        engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+        let series = engine.snapshot().select(&selector(0, "m"), TimeRange::ALL).unwrap().len();
+        assert_eq!(series, 200, "old names have their old ids");
+        drop(engine);
+        assert_eq!((found(&disk), others(&disk)), (hosts + 200, kept), "after a kill");
+        open(&disk).flush().unwrap();
+        assert_eq!((found(&disk), others(&disk)), (hosts + 200, kept));
+        assert_eq!(repaired(&disk).unwrap(), [""; 0]);
+    }
+}
+
+#[test]
+fn an_index_whose_names_all_stand_elsewhere_is_made_again_unasked() {
+    let disk = SimDisk::new(5);
+    generations(&disk);
+    let engine = open(&disk);
+    engine.flush().unwrap();
+    engine.merge_all().unwrap();
+    drop(engine);
+    let before = found(&disk);
+    for index in names(&disk, "index-") {
+        disk.remove(&PathBuf::from(DIR).join(index)).unwrap();
+    }
+    assert!(!checked(&disk).problems.is_empty());
+    let said = repaired(&disk).unwrap();
+    assert!(said.iter().any(|said| said.contains("with 169 series")), "{said:?}");
+    assert_eq!(found(&disk), before);
+    assert_eq!(checked(&disk).problems, [""; 0]);
+    assert_eq!(names(&disk, "index-").len(), 1);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The command line. Flags of `serve` are made from the list of settings, so that the two cannot
 //! differ.
 
-use crate::offline::Spelling;
+use crate::offline::{Mending, Spelling};
 use crate::query::{self, Ask};
 use crate::top::{self, Watch};
 use crate::users::{self, Act};
@@ -49,7 +49,7 @@ pub(crate) enum Command {
     /// Copy a backup to a data directory.
     Restore { from: PathBuf, data_dir: PathBuf },
     /// Read everything in a store and say what is wrong, after mending it if so wished.
-    Check { data_dir: PathBuf, mends: bool },
+    Check { data_dir: PathBuf, mending: Mending },
     /// Say what is kept for how long, and what would expire if it were `keep`.
     Retention { layers: Layers, keep: Option<String>, accepts_clock: bool },
     /// Show a file or a store in words.
@@ -138,8 +138,12 @@ pub(crate) fn read() -> Result<Command, String> {
             Ok(Command::Restore { from: path(matches), data_dir: data_dir(matches)? })
         }
         Some(("check", matches)) => {
-            let mends = matches.get_flag("repair");
-            Ok(Command::Check { data_dir: data_dir(matches)?, mends })
+            let mending = match (matches.get_flag("repair"), matches.get_flag("lose-names")) {
+                (_, true) => Mending::LoseNames,
+                (true, false) => Mending::Repair,
+                (false, false) => Mending::None,
+            };
+            Ok(Command::Check { data_dir: data_dir(matches)?, mending })
         }
         Some(("retention", matches)) => Ok(Command::Retention {
             layers: layers(matches)?,
@@ -394,7 +398,13 @@ fn check() -> Clap {
         .long("repair")
         .action(ArgAction::SetTrue)
         .help("Saves what can be read of damaged files, and sets them aside; deletes nothing");
-    on_data_dir("check", "Reads every byte of a store and says what is wrong with it").arg(repair)
+    let lose_names = Arg::new("lose-names")
+        .long("lose-names")
+        .action(ArgAction::SetTrue)
+        .requires("repair")
+        .help("Makes a damaged index again also if samples have no name then: without a backup");
+    on_data_dir("check", "Reads every byte of a store and says what is wrong with it")
+        .args([repair, lose_names])
 }
 
 fn retention() -> Clap {

@@ -185,13 +185,29 @@ fn figures(done: &BackedUp) -> String {
     )
 }
 
-/// Reads everything in `data_dir`, mends it first if `mends`; whether nothing is wrong with it.
-pub(crate) fn check_store(data_dir: &Path, mends: bool) -> Result<(String, bool), String> {
+/// What a check does before it reads everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mending {
+    /// Nothing.
+    None,
+    /// Mends what can be mended.
+    Repair,
+    /// The same, also where names of series are lost by that.
+    LoseNames,
+}
+
+/// Reads everything in `data_dir`, and mends it first if asked; whether nothing is wrong with it.
+pub(crate) fn check_store(data_dir: &Path, mending: Mending) -> Result<(String, bool), String> {
     let mut said = String::new();
     // Files are read by their pages first, and then by what is in them.
     let total = || Some(2 * bytes_in(data_dir)?);
+    let mends = mending != Mending::None;
     if mends {
-        let mended = told(total(), |disk| repair(&disk, data_dir));
+        if !data_dir.is_dir() {
+            need_store(&RealDisk::new(), data_dir)?;
+        }
+        let may_lose_names = mending == Mending::LoseNames;
+        let mended = told(total(), |disk| repair(&disk, data_dir, may_lose_names));
         for sentence in mended.map_err(|error| error.to_string())? {
             said.push_str(&format!("mended: {sentence}\n"));
         }

@@ -34,6 +34,20 @@ impl Origin {
         self.epoch < u32::MAX && self.base <= IDS_MAX + 1
     }
 
+    /// Where the epoch begins once its index was made again: symbols get other numbers, which makes
+    /// records from before records of something else.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self { symbols: self.symbols.map(|number| number.saturating_add(1)), ..*self }
+    }
+
+    /// Whether this is where the epoch that began at `before` begins since its index was made
+    /// again.
+    pub fn follows(&self, before: &Self) -> bool {
+        (self.epoch, self.base) == (before.epoch, before.base)
+            && self.symbols.iter().zip(before.symbols).all(|(now, before)| *now > before)
+    }
+
     pub(crate) fn symbol(&self, kind: SymbolKind) -> u32 {
         self.symbols.get(kind as usize).copied().unwrap_or_default()
     }

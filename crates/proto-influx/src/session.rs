@@ -50,9 +50,9 @@ impl Session {
     /// Says that nothing more will come. A line counts when its newline has come: what is left may
     /// be the half of a number, and is refused.
     pub fn finish(&mut self) -> Option<Reject> {
-        // What is no blank begins a line.
-        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | 0);
-        let is_rest = !self.bytes.iter().all(is_blank);
+        // As in a body, what is no blank begins a line, and a carriage return may stand at its end.
+        let blanks = self.bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | 0)).count();
+        let is_rest = !matches!(self.bytes.get(blanks..), Some(b"" | b"\r"));
         self.bytes.clear();
         is_rest.then(|| Reject {
             line: self.line,
@@ -138,6 +138,14 @@ mod tests {
         let rejects = vec![(6, "invalid field format".to_owned()), (9, unended)];
         for size in 1..=text.len() {
             assert_eq!(feed(text, size, 1000), (rows.clone(), rejects.clone()), "{size}");
+        }
+    }
+
+    #[test]
+    fn only_blanks_and_one_carriage_return_are_no_line() {
+        for (rest, told) in [("", 0), (" \t\0", 0), ("\r", 0), (" \r", 0), ("\r\r", 1), ("\r ", 1)]
+        {
+            assert_eq!(feed(rest.as_bytes(), 10, 100).1.len(), told, "{rest:?}");
         }
     }
 

@@ -10,8 +10,10 @@
 //! and the field; each of these strings is its length (varint) and its bytes. Names that nobody
 //! knows any more are empty.
 
-use foliot_codec::varint::put_u64;
+use foliot_codec::varint::{get_u64, put_u64};
 use foliot_index::Identity;
+use foliot_model::{Label, Labels};
+use std::sync::Arc;
 
 /// The label page that belongs to the open index page.
 #[derive(Default)]
@@ -70,10 +72,54 @@ impl LabelPage {
     }
 }
 
+/// Walks the names of a label page, without the length before it. The outer nothing means bytes
+/// that cannot be read, the inner one a name that nobody knew.
+#[derive(Default)]
+pub(super) struct Names<'p> {
+    rest: &'p [u8],
+    name: Vec<u8>,
+}
+
+impl<'p> Names<'p> {
+    pub(super) fn new(page: &'p [u8]) -> Self {
+        Self { rest: page, name: Vec::new() }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Option<Identity>> {
+        let shared = usize::try_from(get_u64(&mut self.rest).ok()?).ok()?;
+        let len = usize::try_from(get_u64(&mut self.rest).ok()?).ok()?;
+        let rest = self.rest.split_off(..len)?;
+        if shared > self.name.len() {
+            return None;
+        }
+        self.name.truncate(shared);
+        self.name.extend_from_slice(rest);
+        match self.name.is_empty() {
+            true => Some(None),
+            false => take_identity(&mut &*self.name).map(Some),
+        }
+    }
+}
+
+fn take_identity(rest: &mut &[u8]) -> Option<Identity> {
+    let measurement = take_text(rest)?;
+    let mut labels = Vec::new();
+    for _ in 0..get_u64(rest).ok()? {
+        labels.push(Label { name: take_text(rest)?, value: take_text(rest)? });
+    }
+    let field = take_text(rest)?;
+    let labels = Labels::new(labels);
+    rest.is_empty().then_some(Identity { measurement, field, labels, source: 0 })
+}
+
+fn take_text(rest: &mut &[u8]) -> Option<Arc<str>> {
+    let len = usize::try_from(get_u64(rest).ok()?).ok()?;
+    Some(std::str::from_utf8(rest.split_off(..len)?).ok()?.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foliot_codec::varint::get_u64;
 
     fn text(rest: &mut &[u8]) -> String {
         let len = get_u64(rest).unwrap() as usize;
@@ -130,5 +176,15 @@ mod tests {
         assert_eq!(read(&taken)[0], whole);
         assert_eq!(read(&taken)[1][5], "system");
         assert_eq!(read(&page.take()), [["cpu", ""]]);
+        let mut names = Names::new(&taken[4..]);
+        assert_eq!(names.next(), Some(Some(identity("user", &labels))));
+        assert_eq!(names.next(), Some(Some(identity("system", &labels))));
+        assert_eq!(names.next(), Some(None));
+        assert_eq!(names.next(), None);
+        // No page that was cut short or whose bytes changed is read as anything but names.
+        for cut in 0..taken.len() - 4 {
+            let mut names = Names::new(&taken[4..4 + cut]);
+            while names.next().is_some() {}
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::directory::{Directory, IndexPage};
 use super::format::{FOOTER_LEN, Footer, HEADER_LEN, Header, PREAMBLE, take};
+use super::labels::Names;
 use crate::block::Decoder;
 use crate::cache::Cache;
 use crate::error::Error;
@@ -13,7 +14,7 @@ use crate::paged::{PagedReader, Pages};
 use foliot_codec::Summary;
 use foliot_codec::varint::{get_i64, get_u64};
 use foliot_disk::Disk;
-use foliot_index::SidSet;
+use foliot_index::{Identity, SidSet};
 use foliot_model::{Samples, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -216,6 +217,52 @@ impl Part {
             }
         }
         Ok(())
+    }
+
+    /// Calls `each` with every series of the index page numbered `number` and, in a final part,
+    /// what it is called, if that was known. Whether there is such a page.
+    pub(crate) fn names(
+        &self,
+        number: usize,
+        each: &mut dyn FnMut(u32, Option<Identity>),
+    ) -> Result<bool, Error> {
+        let mut buffer = Vec::new();
+        let Some(page) = self.directory.page(&self.paged, number, &mut buffer)? else {
+            return Ok(false);
+        };
+        self.read_page(&page, &mut buffer)?;
+        let labels = match self.entry.level < LEVEL_FINAL {
+            true => Vec::new(),
+            false => self.label_page(page.at + u64::from(page.len))?,
+        };
+        let mut names = Names::new(&labels);
+        let bad = || self.bad_index_page(page.at);
+        let mut entries = Entries::new(&buffer).ok_or_else(bad)?;
+        let mut before = None;
+        while let Some(entry) = entries.next().ok_or_else(bad)? {
+            // A series of many blocks has several entries.
+            if before.replace(entry.sid) == Some(entry.sid) {
+                continue;
+            }
+            let name = match labels.is_empty() {
+                true => None,
+                false => names.next().ok_or_else(bad)?,
+            };
+            each(entry.sid, name);
+        }
+        Ok(true)
+    }
+
+    fn label_page(&self, at: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        self.paged.read(at, 4, &mut bytes)?;
+        let len = take(&mut &*bytes).map_or(0, u32::from_le_bytes);
+        if u64::from(len) > self.paged.len().saturating_sub(at) {
+            return Err(self.paged.corrupt(at, "impossible length"));
+        }
+        bytes.clear();
+        self.paged.read(at + 4, len as usize, &mut bytes)?;
+        Ok(bytes)
     }
 
     fn read_page(&self, page: &IndexPage, buffer: &mut Vec<u8>) -> Result<(), Error> {

@@ -110,7 +110,7 @@ impl Repairer<'_> {
     }
 
     /// All deletes: those in their file and those in the wal.
-    fn tombstones(&self, manifest: &mut Manifest) -> Result<Arc<Tombstones>, Error> {
+    pub(super) fn tombstones(&self, manifest: &mut Manifest) -> Result<Arc<Tombstones>, Error> {
         let mut all = recover::read_deletes(&**self.disk, self.dir, manifest, &Cache::new(0))?;
         let each = &mut |_, kind, body: &[u8]| {
             if kind == FrameKind::Delete

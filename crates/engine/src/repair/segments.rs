@@ -27,7 +27,7 @@ impl Repairer<'_> {
     }
 
     /// What is wrong with a paged file, beyond what its parities mend.
-    fn damage(&self, path: &Path, named: Named) -> Result<Option<Error>, Error> {
+    pub(super) fn damage(&self, path: &Path, named: Named) -> Result<Option<Error>, Error> {
         let number = named.number().unwrap_or_default();
         let file = self.disk.open(path).map_err(Error::io("open", path));
         let read = file

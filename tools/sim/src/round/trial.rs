@@ -155,7 +155,7 @@ impl Trial<'_> {
             self.fail(&format!("a flipped bit of {name} is not told by a check: {checked:?}"));
         }
         if self.round.percent(50) {
-            match repair(&self.round.machine.mounted(), &self.dir) {
+            match repair(&self.round.machine.mounted(), &self.dir, false) {
                 Ok(said) => self.round.say(format_args!("repair: {said:?}")),
                 Err(error) => self.fail(&format!("cannot repair {name}: {error}")),
             }
@@ -282,8 +282,37 @@ impl Trial<'_> {
             Err(error) if error.to_string().contains(name) => {}
             Err(error) => self.fail(&format!("{name} is missing, and not named: {error}")),
         }
+        if kind(name) == "index" && self.round.percent(50) {
+            return self.index_again(name);
+        }
         self.put_back(name);
         self.expect_all(&format!("{name} was away"));
+    }
+
+    /// An index that is made again without one of its files: series may have no name any more, and
+    /// nothing that is found is wrong.
+    fn index_again(&self, name: &str) {
+        match repair(&self.round.machine.mounted(), &self.dir, true) {
+            Ok(said) => self.round.say(format_args!("repair: {said:?}")),
+            // One of an epoch that is closing.
+            Err(error) if error.to_string().contains("copy it from a backup") => {
+                self.put_back(name);
+                return self.expect_all(&format!("{name} was away"));
+            }
+            Err(error) => self.fail(&format!("cannot repair without {name}: {error}")),
+        }
+        let what = format!("the index was made again without {name}");
+        for _ in 0..2 {
+            let engine = match self.open() {
+                Ok(engine) => engine,
+                Err(error) => self.fail(&format!("cannot open after {what}: {error}")),
+            };
+            let lost = self.admit(&engine, &what);
+            self.round.say(format_args!("{what}: {lost} facts are lost"));
+            let result = engine.flush().and_then(|()| engine.maintain());
+            self.round.say(format_args!("work after that: {result:?}"));
+            self.admit(&engine, &what);
+        }
     }
 
     /// A manifest of before.
