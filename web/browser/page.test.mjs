@@ -174,6 +174,66 @@ test("a half-typed name does not stand in the way of another address", async () 
   assert.deepEqual(await legend(), ["load one"]);
 });
 
+test("samples are shown to the nanosecond, with their kinds", async () => {
+  const second = now() - 5;
+  await write(`exact,a=b n=7i ${second}123456789\nexact,a=b n=8i ${second}123456790`);
+  await go("#/explore?start=15m-ago&zone=utc&m=sum:1h-sum:exact.n");
+  await page.getByRole("button", { name: "Samples" }).click();
+  const rows = page.locator("tbody tr");
+  await rows.nth(1).waitFor();
+  assert.match(await rows.first().textContent(), /\.123456790Zexact\.n \{a=b\}integer8$/);
+  assert.match(await rows.nth(1).textContent(), /\.123456789Zexact\.n \{a=b\}integer7$/);
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  assert.ok(readFileSync(await (await saving).path(), "utf8").includes(`\n${second}123456790,exact.n,,b,8`));
+});
+
+test("the range moves by buttons and by dragging with Shift, and the greatest lines are picked", async () => {
+  await load();
+  const end = Date.now() - 10_000;
+  const start = end - 600_000;
+  await go(`#/explore?start=${start}&end=${end}&m=avg:$step-avg:load.one{host=*}`);
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  await page.getByLabel("Lines").selectOption("5");
+  await page.waitForFunction(() => location.hash.includes("top=5"));
+  assert.deepEqual(await legend(), ["load.one {host=b}", "load.one {host=a}"]);
+  const range = () => page.evaluate(() => ["start", "end"].map((name) => Number(new URLSearchParams(location.hash.split("?")[1]).get(name))));
+  await page.getByRole("button", { name: "Earlier" }).click();
+  await page.waitForFunction((before) => !location.hash.includes(before), String(start));
+  assert.deepEqual(await range(), [start - 300_000, end - 300_000]);
+  await page.getByRole("button", { name: "Later" }).click();
+  await page.waitForFunction((before) => location.hash.includes(before), String(start));
+  const box = await page.locator(".u-over").boundingBox();
+  await page.keyboard.down("Shift");
+  await page.mouse.move(box.x + box.width * 0.25, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await page.waitForFunction((before) => !location.hash.includes(before), String(start));
+  const [moved, until] = await range();
+  assert.equal(until - moved, 600_000);
+  assert.ok(Math.abs(start - moved - 150_000) < 5_000, `${start - moved} ms`);
+});
+
+test("what was asked before is found again, and goes elsewhere as code", async () => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await load();
+  await go("#/explore?start=20m-ago&m=max:load.two");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByRole("button", { name: "Copy as" }).click();
+  await page.getByRole("button", { name: "address" }).click();
+  await page.getByText("Copied").waitFor();
+  const asked = await fetch(await page.evaluate(() => navigator.clipboard.readText()));
+  assert.equal((await asked.json())[0].metric, "load.two");
+  await go("#/explore");
+  await page.getByText("Nothing is asked yet").waitFor();
+  await page.getByRole("button", { name: "History" }).click();
+  await page.getByRole("link", { name: /max:load\.two/ }).click();
+  await page.locator(".legend .line").first().waitFor();
+  assert.match(page.url(), /start=20m-ago/);
+});
+
 test("samples are listed and saved as they are", async () => {
   await load();
   await go("#/explore?start=15m-ago&view=table&m=none:load.one{host=b}");

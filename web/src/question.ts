@@ -94,6 +94,12 @@ export function about(metric: string, isCounter = false): Question {
 export const selectText = (measurement: string) =>
   `SELECT mean(*) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
 
+/** The same question about samples as they are stored: of OpenTSDB's, what a form can show. */
+export function raw(question: Question): Question {
+  const form = question.language === "opentsdb" ? formOf(question.text) : null;
+  return form ? { ...question, text: textOf({ ...form, aggregator: "none", window: "", rate: "" }) } : question;
+}
+
 /** Whether the answer is a speed. */
 export function isRate(question: Question): boolean {
   return question.language === "opentsdb"
@@ -107,15 +113,10 @@ export interface Body {
   start_ms: number;
   end_ms: number;
   step_ms: number;
+  unit?: "ns";
 }
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
   language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs,
 });
 
-/** The same question for a shell. */
-export function curl(origin: string, database: string, body: Body): string {
-  const shell = (text: string) => `'${text.replace(/'/g, "'\\''")}'`;
-  const address = `${origin}/api/foliot/v1/query${database ? `?db=${encodeURIComponent(database)}` : ""}`;
-  return `curl -s ${shell(address)} -d ${shell(JSON.stringify(body))}`;
-}

@@ -8,7 +8,11 @@ export interface Series {
   labels: Record<string, string>;
   varying: string[];
   kind: string;
+  /** Of each sample, where they differ. */
+  kinds?: string[];
   times: number[];
+  /** The times to the nanosecond, where that was asked. */
+  nanos?: string[];
   values: Value[];
 }
 
@@ -86,6 +90,32 @@ export function stacked(lines: (number | null | undefined)[][]): number[][] {
   });
 }
 
+/** The greatest by their means, greatest first; all of them, as they are, for 0. */
+export function greatest(all: Series[], count: number): Series[] {
+  if (!count) return all;
+  const ranked = all.map((series) => ({ series, mean: figures(numbers(series)).mean ?? -Infinity }));
+  return ranked.sort((a, b) => b.mean - a.mean).slice(0, count).map(({ series }) => series);
+}
+
+export interface Sample {
+  series: Series;
+  index: number;
+}
+
+/** The newest samples of all series, newest first. */
+export function newest(all: Series[], count: number): Sample[] {
+  const found = all.flatMap((series) => {
+    const { times } = series;
+    const isFalling = (times[0] ?? 0) > (times.at(-1) ?? 0);
+    const from = isFalling ? 0 : Math.max(0, times.length - count);
+    const length = Math.min(count, times.length);
+    return Array.from({ length }, (_, index): Sample => ({ series, index: from + index }));
+  });
+  const order = ({ series, index }: Sample) => series.times[index] ?? 0;
+  const below = ({ series, index }: Sample) => Number(series.nanos?.[index]?.slice(-9) ?? 0);
+  return found.sort((a, b) => order(b) - order(a) || below(b) - below(a)).slice(0, count);
+}
+
 /** Whether the samples only grow, but for a few restarts: then their speed says more. */
 export function isCounter(series: Series[]): boolean {
   let [steps, falls, rises] = [0, 0, 0];
@@ -112,10 +142,11 @@ function cell(value: Value | undefined): string {
 /** One line for each sample, with a column for each label. */
 export function csv(all: Series[]): string {
   const labels = [...new Set(all.flatMap((series) => Object.keys(series.labels)))].sort();
-  const lines = [["time_ms", "name", "field", ...labels, "value"].map(cell).join(",")];
+  const isExact = all.some((series) => series.nanos);
+  const lines = [[isExact ? "time_ns" : "time_ms", "name", "field", ...labels, "value"].map(cell).join(",")];
   for (const series of all) {
     const head = [series.name, series.field, ...labels.map((label) => series.labels[label] ?? "")].map(cell).join(",");
-    series.times.forEach((time, index) => lines.push(`${time},${head},${cell(series.values[index])}`));
+    series.times.forEach((time, index) => lines.push(`${isExact ? series.nanos?.[index] ?? "" : time},${head},${cell(series.values[index])}`));
   }
   return `${lines.join("\n")}\n`;
 }

@@ -9,16 +9,18 @@ export interface Explored {
   zone: Zone;
   /** Seconds between refreshes; 0 for none. */
   refresh: number;
-  view: "graph" | "table";
+  view: "graph" | "table" | "samples";
   database: string;
   isStacked: boolean;
   isLogarithmic: boolean;
+  /** How many lines are shown, the greatest by their means; 0 for all. */
+  top: number;
   questions: Question[];
 }
 
 export const unexplored = (): Explored => ({
   range: { start: "1h-ago", end: "now" }, zone: "local", refresh: 0, view: "graph", database: "",
-  isStacked: false, isLogarithmic: false, questions: [],
+  isStacked: false, isLogarithmic: false, top: 0, questions: [],
 });
 
 export type PageName = "home" | "explore" | "metrics" | "operations";
@@ -56,7 +58,8 @@ export function read(params: URLSearchParams): Explored {
   explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };
   explored.zone = params.get("zone") === "utc" || params.get("tz") === "UTC" ? "utc" : "local";
   explored.refresh = Math.max(0, Math.min(3600, Number(params.get("refresh") ?? params.get("autoreload")) || 0));
-  explored.view = params.get("view") === "table" ? "table" : "graph";
+  explored.view = (["table", "samples"] as const).find((view) => view === params.get("view")) ?? "graph";
+  explored.top = Math.max(0, Math.min(1000, Math.floor(Number(params.get("top")) || 0)));
   explored.database = params.get("db") ?? "";
   explored.isStacked = params.has("stacked");
   explored.isLogarithmic = params.has("log") || params.has("ylog");
@@ -69,7 +72,8 @@ export function write(explored: Explored): string {
   if (explored.range.end !== "now") params.set("end", explored.range.end);
   if (explored.zone === "utc") params.set("zone", "utc");
   if (explored.refresh) params.set("refresh", String(explored.refresh));
-  if (explored.view === "table") params.set("view", "table");
+  if (explored.view !== "graph") params.set("view", explored.view);
+  if (explored.top) params.set("top", String(explored.top));
   if (explored.database) params.set("db", explored.database);
   if (explored.isStacked) params.set("stacked", "1");
   if (explored.isLogarithmic) params.set("log", "1");

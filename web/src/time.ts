@@ -87,6 +87,20 @@ export function span(range: Range, nowMs: number, zone: Zone): Span | null {
   return start === null || end === null || start >= end ? null : { start, end };
 }
 
+/** The range moved by a share of itself, and never beyond now; with a positive share to later. */
+export function moved({ start, end }: Span, share: number, nowMs: number): Span {
+  const wanted = Math.round((end - start) * share);
+  const by = share > 0 ? Math.min(wanted, Math.max(0, Math.round(nowMs - end))) : wanted;
+  return { start: start + by, end: end + by };
+}
+
+/** Twice the range around the same middle, and never beyond now. */
+export function widened({ start, end }: Span, nowMs: number): Span {
+  const half = Math.round((end - start) / 2);
+  const over = Math.max(0, end + half - Math.max(end, Math.round(nowMs)));
+  return { start: start - half - over, end: end + half - over };
+}
+
 const STEPS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
   MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
@@ -119,6 +133,14 @@ export function timeText(at: number, zone: Zone): string {
   const p = parts(at, zone);
   const millis = p.millis === "000" ? "" : `.${p.millis}`;
   return `${p.year}-${p.month}-${p.day} ${p.hour}:${p.minute}:${p.second}${millis}${zone === "utc" ? "Z" : ""}`;
+}
+
+/** Nanoseconds since 1970 as ISO 8601 has them, all nine digits. */
+export function nanoText(nanos: string, zone: Zone): string {
+  const at = BigInt(nanos);
+  const below = ((at % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+  const text = timeText(Number((at - below) / 1_000_000n), zone).replace(/Z$/, "");
+  return `${text}.${String(below).padStart(9, "0")}${zone === "utc" ? "Z" : ""}`;
 }
 
 /** Labels of an axis: the clock, with the date where a day begins. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { about, curl, formOf, isRate, textOf } from "../src/question";
+import { curl, javascript, link, python } from "../src/code";
+import { about, formOf, isRate, raw, textOf } from "../src/question";
 
 describe("forms", () => {
   it.each([
@@ -40,4 +41,23 @@ describe("copies for a shell", () => {
     expect(text).toContain("query?db=a%20b'");
     expect(text).toContain("h = '\\''x'\\''");
   });
+});
+
+describe("questions for elsewhere", () => {
+  const body = { language: "opentsdb" as const, text: "sum:$step-avg:m{h=*}", start_ms: 1000, end_ms: 2000, step_ms: 10 };
+  it("are addresses of the door whose language they are in", () => {
+    expect(link("http://h:1", "d", body)).toBe("http://h:1/api/query?start=1000&end=2000&ms=true&m=sum%3A10ms-avg%3Am%7Bh%3D*%7D&db=d");
+    const text = "SELECT v FROM m WHERE time >= $start AND time < $end GROUP BY time($step)";
+    const q = new URL(link("http://h:1", "", { ...body, language: "influxql", text })).searchParams.get("q");
+    expect(q).toBe("SELECT v FROM m WHERE time >= 1000ms AND time < 2000ms GROUP BY time(10ms)");
+  });
+  it("are programs that hold the text as it is", () => {
+    const text = "a\"b'c\\d$step";
+    for (const write of [python, javascript]) expect(write("http://h:1", "", { ...body, text })).toContain(JSON.stringify(text));
+  });
+});
+
+describe("samples as they are stored", () => {
+  it.each([["avg:$step-avg:rate:m{h=*}{d=x}", "none:m{h=*}{d=x}"], ["none:m", "none:m"], ["sum:1m-avg-zero:m", "sum:1m-avg-zero:m"]])("%s", (text, wanted) =>
+    expect(raw({ language: "opentsdb", text, isForm: true, isHidden: false }).text).toBe(wanted));
 });

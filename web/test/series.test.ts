@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Series, csv, figures, isCounter, numbers, sharedLabels, stacked, title, withHoles } from "../src/series";
+import { type Series, csv, figures, greatest, isCounter, newest, numbers, sharedLabels, stacked, title, withHoles } from "../src/series";
 
 const series = (part: Partial<Series>): Series =>
   ({ name: "m", field: "", labels: {}, varying: [], kind: "float", times: [], values: [], ...part });
@@ -52,5 +52,23 @@ describe("files", () => {
       series({ labels: { z: "-3" }, times: [3], values: [-2] }),
     ];
     expect(csv(all)).toBe('time_ms,name,field,h,z,value\n1,"a,""b""",,\'=cmd(),,1.5\n2,"a,""b""",,\'=cmd(),,\n3,m,,,-3,-2\n');
+  });
+});
+
+describe("some of many", () => {
+  const of = (name: string, times: number[], values: number[]) => series({ name, times, values });
+  it("are the greatest by their means", () => {
+    const all = [of("a", [1, 2], [1, 1]), of("b", [1], [9]), of("c", [], []), of("d", [1, 2], [0, 6])];
+    expect(greatest(all, 2).map(({ name }) => name)).toEqual(["b", "d"]);
+    expect(greatest(all, 0)).toEqual(all);
+  });
+  it("are the newest, whichever way a series runs", () => {
+    const all = [of("up", [1, 3, 5], [10, 30, 50]), of("down", [6, 4, 2], [60, 40, 20])];
+    expect(newest(all, 4).map(({ series: one, index }) => one.values[index])).toEqual([60, 50, 40, 30]);
+  });
+  it("are told apart by nanoseconds", () => {
+    const one = series({ times: [1, 1], nanos: ["1000001", "1000002"], values: [1, 2] });
+    expect(newest([one], 2).map(({ index }) => index)).toEqual([1, 0]);
+    expect(csv([one])).toBe("time_ns,name,field,value\n1000001,m,,1\n1000002,m,,2\n");
   });
 });

@@ -18,7 +18,7 @@ describe("addresses", () => {
   });
   it("hold everything that Explore shows", () => {
     const explored: Explored = {
-      ...unexplored(), range: { start: "1767225600000", end: "1767229200000" }, zone: "utc", refresh: 10, view: "table", database: "a&b",
+      ...unexplored(), range: { start: "1767225600000", end: "1767229200000" }, zone: "utc", refresh: 10, view: "samples", top: 5, database: "a&b",
       isStacked: true, isLogarithmic: true,
       questions: [
         { language: "influxql", text: "SELECT \"a\" FROM \"m\" -- é&=#", isForm: false, isHidden: true },

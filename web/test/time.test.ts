@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { durationMs, durationText, instant, span, spanText, step, tickTexts, timeText } from "../src/time";
+import { durationMs, durationText, instant, moved, nanoText, span, spanText, step, tickTexts, timeText, widened } from "../src/time";
 
 const NOW = Date.UTC(2026, 2, 1, 12, 0, 0);
 
@@ -54,4 +54,23 @@ describe("clocks", () => {
     expect(tickTexts([noon, noon + 100], "utc")).toEqual(["00:00.000", "00:00.100"]);
     expect(tickTexts([noon, noon + 86_400_000], "utc")).toEqual(["03-01", "03-02"]);
   });
+});
+
+describe("ranges that move", () => {
+  it("stay as long as they are, and do not pass now", () => {
+    expect(moved({ start: 0, end: 100 }, -0.5, 1000)).toEqual({ start: -50, end: 50 });
+    expect(moved({ start: 0, end: 100 }, 0.5, 1000)).toEqual({ start: 50, end: 150 });
+    expect(moved({ start: 0, end: 100 }, 0.5, 120)).toEqual({ start: 20, end: 120 });
+    expect(moved({ start: 0, end: 100 }, 0.5, 90)).toEqual({ start: 0, end: 100 });
+  });
+  it("become twice as long around their middle, or before now", () => {
+    expect(widened({ start: 100, end: 200 }, 1000)).toEqual({ start: 50, end: 250 });
+    expect(widened({ start: 100, end: 200 }, 210)).toEqual({ start: 10, end: 210 });
+  });
+});
+
+describe("nanoseconds", () => {
+  it.each([
+    ["1767225600123456789", "2026-01-01 00:00:00.123456789Z"], ["0", "1970-01-01 00:00:00.000000000Z"], ["-1", "1969-12-31 23:59:59.999999999Z"],
+  ])("%s", (nanos, text) => expect(nanoText(nanos, "utc")).toBe(text));
 });

@@ -6,18 +6,20 @@ import { useAsked } from "../hooks";
 import { Chart, LINES_MAX, type Line } from "../parts/chart";
 import { Legend } from "../parts/legend";
 import { Row } from "../parts/row";
+import { Menu } from "../parts/menu";
+import { Samples } from "../parts/samples";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
-import { type Question, bodyOf, curl, emptyForm, formOf, isPlainName, isRate, textOf } from "../question";
-import { type Series, csv, numbers, sharedLabels, title } from "../series";
+import { Toolbar, ViewBar } from "../parts/toolbar";
+import { curl, javascript, link, python } from "../code";
+import { forget, keep, kept } from "../history";
+import { type Body, type Question, bodyOf, emptyForm, formOf, isPlainName, isRate, raw, textOf } from "../question";
+import { csv, greatest, numbers, sharedLabels, title } from "../series";
 import { type Explored, place, read, write } from "../state";
-import { RANGES, type Span, durationText, span, step, timeText } from "../time";
+import { type Span, durationText, span, step, timeText } from "../time";
 import { format, unitOf } from "../units";
 
 /** Steps that a range is cut into: about one for each three pixels of a wide graph. */
 const STEPS_MAX = 400;
-
-/** Rows of the table that are put on the page. */
-const ROWS_MAX = 1000;
 
 /** Names that are offered for one that is none. */
 const NEAREST_MAX = 6;
@@ -40,6 +42,20 @@ interface Outcomes {
   tookMs: number;
 }
 
+/** What is asked for a view: samples are asked as they are stored. */
+const asBody = (question: Question, view: Explored["view"], wanted: Span, stepMs: number): Body =>
+  (view === "samples" ? { ...bodyOf(raw(question), wanted, stepMs), unit: "ns" } : bodyOf(question, wanted, stepMs));
+
+/** Times in nanoseconds come as texts; beside them, milliseconds are kept as everywhere. */
+function toMillis(answer: Answer): Answer {
+  const series = answer.series.map((one) => {
+    if (typeof one.times[0] !== "string") return one;
+    const nanos = one.times as unknown as string[];
+    return { ...one, nanos, times: nanos.map((text) => Math.floor(Number(text.slice(0, -3)) / 1000)) };
+  });
+  return { ...answer, series };
+}
+
 async function askAll(explored: Explored, signal: AbortSignal): Promise<Outcomes> {
   const wanted = span(explored.range, Date.now(), explored.zone);
   if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00.");
@@ -48,7 +64,8 @@ async function askAll(explored: Explored, signal: AbortSignal): Promise<Outcomes
   const outcomes = await Promise.all(explored.questions.map(async (question): Promise<Outcome> => {
     if (!isAsked(question)) return { question, answer: null, error: null };
     try {
-      return { question, answer: await query(explored.database, bodyOf(question, wanted, stepMs), signal), error: null };
+      const body = asBody(question, explored.view, wanted, stepMs);
+      return { question, answer: toMillis(await query(explored.database, body, signal)), error: null };
     } catch (error) {
       if (signal.aborted) throw error;
       return { question, answer: null, error: error as Error };
@@ -68,7 +85,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
     if (at.page !== "explore" || String(at.params) !== String(params)) return;
     location.hash = write({ ...explored, ...part });
   };
-  const key = JSON.stringify([explored.questions, explored.range, explored.database, explored.zone]);
+  const key = JSON.stringify([explored.questions, explored.range, explored.database, explored.zone, explored.view === "samples"]);
   const asked = useAsked(key, (signal) => askAll(explored, signal), explored.refresh * 1000);
   const bases = useAsked("databases", databases);
   const setQuestion = (at: number, question: Question | null) => set({
@@ -77,9 +94,15 @@ export function Explore({ params }: { params: URLSearchParams }) {
   const found = asked.answer;
   const series = useMemo(() => (found?.outcomes ?? []).flatMap(({ answer }) => answer?.series ?? []), [found]);
   const isAnyAsked = explored.questions.some(isAsked);
-  const bodies = () => {
+  const address = write(explored);
+  useEffect(() => {
+    if (found?.outcomes.some(({ answer }) => answer)) keep(address);
+  }, [found]);
+  const as = (write: (origin: string, database: string, body: Body) => string) => () => {
     const wanted = span(explored.range, Date.now(), explored.zone);
-    return wanted ? explored.questions.filter(isAsked).map((question) => bodyOf(question, wanted, step(wanted.end - wanted.start, STEPS_MAX))) : [];
+    if (!wanted) return "";
+    const stepMs = step(wanted.end - wanted.start, STEPS_MAX);
+    return explored.questions.filter(isAsked).map((question) => write(location.origin, explored.database, asBody(question, explored.view, wanted, stepMs))).join("\n");
   };
   return (
     <div class="explore">
@@ -104,9 +127,17 @@ export function Explore({ params }: { params: URLSearchParams }) {
         })}
         <p class="bar">
           <button type="button" onClick={() => set({ questions: [...explored.questions, blank()] })}>+ query</button>
+          <Menu title="History">{(close) => <Asked onChoose={close} />}</Menu>
           <span class="grow" />
           <Copy text={() => location.href}>Copy link</Copy>
-          <Copy text={() => bodies().map((body) => curl(location.origin, explored.database, body)).join("\n")}>Copy as curl</Copy>
+          <Menu title="Copy as">
+            {() => (
+              <>
+                <Copy text={as(curl)}>curl</Copy><Copy text={as(link)}>address</Copy>
+                <Copy text={as(python)}>Python</Copy><Copy text={as(javascript)}>JavaScript</Copy>
+              </>
+            )}
+          </Menu>
           <button type="button" class="plain" disabled={!series.length} onClick={() => save("foliot.csv", "text/csv", csv(series))}>CSV</button>
           <button type="button" class="plain" disabled={!series.length} onClick={() => save("foliot.json", "application/json", JSON.stringify(series))}>JSON</button>
         </p>
@@ -118,6 +149,26 @@ export function Explore({ params }: { params: URLSearchParams }) {
       {isAnyAsked && !found && asked.isLoading && <Loading what="Asking…" />}
       {found && isAnyAsked && <Result found={found} explored={explored} set={set} />}
     </div>
+  );
+}
+
+/** What was asked before, in this browser. */
+function Asked({ onChoose }: { onChoose: () => void }) {
+  const [addresses, setAddresses] = useState(kept);
+  if (!addresses.length) return <span class="note">Nothing yet; this browser remembers what is asked.</span>;
+  return (
+    <>
+      {addresses.map((address) => {
+        const { questions, range } = read(place(address).params);
+        return (
+          <a key={address} href={address} onClick={onChoose}>
+            <span class="code">{questions.map(({ text }) => text).join(" · ")}</span>
+            <span class="note">{[range.start, range.end].map((text) => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local") : text)).join(" – ")}</span>
+          </a>
+        );
+      })}
+      <button type="button" class="plain" onClick={() => { forget(); setAddresses([]); }}>Forget all</button>
+    </>
   );
 }
 
@@ -143,8 +194,11 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
   const [cursor, setCursor] = useState<{ values: (number | null)[]; time: number } | null>(null);
   const [focus, setFocus] = useState<number | null>(null);
   const answered = found.outcomes.filter(({ answer }) => answer);
-  const all = useMemo(() => answered.flatMap(({ answer, question }) =>
-    (answer?.series ?? []).map((series) => ({ series, isRate: isRate(question) }))), [found]);
+  const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
+  const all = useMemo(() => {
+    const rates = new Map(answered.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, isRate(question)] as const)));
+    return greatest([...rates.keys()], explored.top).map((series) => ({ series, isRate: rates.get(series) ?? false }));
+  }, [found, explored.top]);
   const unit = useMemo(() => {
     const units = new Set(all.map(({ series, isRate: rates }) => unitOf(`${series.name} ${series.field}`, rates)));
     return units.size === 1 ? [...units][0]! : "plain";
@@ -159,6 +213,7 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
       return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series) };
     });
   }, [all]);
+  const bareSeries = useMemo(() => all.map(({ series }) => series), [all]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
   if (!answered.length) return null;
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
@@ -174,17 +229,21 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
   });
   return (
     <section class="card result">
-      <p class="note">
-        {all.length} series, {format(samples)} samples from {format(read)} read, in {Math.round(found.tookMs)} ms; steps of {durationText(found.stepMs)}
-        {all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
-      </p>
+      <div class="result-head">
+        <p class="note">
+          {all.length < count ? `The ${all.length} greatest of ${count} series by their means` : `${count} series`}, {format(samples)} samples from {format(read)} read,
+          in {Math.round(found.tookMs)} ms; {explored.view === "samples" ? "as they are stored" : `steps of ${durationText(found.stepMs)}`}
+          {explored.view === "graph" && all.length > LINES_MAX && `; the first ${LINES_MAX} are drawn`}
+        </p>
+        <ViewBar explored={explored} set={set} />
+      </div>
       {!all.length && (
         <Empty title="No samples in this range">
           <p>The question was answered, and there is nothing between {timeText(found.span.start, explored.zone)} and {timeText(found.span.end, explored.zone)}.
             Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</p>
         </Empty>
       )}
-      {all.length > 0 && explored.view === "table" && <Table all={all.map(({ series }) => series)} explored={explored} />}
+      {all.length > 0 && explored.view !== "graph" && <Samples all={bareSeries} zone={explored.zone} />}
       {all.length > 0 && explored.view === "graph" && (
         <>
           <Chart
@@ -197,87 +256,5 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
         </>
       )}
     </section>
-  );
-}
-
-function Table({ all, explored }: { all: Series[]; explored: Explored }) {
-  const rows = useMemo(() => {
-    const made = all.flatMap((series) => series.times.map((time, index) => ({ series, time, value: series.values[index] })));
-    return made.sort((a, b) => b.time - a.time).slice(0, ROWS_MAX);
-  }, [all]);
-  const shared = sharedLabels(all);
-  return (
-    <div class="scroll tall">
-      <table>
-        <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th></tr></thead>
-        <tbody>
-          {rows.map(({ series, time, value }, index) => (
-            <tr key={index}>
-              <td class="nowrap">{timeText(time, explored.zone)}</td><td>{title(series, shared)}</td><td>{series.kind}</td>
-              <td class="number">{value === null ? "–" : String(value)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rows.length === ROWS_MAX && <p class="note">The newest {ROWS_MAX}; CSV and JSON have all.</p>}
-    </div>
-  );
-}
-
-interface ToolbarProps {
-  explored: Explored;
-  names: string[];
-  set: (part: Partial<Explored>) => void;
-  isLoading: boolean;
-  onRun: () => void;
-}
-
-function Toolbar({ explored, names, set, isLoading, onRun }: ToolbarProps) {
-  const { range, zone } = explored;
-  const [start, setStart] = useState(range.start);
-  const [end, setEnd] = useState(range.end);
-  const shown = (text: string) => (/^\d{11,}$/.test(text) ? timeText(Number(text), zone) : text);
-  useEffect(() => {
-    setStart(shown(range.start));
-    setEnd(shown(range.end));
-  }, [range.start, range.end, zone]);
-  const isShort = (name: string) => range.end === "now" && range.start === `${name}-ago`;
-  return (
-    <form class="toolbar" onSubmit={(event) => {
-      event.preventDefault();
-      const next = { start: start.trim() || "1h-ago", end: end.trim() || "now" };
-      if (next.start === shown(range.start) && next.end === shown(range.end)) onRun();
-      else set({ range: next });
-    }}>
-      <div class="segments" role="group" aria-label="Range">
-        {RANGES.map((name) => (
-          <button key={name} type="button" aria-pressed={isShort(name)} onClick={() => set({ range: { start: `${name}-ago`, end: "now" } })}>{name}</button>
-        ))}
-      </div>
-      <span class="between">
-        <input type="text" aria-label="From" value={start} onInput={(event) => setStart(event.currentTarget.value)} />
-        <span aria-hidden="true">–</span>
-        <input type="text" aria-label="To" value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
-      </span>
-      {names.length > 1 && (
-        <select aria-label="Database" value={explored.database} onChange={(event) => set({ database: event.currentTarget.value })}>
-          {[...new Set(["", ...names, explored.database])].map((name) => <option key={name} value={name}>{name || "(default)"}</option>)}
-        </select>
-      )}
-      <select aria-label="Zone" value={zone} onChange={(event) => set({ zone: event.currentTarget.value === "utc" ? "utc" : "local" })}>
-        <option value="local">{Intl.DateTimeFormat().resolvedOptions().timeZone || "local"}</option>
-        <option value="utc">UTC</option>
-      </select>
-      <select aria-label="Refresh" value={String(explored.refresh)} onChange={(event) => set({ refresh: Number(event.currentTarget.value) })}>
-        {[...new Set([0, 2, 10, 60, explored.refresh])].map((seconds) => <option key={seconds} value={String(seconds)}>{seconds ? `every ${seconds} s` : "no refresh"}</option>)}
-      </select>
-      <div class="segments" role="group" aria-label="View">
-        <button type="button" aria-pressed={explored.view === "graph"} onClick={() => set({ view: "graph" })}>Graph</button>
-        <button type="button" aria-pressed={explored.view === "table"} onClick={() => set({ view: "table" })}>Table</button>
-      </div>
-      <label class="check"><input type="checkbox" checked={explored.isStacked} onChange={(event) => set({ isStacked: event.currentTarget.checked })} />stacked</label>
-      <label class="check"><input type="checkbox" checked={explored.isLogarithmic} onChange={(event) => set({ isLogarithmic: event.currentTarget.checked })} />log</label>
-      <button type="submit" class="main" aria-busy={isLoading}>Run</button>
-    </form>
   );
 }

@@ -70,22 +70,49 @@ function axis(side: typeof BOTTOM | typeof LEFT, props: Props): uPlot.Axis {
   };
 }
 
+/** With Shift, dragging moves the range: it is shown at once, and asked when the button is let go. */
+function panning(plot: uPlot, handlers: { current: Props }, shift: { ms: number }, usual: (event: MouseEvent) => null) {
+  return (event: MouseEvent) => {
+    if (!event.shiftKey || event.button !== 0 || !handlers.current.onRange) {
+      return usual(event);
+    }
+    const from = event.clientX;
+    const { start, end } = handlers.current.span;
+    const each = (end - start) / Math.max(1, plot.over.clientWidth);
+    const move = (at: MouseEvent) => {
+      shift.ms = Math.round((from - at.clientX) * each);
+      plot.setScale("x", { min: start + shift.ms, max: end + shift.ms });
+    };
+    const up = () => {
+      document.removeEventListener("mousemove", move);
+      const by = shift.ms;
+      shift.ms = 0;
+      if (by) handlers.current.onRange?.({ start: Math.round(start + by), end: Math.round(end + by) });
+    };
+    document.addEventListener("mousemove", move);
+    document.addEventListener("mouseup", up, { once: true });
+    return null;
+  };
+}
+
 function options(props: Props, width: number, handlers: { current: Props }): uPlot.Options {
+  const shift = { ms: 0 };
   const fill = props.isStacked ? "66" : "";
   const isLively = props.lines.length <= LINES_LIVELY_MAX;
   return {
-    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 14, 0, 0],
+    width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 22, 0, 0],
     tzDate: (at) => (props.zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
     legend: { show: false },
     focus: { alpha: 0.25 },
     cursor: {
       points: { show: isLively, size: 7 },
+      bind: { mousedown: (plot, _, usual) => panning(plot, handlers, shift, usual as (event: MouseEvent) => null) },
       drag: { x: Boolean(props.onRange), y: false, setScale: false },
       focus: { prox: props.onCursor && isLively ? 24 : -1 },
       sync: { key: "foliot", scales: ["x", null] },
     },
     scales: {
-      x: { min: props.span.start, max: props.span.end, range: () => [handlers.current.span.start, handlers.current.span.end] },
+      x: { min: props.span.start, max: props.span.end, range: () => [handlers.current.span.start + shift.ms, handlers.current.span.end + shift.ms] },
       y: props.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => yRange(low, high, Boolean(props.fromZero || props.isStacked)) },
     },
     axes: [axis(BOTTOM, props), axis(LEFT, props)],

@@ -1,0 +1,46 @@
+// Questions for elsewhere: for a shell, a program, or another database's client.
+
+import type { Body } from "./question";
+
+const shell = (text: string) => `'${text.replace(/'/g, "'\\''")}'`;
+
+const address = (origin: string, database: string) =>
+  `${origin}/api/foliot/v1/query${database ? `?db=${encodeURIComponent(database)}` : ""}`;
+
+export function curl(origin: string, database: string, body: Body): string {
+  return `curl -s ${shell(address(origin, database))} -d ${shell(JSON.stringify(body))}`;
+}
+
+export function python(origin: string, database: string, body: Body): string {
+  // What JSON writes as a text is one to Python, too; the body holds texts and numbers only.
+  return `import json, urllib.request
+
+question = ${JSON.stringify(body, null, 4)}
+request = urllib.request.Request(${JSON.stringify(address(origin, database))}, json.dumps(question).encode())
+for series in json.load(urllib.request.urlopen(request))["series"]:
+    print(series["name"], series["labels"], list(zip(series["times"], series["values"])))
+`;
+}
+
+export function javascript(origin: string, database: string, body: Body): string {
+  return `const answer = await fetch(${JSON.stringify(address(origin, database))}, {
+  method: "POST",
+  body: JSON.stringify(${JSON.stringify(body, null, 2).replace(/\n/g, "\n  ")}),
+});
+for (const { name, labels, times, values } of (await answer.json()).series) {
+  console.log(name, labels, times.map((time, index) => [time, values[index]]));
+}
+`;
+}
+
+/** An address of the door whose language it is, for clients that speak that. */
+export function link(origin: string, database: string, body: Body): string {
+  const named: [string, string][] = database ? [["db", database]] : [];
+  if (body.language === "opentsdb") {
+    const m = body.text.replaceAll("$step", `${body.step_ms}ms`);
+    const params = new URLSearchParams([["start", String(body.start_ms)], ["end", String(body.end_ms)], ["ms", "true"], ["m", m], ...named]);
+    return `${origin}/api/query?${params}`;
+  }
+  const q = body.text.replaceAll("$start", `${body.start_ms}ms`).replaceAll("$end", `${body.end_ms}ms`).replaceAll("$step", `${body.step_ms}ms`);
+  return `${origin}/query?${new URLSearchParams([...named, ["epoch", "ms"], ["q", q]])}`;
+}

@@ -1,0 +1,35 @@
+// A table of samples, newest first, with their kinds.
+
+import { useMemo } from "preact/hooks";
+import { type Series, newest, sharedLabels, title } from "../series";
+import { type Zone, nanoText, timeText } from "../time";
+
+/** Rows that are put on the page. */
+const ROWS_MAX = 1000;
+
+export function Samples({ all, zone }: { all: Series[]; zone: Zone }) {
+  const rows = useMemo(() => newest(all, ROWS_MAX), [all]);
+  const shared = useMemo(() => sharedLabels(all), [all]);
+  const isFull = rows.length === ROWS_MAX;
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label="Samples">
+      <table>
+        <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col">Kind</th><th scope="col" class="number">Value</th></tr></thead>
+        <tbody>
+          {rows.map(({ series, index }, row) => {
+            const value = series.values[index];
+            const nanos = series.nanos?.[index];
+            return (
+              <tr key={row}>
+                <td class="nowrap">{nanos ? nanoText(nanos, zone) : timeText(series.times[index] ?? 0, zone)}</td>
+                <td>{title(series, shared)}</td><td>{series.kinds?.[index] ?? series.kind}</td>
+                <td class="number">{value === null || value === undefined ? "–" : String(value)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {isFull && <p class="note">The newest {ROWS_MAX}; CSV and JSON have all.</p>}
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+// What holds for all questions of Explore: the range, and how answers are shown.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Explored } from "../state";
+import { RANGES, type Span, moved, span, timeText, widened } from "../time";
+
+interface Props {
+  explored: Explored;
+  names: string[];
+  set: (part: Partial<Explored>) => void;
+  isLoading: boolean;
+  onRun: () => void;
+}
+
+export function Toolbar({ explored, names, set, isLoading, onRun }: Props) {
+  const { range, zone } = explored;
+  const [start, setStart] = useState(range.start);
+  const [end, setEnd] = useState(range.end);
+  const shown = (text: string) => (/^\d{11,}$/.test(text) ? timeText(Number(text), zone) : text);
+  useEffect(() => {
+    setStart(shown(range.start));
+    setEnd(shown(range.end));
+  }, [range.start, range.end, zone]);
+  const move = (to: (span: Span) => Span) => {
+    const now = span(range, Date.now(), zone);
+    if (!now) return;
+    const next = to(now);
+    set({ range: { start: String(next.start), end: String(next.end) } });
+  };
+  const isShort = (name: string) => range.end === "now" && range.start === `${name}-ago`;
+  return (
+    <form class="toolbar" onSubmit={(event) => {
+      event.preventDefault();
+      const next = { start: start.trim() || "1h-ago", end: end.trim() || "now" };
+      if (next.start === shown(range.start) && next.end === shown(range.end)) onRun();
+      else set({ range: next });
+    }}>
+      <div class="segments" role="group" aria-label="Range">
+        {RANGES.map((name) => (
+          <button key={name} type="button" aria-pressed={isShort(name)} onClick={() => set({ range: { start: `${name}-ago`, end: "now" } })}>{name}</button>
+        ))}
+      </div>
+      <span class="between">
+        <button type="button" class="plain arrow" aria-label="Earlier" title="Half the range earlier" onClick={() => move((now) => moved(now, -0.5, Date.now()))}>‹</button>
+        <input type="text" aria-label="From" value={start} onInput={(event) => setStart(event.currentTarget.value)} />
+        <span aria-hidden="true">–</span>
+        <input type="text" aria-label="To" value={end} onInput={(event) => setEnd(event.currentTarget.value)} />
+        <button type="button" class="plain arrow" aria-label="Later" title="Half the range later" onClick={() => move((now) => moved(now, 0.5, Date.now()))}>›</button>
+        <button type="button" class="plain arrow" aria-label="Wider" title="Twice the range" onClick={() => move((now) => widened(now, Date.now()))}>−</button>
+      </span>
+      {names.length > 1 && (
+        <select aria-label="Database" value={explored.database} onChange={(event) => set({ database: event.currentTarget.value })}>
+          {[...new Set(["", ...names, explored.database])].map((name) => <option key={name} value={name}>{name || "(default)"}</option>)}
+        </select>
+      )}
+      <select aria-label="Zone" value={zone} onChange={(event) => set({ zone: event.currentTarget.value === "utc" ? "utc" : "local" })}>
+        <option value="local">{Intl.DateTimeFormat().resolvedOptions().timeZone || "local"}</option>
+        <option value="utc">UTC</option>
+      </select>
+      <select aria-label="Refresh" value={String(explored.refresh)} onChange={(event) => set({ refresh: Number(event.currentTarget.value) })}>
+        {[...new Set([0, 2, 10, 60, explored.refresh])].map((seconds) => <option key={seconds} value={String(seconds)}>{seconds ? `every ${seconds} s` : "no refresh"}</option>)}
+      </select>
+      <button type="submit" class="main" aria-busy={isLoading}>Run</button>
+    </form>
+  );
+}
+
+const VIEWS: [Explored["view"], string, string][] = [
+  ["graph", "Graph", "Lines over time"], ["table", "Table", "What the graph shows, as numbers"], ["samples", "Samples", "What is stored, to the nanosecond"],
+];
+
+/** How answers are shown. */
+export function ViewBar({ explored, set }: Pick<Props, "explored" | "set">) {
+  return (
+    <div class="view">
+      <div class="segments" role="group" aria-label="View">
+        {VIEWS.map(([view, title, hint]) => (
+          <button key={view} type="button" title={hint} aria-pressed={explored.view === view} onClick={() => set({ view })}>{title}</button>
+        ))}
+      </div>
+      <select aria-label="Lines" title="Lines that are shown, by their means" value={String(explored.top)} onChange={(event) => set({ top: Number(event.currentTarget.value) })}>
+        {[...new Set([0, 5, 10, 20, explored.top])].map((count) => <option key={count} value={String(count)}>{count ? `top ${count}` : "all lines"}</option>)}
+      </select>
+      <label class="check"><input type="checkbox" checked={explored.isStacked} onChange={(event) => set({ isStacked: event.currentTarget.checked })} />stacked</label>
+      <label class="check"><input type="checkbox" checked={explored.isLogarithmic} onChange={(event) => set({ isLogarithmic: event.currentTarget.checked })} />log</label>
+    </div>
+  );
+}
