@@ -127,6 +127,17 @@ test("InfluxQL says where it is wrong, and stands beside a form in one graph", a
   assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
 });
 
+test("what each question cost is told", async () => {
+  await load();
+  await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:load.one{host=b}"], ["i", "SELECT count(one) FROM load"]])}`);
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByText("What it cost").click();
+  const first = page.locator(".cost li").first();
+  await first.getByText("1 stored series").waitFor();
+  assert.match(await first.textContent(), /^A none:load\.one\{host=b\}.*samples of 1 series.*at most.*in the server$/);
+  assert.equal(await page.locator(".cost li").count(), 2);
+});
+
 test("a name that is none leads to one that is", async () => {
   await load();
   await go("#/explore?start=15m-ago&m=avg:one{host=a}");

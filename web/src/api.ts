@@ -41,7 +41,7 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
 
 export interface Answer {
   series: Series[];
-  figures: { series: number; samples: number; series_read: number; samples_read: number; took_ms: number };
+  figures: { series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number };
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Answer, catalogue, databases, query } from "../api";
 import { useAsked } from "../hooks";
 import { Chart, LINES_MAX, type Line } from "../parts/chart";
+import { Cost } from "../parts/cost";
 import { Legend } from "../parts/legend";
 import { Row } from "../parts/row";
 import { Menu } from "../parts/menu";
@@ -255,6 +256,7 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
           <Legend lines={lines} unit={unit} zone={explored.zone} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
         </>
       )}
+      <Cost asked={found.outcomes} tookMs={found.tookMs} />
     </section>
   );
 }
