@@ -270,7 +270,8 @@ fn cardinality_counts_series_and_values() {
 fn status_counts_what_came_by_each_protocol() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
-    assert_eq!(get(&server, "status")["ingest"], json!({}));
+    let status = get(&server, "status");
+    assert_eq!((&status["ingest"], &status["rejects"]), (&json!({}), &json!([])));
     write(&server, "cpu a=1,b=2 600");
     server.talk(b"put sys.x 600 1 h=a\nput sys.x nonsense\nexit\n");
     let status = get(&server, "status");
@@ -281,6 +282,13 @@ fn status_counts_what_came_by_each_protocol() {
     );
     let rejected = ingest["telnet"]["rejected"].as_object().unwrap();
     assert_eq!(rejected.values().filter_map(Value::as_u64).sum::<u64>(), 1, "{status}");
+    let refused = &status["rejects"];
+    assert_eq!(refused.as_array().unwrap().len(), 1, "{status}");
+    assert_eq!((&refused[0]["protocol"], &refused[0]["line"]), (&json!("telnet"), &json!(2)));
+    assert!(
+        refused[0]["message"].as_str().unwrap().starts_with("not enough arguments"),
+        "{status}"
+    );
     assert_eq!((&status["store"]["series"], &status["store"]["samples"]), (&json!(3), &json!(3)));
     assert_eq!(status["is_ready"], true);
     assert!(status["memory"]["resident_bytes"].as_u64().unwrap() > 1 << 20, "{status}");

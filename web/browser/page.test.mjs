@@ -274,6 +274,14 @@ test("a query that runs is ended from Operations", async () => {
   await page.getByText("None right now.").waitFor();
 });
 
+test("Operations shows what was wrong with rows that were refused", async () => {
+  await put("put refused.here 1 wrong<b>number bed=north\n");
+  await go("#/operations");
+  const rows = page.getByRole("region", { name: "Rows that were refused" });
+  await rows.getByText("wrong<b>number").first().waitFor();
+  assert.match(await rows.locator("tbody tr").first().textContent(), /telnet/);
+});
+
 test("hostile names are text on every page", async () => {
   const name = HOSTILE.replace(/[ =,]/g, "\\$&");
   await write(`${name},${name}=${name} value=1 ${now()}000000000`);

@@ -86,6 +86,7 @@ export interface Status {
   collects_host: boolean;
   connections: number;
   ingest: Record<string, Ingest>;
+  rejects: { at_ms: number; protocol: string; reason: string; line: number; message: string }[];
   memory: { resident_bytes: number; limit_bytes: number | null };
   queries: { running: number; total: number; refused: number; failed: number; cancelled: number; samples_read: number };
   troubles?: string[];

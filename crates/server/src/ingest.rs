@@ -1,6 +1,7 @@
 //! The one way in: a decoded batch goes to the store, and what became of it is counted.
 
-use crate::metrics::{Way, reason_name};
+use crate::metrics::{Way, now_ns, reason_name};
+use crate::rejects::shortened;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
@@ -150,16 +151,17 @@ fn log_failure(shared: &Shared, way: Way, error: &Error) {
     }
 }
 
-/// Logs the first reject of each reason, once in a while for each protocol and reason: senders do
-/// not read the log of their sins.
+/// Keeps the first reject of each reason for whoever looks, and logs it once in a while for each
+/// protocol and reason: senders do not read the log of their sins.
 pub(crate) fn log_rejects(shared: &Shared, way: Way, rejects: &[Reject]) {
     let mut firsts: BTreeMap<&'static str, (usize, &Reject)> = BTreeMap::new();
     for reject in rejects {
         firsts.entry(reason_name(reject)).or_insert((0, reject)).0 += 1;
     }
     for (class, (count, first)) in firsts {
+        shared.rejects.keep(way.name(), class, first, now_ns());
         if let Some(silent) = shared.rejects_log.admit(way.name(), class) {
-            let reason: String = first.reason.chars().take(200).collect();
+            let reason = shortened(&first.reason);
             log::warn!(
                 "{count} rows by {} refused for their {class}, the first in line {}: {reason} \
                  ({silent} more such reports kept silent)",

@@ -26,6 +26,7 @@ mod mqtt;
 mod pace;
 mod queries;
 mod query;
+mod rejects;
 mod reload;
 mod replies;
 mod rollups;

@@ -6,6 +6,7 @@ use crate::logging::Repeats;
 use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::queries::Queries;
 use crate::query::Lanes;
+use crate::rejects::Rejects;
 use crate::store::Store;
 use crate::tls::Tls;
 use foliot_access::{Gate, Principal};
@@ -61,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) batches: Spares<Decoding>,
     /// Held while facts of the catalog are read to be changed.
     pub(crate) facts: Mutex<()>,
+    pub(crate) rejects: Rejects,
     pub(crate) rejects_log: Repeats,
     pub(crate) failures_log: Repeats,
     /// The newest checkpoint of a feeder: when it is durable, all before it are.
@@ -101,6 +103,7 @@ impl Shared {
             bytes: Spares::default(),
             batches: Spares::default(),
             facts: Mutex::new(Rank::Facts, ()),
+            rejects: Rejects::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
             last_checkpoint: Mutex::new(Rank::Table, None),

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { type Running, type Status, cancel, queries, status } from "../api";
 import { useAsked } from "../hooks";
 import { Failed, Loading, Meter } from "../parts/small";
-import { spanText } from "../time";
+import { spanText, timeText } from "../time";
 import { format } from "../units";
 
 const EVERY_MS = 2000;
@@ -23,6 +23,7 @@ export function Operations() {
       {now && <Facts now={now} />}
       <Queries asked={running} />
       {now && <Protocols now={now} />}
+      {now && <Refused now={now} />}
     </div>
   );
 }
@@ -121,6 +122,30 @@ function Protocols({ now }: { now: Status }) {
           </table>
         </div>
       )}
+    </section>
+  );
+}
+
+/** Rows that were refused lately: what is wrong with what is sent. */
+function Refused({ now }: { now: Status }) {
+  if (!now.rejects.length) return null;
+  return (
+    <section class="card">
+      <h2>Rows that were refused</h2>
+      <p class="note">The newest five of each protocol and reason; of rows that came together, the first.</p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Rows that were refused">
+        <table>
+          <thead><tr><th scope="col">When</th><th scope="col">Protocol</th><th scope="col">Reason</th><th scope="col" class="number">Line</th><th scope="col">What is wrong</th></tr></thead>
+          <tbody>
+            {now.rejects.map(({ at_ms, protocol, reason, line, message }, index) => (
+              <tr key={index}>
+                <td class="nowrap">{timeText(at_ms, "local").slice(11, 19)}</td><td>{protocol}</td><td>{reason}</td><td class="number">{line}</td>
+                <td class="code">{message}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

@@ -4,6 +4,7 @@
 use crate::http::Reply;
 use crate::machine;
 use crate::metrics::now_ns;
+use crate::rejects::Refused;
 use crate::shared::Shared;
 use foliot_engine::Stats;
 use foliot_model::NANOS_PER_MILLI;
@@ -39,6 +40,7 @@ pub(super) fn answer(shared: &Shared) -> Reply {
         "collects_host": config.agent_host,
         "connections": figures.number("foliot_connections"),
         "ingest": figures.ingest,
+        "rejects": rejects(shared),
         "memory": memory,
         "queries": queries,
     });
@@ -50,6 +52,20 @@ pub(super) fn answer(shared: &Shared) -> Reply {
         answer.insert("store".to_owned(), describe(&stats));
     }
     Reply::json(StatusCode::OK, answer.to_string())
+}
+
+/// Rows that were refused lately, newest first.
+fn rejects(shared: &Shared) -> Vec<Value> {
+    let row = |(protocol, reason, row): (&str, &str, Refused)| {
+        json!({
+            "at_ms": row.time_ns / NANOS_PER_MILLI,
+            "protocol": protocol,
+            "reason": reason,
+            "line": row.line,
+            "message": row.message,
+        })
+    };
+    shared.rejects.list().into_iter().map(row).collect()
 }
 
 fn describe(stats: &Stats) -> Value {
