@@ -253,11 +253,15 @@ fn the_text_of_targets_is_stored_line_by_line() {
 
 const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
-/// What a question is answered with: its status and its text.
+/// What a question of one instant is answered with: its status and its text.
 fn asked(server: &Server, form: &str) -> (u16, String) {
+    asked_at(server, "query", form)
+}
+
+fn asked_at(server: &Server, path: &str, form: &str) -> (u16, String) {
     let kind = [("Content-Type", "application/x-www-form-urlencoded")];
-    let path = "/prometheus/api/v1/query";
-    let posted = server.request("POST", path, &kind, form.as_bytes());
+    let path = format!("/prometheus/api/v1/{path}");
+    let posted = server.request("POST", &path, &kind, form.as_bytes());
     let got = server.get(&format!("{path}?{form}"));
     assert_eq!((posted.status, posted.text()), (got.status, got.text()), "{form}");
     (got.status, got.text())
@@ -330,4 +334,132 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
     let answer = server.request("POST", path, &[], b"db=nowhere&query=up");
     assert_eq!(answer.status, 400, "it would be asked of another database");
     assert!(answer.text().contains("X-Foliot-Database"), "{}", answer.text());
+}
+
+/// A text in a form, with what means something there escaped.
+fn escaped(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// Counters of three instances, one of which restarts: a sample every 15 s for ten minutes.
+fn counters(server: &Server) {
+    let counter = |instance: &str, of: &dyn Fn(i64) -> f64| {
+        let samples: Vec<_> = (0..=40).map(|n| (T + n * 15_000, of(n))).collect();
+        series(&[("__name__", "requests_total"), ("instance", instance), ("job", "api")], &samples)
+    };
+    let body = [
+        counter("a", &|n| n as f64 * 3.0),
+        counter("b", &|n| n as f64 * 6.0),
+        counter("c", &|n| (n % 20) as f64),
+        series(
+            &[("__name__", "weight"), ("instance", "b"), ("unit", "kg")],
+            &[(T + 590_000, 10.0)],
+        ),
+    ];
+    assert_eq!(push(server, "/api/v1/write", &[], &body.concat()).status, 204);
+}
+
+#[test]
+fn expressions_come_to_what_prometheus_makes_of_them() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    counters(&server);
+    let at = "time=1700000600";
+    for (text, wanted) in [
+        ("1 + 2 * 3 ^ 2", r#""scalar","result":[1700000600,"19"]"#),
+        ("'a\\n'", r#""string","result":[1700000600,"a\n"]"#),
+        ("vector(time())", r#"[{"metric":{},"value":[1700000600,"1700000600"]}]"#),
+        // 3 a quarter of a minute: 0.2 a second; a restart is none of it.
+        (
+            "sum(rate(requests_total{instance!='c'}[5m]))",
+            r#"[{"metric":{},"value":[1700000600,"0.6"]}]"#,
+        ),
+        // It falls from 19 to 0, 18 from the first sample to the last in 285 s, 300 s asked about.
+        (
+            "increase(requests_total{instance='c'}[5m])",
+            r#"{"metric":{"instance":"c","job":"api"},"value":[1700000600,"18.94736842105263"]}"#,
+        ),
+        ("resets(requests_total{instance='c'}[10m])", r#""value":[1700000600,"2"]"#),
+        (
+            "topk(1, requests_total)",
+            r#"[{"metric":{"__name__":"requests_total","instance":"b","job":"api"},"value":[1700000600,"240"]}]"#,
+        ),
+        (
+            "count by (job) (requests_total > 100)",
+            r#"[{"metric":{"job":"api"},"value":[1700000600,"2"]}]"#,
+        ),
+        (
+            "requests_total / on(instance) group_left(unit) weight",
+            r#"[{"metric":{"instance":"b","job":"api","unit":"kg"},"value":[1700000600,"24"]}]"#,
+        ),
+        ("requests_total unless on(instance) weight", r#""instance":"a""#),
+        (
+            "max_over_time(sum(requests_total)[5m:1m] offset 1m)",
+            r#"[{"metric":{},"value":[1700000600,"320"]}]"#,
+        ),
+        ("label_replace(weight, 'to', 'from-$1', 'instance', '(.*)')", r#""to":"from-b""#),
+        ("absent(nothing{job='x'})", r#"[{"metric":{"job":"x"},"value":[1700000600,"1"]}]"#),
+        ("quantile(0.5, requests_total)", r#""value":[1700000600,"120"]"#),
+        ("requests_total{instance='a'} @ 1700000300", r#""value":[1700000600,"60"]"#),
+        ("hour(vector(1700000600))", r#""value":[1700000600,"22"]"#),
+    ] {
+        let (status, answer) = asked(&server, &format!("{at}&query={}", escaped(text)));
+        assert!(status == 200 && answer.contains(wanted), "{text}: {answer}");
+    }
+    let (_, answer) = asked(&server, &format!("{at}&query={}", escaped("weight[1m]")));
+    let raw = r#""matrix","result":[{"metric":{"__name__":"weight","instance":"b","unit":"kg"},"values":[[1700000590,"10"]]}]"#;
+    assert!(answer.contains(raw), "{answer}");
+    for (text, kind, word) in [
+        (
+            "requests_total + on(job) requests_total",
+            "execution",
+            "found duplicate series for the match group",
+        ),
+        (
+            "rate({__name__=~'requests_total|weight'}[1h]) + rate(x)",
+            "bad_data",
+            "expected type range vector",
+        ),
+        ("nosuch(weight)", "bad_data", "unknown function with name"),
+    ] {
+        let (status, answer) = asked(&server, &format!("{at}&query={}", escaped(text)));
+        assert!(
+            matches!(status, 400 | 422) && answer.contains(kind) && answer.contains(word),
+            "{text}: {answer}"
+        );
+    }
+}
+
+#[test]
+fn a_range_is_answered_step_by_step() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    counters(&server);
+    let form = |text: &str, span: &str| format!("{span}&query={}", escaped(text));
+    let span = "start=1700000000&end=1700000060&step=30";
+    let (status, answer) =
+        asked_at(&server, "query_range", &form("requests_total{instance='a'} * 2", span));
+    let wanted = r#"{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"instance":"a","job":"api"},"values":[[1700000000,"0"],[1700000030,"12"],[1700000060,"24"]]}]}}"#;
+    assert_eq!((status, &*answer), (200, wanted));
+    // A duration is a step, and a scalar a series without labels.
+    let (_, answer) =
+        asked_at(&server, "query_range", &form("1", "start=1700000000&end=1700000060&step=1m"));
+    assert!(
+        answer.contains(r#"[{"metric":{},"values":[[1700000000,"1"],[1700000060,"1"]]}]"#),
+        "{answer}"
+    );
+    let (_, answer) = asked_at(&server, "query_range", &form("nothing", span));
+    assert_eq!(answer, r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#);
+    for (span, word) in [
+        ("start=2&end=1&step=1", "end timestamp must not be before start time"),
+        ("start=1&end=2&step=0", "zero or negative query resolution step widths"),
+        ("start=1&end=2&step=soon", r#"cannot parse \"soon\" to a valid duration"#),
+        ("start=0&end=11001&step=1", "exceeded maximum resolution of 11,000 points"),
+        ("end=2&step=1", r#"invalid parameter \"start\""#),
+    ] {
+        let (status, answer) = asked_at(&server, "query_range", &form("1", span));
+        assert!(status == 400 && answer.contains(word), "{span}: {answer}");
+    }
+    let (status, answer) = asked_at(&server, "query_range", &form("weight[5m]", span));
+    assert!(status == 400 && answer.contains("must be Scalar or instant Vector"), "{answer}");
 }

@@ -16,7 +16,7 @@ use foliot_proto_opentsdb::{
     LineEncoder, Request, RequiredName, Stored, Suggest, Tsuid, UidKind, View, answer, route,
     ticktock, value_text,
 };
-use foliot_proto_prometheus::InstantQuery;
+use foliot_proto_prometheus::{Asked, Expression, SeriesAnswer, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -110,17 +110,21 @@ pub(crate) fn predicate(data: &[u8]) {
     ask(|query| drop(query.snapshot.select(&selector, TimeRange::ALL)));
 }
 
-/// Whatever a selector finds is answered as JSON.
+/// Whatever an expression comes to is answered as JSON.
 pub(crate) fn promql(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let Ok(asked) = InstantQuery::parse(text, NOW_MS) else { return };
+    let Ok(expression) = Expression::parse(text) else { return };
+    let step_ms = 15_000;
+    let start_ms = NOW_MS - 10 * step_ms;
+    let span = Span { start_ms, end_ms: NOW_MS, step_ms, lookback_ms: 300_000, is_range: true };
+    let Ok(Asked::Grid(plan)) = expression.ask(0, &span) else { return };
     ask(|query| {
-        let (mut answer, mut out) = (asked.answer(), Vec::new());
-        let ran = foliot_exec::run(query, &[asked.plan(0)], &mut |frame| {
-            answer.frame(&frame, &mut out);
-            ControlFlow::Continue(())
-        });
-        if ran.is_ok() {
+        let mut out = Vec::new();
+        let mut answer = SeriesAnswer::matrix(span.steps());
+        if let Ok(gridded) = foliot_exec::grid(query, &plan, &span.steps()) {
+            for row in &gridded.rows {
+                answer.row(&row.labels, &row.values, &mut out);
+            }
             answer.finish(&mut out);
             let answered: Result<serde_json::Value, _> = serde_json::from_slice(&out);
             assert!(answered.is_ok(), "{}", String::from_utf8_lossy(&out));

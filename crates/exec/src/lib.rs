@@ -36,6 +36,7 @@ mod clip;
 mod error;
 mod fold;
 mod gap;
+mod grids;
 mod group;
 mod heads;
 mod kernels;
@@ -55,6 +56,7 @@ mod tests;
 mod window;
 
 pub use error::Error;
+pub use grids::{GridRow, Gridded, grid};
 pub use limits::{Cancel, Charge, Limits, Meter};
 pub use run::Ran;
 

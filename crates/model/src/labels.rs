@@ -46,6 +46,12 @@ impl Labels {
     }
 }
 
+impl From<Vec<Label>> for Labels {
+    fn from(labels: Vec<Label>) -> Self {
+        Self::new(labels)
+    }
+}
+
 impl<'a> IntoIterator for &'a Labels {
     type Item = &'a Label;
     type IntoIter = std::slice::Iter<'a, Label>;

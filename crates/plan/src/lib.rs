@@ -10,6 +10,7 @@
 
 mod catalog;
 mod fold;
+pub mod grid;
 pub mod rows;
 mod series;
 mod window;

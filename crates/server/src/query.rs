@@ -25,9 +25,10 @@ use crate::shared::Shared;
 use flate2::{Compression, write::GzEncoder};
 use foliot_access::Principal;
 use foliot_engine::{Ack, Commit, Snapshot};
-use foliot_exec::{Cancel, Error, Meter, Query, Ran, run};
+use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
 use foliot_model::{Frame, Table};
 use foliot_plan::Series;
+use foliot_plan::grid::{Grid, Steps};
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
@@ -138,6 +139,29 @@ impl Work<'_> {
             Some(failure) => Err(failure),
             None => Ok(ran?),
         }
+    }
+
+    /// Values at instants; `encode` appends each series to the answer.
+    ///
+    /// # Errors
+    /// What stopped the query, or when nobody takes the answer.
+    pub(crate) fn grid(
+        &mut self,
+        plan: &Grid,
+        steps: &Steps,
+        encode: &mut dyn FnMut(&GridRow, &mut Vec<u8>),
+    ) -> Result<Ran, Failure> {
+        let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
+        // Series that cannot be matched are known only now: the question is a good one.
+        let gridded = foliot_exec::grid(&query, plan, steps).map_err(|error| match error {
+            Error::Plan(reason) => Failure::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
+            error => error.into(),
+        })?;
+        for row in &gridded.rows {
+            encode(row, &mut self.out.bytes);
+            self.out.send_if_large()?;
+        }
+        Ok(gridded.ran())
     }
 
     /// Selects rows over what is stored now, for which `each` is called table by table.

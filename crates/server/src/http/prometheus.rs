@@ -28,6 +28,8 @@ pub(crate) enum Endpoint {
     Import,
     /// Values at one instant.
     Query,
+    /// Values at many.
+    QueryRange,
 }
 
 /// What version 2.0 wants to know of a request.
@@ -42,7 +44,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
     match endpoint {
         Endpoint::Write => write(shared, call).await.unwrap_or_else(|reply| reply),
         Endpoint::Import => import(shared, call).await.unwrap_or_else(|reply| reply),
-        Endpoint::Query => ask::query(shared, call).await.unwrap_or_else(|reply| reply),
+        Endpoint::Query | Endpoint::QueryRange => {
+            ask::query(shared, endpoint, call).await.unwrap_or_else(|reply| reply)
+        }
     }
 }
 

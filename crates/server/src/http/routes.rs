@@ -198,6 +198,12 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/v1/import/prometheus", Right::Write, Target::Prometheus(Prometheus::Import)),
     row(ASK, "/prometheus/api/v1/query", Right::Read, Target::Prometheus(Prometheus::Query)),
+    row(
+        ASK,
+        "/prometheus/api/v1/query_range",
+        Right::Read,
+        Target::Prometheus(Prometheus::QueryRange),
+    ),
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
     row(ASK, "/api/query/last", Right::Facts, Target::OpenTsdb(Endpoint::Last)),

@@ -1,6 +1,6 @@
 //! Strings in quotes, with the escapes of Go.
 
-use super::{ParseError, Reader};
+use super::reader::{ParseError, Reader};
 
 impl Reader<'_> {
     /// A string in double quotes, single quotes or backticks.
@@ -44,13 +44,13 @@ impl Reader<'_> {
             'v' => 11,
             '\\' => b'\\',
             _ if c == quote => quote as u8,
-            'x' => self.number(2, 16)? as u8,
+            'x' => self.code(2, 16)? as u8,
             '0'..='7' => {
-                let number = self.number(3, 8)?;
+                let number = self.code(3, 8)?;
                 u8::try_from(number).map_err(|_| self.error("octal escape value > 255"))?
             }
             'u' | 'U' => {
-                let number = self.number(if c == 'u' { 4 } else { 8 }, 16)?;
+                let number = self.code(if c == 'u' { 4 } else { 8 }, 16)?;
                 let reason = "escape sequence is an invalid Unicode code point";
                 push(char::from_u32(number).ok_or_else(|| self.error(reason))?, out);
                 return Ok(());
@@ -61,7 +61,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn number(&mut self, digits: usize, radix: u32) -> Result<u32, ParseError> {
+    fn code(&mut self, digits: usize, radix: u32) -> Result<u32, ParseError> {
         let text = self.rest().get(..digits).unwrap_or_default();
         let is_number = !text.is_empty() && text.chars().all(|c| c.is_digit(radix));
         let number = u32::from_str_radix(text, radix).ok().filter(|_| is_number);

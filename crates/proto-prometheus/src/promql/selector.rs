@@ -1,28 +1,9 @@
 //! Vector selectors of PromQL: `up{job="node",instance=~"a.*"}`.
-//!
-//! It reads byte by byte and calls itself nowhere, so no text is too deep for it.
 
-mod quoted;
-
+use super::reader::{ParseError, Reader};
 use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
-use std::fmt;
-
-/// The label that holds the name of a metric.
-pub(crate) const NAME: &str = "__name__";
-
-/// Why a text is no expression, and where: as Prometheus says it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    line: usize,
-    column: usize,
-    reason: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: parse error: {}", self.line, self.column, self.reason)
-    }
-}
+use foliot_plan::grid::MEASUREMENT as NAME;
+use std::sync::Arc;
 
 /// Which series are wanted, by name and labels.
 #[derive(Clone, Debug)]
@@ -39,16 +20,39 @@ impl VectorSelector {
     /// When it is something else.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut reader = Reader { text, at: 0 };
-        let selector = reader.selector()?;
+        reader.skip_blanks();
+        let start = reader.at;
+        let name = reader.word(true).map(str::to_owned);
+        if name.is_none() && reader.peek() != Some('{') {
+            return Err(reader.unexpected("series selector", "metric name or \"{\""));
+        }
+        let selector = reader.selector(start, name)?;
         reader.skip_blanks();
         match reader.peek() {
             None => Ok(selector),
-            Some(_) => Err(reader.error("unexpected text behind a vector selector")),
+            Some(_) => Err(reader.unexpected("series selector", "end of input")),
         }
     }
 
+    /// What must hold of the measurement.
+    pub(super) fn names(&self) -> &[Matcher] {
+        &self.names
+    }
+
+    /// Labels that a series of this selector surely has: those it says the value of, once.
+    pub(super) fn known_labels(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let count = |name: &str| self.labels.iter().filter(|other| other.name == name).count();
+        let known = self.labels.iter().filter(|matcher| count(&matcher.name) == 1);
+        let known = known.filter(|matcher| !matcher.negated);
+        let known = known.filter_map(|matcher| match matcher.test.literals()? {
+            [value] if !value.is_empty() => Some((&*matcher.name, &**value)),
+            _ => None,
+        });
+        known.map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
     /// The stored series that can fit: those of the default field.
-    pub(crate) fn selector(&self, namespace: NamespaceId) -> Selector {
+    pub(super) fn selector(&self, namespace: NamespaceId) -> Selector {
         let test = |matcher: &Matcher| match matcher.negated {
             true => Test::Not(Box::new(matcher.test.clone())),
             false => matcher.test.clone(),
@@ -63,94 +67,22 @@ impl VectorSelector {
             only: None,
         }
     }
-
-    /// Whether a metric of this name is wanted.
-    pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.names.iter().all(|matcher| matcher.matches(Some(name)))
-    }
 }
 
-/// What is left of a text.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    /// Whether `piece` came next, which is then behind.
-    fn takes(&mut self, piece: &str) -> bool {
-        let is_next = self.rest().starts_with(piece);
-        self.at += if is_next { piece.len() } else { 0 };
-        is_next
-    }
-
-    fn skip_blanks(&mut self) {
-        loop {
-            let rest = self.rest();
-            let bare = rest.trim_start_matches([' ', '\t', '\n', '\r']);
-            self.at += rest.len() - bare.len();
-            if !bare.starts_with('#') {
-                return;
-            }
-            self.at += bare.find('\n').unwrap_or(bare.len());
-        }
-    }
-
-    fn error(&self, reason: impl Into<String>) -> ParseError {
-        let before = self.text.get(..self.at).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
-        ParseError { line, column, reason: reason.into() }
-    }
-
-    fn unexpected(&self, context: &str, expected: &str) -> ParseError {
-        let found = self.peek().map_or("end of input".to_owned(), |c| format!("character: {c:?}"));
-        self.error(format!("unexpected {found} in {context}, expected {expected}"))
-    }
-
-    /// A name of letters, digits and underscores, and of colons where they may stand.
-    fn word(&mut self, with_colons: bool) -> Option<&'a str> {
-        let rest = self.rest();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || (with_colons && c == ':');
-        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        let word = rest.get(..length)?;
-        if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit()) {
-            return None;
-        }
-        self.at += length;
-        Some(word)
-    }
-
-    fn selector(&mut self) -> Result<VectorSelector, ParseError> {
-        self.skip_blanks();
-        if self.rest().is_empty() {
-            return Err(self.error("no expression found in input"));
-        }
-        let start = self.at;
+impl Reader<'_> {
+    /// A selector, of which `name` has been read, if it has one, and that begins at `start`.
+    pub(super) fn selector(
+        &mut self,
+        start: usize,
+        name: Option<String>,
+    ) -> Result<VectorSelector, ParseError> {
         let mut selector = VectorSelector { names: Vec::new(), labels: Vec::new() };
-        let word = self.word(true).map(str::to_owned);
-        if let Some(word) = &word {
-            if word.eq_ignore_ascii_case("nan") || word.eq_ignore_ascii_case("inf") {
-                self.at = start;
-                return Err(self.error("only vector selectors are answered as yet"));
-            }
-            selector.names.push(matcher(NAME, Test::equal(word.as_str()), false));
+        if let Some(name) = &name {
+            selector.names.push(matcher(NAME, Test::equal(name.as_str()), false));
         }
         self.skip_blanks();
-        match self.takes("{") {
-            true => self.matchers(&mut selector, word)?,
-            false if word.is_none() => {
-                return Err(self.error("only vector selectors are answered as yet"));
-            }
-            false => {}
+        if self.takes("{") {
+            self.matchers(&mut selector, name)?;
         }
         // One that any series without labels would fit asks for the whole store.
         let fits_nothing = |matcher: &Matcher| !matcher.accepts_absent;
@@ -236,6 +168,3 @@ fn matcher(label: &str, test: Test, negated: bool) -> Matcher {
     let accepts_absent = test.passes("") != negated;
     Matcher { name: label.to_owned(), test, negated, accepts_absent }
 }
-
-#[cfg(test)]
-mod tests;

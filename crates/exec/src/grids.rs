@@ -1,0 +1,182 @@
+//! Grids: values of series at instants, operator by operator, each over all instants at once.
+//!
+//! ```text
+//! stored    series of the store: their last sample before each instant, or a range's samples
+//! over      samples of a range -> one value per instant            fold.rs: what they come to
+//! each      value -> value                                         binary  two grids -> one
+//! aggregate series -> one per group                                relabel, buckets
+//! ```
+//!
+//! Whatever an operator holds is charged before it is made, and every row of a grid asks whether
+//! the query may go on.
+
+mod aggregate;
+mod binary;
+mod buckets;
+mod each;
+mod fold;
+mod over;
+mod relabel;
+mod stored;
+
+use crate::limits::Charge;
+use crate::{Error, Query, Ran};
+use foliot_model::{Label, Labels};
+use foliot_plan::grid::{Grid, MEASUREMENT, Steps};
+use std::collections::HashSet;
+
+/// A series of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridRow {
+    /// Its labels, the measurement among them.
+    pub labels: Labels,
+    /// One for each instant.
+    pub values: Vec<Option<f64>>,
+}
+
+impl GridRow {
+    fn bytes(&self) -> usize {
+        self.values.len() * size_of::<Option<f64>>() + labels_bytes(&self.labels)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.iter().all(Option::is_none)
+    }
+}
+
+/// What labels weigh; their strings are shared.
+fn labels_bytes(labels: &Labels) -> usize {
+    size_of::<GridRow>() + labels.len() * size_of::<Label>()
+}
+
+/// An answer, and the memory that it holds.
+#[derive(Debug)]
+pub struct Gridded<'q> {
+    /// Series that have a value at some instant.
+    pub rows: Vec<GridRow>,
+    charge: Charge<'q>,
+    ran: Ran,
+}
+
+impl<'q> Gridded<'q> {
+    fn none(query: &'q Query<'_>) -> Self {
+        Self { rows: Vec::new(), charge: query.meter.open(), ran: Ran::default() }
+    }
+
+    /// One series without labels.
+    fn scalar(
+        query: &'q Query<'_>,
+        steps: &Steps,
+        value: impl Fn(i64) -> f64,
+    ) -> Result<Self, Error> {
+        let mut made = Self::none(query);
+        let values = (0..steps.count).map(|index| Some(value(steps.at(index)))).collect();
+        made.push(query, GridRow { labels: Labels::default(), values })?;
+        Ok(made)
+    }
+
+    /// Adds a series, unless it has no values.
+    fn push(&mut self, query: &Query<'_>, row: GridRow) -> Result<(), Error> {
+        query.meter.check(0)?;
+        if !row.is_empty() {
+            self.charge.add(row.bytes())?;
+            self.rows.push(row);
+        }
+        Ok(())
+    }
+
+    /// What the query did.
+    pub fn ran(&self) -> Ran {
+        let series = self.rows.len() as u64;
+        let there = |row: &GridRow| row.values.iter().flatten().count() as u64;
+        let samples_answered = self.rows.iter().map(there).sum();
+        Ran { series, samples_answered, ..self.ran }
+    }
+
+    /// The values of a scalar.
+    fn scalars(&self) -> &[Option<f64>] {
+        self.rows.first().map_or(&[], |row| &row.values)
+    }
+}
+
+/// The values of a grid.
+///
+/// # Errors
+/// When a limit is met or the query is cancelled, when series cannot be told apart or matched, and
+/// when the store cannot be read.
+pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
+    let mut made = evaluated(query, plan, steps)?;
+    made.ran.samples_scanned = query.meter.samples();
+    made.ran.memory_peak_bytes = query.meter.memory_peak_bytes();
+    Ok(made)
+}
+
+fn evaluated<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
+    match plan {
+        Grid::Number(number) => Gridded::scalar(query, steps, |_| *number),
+        Grid::Time => Gridded::scalar(query, steps, seconds),
+        Grid::Instants(plan) => stored::instants(query, plan, steps),
+        Grid::Over(plan) => over::over(query, plan, steps),
+        Grid::Each(plan) => each::each(query, plan, steps),
+        Grid::Binary(plan) => binary::binary(query, plan, steps),
+        Grid::Aggregate(plan) => aggregate::aggregate(query, plan, steps),
+        Grid::Relabel(plan) => relabel::relabel(query, plan, steps),
+        Grid::Buckets { quantile, input } => buckets::buckets(query, quantile, input, steps),
+        Grid::Absent { input, labels } => {
+            let input = grid(query, input, steps)?;
+            let is_there =
+                |index: usize| input.rows.iter().any(|row| value(&row.values, index).is_some());
+            let values = (0..steps.count).map(|index| (!is_there(index)).then_some(1.0)).collect();
+            let mut made = Gridded::none(query);
+            made.push(query, GridRow { labels: labels.iter().cloned().collect(), values })?;
+            Ok(made)
+        }
+        Grid::Scalar(input) => {
+            let input = grid(query, input, steps)?;
+            let mut made = Gridded::none(query);
+            let only = |index: usize| {
+                let mut there = input.rows.iter().filter_map(|row| value(&row.values, index));
+                there.next().filter(|_| there.next().is_none()).unwrap_or(f64::NAN)
+            };
+            let values = (0..steps.count).map(|index| Some(only(index))).collect();
+            made.push(query, GridRow { labels: Labels::default(), values })?;
+            Ok(made)
+        }
+        Grid::Sorted { input, descending } => {
+            let mut made = grid(query, input, steps)?;
+            let of = |row: &GridRow| value(&row.values, 0).unwrap_or(f64::NAN);
+            // What is no number comes last either way.
+            made.rows.sort_by(|a, b| match (of(a), of(b)) {
+                (a, b) if a.is_nan() || b.is_nan() => a.is_nan().cmp(&b.is_nan()),
+                (a, b) if *descending => b.total_cmp(&a),
+                (a, b) => a.total_cmp(&b),
+            });
+            Ok(made)
+        }
+    }
+}
+
+/// An instant in seconds, to the millisecond.
+fn seconds(at_ns: i64) -> f64 {
+    at_ns.div_euclid(1_000_000) as f64 / 1000.0
+}
+
+fn value(values: &[Option<f64>], index: usize) -> Option<f64> {
+    values.get(index).copied().flatten()
+}
+
+/// Labels without the measurement.
+fn unnamed(labels: &Labels) -> Labels {
+    labels.iter().filter(|label| &*label.name != MEASUREMENT).cloned().collect::<Vec<_>>().into()
+}
+
+/// Refuses series of the same labels: their values could not be told apart.
+fn all_differ(rows: &[GridRow]) -> Result<(), Error> {
+    let mut seen = HashSet::with_capacity(rows.len());
+    match rows.iter().all(|row| seen.insert(&row.labels)) {
+        true => Ok(()),
+        false => {
+            Err(Error::Plan("vector cannot contain metrics with the same labelset".to_owned()))
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Grid algebra: operators whose answers are values of series at given instants.
+//!
+//! A *vector* is a set of series with a value, or none, at each instant. A *scalar* is a vector of
+//! one series without labels that has a value at every instant; the operators that want one say so.
+//! Labels of a vector hold the measurement too, under [`MEASUREMENT`].
+
+use foliot_model::{Matcher, Pattern, Selector};
+use std::sync::Arc;
+
+/// The label that a measurement is among the labels of a grid.
+pub const MEASUREMENT: &str = "__name__";
+
+/// The instants of a grid: `count` of them, from `start_ns` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// The first instant.
+    pub start_ns: i64,
+    /// Time between instants; more than 0.
+    pub step_ns: i64,
+    /// How many.
+    pub count: usize,
+}
+
+impl Steps {
+    /// A single instant.
+    pub fn one(at_ns: i64) -> Self {
+        Self { start_ns: at_ns, step_ns: 1, count: 1 }
+    }
+
+    /// The instant numbered `index`.
+    pub fn at(&self, index: usize) -> i64 {
+        self.start_ns.saturating_add(self.step_ns.saturating_mul(index as i64))
+    }
+
+    /// The last instant.
+    pub fn end_ns(&self) -> i64 {
+        self.at(self.count.saturating_sub(1))
+    }
+}
+
+/// A vector or a scalar.
+#[derive(Clone, Debug)]
+pub enum Grid {
+    /// A scalar that is always the same.
+    Number(f64),
+    /// A scalar: the instant itself, in seconds.
+    Time,
+    /// Stored series, each with its last sample before the instant.
+    Instants(Instants),
+    /// One value of the samples before each instant.
+    Over(Box<Over>),
+    /// Another value for each value.
+    Each(Box<Each>),
+    /// Two grids, value by value.
+    Binary(Box<Binary>),
+    /// Several series into one per group, or some of each group.
+    Aggregate(Box<GridAggregate>),
+    /// Other labels, the same values.
+    Relabel(Box<Relabel>),
+    /// Quantiles of histograms that are series of counts up to a bound.
+    Buckets {
+        /// Which quantile: a scalar.
+        quantile: Box<Grid>,
+        /// The series.
+        input: Box<Grid>,
+    },
+    /// 1 where the input has no series, under the given labels.
+    Absent {
+        /// Whose absence.
+        input: Box<Grid>,
+        /// Name and value of labels.
+        labels: Vec<(Arc<str>, Arc<str>)>,
+    },
+    /// A vector of one series as a scalar, NaN where it has none or several.
+    Scalar(Box<Grid>),
+    /// The input, by its values at the only instant.
+    Sorted {
+        /// What is sorted.
+        input: Box<Grid>,
+        /// Whether the highest comes first.
+        descending: bool,
+    },
+}
+
+/// From where on the time axis samples are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shift {
+    /// One instant for all of the grid's, instead of each by itself.
+    pub at_ns: Option<i64>,
+    /// How long before that.
+    pub offset_ns: i64,
+}
+
+/// Stored series.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Which ones.
+    pub selector: Selector,
+    /// What else must hold of their measurements.
+    pub measurements: Vec<Matcher>,
+    /// When.
+    pub shift: Shift,
+}
+
+/// Stored series at instants.
+#[derive(Clone, Debug)]
+pub struct Instants {
+    /// Whose samples.
+    pub stored: Stored,
+    /// How old a sample may be, this age excluded.
+    pub lookback_ns: i64,
+    /// Bits of the float that ends a series.
+    pub stale_bits: u64,
+    /// Whether the sample's time, in seconds, is the value.
+    pub stamps: bool,
+}
+
+/// Samples of a range before each instant, the left end excluded.
+#[derive(Clone, Debug)]
+pub struct Over {
+    /// Whose samples.
+    pub samples: Samples,
+    /// How long the range is.
+    pub range_ns: i64,
+    /// What they come to.
+    pub fold: RangeFold,
+}
+
+/// Where the samples of a range come from.
+#[derive(Clone, Debug)]
+pub enum Samples {
+    /// The store. Floats of these bits are left out.
+    Stored(Stored, u64),
+    /// A grid of instants that are multiples of `step_ns`.
+    Grid {
+        /// Whose values.
+        input: Grid,
+        /// Time between its instants.
+        step_ns: i64,
+        /// When.
+        shift: Shift,
+    },
+}
+
+/// What the samples of a range come to. Those that need two samples yield nothing for one.
+#[derive(Clone, Debug)]
+pub enum RangeFold {
+    /// Difference from the first to the last, extrapolated to the ends of the range.
+    Extrapolated {
+        /// Whether falls are restarts from 0, and extrapolation ends where the value would be 0.
+        is_counter: bool,
+        /// Whether it is divided by the range, in seconds.
+        per_second: bool,
+    },
+    /// Difference of the last two.
+    Last2 {
+        /// Whether a fall is a restart from 0, and the difference is divided by its seconds.
+        is_rate: bool,
+    },
+    /// Mean.
+    Average,
+    /// Sum.
+    Sum,
+    /// Lowest.
+    Min,
+    /// Highest.
+    Max,
+    /// How many.
+    Count,
+    /// The newest.
+    Last,
+    /// 1.
+    Present,
+    /// Standard deviation of all.
+    Deviation,
+    /// Variance of all.
+    Variance,
+    /// How often a value differs from the one before.
+    Changes,
+    /// How often a value is lower than the one before.
+    Resets,
+    /// Slope of the line through them, per second.
+    Slope,
+    /// That line so many seconds after the instant: a scalar.
+    Predicted(Grid),
+    /// A quantile: a scalar says which.
+    Quantile(Grid),
+}
+
+/// A function of each value.
+#[derive(Clone, Debug)]
+pub struct Each {
+    /// Of whose values.
+    pub input: Grid,
+    /// Which function.
+    pub function: Function,
+}
+
+/// What becomes of a value.
+#[derive(Clone, Debug)]
+pub enum Function {
+    /// A function of numbers.
+    Math(Math),
+    /// The nearest multiple of a scalar, upwards where two are as near.
+    Rounded(Grid),
+    /// The value, held between two scalars. No series where the first is above the second.
+    Clamped(Grid, Grid),
+    /// The instant, in seconds.
+    Instant,
+}
+
+/// A function of numbers. Times are seconds since 1970, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are called as mathematics calls them")]
+pub enum Math {
+    Negated,
+    Abs,
+    Ceil,
+    Floor,
+    Exp,
+    Sqrt,
+    Ln,
+    Log2,
+    Log10,
+    Sin,
+    Cos,
+    Tan,
+    Asin,
+    Acos,
+    Atan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Asinh,
+    Acosh,
+    Atanh,
+    Radians,
+    Degrees,
+    /// -1, 0 or 1.
+    Sign,
+    Minute,
+    Hour,
+    /// 0 is Sunday.
+    DayOfWeek,
+    DayOfMonth,
+    DayOfYear,
+    DaysInMonth,
+    Month,
+    Year,
+}
+
+/// Two grids, value by value.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// On the left.
+    pub left: Grid,
+    /// On the right.
+    pub right: Grid,
+    /// What is done to values.
+    pub operator: Operator,
+    /// Which values meet.
+    pub sides: Sides,
+}
+
+/// What is done to two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// A number is made. The measurement goes.
+    Calculate(Calculation),
+    /// The left value stays where the comparison holds. If that is to be told, the value is 1 or 0
+    /// instead, and the measurement goes.
+    Compare {
+        /// What must hold.
+        comparison: Comparison,
+        /// Whether it is told.
+        is_told: bool,
+    },
+    /// The left series stays where there is a right one.
+    And,
+    /// The left series, and those on the right that have none on the left.
+    Or,
+    /// The left series stays where there is no right one.
+    Unless,
+}
+
+/// An operation of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are called as arithmetic calls them")]
+pub enum Calculation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    /// What division leaves, of the dividend's sign.
+    Remainder,
+    Power,
+    /// The angle of a point: y, then x.
+    Angle,
+}
+
+/// A comparison of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are called as arithmetic calls them")]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+/// Which values of two grids meet.
+#[derive(Clone, Debug)]
+pub enum Sides {
+    /// Two scalars.
+    Scalars,
+    /// A vector and a scalar: each value with the scalar.
+    RightScalar,
+    /// A scalar and a vector.
+    LeftScalar,
+    /// Two vectors: series that have the same values of some labels.
+    Vectors(Matching),
+}
+
+/// How series of two vectors find each other.
+#[derive(Clone, Debug)]
+pub struct Matching {
+    /// The labels that decide.
+    pub by: Labels,
+    /// Whether several series may meet one.
+    pub many: Many,
+    /// Labels that come from the side of one.
+    pub include: Vec<Arc<str>>,
+}
+
+/// On which side of an operation several series may meet one of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Many {
+    /// On neither.
+    None,
+    /// On the left.
+    Left,
+    /// On the right.
+    Right,
+    /// On both: the series are only kept or not.
+    Both,
+}
+
+/// Some labels of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// Only these.
+    Only(Vec<Arc<str>>),
+    /// All but these and the measurement.
+    Without(Vec<Arc<str>>),
+}
+
+/// Several series into one per group, or some of each group.
+#[derive(Clone, Debug)]
+pub struct GridAggregate {
+    /// Which series.
+    pub input: Grid,
+    /// What makes a group.
+    pub by: Labels,
+    /// What the group comes to.
+    pub fold: GroupFold,
+}
+
+/// What the values of a group come to.
+#[derive(Clone, Debug)]
+pub enum GroupFold {
+    /// Sum.
+    Sum,
+    /// Mean.
+    Average,
+    /// Lowest.
+    Min,
+    /// Highest.
+    Max,
+    /// How many.
+    Count,
+    /// 1.
+    Present,
+    /// Standard deviation of all.
+    Deviation,
+    /// Variance of all.
+    Variance,
+    /// A quantile: a scalar says which.
+    Quantile(Grid),
+    /// The series with the highest values, as many as a scalar says; with their own labels.
+    Top(Grid),
+    /// Those with the lowest.
+    Bottom(Grid),
+    /// How many have each value, which becomes the label of this name.
+    CountValues(Arc<str>),
+}
+
+/// Other labels.
+#[derive(Clone, Debug)]
+pub struct Relabel {
+    /// Whose.
+    pub input: Grid,
+    /// The label that is set; an empty value takes it away.
+    pub target: Arc<str>,
+    /// To what.
+    pub value: NewValue,
+}
+
+/// What a label is set to.
+#[derive(Clone, Debug)]
+pub enum NewValue {
+    /// Where the value of `source` fits `pattern` as a whole, `template` with its groups as `$1`
+    /// and `${name}`.
+    Replaced {
+        /// Label that is looked at.
+        source: Arc<str>,
+        /// What it must be.
+        pattern: Pattern,
+        /// What it becomes.
+        template: Arc<str>,
+    },
+    /// Values of labels with something in between.
+    Joined {
+        /// Labels, in this order.
+        sources: Vec<Arc<str>>,
+        /// What stands between.
+        separator: Arc<str>,
+    },
+}

@@ -1,0 +1,196 @@
+//! Answers in JSON, and the times and numbers in them.
+
+use crate::promql::{STALE, SamplesAsked, duration_seconds};
+use foliot_model::{Frame, Labels, NANOS_PER_MILLI};
+use foliot_plan::grid::{MEASUREMENT, Steps};
+use serde_json::{Map, Value as Json, json};
+
+const VECTOR: &str = "vector";
+const MATRIX: &str = "matrix";
+
+fn begin(kind: &str, out: &mut Vec<u8>) {
+    let text = format!(r#"{{"status":"success","data":{{"resultType":"{kind}","result":["#);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// An answer whose only value is a text or a number.
+pub fn single(kind: &str, at_ms: i64, text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    begin(kind, &mut out);
+    out.extend_from_slice(format!("{},{}]}}}}", seconds(at_ms), json!(text)).as_bytes());
+    out
+}
+
+/// Series with a value, or values, each: all of them, then the end.
+#[derive(Debug)]
+pub struct SeriesAnswer {
+    steps: Steps,
+    /// One value of a series instead of a list of them.
+    is_vector: bool,
+    is_begun: bool,
+}
+
+impl SeriesAnswer {
+    /// Values of one instant.
+    pub fn vector(steps: Steps) -> Self {
+        Self { steps, is_vector: true, is_begun: false }
+    }
+
+    /// Values of several.
+    pub fn matrix(steps: Steps) -> Self {
+        Self { steps, is_vector: false, is_begun: false }
+    }
+
+    /// Adds a series with its values at the instants.
+    pub fn row(&mut self, labels: &Labels, values: &[Option<f64>], out: &mut Vec<u8>) {
+        let steps = self.steps;
+        let there = values.iter().enumerate();
+        let there = there.filter_map(|(index, value)| Some((steps.at(index), (*value)?)));
+        let metric = labels.iter().map(|label| (&*label.name, &*label.value));
+        self.series(metric, there, out);
+    }
+
+    /// Adds a series as it is stored, without marks that it is over.
+    pub fn frame(&mut self, asked: &SamplesAsked, frame: &Frame, out: &mut Vec<u8>) {
+        if !asked.has_name(&frame.head.measurement) {
+            return;
+        }
+        let there = frame.samples.iter();
+        let there = there.filter_map(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
+        let there = there.filter(|(_, value)| value.to_bits() != STALE);
+        let labels = frame.head.labels.iter().map(|label| (&*label.name, &*label.value));
+        let name = (MEASUREMENT, &*frame.head.measurement);
+        self.series(labels.chain([name]), there, out);
+    }
+
+    fn series<'l>(
+        &mut self,
+        metric: impl Iterator<Item = (&'l str, &'l str)>,
+        mut values: impl Iterator<Item = (i64, f64)>,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(first) = values.next() else { return };
+        self.begin(out);
+        let metric: Map<String, Json> =
+            metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        let key = if self.is_vector { "value" } else { "values" };
+        let open = if self.is_vector { "" } else { "[" };
+        out.extend_from_slice(
+            format!(r#"{{"metric":{},"{key}":{open}"#, Json::Object(metric)).as_bytes(),
+        );
+        let put = |(at_ns, value): (i64, f64), out: &mut Vec<u8>| {
+            let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
+            out.extend_from_slice(format!(r#"[{time},"{}"]"#, number(value)).as_bytes());
+        };
+        put(first, out);
+        for value in values {
+            out.push(b',');
+            put(value, out);
+        }
+        out.extend_from_slice(if self.is_vector { b"}" } else { b"]}" });
+    }
+
+    /// Ends the answer.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        if !self.is_begun {
+            self.begin(out);
+        }
+        out.extend_from_slice(b"]}}");
+    }
+
+    /// What stands before a series.
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        match self.is_begun {
+            true => out.push(b','),
+            false => begin(if self.is_vector { VECTOR } else { MATRIX }, out),
+        }
+        self.is_begun = true;
+    }
+}
+
+/// An answer that there is none: Prometheus' kind of error, and why.
+pub fn error_json(kind: &str, reason: &str) -> String {
+    json!({"status": "error", "errorType": kind, "error": reason}).to_string()
+}
+
+/// Reads a time: seconds as a decimal number, or a date of RFC 3339.
+pub fn time_ms(text: &str) -> Option<i64> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        let ms = seconds.trunc() * 1000.0 + (seconds.fract() * 1000.0).round();
+        // Beyond this nanoseconds do not reach.
+        let is_known = ms.abs() <= (i64::MAX / NANOS_PER_MILLI) as f64;
+        return is_known.then_some(ms as i64);
+    }
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+/// Reads a length of time: seconds as a decimal number, or a duration such as `1h30m`; in
+/// milliseconds.
+pub fn length_ms(text: &str) -> Option<i64> {
+    let seconds = text.parse::<f64>().ok().or_else(|| duration_seconds(text))?;
+    let ms = (seconds * 1000.0).round();
+    (ms.abs() <= (i64::MAX / NANOS_PER_MILLI) as f64).then_some(ms as i64)
+}
+
+/// The shortest decimal number without an exponent, as Go prints it.
+pub fn number(value: f64) -> String {
+    match value {
+        _ if value.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        _ => value.to_string(),
+    }
+}
+
+/// Milliseconds as seconds: three digits behind the point, or none.
+fn seconds(ms: i64) -> String {
+    let sign = if ms < 0 { "-" } else { "" };
+    let (whole, part) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
+    match part {
+        0 => format!("{sign}{whole}"),
+        _ => format!("{sign}{whole}.{part:03}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_are_as_go_writes_them() {
+        let cases = [
+            (1.0, "1"),
+            (-0.0, "-0"),
+            (0.1, "0.1"),
+            (1e21, "1000000000000000000000"),
+            (1.5e-7, "0.00000015"),
+            (f64::INFINITY, "+Inf"),
+            (f64::NEG_INFINITY, "-Inf"),
+            (f64::NAN, "NaN"),
+        ];
+        for (value, wanted) in cases {
+            assert_eq!(number(value), wanted);
+        }
+        let times =
+            [(0, "0"), (1_500, "1.500"), (-1, "-0.001"), (1_700_000_000_007, "1700000000.007")];
+        for (ms, wanted) in times {
+            assert_eq!(seconds(ms), wanted);
+        }
+    }
+
+    #[test]
+    fn times_are_seconds_or_dates() {
+        for (text, wanted) in [
+            ("1700000000", Some(1_700_000_000_000)),
+            ("1700000000.0016", Some(1_700_000_000_002)),
+            ("-1.5", Some(-1_500)),
+            ("2023-11-14T22:13:20Z", Some(1_700_000_000_000)),
+            ("2023-11-14T23:13:20.5+01:00", Some(1_700_000_000_500)),
+            ("now", None),
+            ("NaN", None),
+            ("1e300", None),
+        ] {
+            assert_eq!(time_ms(text), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! PromQL, as of Prometheus 3: texts to questions of [`foliot_plan::grid`].
+//!
+//! ```text
+//! text -> reader, quoted, selector, parse -> Expression -> lower -> Grid
+//!                          functions: what they take and return
+//! ```
+//!
+//! Every part of an expression has a height, which is bounded: nobody who walks one goes deeper.
+
+mod functions;
+mod lower;
+mod parse;
+mod quoted;
+mod reader;
+mod selector;
+
+pub(crate) use lower::STALE;
+pub use lower::{Asked, SamplesAsked, Span};
+pub(crate) use parse::duration_seconds;
+pub use reader::ParseError;
+pub use selector::VectorSelector;
+
+use foliot_plan::grid::{Labels, Many, Operator};
+use functions::Callable;
+use std::fmt;
+use std::sync::Arc;
+
+/// How high an expression may be.
+const HEIGHT_MAX: usize = 100;
+
+/// What an expression comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A number for each instant.
+    Scalar,
+    /// Series with a value each.
+    Vector,
+    /// Series with the samples of a range.
+    Matrix,
+    /// A text.
+    Text,
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scalar => "scalar",
+            Self::Vector => "instant vector",
+            Self::Matrix => "range vector",
+            Self::Text => "string",
+        })
+    }
+}
+
+/// An expression that was read.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    what: Node,
+    kind: Type,
+    height: usize,
+}
+
+impl Expression {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// When it is no expression, in the words of Prometheus.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse::expression(text)
+    }
+
+    /// What it comes to.
+    pub fn kind(&self) -> Type {
+        self.kind
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    Number(f64),
+    Text(String),
+    Series(Selected),
+    /// A range of series: its length in milliseconds.
+    Range(Selected, i64),
+    Subquery {
+        input: Box<Expression>,
+        range_ms: i64,
+        /// Nothing: as the server does by itself.
+        step_ms: Option<i64>,
+        shift: Shifted,
+    },
+    Negated(Box<Expression>),
+    Binary(Box<Binary>),
+    Aggregate {
+        name: &'static str,
+        by: Labels,
+        parameter: Option<Box<Expression>>,
+        input: Box<Expression>,
+    },
+    Call {
+        function: &'static Callable,
+        arguments: Vec<Expression>,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Selected {
+    selector: VectorSelector,
+    shift: Shifted,
+}
+
+/// `offset` and `@`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shifted {
+    offset_ms: Option<i64>,
+    at: Option<At>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum At {
+    Ms(i64),
+    Start,
+    End,
+}
+
+#[derive(Clone, Debug)]
+struct Binary {
+    left: Expression,
+    right: Expression,
+    operator: Operator,
+    matching: Option<Meeting>,
+}
+
+/// `on`, `ignoring`, `group_left` and `group_right`.
+#[derive(Clone, Debug)]
+struct Meeting {
+    by: Labels,
+    many: Many,
+    include: Vec<Arc<str>>,
+}

@@ -1,0 +1,395 @@
+//! Expressions to questions.
+
+use super::functions::Callable;
+use super::{At, Binary, Expression, Meeting, Node, Selected, Shifted, Type};
+use foliot_model::{NANOS_PER_MILLI, NamespaceId, Pattern, TimeRange};
+use foliot_plan::Series;
+use foliot_plan::grid::{
+    self, Each, Function, Grid, GridAggregate, GroupFold, Instants, Labels, Many, Matching, Math,
+    NewValue, Operator, Over, RangeFold, Relabel, Samples, Shift, Sides, Steps, Stored,
+};
+
+/// Bits of the NaN that marks a series as over.
+pub(crate) const STALE: u64 = 0x7ff0_0000_0000_0002;
+
+/// The step of a subquery that says none, in milliseconds: Prometheus' evaluation interval.
+const STEP_MS: i64 = 60_000;
+
+/// Which instants are asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The first one, in milliseconds.
+    pub start_ms: i64,
+    /// None is later.
+    pub end_ms: i64,
+    /// Time between two, in milliseconds; more than 0.
+    pub step_ms: i64,
+    /// How long a sample counts when no later one follows it.
+    pub lookback_ms: i64,
+    /// Whether a range was asked about, and not one instant.
+    pub is_range: bool,
+}
+
+impl Span {
+    /// The instants.
+    pub fn steps(&self) -> Steps {
+        let count = self.end_ms.saturating_sub(self.start_ms) / self.step_ms.max(1);
+        Steps {
+            start_ns: ns(self.start_ms),
+            step_ns: ns(self.step_ms.max(1)),
+            count: usize::try_from(count).unwrap_or_default().saturating_add(1),
+        }
+    }
+}
+
+/// What is asked of the store.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    /// Nothing: the answer is a text.
+    Text(String),
+    /// The samples of series, as they are stored.
+    Samples(Box<SamplesAsked>),
+    /// Values at instants.
+    Grid(Grid),
+}
+
+/// The samples of series.
+#[derive(Clone, Debug)]
+pub struct SamplesAsked {
+    /// Whose samples; measurements are looked at by [`SamplesAsked::has_name`] besides.
+    pub plan: Series,
+    selected: Selected,
+}
+
+impl SamplesAsked {
+    /// Whether a metric of this name is wanted.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.selected.selector.names().iter().all(|matcher| matcher.matches(Some(name)))
+    }
+}
+
+fn ns(ms: i64) -> i64 {
+    ms.saturating_mul(NANOS_PER_MILLI)
+}
+
+impl Expression {
+    /// The question that this is, of a database.
+    ///
+    /// # Errors
+    /// When a text in it is no regular expression, or a subquery without samples is asked for.
+    pub fn ask(&self, namespace: NamespaceId, span: &Span) -> Result<Asked, String> {
+        let lowering = Lowering { namespace, span };
+        match (&self.what, self.kind) {
+            (Node::Text(text), _) => Ok(Asked::Text(text.clone())),
+            (Node::Range(selected, range_ms), _) => {
+                let shift = lowering.shift(&selected.shift);
+                let end_ns = shift.at_ns.unwrap_or(ns(span.end_ms)).saturating_sub(shift.offset_ns);
+                let start_ns = end_ns.saturating_sub(ns(*range_ms)).saturating_add(1);
+                let selector = selected.selector.selector(namespace);
+                let range = TimeRange::new(start_ns, end_ns);
+                let plan = Series::Select { selector, range };
+                Ok(Asked::Samples(Box::new(SamplesAsked { plan, selected: selected.clone() })))
+            }
+            (_, Type::Matrix) => Err("a subquery is answered only within a function".to_owned()),
+            _ => lowering.grid(self).map(Asked::Grid),
+        }
+    }
+}
+
+struct Lowering<'s> {
+    namespace: NamespaceId,
+    span: &'s Span,
+}
+
+impl Lowering<'_> {
+    fn shift(&self, shift: &Shifted) -> Shift {
+        let at_ms = shift.at.map(|at| match at {
+            At::Ms(ms) => ms,
+            At::Start => self.span.start_ms,
+            At::End => self.span.end_ms,
+        });
+        Shift { at_ns: at_ms.map(ns), offset_ns: ns(shift.offset_ms.unwrap_or(0)) }
+    }
+
+    fn stored(&self, selected: &Selected) -> Stored {
+        Stored {
+            selector: selected.selector.selector(self.namespace),
+            measurements: selected.selector.names().to_vec(),
+            shift: self.shift(&selected.shift),
+        }
+    }
+
+    fn instants(&self, selected: &Selected, stamps: bool) -> Grid {
+        let stored = self.stored(selected);
+        let lookback_ns = ns(self.span.lookback_ms);
+        Grid::Instants(Instants { stored, lookback_ns, stale_bits: STALE, stamps })
+    }
+
+    fn grid(&self, of: &Expression) -> Result<Grid, String> {
+        match &of.what {
+            Node::Number(number) => Ok(Grid::Number(*number)),
+            Node::Series(selected) => Ok(self.instants(selected, false)),
+            Node::Negated(input) => each(self.grid(input)?, Function::Math(Math::Negated)),
+            Node::Binary(binary) => self.binary(binary),
+            Node::Aggregate { name, by, parameter, input } => {
+                let input = self.grid(input)?;
+                let fold = self.group_fold(name, parameter.as_deref())?;
+                Ok(Grid::Aggregate(Box::new(GridAggregate { input, by: by.clone(), fold })))
+            }
+            Node::Call { function, arguments } => self.call(function, arguments),
+            Node::Text(_) | Node::Range(..) | Node::Subquery { .. } => {
+                Err(format!("unexpected {}", of.kind))
+            }
+        }
+    }
+
+    fn binary(&self, of: &Binary) -> Result<Grid, String> {
+        let (left, right) = (self.grid(&of.left)?, self.grid(&of.right)?);
+        let sides = match (of.left.kind, of.right.kind) {
+            (Type::Scalar, Type::Scalar) => Sides::Scalars,
+            (Type::Scalar, _) => Sides::LeftScalar,
+            (_, Type::Scalar) => Sides::RightScalar,
+            _ => {
+                let all = Meeting {
+                    by: Labels::Without(Vec::new()),
+                    many: Many::None,
+                    include: Vec::new(),
+                };
+                let Meeting { by, many, include } = of.matching.clone().unwrap_or(all);
+                let is_set = matches!(of.operator, Operator::And | Operator::Or | Operator::Unless);
+                let many = if is_set { Many::Both } else { many };
+                Sides::Vectors(Matching { by, many, include })
+            }
+        };
+        let operator = of.operator;
+        Ok(Grid::Binary(Box::new(grid::Binary { left, right, operator, sides })))
+    }
+
+    fn group_fold(&self, name: &str, parameter: Option<&Expression>) -> Result<GroupFold, String> {
+        let number = || match parameter {
+            Some(parameter) => self.grid(parameter),
+            None => Ok(Grid::Number(f64::NAN)),
+        };
+        Ok(match name {
+            "sum" => GroupFold::Sum,
+            "avg" => GroupFold::Average,
+            "min" => GroupFold::Min,
+            "max" => GroupFold::Max,
+            "count" => GroupFold::Count,
+            "group" => GroupFold::Present,
+            "stddev" => GroupFold::Deviation,
+            "stdvar" => GroupFold::Variance,
+            "quantile" => GroupFold::Quantile(number()?),
+            "topk" => GroupFold::Top(number()?),
+            "bottomk" => GroupFold::Bottom(number()?),
+            "count_values" => match parameter.and_then(text) {
+                Some("") | None => return Err("invalid label name \"\"".to_owned()),
+                Some(name) => GroupFold::CountValues(name.into()),
+            },
+            name => return Err(format!("unknown aggregation {name:?}")),
+        })
+    }
+
+    fn over(&self, of: &Expression, fold: RangeFold) -> Result<Grid, String> {
+        let (samples, range_ms) = match &of.what {
+            Node::Range(selected, range_ms) => {
+                (Samples::Stored(self.stored(selected), STALE), *range_ms)
+            }
+            Node::Subquery { input, range_ms, step_ms, shift } => {
+                let step_ns = ns(step_ms.unwrap_or(STEP_MS));
+                let (input, shift) = (self.grid(input)?, self.shift(shift));
+                (Samples::Grid { input, step_ns, shift }, *range_ms)
+            }
+            _ => return Err(format!("unexpected {}", of.kind)),
+        };
+        Ok(Grid::Over(Box::new(Over { samples, range_ns: ns(range_ms), fold })))
+    }
+
+    fn call(&self, function: &Callable, arguments: &[Expression]) -> Result<Grid, String> {
+        if let Some(math) = math(function.name) {
+            let input = match arguments {
+                [] => Grid::Time,
+                [input, ..] => self.grid(input)?,
+            };
+            return each(input, Function::Math(math));
+        }
+        match (function.name, arguments) {
+            ("time", _) => Ok(Grid::Time),
+            ("pi", _) => Ok(Grid::Number(std::f64::consts::PI)),
+            ("vector", [input]) => self.grid(input),
+            ("scalar", [input]) => Ok(Grid::Scalar(Box::new(self.grid(input)?))),
+            ("timestamp", [input]) => match &input.what {
+                Node::Series(selected) => Ok(self.instants(selected, true)),
+                _ => each(self.grid(input)?, Function::Instant),
+            },
+            ("round", [input, rest @ ..]) => {
+                let to = rest.first().map_or(Ok(Grid::Number(1.0)), |to| self.grid(to))?;
+                each(self.grid(input)?, Function::Rounded(to))
+            }
+            ("clamp", [input, low, high]) => {
+                let bounds = Function::Clamped(self.grid(low)?, self.grid(high)?);
+                each(self.grid(input)?, bounds)
+            }
+            ("clamp_min", [input, low]) => {
+                let bounds = Function::Clamped(self.grid(low)?, Grid::Number(f64::INFINITY));
+                each(self.grid(input)?, bounds)
+            }
+            ("clamp_max", [input, high]) => {
+                let bounds = Function::Clamped(Grid::Number(f64::NEG_INFINITY), self.grid(high)?);
+                each(self.grid(input)?, bounds)
+            }
+            ("sort" | "sort_desc", [input]) => Ok(Grid::Sorted {
+                input: Box::new(self.grid(input)?),
+                descending: function.name == "sort_desc",
+            }),
+            ("absent", [input]) => {
+                let labels = match &input.what {
+                    Node::Series(selected) => selected.selector.known_labels(),
+                    _ => Vec::new(),
+                };
+                Ok(Grid::Absent { input: Box::new(self.grid(input)?), labels })
+            }
+            ("absent_over_time", [input]) => {
+                let labels = match &input.what {
+                    Node::Range(selected, _) => selected.selector.known_labels(),
+                    _ => Vec::new(),
+                };
+                // Names stay, so that series of several names can be told apart.
+                let input = Box::new(self.over(input, RangeFold::Last)?);
+                Ok(Grid::Absent { input, labels })
+            }
+            ("label_replace" | "label_join", [input, rest @ ..]) => {
+                self.relabel(function.name, input, rest)
+            }
+            _ => self.call_of_ranges(function, arguments),
+        }
+    }
+
+    fn call_of_ranges(
+        &self,
+        function: &Callable,
+        arguments: &[Expression],
+    ) -> Result<Grid, String> {
+        match (function.name, arguments) {
+            ("predict_linear", [input, seconds]) => {
+                self.over(input, RangeFold::Predicted(self.grid(seconds)?))
+            }
+            ("quantile_over_time", [share, input]) => {
+                self.over(input, RangeFold::Quantile(self.grid(share)?))
+            }
+            ("histogram_quantile", [quantile, input]) => Ok(Grid::Buckets {
+                quantile: Box::new(self.grid(quantile)?),
+                input: Box::new(self.grid(input)?),
+            }),
+            (name, [input]) => match range_fold(name) {
+                Some(fold) => self.over(input, fold),
+                None => Err(wrong(name)),
+            },
+            (name, _) => Err(wrong(name)),
+        }
+    }
+
+    fn relabel(
+        &self,
+        function: &str,
+        input: &Expression,
+        texts: &[Expression],
+    ) -> Result<Grid, String> {
+        let texts: Option<Vec<&str>> = texts.iter().map(text).collect();
+        let (target, value) = match (function, texts.as_deref()) {
+            ("label_replace", Some([target, template, source, pattern])) => {
+                let pattern = Pattern::new(&format!("^(?s:{pattern})$")).map_err(|error| {
+                    format!("invalid regular expression in label_replace(): {error}")
+                })?;
+                let (source, template) = ((*source).into(), (*template).into());
+                (*target, NewValue::Replaced { source, pattern, template })
+            }
+            ("label_join", Some([target, separator, sources @ ..])) => {
+                let sources = sources.iter().map(|source| (*source).into()).collect();
+                (*target, NewValue::Joined { sources, separator: (*separator).into() })
+            }
+            _ => return Err(wrong(function)),
+        };
+        if target.is_empty() {
+            return Err(format!("invalid destination label name in {function}(): {target}"));
+        }
+        let input = self.grid(input)?;
+        Ok(Grid::Relabel(Box::new(Relabel { input, target: target.into(), value })))
+    }
+}
+
+fn wrong(function: &str) -> String {
+    format!("wrong arguments for {function}: texts must be written out")
+}
+
+fn each(input: Grid, function: Function) -> Result<Grid, String> {
+    Ok(Grid::Each(Box::new(Each { input, function })))
+}
+
+fn text(of: &Expression) -> Option<&str> {
+    match &of.what {
+        Node::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn range_fold(name: &str) -> Option<RangeFold> {
+    let extrapolated = |is_counter, per_second| RangeFold::Extrapolated { is_counter, per_second };
+    Some(match name {
+        "rate" => extrapolated(true, true),
+        "increase" => extrapolated(true, false),
+        "delta" => extrapolated(false, false),
+        "irate" => RangeFold::Last2 { is_rate: true },
+        "idelta" => RangeFold::Last2 { is_rate: false },
+        "avg_over_time" => RangeFold::Average,
+        "sum_over_time" => RangeFold::Sum,
+        "min_over_time" => RangeFold::Min,
+        "max_over_time" => RangeFold::Max,
+        "count_over_time" => RangeFold::Count,
+        "last_over_time" => RangeFold::Last,
+        "present_over_time" => RangeFold::Present,
+        "stddev_over_time" => RangeFold::Deviation,
+        "stdvar_over_time" => RangeFold::Variance,
+        "changes" => RangeFold::Changes,
+        "resets" => RangeFold::Resets,
+        "deriv" => RangeFold::Slope,
+        _ => return None,
+    })
+}
+
+fn math(name: &str) -> Option<Math> {
+    Some(match name {
+        "abs" => Math::Abs,
+        "ceil" => Math::Ceil,
+        "floor" => Math::Floor,
+        "exp" => Math::Exp,
+        "sqrt" => Math::Sqrt,
+        "ln" => Math::Ln,
+        "log2" => Math::Log2,
+        "log10" => Math::Log10,
+        "sin" => Math::Sin,
+        "cos" => Math::Cos,
+        "tan" => Math::Tan,
+        "asin" => Math::Asin,
+        "acos" => Math::Acos,
+        "atan" => Math::Atan,
+        "sinh" => Math::Sinh,
+        "cosh" => Math::Cosh,
+        "tanh" => Math::Tanh,
+        "asinh" => Math::Asinh,
+        "acosh" => Math::Acosh,
+        "atanh" => Math::Atanh,
+        "rad" => Math::Radians,
+        "deg" => Math::Degrees,
+        "sgn" => Math::Sign,
+        "minute" => Math::Minute,
+        "hour" => Math::Hour,
+        "day_of_week" => Math::DayOfWeek,
+        "day_of_month" => Math::DayOfMonth,
+        "day_of_year" => Math::DayOfYear,
+        "days_in_month" => Math::DaysInMonth,
+        "month" => Math::Month,
+        "year" => Math::Year,
+        _ => return None,
+    })
+}

@@ -1,0 +1,173 @@
+use super::super::VectorSelector;
+use super::*;
+use foliot_model::{Label, Matcher};
+
+/// Whether a series is wanted by a selector.
+fn wants(text: &str, name: &str, labels: &[(&str, &str)]) -> bool {
+    let selector = VectorSelector::parse(text).unwrap();
+    let label =
+        |(name, value): &(&str, &str)| Label { name: (*name).into(), value: (*value).into() };
+    let labels: Vec<Label> = labels.iter().map(label).collect();
+    let stored = selector.selector(foliot_model::DEFAULT_NAMESPACE);
+    let has_name = |matcher: &Matcher| matcher.matches(Some(name));
+    stored.fits(name, "value", &labels.into()) && selector.names().iter().all(has_name)
+}
+
+fn refusal(text: &str) -> String {
+    Expression::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn conditions_are_anchored_and_an_absent_label_is_empty() {
+    let labels = &[("job", "node"), ("my label", "x\ny")];
+    for text in [
+        "up",
+        "up{}",
+        " up { job = \"node\" , } # all of it",
+        "up{job=~'no..'}",
+        "up{job!~`od`}",
+        "up{job!=\"\",host=\"\"}",
+        "up{host!='a',host=~'.*'}",
+        r#"{"up","my label"="x\ny"}"#,
+        r#"{__name__=~"u.",__name__!="us",job="\x6e\157\u0064\U00000065"}"#,
+        "up{'my label'=~'x.y'}",
+    ] {
+        assert!(wants(text, "up", labels), "{text}");
+    }
+    for text in
+        ["us", "up{job=~'od'}", "up{host!=''}", "up{host=~'.+'}", "{__name__=~'u.',__name__!='up'}"]
+    {
+        assert!(!wants(text, "up", labels), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_selector_is_refused_by_its_place() {
+    let empty = "vector selector must contain at least one non-empty matcher";
+    for (text, wanted) in [
+        ("", "1:1: parse error: no expression found in input".to_owned()),
+        ("{}", format!("1:1: parse error: {empty}")),
+        ("{a=~'.*'}", format!("1:1: parse error: {empty}")),
+        ("up{a='b'", "1:9: parse error: unexpected end of input in label matching, expected \",\" or \"}\"".to_owned()),
+        ("up{\na b}", "2:3: parse error: unexpected character: 'b' in label matching, expected label matching operator".to_owned()),
+        ("up{a='b", "1:6: parse error: unterminated quoted string".to_owned()),
+        ("up{__name__='b'}", "1:4: parse error: metric name must not be set twice: \"up\" or \"b\"".to_owned()),
+    ] {
+        assert_eq!(refusal(text), wanted, "{text}");
+    }
+    assert!(refusal("up{a=~'('}").starts_with("1:7: parse error: invalid regular expression"));
+    for text in ["up{a='\\x6'}", "up{a='\\xff'}", "up{a='\\400'}", "up{a='\\ud800'}", "up{a='\\é'}"]
+    {
+        assert!(Expression::parse(text).is_err(), "{text}");
+    }
+}
+
+/// An expression with all its parentheses.
+fn shape(of: &Expression) -> String {
+    match &of.what {
+        Node::Number(number) => number.to_string(),
+        Node::Binary(binary) => {
+            let known = WORDS.iter().chain(&SIGNS);
+            let is_same = |operator: Operator| match (operator, binary.operator) {
+                (
+                    Operator::Compare { comparison: a, .. },
+                    Operator::Compare { comparison: b, .. },
+                ) => a == b,
+                (a, b) => a == b,
+            };
+            let (sign, ..) = known.clone().find(|(.., operator)| is_same(*operator)).unwrap();
+            format!("({} {sign} {})", shape(&binary.left), shape(&binary.right))
+        }
+        Node::Negated(input) => format!("-{}", shape(input)),
+        Node::Series(_) => "s".to_owned(),
+        Node::Range(_, ms) => format!("s[{ms}]"),
+        Node::Subquery { input, range_ms, .. } => format!("{}[{range_ms}:]", shape(input)),
+        Node::Aggregate { name, input, .. } => format!("{name}({})", shape(input)),
+        Node::Call { function, arguments } => {
+            let arguments: Vec<String> = arguments.iter().map(shape).collect();
+            format!("{}({})", function.name, arguments.join(","))
+        }
+        Node::Text(text) => format!("{text:?}"),
+    }
+}
+
+#[test]
+fn operators_bind_by_their_rank() {
+    for (text, wanted) in [
+        ("1 + 2 * 3", "(1 + (2 * 3))"),
+        ("1 * 2 + 3", "((1 * 2) + 3)"),
+        ("1 - 2 - 3", "((1 - 2) - 3)"),
+        ("2 ^ 3 ^ 2", "(2 ^ (3 ^ 2))"),
+        ("-2 ^ 2", "-(2 ^ 2)"),
+        ("2 ^ -2", "(2 ^ -2)"),
+        ("-a * b", "(-s * s)"),
+        ("a or b and c unless d", "(s or ((s and s) unless s))"),
+        ("a > bool 1 == bool b", "((s > 1) == s)"),
+        ("a atan2 b + c", "((s atan2 s) + s)"),
+        ("(1 + 2) * 3", "((1 + 2) * 3)"),
+        ("SUM by (x) (a) / on(y) group_left b", "(sum(s) / s)"),
+        ("sum(a) without (x, \"y z\",)", "sum(s)"),
+        ("topk(3, rate(a[5m]))", "topk(3,rate(s[300000]))".replace("3,", "").as_str()),
+        ("max_over_time(sum(a)[1h:1m] offset 5m)", "max_over_time(sum(s)[3600000:])"),
+        ("a{b='c'}[90] @ 10 offset -1h30m", "s[90000]"),
+        ("a @ start() offset 1d", "s"),
+        ("sum + avg", "(s + s)"),
+        ("0x1F + 1e3 + .5 + Inf + 1h30m", "((((31 + 1000) + 0.5) + inf) + 5400)"),
+        ("1_000 + 2e-1", "(1000 + 0.2)"),
+        ("count_values('v', a)", "count_values(s)"),
+        ("label_join(a, 'x', ',')", "label_join(s,\"x\",\",\")"),
+        ("# nothing\n1 # end", "1"),
+        ("on + by", "(s + s)"),
+    ] {
+        assert_eq!(shape(&Expression::parse(text).unwrap()), wanted, "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_expression_is_refused_in_words() {
+    for (text, word) in [
+        ("1 +", "unexpected end of input"),
+        ("(1", "unexpected end of input in paren expression, expected \")\""),
+        ("1 1", "unexpected character: '1'"),
+        ("foo(a)", "1:1: parse error: unknown function with name \"foo\""),
+        ("abs(a, b)", "expected 1 argument(s) in call to \"abs\", got 2"),
+        ("abs(1)", "expected type instant vector in call to function \"abs\", got scalar"),
+        ("rate(a)", "expected type range vector in call to function \"rate\", got instant vector"),
+        ("sum(1)", "expected type instant vector in aggregation expression, got scalar"),
+        (
+            "topk(a)",
+            "wrong number of arguments for aggregate expression provided, expected 2, got 1",
+        ),
+        ("1 > 2", "comparisons between scalars must use BOOL modifier"),
+        ("1 and a", "set operator \"and\" not allowed in binary scalar expression"),
+        ("1 + bool 2", "bool modifier can only be used on comparison operators"),
+        ("a + on(x) 1", "vector matching only allowed between instant vectors"),
+        ("a and on(x) group_left b", "no grouping allowed for \"and\" operation"),
+        ("a + on(x) group_left(x) b", "must not occur in ON and GROUP clause at once"),
+        ("'a' + 1", "binary expression must contain only scalar and instant vector types"),
+        ("-'a'", "unary expression only allowed on expressions of type scalar or instant vector"),
+        ("sum(a)[5m]", "ranges only allowed for vector selectors"),
+        ("1[5m:1m]", "subquery is only allowed on instant vector, got scalar"),
+        ("a[0]", "duration must be greater than 0"),
+        ("a[5x]", "bad number or duration syntax: \"5x\""),
+        ("a[1m1h]", "bad number or duration syntax"),
+        ("1 offset 5m", "offset modifier must be preceded by"),
+        ("a offset 5m offset 6m", "offset may not be set multiple times"),
+        ("a @ 1 @ 2", "@ <timestamp> may not be set multiple times"),
+        ("a[5m] @ middle()", "bad number or duration syntax: \"middle\""),
+        ("a offset 1000y", "duration out of range"),
+    ] {
+        let error = refusal(text);
+        assert!(error.contains(word), "{text}: {error}");
+    }
+}
+
+#[test]
+fn no_expression_is_too_high() {
+    let deep = |count: usize| format!("{}1{}", "(".repeat(count), ")".repeat(count));
+    Expression::parse(&deep(40)).unwrap();
+    assert!(refusal(&deep(100_000)).contains("nested more than 100 deep"));
+    assert!(refusal(&vec!["1"; 100_000].join("+")).contains("nested more than 100 deep"));
+    assert!(refusal(&"-".repeat(100_000)).contains("nested more than 100 deep"));
+    assert!(refusal(&vec!["1"; 100_000].join("^")).contains("nested more than 100 deep"));
+}

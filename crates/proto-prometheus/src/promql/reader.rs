@@ -1,0 +1,77 @@
+//! What is left of a text, and where it is wrong.
+
+use std::fmt;
+
+/// Why a text is no expression, and where: as Prometheus says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    line: usize,
+    column: usize,
+    reason: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: parse error: {}", self.line, self.column, self.reason)
+    }
+}
+
+/// What is left of a text.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Whether `piece` came next, which is then behind.
+    pub(super) fn takes(&mut self, piece: &str) -> bool {
+        let is_next = self.rest().starts_with(piece);
+        self.at += if is_next { piece.len() } else { 0 };
+        is_next
+    }
+
+    pub(super) fn skip_blanks(&mut self) {
+        loop {
+            let rest = self.rest();
+            let bare = rest.trim_start_matches([' ', '\t', '\n', '\r']);
+            self.at += rest.len() - bare.len();
+            if !bare.starts_with('#') {
+                return;
+            }
+            self.at += bare.find('\n').unwrap_or(bare.len());
+        }
+    }
+
+    pub(super) fn error(&self, reason: impl Into<String>) -> ParseError {
+        let before = self.text.get(..self.at).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
+        ParseError { line, column, reason: reason.into() }
+    }
+
+    pub(super) fn unexpected(&self, context: &str, expected: &str) -> ParseError {
+        let found = self.peek().map_or("end of input".to_owned(), |c| format!("character: {c:?}"));
+        self.error(format!("unexpected {found} in {context}, expected {expected}"))
+    }
+
+    /// A name of letters, digits and underscores, and of colons where they may stand.
+    pub(super) fn word(&mut self, with_colons: bool) -> Option<&'a str> {
+        let rest = self.rest();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || (with_colons && c == ':');
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let word = rest.get(..length)?;
+        if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        self.at += length;
+        Some(word)
+    }
+}
