@@ -14,7 +14,8 @@ export default defineConfig({
       output: {
         entryFileNames: "s/page.js",
         assetFileNames: "s/page[extname]",
-        codeSplitting: false,
+        // The one that is fetched later: the editor.
+        chunkFileNames: "s/[name].js",
       },
     },
   },

@@ -121,7 +121,10 @@ test("InfluxQL says where it is wrong, and stands beside a form in one graph", a
   assert.match(await failed.textContent(), /found FORM, expected FROM at line 1, char 12/);
   assert.match(await failed.locator("pre").textContent(), /\n {11}\^$/);
   complaints = complaints.filter((text) => !text.includes("400"));
-  await page.getByLabel("Text in influxql").fill("SELECT max(one) FROM load WHERE time >= $start GROUP BY time($step), host");
+  await page.locator(".editor .cm-content").click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("SELECT max(one) FROM load WHERE time >= $start GROUP BY time($step), host");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 3);
   assert.deepEqual(await legend(), ["load max {host=a}", "load max {host=b}", "load.two {host=a}"]);
@@ -136,6 +139,30 @@ test("what each question cost is told", async () => {
   await first.getByText("1 stored series").waitFor();
   assert.match(await first.textContent(), /^A none:load\.one\{host=b\}.*samples of 1 series.*at most.*in the server$/);
   assert.equal(await page.locator(".cost li").count(), 2);
+});
+
+test("InfluxQL is completed from the catalogue, by keyboard", async () => {
+  await write(["a", "b"].map((tree) => `orchard,tree=${tree} pears=3,plums=4 ${now()}000000000`).join("\n"));
+  await go("#/explore?start=15m-ago&i=SELECT+");
+  const editor = page.locator(".editor .cm-content");
+  await editor.waitFor();
+  assert.equal(await page.getByLabel("Text in influxql").count(), 1);
+  await editor.click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("max(pears) FROM chard");
+  await page.getByRole("option", { name: /^orchard/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(" WHERE time >= $start GROUP BY tr");
+  await page.getByRole("option", { name: /^tree/ }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(", time($step");
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  complaints = complaints.filter((text) => !text.includes("400"));
+  assert.deepEqual(await legend(), ["orchard max {tree=a}", "orchard max {tree=b}"]);
+  assert.equal(new URLSearchParams(page.url().split("?")[1]).get("i"), "SELECT max(pears) FROM orchard WHERE time >= $start GROUP BY tree, time($step)");
 });
 
 test("a name that is none leads to one that is", async () => {

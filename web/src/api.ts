@@ -55,6 +55,9 @@ export interface Names {
 export const catalogue = (of: string, params: Record<string, string | number>, signal?: AbortSignal) =>
   ask<Names>("catalogue", { of, ...params }, { signal: signal ?? null });
 
+export const fields = (measurement: string, params: Record<string, string | number>, signal?: AbortSignal) =>
+  ask<{ fields: { name: string; kind: string }[] }>("catalogue", { of: "fields", measurement, ...params }, { signal: signal ?? null });
+
 export const databases = () =>
   ask<{ databases: { name: string }[] }>("catalogue", { of: "databases" });
 

@@ -1,11 +1,12 @@
 // One question of Explore: as a form, or as text in its language.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { catalogue } from "../api";
 import {
-  AGGREGATORS, FOLDS, type Filter, type Form, type Language, type Question, emptyForm, formOf, selectText, textOf,
+  AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, selectText, textOf,
 } from "../question";
 import { Suggest } from "./suggest";
+import { Text } from "./text";
 
 interface Props {
   question: Question;
@@ -51,32 +52,9 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
       </div>
       {mode === "form" && form
         ? <FormFields form={form} database={database} onChange={(next) => onChange({ ...question, text: textOf(next) })} />
-        : <Text question={question} onRun={(text) => (text === question.text ? onRun() : onChange({ ...question, text }))} />}
+        : <Text question={question} database={database} onRun={(text) => (text === question.text ? onRun() : onChange({ ...question, text }))} />}
       {canRemove && <button type="button" class="plain remove" aria-label={`Remove query ${index + 1}`} onClick={onRemove}>×</button>}
     </section>
-  );
-}
-
-const HINTS: Record<Language, string> = {
-  opentsdb: "sum:$step-avg:rate:proc.net.bytes{iface=*}",
-  influxql: "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step), host",
-};
-
-function Text({ question, onRun }: { question: Question; onRun: (text: string) => void }) {
-  const [text, setText] = useState(question.text);
-  useEffect(() => setText(question.text), [question.text]);
-  const rows = Math.min(8, Math.max(1, text.split("\n").length, Math.ceil(text.length / 110)));
-  return (
-    <textarea
-      class="code" aria-label={`Text in ${question.language}`} rows={rows} spellcheck={false} placeholder={HINTS[question.language]}
-      value={text} onInput={(event) => setText(event.currentTarget.value)} onBlur={() => text !== question.text && onRun(text)}
-      onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || !event.shiftKey)) {
-          event.preventDefault();
-          onRun(text);
-        }
-      }}
-    />
   );
 }
 

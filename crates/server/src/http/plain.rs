@@ -16,6 +16,7 @@ use std::sync::Arc;
 const HTML: &[u8] = include_bytes!("../web/dist/index.html.gz");
 const STYLE: &[u8] = include_bytes!("../web/dist/s/page.css.gz");
 const SCRIPT: &[u8] = include_bytes!("../web/dist/s/page.js.gz");
+const EDITOR: &[u8] = include_bytes!("../web/dist/s/editor.js.gz");
 
 /// Nothing but the page's own files may run, and only this server may be asked.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -29,6 +30,7 @@ pub(super) fn page(asset: Asset, request: &HeaderMap) -> Reply {
         Asset::Html => ("text/html; charset=utf-8", HTML),
         Asset::Style => ("text/css; charset=utf-8", STYLE),
         Asset::Script => ("text/javascript; charset=utf-8", SCRIPT),
+        Asset::Editor => ("text/javascript; charset=utf-8", EDITOR),
     };
     let tag = tag(packed);
     let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -198,7 +200,12 @@ mod tests {
     fn the_built_page_is_whole_and_small_and_runs_under_its_policy() {
         let text = |packed: &[u8]| String::from_utf8(unpacked(packed)).unwrap();
         let dist = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/dist"));
-        let built = [("index.html", HTML), ("s/page.css", STYLE), ("s/page.js", SCRIPT)];
+        let built = [
+            ("index.html", HTML),
+            ("s/page.css", STYLE),
+            ("s/page.js", SCRIPT),
+            ("s/editor.js", EDITOR),
+        ];
         for (name, packed) in built {
             let plain = std::fs::read_to_string(dist.join(name)).unwrap();
             assert!(plain == text(packed), "{name} and {name}.gz differ: run make web");

@@ -95,6 +95,8 @@ pub(crate) enum Asset {
     Html,
     Style,
     Script,
+    /// Fetched when a text is written.
+    Editor,
 }
 
 /// One line of the table.
@@ -167,6 +169,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/", Right::Public, Target::Page(Asset::Html)),
     row(GET, "/s/page.css", Right::Public, Target::Page(Asset::Style)),
     row(GET, "/s/page.js", Right::Public, Target::Page(Asset::Script)),
+    row(GET, "/s/editor.js", Right::Public, Target::Page(Asset::Editor)),
     row(POST, "/api/foliot/v1/query", Right::Read, Target::Foliot(Foliot::Query)),
     row(GET, "/api/foliot/v1/catalogue", Right::Door, Target::Foliot(Foliot::Catalogue)),
     row(GET, "/api/foliot/v1/cardinality", Right::Read, Target::Foliot(Foliot::Cardinality)),

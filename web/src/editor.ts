@@ -1,0 +1,144 @@
+// The editor of InfluxQL's texts: CodeMirror, in a file of its own that is fetched when the first
+// such text is shown. It lives in a shadow root, where its styles come without a <style> element,
+// which the page's policy would refuse.
+
+import { type CompletionContext, type CompletionResult, acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, moveCompletionSelection } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } from "@codemirror/language";
+import { Annotation, EditorState, Prec } from "@codemirror/state";
+import { EditorView, type KeyBinding, keymap, placeholder } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { catalogue, fields } from "./api";
+import { CLAUSES, type Expected, FUNCTIONS, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
+
+const NAMES_OFFERED = 50;
+
+const TAGS: Partial<Record<WordClass, string>> = {
+  keyword: "keyword", function: "typeName", string: "string", number: "number", bound: "atom", comment: "comment", mark: "operator", name: "variableName",
+};
+
+const language = StreamLanguage.define({
+  token(stream) {
+    const word = nextWord(stream.string.slice(stream.pos));
+    stream.pos += word.text.length;
+    return TAGS[word.class] ?? null;
+  },
+});
+
+const colours = HighlightStyle.define([
+  { tag: tags.keyword, color: "var(--c3)", fontWeight: "600" },
+  { tag: tags.typeName, color: "var(--accent)" },
+  { tag: tags.string, color: "var(--c2)" },
+  { tag: [tags.number, tags.atom], color: "var(--c1)" },
+  { tag: tags.comment, color: "var(--faint)", fontStyle: "italic" },
+]);
+
+const look = EditorView.theme({
+  "&": { font: "13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", color: "var(--text)", background: "var(--card)", border: "1px solid var(--edge)", borderRadius: "0.4rem" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
+  ".cm-scroller": { font: "inherit", lineHeight: "inherit", maxHeight: "16rem" },
+  ".cm-content": { padding: "0.3rem 0", caretColor: "var(--text)" },
+  ".cm-line": { padding: "0 0.6rem" },
+  ".cm-placeholder": { color: "var(--faint)" },
+  ".cm-matchingBracket": { background: "var(--hover)", color: "inherit" },
+  ".cm-tooltip": { background: "var(--card)", color: "var(--text)", border: "1px solid var(--edge)", borderRadius: "0.4rem", boxShadow: "0 6px 20px rgb(0 0 0 / 18%)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { font: "inherit", maxHeight: "18rem" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "0.2rem 0.7rem" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--hover)", color: "var(--accent)" },
+  ".cm-completionDetail": { color: "var(--faint)", fontStyle: "normal" },
+});
+
+const WORDS = [
+  ...CLAUSES.map((label) => ({ label, detail: "" })),
+  ...FUNCTIONS.map((name) => ({ label: `${name}()`, detail: "function" })),
+];
+
+interface Offer {
+  label: string;
+  detail: string;
+}
+
+/** Names of the catalogue for what may stand at the cursor. */
+async function offers(wanted: Expected, database: string): Promise<Offer[]> {
+  const { measurement, typed: search } = wanted;
+  const names = async (of: string, detail: string, params = {}) => {
+    const found = await catalogue(of, { db: database, search, limit: NAMES_OFFERED, measurement, ...params });
+    return found.names.map((name): Offer => ({ label: of === "values" ? quotedValue(name) : quotedName(name), detail }));
+  };
+  const fieldNames = async () => (measurement ? (await fields(measurement, { db: database })).fields : [])
+    .map(({ name, kind }): Offer => ({ label: quotedName(name), detail: kind }));
+  switch (wanted.of) {
+    case "measurements": return names("measurements", "measurement", { measurement: "" });
+    case "labels": return [...await names("labels", "label"), { label: "time($step)", detail: "window" }];
+    case "values": return wanted.label ? names("values", "value", { label: wanted.label }) : [];
+    case "fields": return [...await fieldNames(), ...WORDS.filter(({ detail }) => detail === "function")];
+    case "fields and labels": return [...await names("labels", "label"), ...await fieldNames(), { label: "time >= $start AND time < $end", detail: "range" }];
+    default: return WORDS;
+  }
+}
+
+const completing = (database: () => string) => async (context: CompletionContext): Promise<CompletionResult | null> => {
+  const wanted = expected(context.state.doc.toString(), context.pos);
+  if (!context.explicit && wanted.of === "words" && !wanted.typed) return null;
+  const found = await offers(wanted, database()).catch(() => []);
+  const low = wanted.typed.toLowerCase();
+  // The server finds any part of a name; names that begin so come first.
+  const begins = ({ label }: Offer) => Number(label.toLowerCase().replace(/^["']/, "").startsWith(low));
+  const options = found.filter(({ label }) => label.toLowerCase().includes(low)).sort((a, b) => begins(b) - begins(a))
+    .map(({ label, detail }) => ({ label, detail, apply: label.endsWith("()") ? label.slice(0, -1) : label }));
+  return { from: wanted.from, options: options.slice(0, NAMES_OFFERED), filter: false };
+};
+
+/** Tab takes the offer that is chosen, else the first one; without offers it leaves the editor. */
+const take: KeyBinding = {
+  key: "Tab",
+  run: (view) => acceptCompletion(view)
+    || (completionStatus(view.state) === "active" && moveCompletionSelection(true)(view) && acceptCompletion(view)),
+};
+
+export interface Editing {
+  text: string;
+  label: string;
+  hint: string;
+  database: () => string;
+  onText: (text: string) => void;
+  onRun: () => void;
+  onLeave: () => void;
+}
+
+const fromOutside = Annotation.define<boolean>();
+
+export interface Editor {
+  set: (text: string) => void;
+  destroy: () => void;
+}
+
+export function edit(host: HTMLElement, editing: Editing): Editor {
+  const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+  const run = () => {
+    editing.onRun();
+    return true;
+  };
+  const state = EditorState.create({
+    doc: editing.text,
+    extensions: [
+      Prec.highest(keymap.of([{ key: "Mod-Enter", run }, take])),
+      keymap.of([...completionKeymap, { key: "Enter", run }, ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
+      history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), language, syntaxHighlighting(colours), look,
+      EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
+      autocompletion({ override: [completing(editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());
+      }),
+      EditorView.domEventHandlers({ blur: () => editing.onLeave() }),
+    ],
+  });
+  const view = new EditorView({ state, root, parent: root });
+  return {
+    set(text) {
+      if (text === view.state.doc.toString()) return;
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, annotations: fromOutside.of(true) });
+    },
+    destroy: () => view.destroy(),
+  };
+}

@@ -1,0 +1,111 @@
+// What the editor knows of InfluxQL: which words are which, and what may stand at the cursor. The
+// language itself is the server's; nothing here decides what is right.
+
+export type WordClass = "keyword" | "function" | "name" | "string" | "number" | "bound" | "comment" | "mark" | "blank";
+
+const KEYWORDS = new Set([
+  "select", "from", "where", "group", "by", "order", "limit", "offset", "slimit", "soffset", "fill", "tz", "as", "and", "or", "asc", "desc", "into",
+  "time", "true", "false", "null", "none", "previous", "linear", "on", "in",
+]);
+
+export const FUNCTIONS = [
+  "abs", "bottom", "ceil", "count", "cumulative_sum", "derivative", "difference", "distinct", "elapsed", "first", "floor", "holt_winters", "integral",
+  "last", "ln", "log", "log10", "log2", "max", "mean", "median", "min", "mode", "moving_average", "non_negative_derivative",
+  "non_negative_difference", "percentile", "pow", "round", "sample", "spread", "sqrt", "stddev", "sum", "top",
+];
+
+const FUNCTION_NAMES = new Set(FUNCTIONS);
+
+export interface Word {
+  class: WordClass;
+  text: string;
+}
+
+const SHAPES: [WordClass, RegExp][] = [
+  ["blank", /^\s+/],
+  ["comment", /^(?:--.*|\/\*[\s\S]*?(?:\*\/|$))/],
+  ["string", /^'(?:\\.|[^'\\])*'?/],
+  ["name", /^"(?:\\.|[^"\\])*"?/],
+  ["bound", /^\$[\w]+/],
+  ["number", /^\d[\w.µ]*/],
+];
+
+/** The next word of a text that is not empty. */
+export function nextWord(text: string): Word {
+  for (const [found, shape] of SHAPES) {
+    const match = shape.exec(text);
+    if (match) return { class: found, text: match[0] };
+  }
+  const name = /^[A-Za-z_]\w*/.exec(text)?.[0];
+  if (!name) return { class: "mark", text: text.slice(0, 1) };
+  const low = name.toLowerCase();
+  if (FUNCTION_NAMES.has(low) && /^\s*\(/.test(text.slice(name.length))) return { class: "function", text: name };
+  return { class: KEYWORDS.has(low) ? "keyword" : "name", text: name };
+}
+
+export function words(text: string): Word[] {
+  const found: Word[] = [];
+  for (let at = 0; at < text.length;) {
+    const word = nextWord(text.slice(at));
+    found.push(word);
+    at += word.text.length;
+  }
+  return found;
+}
+
+/** A name without its quotes. */
+const bare = (text: string) => (text.startsWith('"') ? text.replace(/^"|"$/g, "").replace(/\\(.)/g, "$1") : text);
+
+/** What may stand at the end of `before`, and where the part begins that is there already. */
+export interface Expected {
+  of: "measurements" | "fields" | "labels" | "fields and labels" | "values" | "words";
+  /** The part of the name or text that is typed. */
+  typed: string;
+  from: number;
+  measurement: string;
+  label: string;
+}
+
+/** Words that may begin what follows. */
+export const CLAUSES = [
+  "SELECT", "FROM", "WHERE time >= $start AND time < $end", "WHERE", "GROUP BY time($step)", "GROUP BY", "ORDER BY time DESC", "LIMIT", "fill(none)",
+  "fill(previous)", "fill(linear)", "AND", "OR", "AS", "SLIMIT", "tz('Europe/Vienna')",
+];
+
+/** The measurement that a text reads, wherever the cursor is. */
+export function measurementOf(text: string): string {
+  const solid = words(text).filter((word) => word.class !== "blank" && word.class !== "comment");
+  const at = solid.findIndex((word) => word.text.toLowerCase() === "from");
+  const next = at < 0 ? undefined : solid[at + 1];
+  return next?.class === "name" ? bare(next.text) : "";
+}
+
+export function expected(text: string, cursor: number): Expected {
+  const before = words(text.slice(0, cursor));
+  const last = before.at(-1);
+  const isOpen = last !== undefined && (last.class === "name" || last.class === "keyword" || last.class === "string" || last.class === "function");
+  const typed = isOpen ? last.text.replace(/^["']/, "") : "";
+  const from = isOpen ? cursor - last.text.length : cursor;
+  const solid = (isOpen ? before.slice(0, -1) : before).filter((word) => word.class !== "blank" && word.class !== "comment");
+  const said = (back: number) => solid.at(-back)?.text.toLowerCase() ?? "";
+  const base = { typed, from, measurement: measurementOf(text), label: "" };
+  if (["=", "~"].includes(said(1)) || (said(1) === ">" && said(2) === "<")) {
+    const name = solid.filter((word) => word.class === "name").at(-1);
+    if (isOpen && last.class === "string") return { ...base, of: "values", label: name ? bare(name.text) : "" };
+    return { ...base, of: said(1) === "=" && name ? "values" : "words", label: name ? bare(name.text) : "" };
+  }
+  if (isOpen && last.class === "string") return { ...base, of: "words" };
+  if (said(1) === "from") return { ...base, of: "measurements" };
+  const clause = solid.map((word) => word.text.toLowerCase()).filter((word) => ["select", "from", "where", "group", "order", "limit"].includes(word)).at(-1);
+  const isAfterJoin = ["by", ",", "(", "and", "or", "where", "select", "+", "-", "*", "/"].includes(said(1));
+  if (clause === "group" && isAfterJoin) return { ...base, of: "labels" };
+  if (clause === "where" && isAfterJoin) return { ...base, of: "fields and labels" };
+  if (clause === "select" && isAfterJoin) return { ...base, of: "fields" };
+  return { ...base, of: "words" };
+}
+
+/** A name as a text may say it. */
+export const quotedName = (name: string) =>
+  /^[A-Za-z_]\w*$/.test(name) && !KEYWORDS.has(name.toLowerCase()) ? name : `"${name.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
+
+export const quotedValue = (value: string) => `'${value.replace(/\\/g, "\\\\").replace(/'/g, "\\'")}'`;

@@ -1,0 +1,102 @@
+// A question as text in its language. InfluxQL's texts get an editor as soon as it is there; until
+// then, and where it does not come, they are a plain field.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Editing, Editor } from "../editor";
+import type { Language, Question } from "../question";
+
+const HINTS: Record<Language, string> = {
+  opentsdb: "sum:$step-avg:rate:proc.net.bytes{iface=*}",
+  influxql: "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step), host",
+};
+
+interface Props {
+  question: Question;
+  database: string;
+  onRun: (text: string) => void;
+}
+
+type Edit = (host: HTMLElement, editing: Editing) => Editor;
+
+export function Text({ question, database, onRun }: Props) {
+  const [text, setText] = useState(question.text);
+  const [edit, setEdit] = useState<{ it: Edit } | null>(null);
+  const plain = useRef<HTMLTextAreaElement>(null);
+  const loaded = useRef<Edit | null>(null);
+  useEffect(() => setText(question.text), [question.text]);
+  // A field that somebody types in is not taken away.
+  const swap = () => {
+    if (loaded.current && document.activeElement !== plain.current) setEdit({ it: loaded.current });
+  };
+  useEffect(() => {
+    let isHere = true;
+    if (question.language === "influxql") {
+      import("../editor").then((module) => {
+        loaded.current = module.edit;
+        if (isHere) swap();
+      }, () => undefined);
+    }
+    return () => { isHere = false; };
+  }, [question.language]);
+  const label = `Text in ${question.language}`;
+  const leave = (now: string) => {
+    if (now !== question.text) onRun(now);
+  };
+  if (question.language === "influxql" && edit) {
+    return <Edited edit={edit.it} begun={text} asked={question.text} label={label} database={database} onRun={onRun} onLeave={leave} />;
+  }
+  const rows = Math.min(8, Math.max(1, text.split("\n").length, Math.ceil(text.length / 110)));
+  return (
+    <textarea
+      class="code" ref={plain} aria-label={label} rows={rows} spellcheck={false} placeholder={HINTS[question.language]}
+      value={text} onInput={(event) => setText(event.currentTarget.value)} onBlur={() => { leave(text); setTimeout(swap); }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || !event.shiftKey)) {
+          event.preventDefault();
+          onRun(text);
+        }
+      }}
+    />
+  );
+}
+
+interface EditedProps {
+  edit: Edit;
+  /** What was typed before the editor came. */
+  begun: string;
+  asked: string;
+  label: string;
+  database: string;
+  onRun: (text: string) => void;
+  onLeave: (text: string) => void;
+}
+
+function Edited(props: EditedProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+  // What is typed is the editor's until it is asked: put back by a later drawing of the page, it
+  // would lose the letters that came meanwhile.
+  const latest = useRef(props);
+  const now = useRef(props.begun);
+  latest.current = props;
+  useEffect(() => {
+    if (!host.current) return undefined;
+    const made = props.edit(host.current, {
+      text: props.begun, label: props.label, hint: HINTS.influxql, database: () => latest.current.database,
+      onText: (text) => { now.current = text; },
+      onRun: () => latest.current.onRun(now.current),
+      onLeave: () => latest.current.onLeave(now.current),
+    });
+    editor.current = made;
+    return () => made.destroy();
+  }, []);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) {
+      now.current = props.asked;
+      editor.current?.set(props.asked);
+    }
+    isFirst.current = false;
+  }, [props.asked]);
+  return <div class="editor" ref={host} />;
+}
