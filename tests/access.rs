@@ -75,7 +75,7 @@ fn documented() -> Vec<(String, String, String, bool)> {
 /// Whether a role may do what a route needs, for the database `default`. Statements are looked at
 /// elsewhere: here each of them reads.
 fn may(role: &str, method: &str, path: &str, need: &str) -> bool {
-    let changes = path == "/api/uid/assign"
+    let changes = ["/api/uid/assign", "/api/foliot/v1/delete"].contains(&path)
         || method != "GET" && ["/api/annotation", "/api/tree"].contains(&path)
         || method == "DELETE" && path == "/api/query";
     match need {

@@ -38,6 +38,7 @@ fn every_door_that_deletes_says_so() {
     let lines: String = (1..=9).map(|n| format!("m{} v={n} {n}\n", n % 3)).collect();
     assert_eq!(server.post("/write?db=d", &lines).status, 204);
     assert_eq!(server.post("/write?db=default", "o,h=a value=1 1000000000").status, 204);
+    assert_eq!(server.post("/write?db=default", "p,h=a value=1 1000000000").status, 204);
     assert_eq!(told(&dir), [] as [Value; 0]);
     ask("DELETE FROM m0 WHERE time <= 3");
     ask("DELETE FROM m0 WHERE time <= 3");
@@ -47,6 +48,10 @@ fn every_door_that_deletes_says_so() {
     assert_eq!(server.post("/api/v2/delete?org=o&bucket=d", body).status, 204);
     let path = "/api/query?start=1&end=2&m=sum:o";
     assert_eq!(server.request("DELETE", path, &[], b"").status, 200);
+    for preview in ["true", "false"] {
+        let body = format!("{{\"metric\": \"p\", \"is_preview\": {preview}}}");
+        assert_eq!(server.post("/api/foliot/v1/delete", &body).status, 200);
+    }
     ask("ALTER RETENTION POLICY autogen ON d DURATION 30d");
     ask("DROP DATABASE d");
     assert_eq!(
@@ -56,6 +61,7 @@ fn every_door_that_deletes_says_so() {
             json!(["influxql", "drop series", "d", 1, 3]),
             json!(["influx v2", "delete", "d", 1, 3]),
             json!(["opentsdb", "delete", "default", 1, 1]),
+            json!(["foliot", "delete", "default", 1, 1]),
             json!(["influxql", "keep", "d", null, null]),
             json!(["influxql", "drop namespace", "d", 2, 0]),
         ]

@@ -267,6 +267,85 @@ fn cardinality_counts_series_and_values() {
 }
 
 #[test]
+fn series_are_listed_by_how_long_they_were_quiet() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(
+        &server,
+        "cpu,host=a u=1 600\ncpu,host=a u=2 900\ncpu,host=b u=1 700\ncpu,host=c w=1 500",
+    );
+    let listed = get(&server, "series?metric=cpu.u");
+    let row = |host: &str, metric: &str, last_s: i64| json!({"metric": metric, "labels": {"host": host}, "last_ms": last_s * 1000});
+    assert_eq!(listed["series"], json!([row("b", "cpu.u", 700), row("a", "cpu.u", 900)]));
+    assert_eq!((&listed["total"], &listed["is_whole"]), (&json!(2), &json!(true)));
+    let listed = get(&server, "series?measurement=cpu&limit=1");
+    assert_eq!(listed["series"], json!([row("c", "cpu.w", 500)]));
+    assert_eq!((&listed["total"], &listed["is_whole"]), (&json!(3), &json!(false)));
+    assert_eq!(get(&server, "series?metric=none")["total"], 0);
+    let path = format!("{ROOT}/series");
+    described("GET", &path, &server.get(&path), 400);
+    server.stop();
+}
+
+#[test]
+fn a_delete_tells_what_goes_and_takes_no_more_than_was_said() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "cpu,host=a u=1,v=1 600\ncpu,host=a u=2 700\ncpu,host=b u=3 700\ncpux u=4 700");
+    let counts =
+        |answer: &Value| (answer["series"].as_u64().unwrap(), answer["samples"].as_u64().unwrap());
+    let delete = |body: Value| counts(&post(&server, "delete", &body, 200));
+    let left = || {
+        let text = "SELECT count(*) FROM /cpu/";
+        let answer = ask(
+            &server,
+            &json!({"language": "influxql", "text": text, "end_ms": 1_000_000, "start_ms": 0}),
+        );
+        let samples = answer["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["values"][0].as_u64().unwrap());
+        samples.sum::<u64>()
+    };
+    assert_eq!(left(), 5);
+    assert_eq!(delete(json!({"metric": "cpu.u", "is_preview": true})), (2, 3));
+    assert_eq!(
+        delete(json!({"metric": "cpu.u", "labels": {"host": "a"}, "is_preview": true})),
+        (1, 2)
+    );
+    assert_eq!(
+        delete(json!({"metric": "cpu.u", "labels": {"rack": ""}, "is_preview": true})),
+        (0, 0)
+    );
+    assert_eq!(left(), 5);
+    let first =
+        json!({"metric": "cpu.u", "labels": {"host": "a"}, "start_ms": 600_000, "end_ms": 600_000});
+    assert_eq!(delete(first.clone()), (1, 1));
+    assert_eq!(delete(first), (0, 0));
+    assert_eq!(left(), 4);
+    let wrong = [
+        json!({}),
+        json!([]),
+        json!({"metric": ""}),
+        json!({"metric": "cpu.u", "label": {"host": "a"}}),
+        json!({"metric": "cpu.u", "labels": {"host": 1}}),
+        json!({"metric": "cpu.u", "labels": []}),
+        json!({"metric": "cpu.u", "start_ms": "1"}),
+        json!({"metric": "cpu.u", "start_ms": i64::MAX}),
+        json!({"metric": "cpu.u", "start_ms": 2, "end_ms": 1}),
+        json!({"metric": "cpu.u", "is_preview": "yes"}),
+    ];
+    for body in wrong {
+        post(&server, "delete", &body, 400);
+    }
+    assert_eq!(left(), 4);
+    assert_eq!(delete(json!({"metric": "cpu.u"})), (2, 2));
+    assert_eq!(left(), 2);
+    server.stop();
+}
+
+#[test]
 fn status_counts_what_came_by_each_protocol() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

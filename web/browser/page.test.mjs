@@ -309,6 +309,29 @@ test("Operations shows what was wrong with rows that were refused", async () => 
   assert.match(await rows.locator("tbody tr").first().textContent(), /telnet/);
 });
 
+test("samples are deleted once they were counted, and what has gone quiet stands first", async () => {
+  const old = now() - 7200;
+  await write(`shed,host=quiet temp=1 ${old}000000000\nshed,host=awake temp=1 ${old}000000000\nshed,host=awake temp=2 ${now()}000000000`);
+  await go("#/metrics?metric=shed.temp");
+  await page.getByText("2 series have samples, 1 of them none in the last hour").waitFor();
+  const last = page.getByRole("region", { name: "Last samples" }).locator("tbody tr");
+  assert.match(await last.first().textContent(), /^host=quiet/);
+  await page.getByLabel("Labels, all if empty").fill("host=*");
+  await page.getByRole("button", { name: "Count what would go" }).click();
+  await page.getByText("Labels are names and exact values").waitFor();
+  await page.getByLabel("Labels, all if empty").fill("");
+  await page.getByLabel("To, the last if empty").fill("1h-ago");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Delete 2 samples of 2 series" }).waitFor();
+  await page.getByLabel("Labels, all if empty").fill("host=quiet");
+  assert.equal(await page.getByRole("button", { name: /^Delete/ }).count(), 0, "what was counted is no longer what is meant");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Delete 1 samples of 1 series" }).click();
+  await page.getByText("1 samples of 1 series are deleted; the audit log says so.").waitFor();
+  await page.getByText("1 series have samples, all of them in the last hour").waitFor();
+  assert.match(await last.first().textContent(), /^host=awake/);
+});
+
 test("hostile names are text on every page", async () => {
   const name = HOSTILE.replace(/[ =,]/g, "\\$&");
   await write(`${name},${name}=${name} value=1 ${now()}000000000`);

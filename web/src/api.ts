@@ -72,6 +72,33 @@ export interface Cardinality {
 export const cardinality = (params: Record<string, string | number>, signal?: AbortSignal) =>
   ask<Cardinality>("cardinality", params, { signal: signal ?? null });
 
+export interface Reporter {
+  metric: string;
+  labels: Record<string, string>;
+  last_ms: number;
+}
+
+/** Series with their last samples, which have been quiet longest first. */
+export const reporters = (params: Record<string, string | number>, signal?: AbortSignal) =>
+  ask<{ series: Reporter[]; total: number; is_whole: boolean }>("series", params, { signal: signal ?? null });
+
+export interface Doomed {
+  metric: string;
+  labels?: Record<string, string>;
+  start_ms?: number;
+  end_ms?: number;
+}
+
+export interface Taken {
+  series: number;
+  samples: number;
+  bytes: number;
+}
+
+/** Takes samples away, or tells what would go. */
+export const take = (database: string, doomed: Doomed, isPreview: boolean) =>
+  ask<Taken>("delete", { db: database }, { method: "POST", body: JSON.stringify({ ...doomed, is_preview: isPreview }) });
+
 export interface Ingest {
   bytes?: number;
   rows?: number;

@@ -1,19 +1,24 @@
 // Metrics: all of them by any part of their names, and one of them closely.
 
 import { useState } from "preact/hooks";
-import { cardinality, catalogue, query } from "../api";
+import { cardinality, catalogue, query, reporters } from "../api";
 import { useAsked } from "../hooks";
 import { Chart } from "../parts/chart";
+import { Delete } from "../parts/delete";
 import { Empty, Failed, Loading } from "../parts/small";
 import { about, bodyOf, isPlainName } from "../question";
 import { isCounter, numbers, sharedLabels, title } from "../series";
 import { unexplored, write } from "../state";
-import { step } from "../time";
+import { spanText, step, timeText } from "../time";
 import { format, unitOf } from "../units";
 
 const HOUR_MS = 3_600_000;
 const NAMES_LISTED = 200;
 const VALUES_LISTED = 50;
+const SERIES_LISTED = 200;
+
+/** A series that has been silent for this long beside others that report is said to be quiet. */
+const QUIET_MS = HOUR_MS;
 
 /** The address of Explore with a first question about a metric. */
 export const exploring = (metric: string, counts = false) =>
@@ -101,6 +106,7 @@ function Metric({ metric }: { metric: string }) {
   const counted = useAsked(metric, (signal) => cardinality({ metric, limit: 100 }, signal));
   const drawn = useAsked(metric, (signal) => panel(metric, signal), 10_000);
   const [label, setLabel] = useState("");
+  const [turn, setTurn] = useState(0);
   const found = counted.answer;
   const shown = drawn.answer;
   const shared = sharedLabels(shown?.series ?? []);
@@ -139,7 +145,48 @@ function Metric({ metric }: { metric: string }) {
         </ul>
         {found && !found.labels.length && <p class="note">Its series have no labels.</p>}
       </section>
+      <Reporters key={turn} metric={metric} />
+      <Delete metric={metric} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
     </div>
+  );
+}
+
+/** Its series by their last samples: what has stopped reporting stands first. */
+function Reporters({ metric }: { metric: string }) {
+  const asked = useAsked(`series ${metric}`, (signal) => reporters({ metric, limit: SERIES_LISTED }, signal));
+  const found = asked.answer;
+  const now = Date.now();
+  const quiet = (found?.series ?? []).filter(({ last_ms }) => now - last_ms > QUIET_MS).length;
+  return (
+    <section class="card wide">
+      <h2>Last samples</h2>
+      {asked.error && <Failed error={asked.error} />}
+      {!found && asked.isLoading && <Loading what="Looking for last samples…" />}
+      {found && (
+        <p class="note">
+          {format(found.total)} series have samples, {quiet ? `${format(quiet)}${quiet === SERIES_LISTED ? " or more" : ""} of them none in the last hour` : "all of them in the last hour"}
+          {!found.is_whole && `; the ${SERIES_LISTED} that were quiet longest`}
+        </p>
+      )}
+      {found && found.series.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Last samples">
+          <table>
+            <thead><tr><th scope="col">Series</th><th scope="col">Last sample</th><th scope="col" class="number">Ago</th></tr></thead>
+            <tbody>
+              {found.series.map(({ labels, last_ms }) => {
+                const name = Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(", ") || "no labels";
+                return (
+                  <tr key={name}>
+                    <td>{name}</td><td class="nowrap">{timeText(last_ms, "local")}</td>
+                    <td class={`number ${now - last_ms > QUIET_MS ? "quiet" : ""}`}>{last_ms > now ? "ahead" : spanText(now - last_ms)}</td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
   );
 }
 

@@ -6,9 +6,11 @@
 
 mod cardinality;
 mod catalogue;
+mod delete;
 mod encode;
 mod queries;
 mod query;
+mod series;
 mod status;
 
 use super::{Call, Reply, namespace, status_of_missing, store};
@@ -29,6 +31,8 @@ pub(crate) enum Endpoint {
     Query,
     Catalogue,
     Cardinality,
+    Series,
+    Delete,
     Status,
     Queries,
     Cancel,
@@ -39,6 +43,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Query => query::answer(shared, call).await,
         Endpoint::Catalogue => catalogue::answer(shared, call).await,
         Endpoint::Cardinality => cardinality::answer(shared, call).await,
+        Endpoint::Series => series::answer(shared, call).await,
+        Endpoint::Delete => delete::answer(shared, call).await,
         Endpoint::Status => Ok(status::answer(shared)),
         Endpoint::Queries => Ok(queries::list(shared, &call.who)),
         Endpoint::Cancel => queries::cancel(shared, call).await,

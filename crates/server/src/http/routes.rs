@@ -173,6 +173,8 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/foliot/v1/query", Right::Read, Target::Foliot(Foliot::Query)),
     row(GET, "/api/foliot/v1/catalogue", Right::Door, Target::Foliot(Foliot::Catalogue)),
     row(GET, "/api/foliot/v1/cardinality", Right::Read, Target::Foliot(Foliot::Cardinality)),
+    row(GET, "/api/foliot/v1/series", Right::Read, Target::Foliot(Foliot::Series)),
+    row(POST, "/api/foliot/v1/delete", Right::Edit, Target::Foliot(Foliot::Delete)),
     row(GET, "/api/foliot/v1/status", Right::Operate, Target::Foliot(Foliot::Status)),
     row(GET, "/api/foliot/v1/queries", Right::Operate, Target::Foliot(Foliot::Queries)),
     row(POST, "/api/foliot/v1/queries/cancel", Right::Operate, Target::Foliot(Foliot::Cancel)),

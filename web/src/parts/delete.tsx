@@ -1,0 +1,69 @@
+// Takes samples of a metric away, after it has told how many.
+
+import { useState } from "preact/hooks";
+import { type Doomed, type Taken, take } from "../api";
+import { doomed } from "../doomed";
+import { format } from "../units";
+import { Failed } from "./small";
+
+interface Preview {
+  doomed: Doomed;
+  taken: Taken;
+}
+
+export function Delete({ metric, onDone }: { metric: string; onDone: () => void }) {
+  const [labels, setLabels] = useState("");
+  const [from, setFrom] = useState("");
+  const [to, setTo] = useState("");
+  const [preview, setPreview] = useState<Preview | null>(null);
+  const [said, setSaid] = useState("");
+  const [error, setError] = useState<Error | null>(null);
+  const [isBusy, setIsBusy] = useState(false);
+  // What was counted is what goes: any change asks for another count.
+  const typing = (set: (text: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
+    set(event.currentTarget.value);
+    setPreview(null);
+    setSaid("");
+  };
+  const guarded = async (work: () => Promise<void>) => {
+    setIsBusy(true);
+    setError(null);
+    try {
+      await work();
+    } catch (failed) {
+      setError(failed as Error);
+    }
+    setIsBusy(false);
+  };
+  const count = () => guarded(async () => {
+    const wanted = doomed(metric, labels, from, to, Date.now());
+    if (typeof wanted === "string") throw new Error(wanted);
+    const taken = await take("", wanted, true);
+    setSaid(taken.samples ? "" : "There is nothing of that to delete.");
+    setPreview(taken.samples ? { doomed: wanted, taken } : null);
+  });
+  const go = ({ doomed: wanted }: Preview) => guarded(async () => {
+    const taken = await take("", wanted, false);
+    setPreview(null);
+    setSaid(`${format(taken.samples)} samples of ${format(taken.series)} series are deleted; the audit log says so.`);
+    onDone();
+  });
+  return (
+    <section class="card wide delete">
+      <h2>Delete samples</h2>
+      <form onSubmit={(event) => { event.preventDefault(); count(); }}>
+        <label>Labels, all if empty<input type="text" placeholder="host=web1" value={labels} onInput={typing(setLabels)} /></label>
+        <label>From, the first if empty<input type="text" placeholder="30d-ago" value={from} onInput={typing(setFrom)} /></label>
+        <label>To, the last if empty<input type="text" placeholder="7d-ago" value={to} onInput={typing(setTo)} /></label>
+        <button type="submit" disabled={isBusy}>Count what would go</button>
+        {preview && (
+          <button type="button" class="danger" disabled={isBusy} onClick={() => go(preview)}>
+            Delete {format(preview.taken.samples)} samples of {format(preview.taken.series)} series, about {format(preview.taken.bytes, "bytes")}
+          </button>
+        )}
+      </form>
+      {error && <Failed error={error} />}
+      <p class="note" role="status">{said || (preview ? "This cannot be undone." : "Nothing goes before it is counted.")}</p>
+    </section>
+  );
+}
