@@ -1,4 +1,5 @@
-"""The rows in which the server is killed or its disk fails. Each takes a peer and how long, and says in a few words what came of it."""
+"""The rows in which the server is killed or its disk fails. Each says in a few words what came of it."""
+
 import collections
 import os
 import random
@@ -9,7 +10,7 @@ import sys
 import time
 
 from load import Load, attempt
-from machine import DISK_CALLS, SYNC_CALLS, Disk, detach, strace
+from machine import DISK_CALLS, SYNC_CALLS, Disk, strace
 from servers import TROUBLE
 
 
@@ -39,7 +40,11 @@ def calls(peer, seconds):
         killed += not peer.lives()
         peer.kill()
         load.end()
-    return f"{killed} kills at a call of their own: {load.verdict()}" if peer.start() else f"does not start: {peer.last_words()}"
+    return (
+        f"{killed} kills at a call of their own: {load.verdict()}"
+        if peer.start()
+        else f"does not start: {peer.last_words()}"
+    )
 
 
 def recovery(peer, seconds):
@@ -57,12 +62,15 @@ def recovery(peer, seconds):
     return f"{rounds} starts killed, three in a row: {load.verdict()}"
 
 
-def cuts(peer, seconds, lie=False):
+def cuts(peer, seconds, lie=False, settled=True):
     disk, load, rounds, deadline = Disk(peer), Load(peer), 0, time.monotonic() + seconds
     points, lost, wrong, refused, words = 0, 0, 0, 0, ""
     try:
         while time.monotonic() < deadline:
             peer.start()
+            if settled:
+                load.run(1)
+                disk.settle()
             tracer = strace(f"{SYNC_CALLS}:retval=0", peer.process.pid) if lie else None
             load.begin()
             time.sleep(random.uniform(4, 9))
@@ -85,6 +93,11 @@ def cuts(peer, seconds, lie=False):
         disk.unmount()
 
 
+def young(peer, seconds):
+    """Power cuts of a store that was made some seconds before."""
+    return cuts(peer, seconds, settled=False)
+
+
 def lies(peer, seconds):
     return cuts(peer, seconds, True)
 
@@ -95,6 +108,7 @@ def syncs(peer, seconds):
     try:
         peer.start()
         load.run(3)
+        disk.settle()
         tracer = strace(f"{SYNC_CALLS}:error=EIO", peer.process.pid)
         before = len(load.answered)
         load.begin()
@@ -127,7 +141,12 @@ def damaged(peer, seconds, change):
     there, usual = peer.read(), peer.complaints()
     peer.kill()
     counts, silent, deadline, dice = collections.Counter(), [], time.monotonic() + seconds, random.Random(1)
-    files = sorted(os.path.join(at, name)[len(sound):] for at, _, names in os.walk(sound) for name in names if os.path.getsize(os.path.join(at, name)))
+    files = sorted(
+        os.path.join(at, name)[len(sound) :]
+        for at, _, names in os.walk(sound)
+        for name in names
+        if os.path.getsize(os.path.join(at, name))
+    )
     while time.monotonic() < deadline:
         shutil.rmtree(peer.data)
         shutil.copytree(sound, peer.data)
@@ -207,7 +226,11 @@ def full(peer, seconds):
         while time.monotonic() - began < 20 and len(load.answered) == before and peer.lives():
             time.sleep(0.1)
         if peer.lives():
-            said.append(f"resumed after {time.monotonic() - began:.1f} s" if len(load.answered) > before else "did not resume in 20 s")
+            said.append(
+                f"resumed after {time.monotonic() - began:.1f} s"
+                if len(load.answered) > before
+                else "did not resume in 20 s"
+            )
         fill()
         time.sleep(2)
         peer.kill()
@@ -222,4 +245,4 @@ def full(peer, seconds):
         subprocess.run(["umount", peer.data], check=True)
 
 
-DISK_ROWS = (kills, calls, recovery, cuts, lies, syncs, tails, flips, files, full)
+DISK_ROWS = (kills, calls, recovery, cuts, young, lies, syncs, tails, flips, files, full)

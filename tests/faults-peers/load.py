@@ -1,4 +1,5 @@
 """Writers, what they were answered, and what is there of it afterwards."""
+
 import collections
 import http.client
 import threading
@@ -16,8 +17,8 @@ def value(series, number):
 class Load:
     """Writers and what they were answered. `check` says what of the answered is not there, and what is there wrongly."""
 
-    def __init__(self, peer, pause_s=0.002):
-        self.peer, self.pause_s, self.ends = peer, pause_s, True
+    def __init__(self, peer, pause_s=0.002, patience_s=35):
+        self.peer, self.pause_s, self.patience_s, self.ends = peer, pause_s, patience_s, True
         self.sent, self.answered, self.other = [0] * WRITERS, [], collections.Counter()
         self.slowest_s, self.threads, self.deleted = 0.0, [], set()
 
@@ -43,7 +44,9 @@ class Load:
     def writes(self, writer):
         connection = None
         while not self.ends:
-            connection = connection or http.client.HTTPConnection("127.0.0.1", self.peer.port, timeout=35)
+            connection = connection or http.client.HTTPConnection(
+                self.peer.host, self.peer.port, timeout=self.patience_s
+            )
             self.sent[writer] += 1
             number, began = self.sent[writer], time.monotonic()
             try:
@@ -63,7 +66,9 @@ class Load:
     def check(self):
         """(answered points, lost, wrong)"""
         found = self.peer.read()
-        answered = [(s, at, number) for one in self.answered for s, at, number in self.batch(*one) if s not in self.deleted]
+        answered = [
+            (s, at, number) for one in self.answered for s, at, number in self.batch(*one) if s not in self.deleted
+        ]
         lost = sum(at not in found.get(s, {}) for s, at, _ in answered)
         return len(answered), lost, self.wrong(found)
 
@@ -74,7 +79,11 @@ class Load:
     def wrong_points(self, found):
         for s, points in found.items():
             for at, number in points.items():
-                if s >= WRITERS * ROWS or number != value(s, at - BEGIN_MS) or not 0 < at - BEGIN_MS <= self.sent[s // ROWS]:
+                if (
+                    s >= WRITERS * ROWS
+                    or number != value(s, at - BEGIN_MS)
+                    or not 0 < at - BEGIN_MS <= self.sent[s // ROWS]
+                ):
                     yield s, at - BEGIN_MS, number
 
     def example(self, found):
@@ -85,7 +94,9 @@ class Load:
             points, lost, wrong = self.check()
         except TROUBLE as trouble:
             return f"cannot be read: {str(trouble)[:120]}"
-        refused = "".join(f", {count} x {status}" for status, count in sorted(self.other.items(), key=str) if status != "no answer")
+        refused = "".join(
+            f", {count} x {status}" for status, count in sorted(self.other.items(), key=str) if status != "no answer"
+        )
         return f"{lost} of {points} answered points lost" + (f", {wrong} wrong" if wrong else "") + refused
 
 

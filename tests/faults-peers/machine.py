@@ -1,4 +1,5 @@
 """What stands between a server and its disk: a device whose power is cut, and calls that fail, wait or kill."""
+
 import os
 import signal
 import subprocess
@@ -25,6 +26,10 @@ class Disk:
     def unmount(self):
         subprocess.run(["umount", self.peer.data], check=True)
 
+    def settle(self):
+        """What is there by now is written out, as after a while the system does by itself."""
+        subprocess.run(["sync", "-f", self.peer.data], check=True)
+
     def cut(self):
         self.peer.process.send_signal(signal.SIGSTOP)
         subprocess.run(["cp", "--sparse=always", self.image, self.image + ".cut"], check=True)
@@ -36,7 +41,19 @@ class Disk:
 
 def strace(inject, pid=None):
     """Calls that fail, wait or kill; of one that runs, or as words before a command."""
-    words = ["strace", "-f", "-qqq", "-o", "/dev/null", "-e", "signal=none", "-e", "trace=" + inject.split(":")[0], "-e", "inject=" + inject]
+    words = [
+        "strace",
+        "-f",
+        "-qqq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "signal=none",
+        "-e",
+        "trace=" + inject.split(":")[0],
+        "-e",
+        "inject=" + inject,
+    ]
     if pid is None:
         return [*words, "-D"]
     tracer = subprocess.Popen([*words, "-p", str(pid)], stderr=subprocess.DEVNULL)

@@ -1,4 +1,5 @@
 """The servers: how each is started, written to, read and told to delete. Their settings are those they come with."""
+
 import collections
 import http.client
 import json
@@ -34,7 +35,9 @@ class Peer:
         """True when it answers that it is ready; False when it ended or did not get there."""
         self.port = free_port()
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*wrap, *self.command(data or self.data)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                [*wrap, *self.command(data or self.data)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline and self.lives():
             try:
@@ -63,11 +66,16 @@ class Peer:
             return None
 
     def ask(self, method, path, body=None, headers=None, patience=10, connection=None):
+        deadline = time.monotonic() + patience
         one = connection or http.client.HTTPConnection(self.host, self.port, timeout=patience)
         try:
             one.request(method, path, body, headers or {})
-            answer = one.getresponse()
-            return answer.status, answer.read()
+            answer, pieces = one.getresponse(), []
+            while piece := answer.read1(1 << 20):
+                pieces.append(piece)
+                if time.monotonic() > deadline:
+                    raise TimeoutError("the answer does not end")
+            return answer.status, b"".join(pieces)
         finally:
             if not connection:
                 one.close()
@@ -87,7 +95,9 @@ class Peer:
 
     def last_words(self):
         """What it did instead of answering, and what it said last of it."""
-        return ("hangs: " if self.lives() else "ends: ") + (self.complaints() or ["nothing said"])[-1][-230:]
+        with open(self.log, errors="replace") as log:
+            lines = self.complaints() or [line.strip() for line in log if line.strip()] or ["nothing said"]
+        return ("hangs: " if self.lives() else "ends: ") + lines[-1][-230:]
 
 
 class Influx(Peer):
@@ -96,9 +106,11 @@ class Influx(Peer):
     def command(self, data):
         path = os.path.join(self.folder, "influxdb.conf")
         with open(path, "w") as conf:
-            conf.write(f'reporting-disabled = true\nbind-address = "127.0.0.1:{free_port()}"\n[meta]\ndir = "{data}/meta"\n'
-                       f'[data]\ndir = "{data}/data"\nwal-dir = "{data}/wal"\nquery-log-enabled = false\n[monitor]\nstore-enabled = false\n'
-                       f'[http]\nbind-address = "{self.host}:{self.port}"\nlog-enabled = false\n')
+            conf.write(
+                f'reporting-disabled = true\nbind-address = "127.0.0.1:{free_port()}"\n[meta]\ndir = "{data}/meta"\n'
+                f'[data]\ndir = "{data}/data"\nwal-dir = "{data}/wal"\nquery-log-enabled = false\n[monitor]\nstore-enabled = false\n'
+                f'[http]\nbind-address = "{self.host}:{self.port}"\nlog-enabled = false\n'
+            )
         return [self.program, "run", "-config", path]
 
     def prepare(self):
@@ -122,9 +134,19 @@ class Influx(Peer):
 
 class Foliot(Influx):
     name, program, ready_path = "Foliot", os.environ.get("TESTED_BINARY", "foliot"), "/-/ready"
+    more = []
 
     def command(self, data):
-        return [self.program, "serve", "--listen", f"{self.host}:{self.port}", "--data-dir", os.path.join(data, "store")]
+        more = ([] if self.host == "127.0.0.1" else ["--insecure"]) + self.more
+        return [
+            self.program,
+            "serve",
+            "--listen",
+            f"{self.host}:{self.port}",
+            "--data-dir",
+            os.path.join(data, "store"),
+            *more,
+        ]
 
 
 class Victoria(Peer):
@@ -132,7 +154,12 @@ class Victoria(Peer):
     selector = "m_v"
 
     def command(self, data):
-        return [self.program, f"-storageDataPath={data}/store", f"-httpListenAddr={self.host}:{self.port}", "-retentionPeriod=100y"]
+        return [
+            self.program,
+            f"-storageDataPath={data}/store",
+            f"-httpListenAddr={self.host}:{self.port}",
+            "-retentionPeriod=100y",
+        ]
 
     def read(self):
         self.ask("GET", "/internal/force_flush", patience=60)
@@ -160,8 +187,14 @@ class Prometheus(Victoria):
     def command(self, data):
         path = os.path.join(self.folder, "prometheus.yml")
         open(path, "w").close()
-        return [self.program, f"--config.file={path}", f"--storage.tsdb.path={data}/store", f"--web.listen-address={self.host}:{self.port}",
-                "--web.enable-remote-write-receiver", "--web.enable-admin-api"]
+        return [
+            self.program,
+            f"--config.file={path}",
+            f"--storage.tsdb.path={data}/store",
+            f"--web.listen-address={self.host}:{self.port}",
+            "--web.enable-remote-write-receiver",
+            "--web.enable-admin-api",
+        ]
 
     def write(self, rows, **more):
         def field(number, text):
@@ -171,9 +204,23 @@ class Prometheus(Victoria):
         for series, instant, number in rows:
             by_series[series].append((instant, number))
         for series, samples in by_series.items():
-            labels = b"".join(field(1, field(1, name) + field(2, text)) for name, text in ((b"__name__", b"m"), (b"s", b"%d" % series)))
-            body += field(1, labels + b"".join(field(2, b"\x09" + struct.pack("<d", number) + b"\x10" + varint(instant)) for instant, number in samples))
-        headers = {"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf", "X-Prometheus-Remote-Write-Version": "0.1.0"}
+            labels = b"".join(
+                field(1, field(1, name) + field(2, text))
+                for name, text in ((b"__name__", b"m"), (b"s", b"%d" % series))
+            )
+            body += field(
+                1,
+                labels
+                + b"".join(
+                    field(2, b"\x09" + struct.pack("<d", number) + b"\x10" + varint(instant))
+                    for instant, number in samples
+                ),
+            )
+        headers = {
+            "Content-Encoding": "snappy",
+            "Content-Type": "application/x-protobuf",
+            "X-Prometheus-Remote-Write-Version": "0.1.0",
+        }
         return self.ask("POST", "/api/v1/write", snappy(body), headers, **more)
 
     def read(self):
@@ -181,7 +228,10 @@ class Prometheus(Victoria):
         status, text = self.ask("GET", "/api/v1/query?" + words, patience=60)
         if status != 200:
             raise OSError(f"read: {status} {text[:100]}")
-        return {int(one["metric"]["s"]): {round(at * 1000): float(number) for at, number in one["values"]} for one in json.loads(text)["data"]["result"]}
+        return {
+            int(one["metric"]["s"]): {round(at * 1000): float(number) for at, number in one["values"]}
+            for one in json.loads(text)["data"]["result"]
+        }
 
 
 PEERS = {peer.name: peer for peer in (Victoria, Influx, Prometheus, Foliot)}
@@ -196,5 +246,5 @@ def varint(number):
 
 def snappy(body):
     """A block of literals alone, which the format allows."""
-    pieces = [body[at:at + 65536] for at in range(0, len(body), 65536)]
+    pieces = [body[at : at + 65536] for at in range(0, len(body), 65536)]
     return varint(len(body)) + b"".join(b"\xf4" + struct.pack("<H", len(piece) - 1) + piece for piece in pieces)
