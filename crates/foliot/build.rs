@@ -1,4 +1,5 @@
-//! Tells the program from which commit and for which target it is built.
+//! Tells the program from which commit and for which target it is built, and its allocator what to
+//! do with memory that is given back.
 
 use std::env;
 use std::process::Command;
@@ -14,6 +15,17 @@ fn main() {
     let revision = told.or_else(|| git(&["rev-parse", "HEAD"]));
     println!("cargo:rustc-env=BUILD_REVISION={}", revision.as_deref().unwrap_or("unknown"));
     println!("cargo:rustc-env=BUILD_TARGET={}", env::var("TARGET").unwrap_or_default());
+    set_up_allocator();
+}
+
+/// Links `allocator.c` into the program; nothing in it is called by name.
+fn set_up_allocator() {
+    println!("cargo:rerun-if-changed=allocator.c");
+    let mut build = cc::Build::new();
+    build.file("allocator.c").includes(env::var("DEP_MIMALLOC_INCLUDE_DIR"));
+    for object in build.compile_intermediates() {
+        println!("cargo:rustc-link-arg-bins={}", object.display());
+    }
 }
 
 /// What git says on its first line, when there is git and a repository.

@@ -163,6 +163,13 @@ impl Server {
         text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
     }
 
+    /// The most memory that the process had.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
     /// A new connection.
     pub(crate) fn connect(&self) -> TcpStream {
         let socket = TcpStream::connect(self.address).unwrap();
