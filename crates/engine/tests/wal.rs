@@ -163,6 +163,29 @@ fn damage_in_frames_long_flushed_costs_nothing() {
 }
 
 #[test]
+fn a_segment_of_another_store_is_told_wherever_damage_is() {
+    let store = |seed| {
+        let disk = SimDisk::new(seed);
+        let engine = open(&disk);
+        put(&engine, &(0..20).map(|host| line(host, 1)).collect::<Vec<_>>());
+        drop(engine);
+        disk
+    };
+    let (disk, other) = (store(1), store(2));
+    let path = &segments(&disk)[0];
+    disk.create(path).unwrap().append(&bytes(&other, &segments(&other)[0])).unwrap();
+    let engine = open(&disk);
+    assert!(engine.damages()[0].contains("is of another store or place"), "{:?}", engine.damages());
+    assert!(engine.stats().wal_damaged_bytes > 0);
+    // What readiness and health say comes from there.
+    let troubles = engine.troubles();
+    assert!(
+        troubles.iter().any(|trouble| trouble.reason.contains("the log was damaged")),
+        "{troubles:?}"
+    );
+}
+
+#[test]
 fn a_power_cut_is_no_damage() {
     for seed in 0..200 {
         let disk = SimDisk::new(seed);

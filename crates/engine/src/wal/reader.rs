@@ -328,7 +328,7 @@ impl Segment {
             Some(SegmentHeader { store_id, base_lsn, incarnation }) => {
                 if (store_id, base_lsn) != (self.store_id, self.base) {
                     let other = format!("wal {path} is of another store or place, and was skipped");
-                    replayed.damage(0, other);
+                    replayed.damage(self.file.len(), other);
                     return Ok(false);
                 }
                 self.know(incarnation);
