@@ -463,3 +463,49 @@ fn a_range_is_answered_step_by_step() {
     let (status, answer) = asked_at(&server, "query_range", &form("weight[5m]", span));
     assert!(status == 400 && answer.contains("must be Scalar or instant Vector"), "{answer}");
 }
+
+#[test]
+fn series_and_labels_are_listed() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    counters(&server);
+    let of = |text: &str| format!("match[]={}", escaped(text));
+    let data = |text: &str| (200, format!(r#"{{"data":{text},"status":"success"}}"#));
+    let weight = r#"{"__name__":"weight","instance":"b","unit":"kg"}"#;
+    let of_b = r#"{"__name__":"requests_total","instance":"b","job":"api"}"#;
+    assert_eq!(asked_at(&server, "series", &of("weight")), data(&format!("[{weight}]")));
+    // Of several selectors each series comes once.
+    let several = format!("{}&{}", of("{instance='b'}"), of("weight"));
+    assert_eq!(asked_at(&server, "series", &several), data(&format!("[{of_b},{weight}]")));
+    assert_eq!(
+        asked_at(&server, "series", &format!("{several}&limit=1")),
+        data(&format!("[{of_b}]"))
+    );
+    assert_eq!(asked_at(&server, "labels", ""), data(r#"["__name__","instance","job","unit"]"#));
+    assert_eq!(
+        asked_at(&server, "labels", &of("weight")),
+        data(r#"["__name__","instance","unit"]"#)
+    );
+    let get = |path: &str| {
+        let answer = server.get(&format!("/prometheus/api/v1/{path}"));
+        (answer.status, answer.text())
+    };
+    assert_eq!(get("label/__name__/values"), data(r#"["requests_total","weight"]"#));
+    assert_eq!(get("label/instance/values?match[]=weight"), data(r#"["b"]"#));
+    assert_eq!(get("label/nothing/values"), data("[]"));
+    let (status, text) = get("status/buildinfo");
+    assert!(status == 200 && text.contains(r#""version":"3.0.0""#), "{text}");
+    assert_eq!(get("metadata"), data("{}"));
+    for (path, word) in [
+        ("series", "no match[] parameter provided"),
+        ("series?match[]=%7B%7D", "at least one non-empty matcher"),
+        ("series?match[]=1", "unexpected character: '1'"),
+        ("series?match[]=weight&limit=x", "limit must be non-negative"),
+    ] {
+        let (status, text) = get(path);
+        assert!(
+            status == 400 && text.contains("bad_data") && text.contains(word),
+            "{path}: {text}"
+        );
+    }
+}

@@ -19,6 +19,8 @@ mod over;
 mod relabel;
 mod stored;
 
+pub(crate) use stored::labelled;
+
 use crate::limits::Charge;
 use crate::{Error, Query, Ran};
 use foliot_model::{Label, Labels};

@@ -61,9 +61,11 @@ pub use limits::{Cancel, Charge, Limits, Meter};
 pub use run::Ran;
 
 use foliot_engine::Snapshot;
-use foliot_model::{Frame, Kind, NamespaceId, Selector, Table, TableShape, Test, TimeRange};
+use foliot_model::{
+    Frame, Kind, Labels, NamespaceId, Selector, Table, TableShape, Test, TimeRange,
+};
 use foliot_plan::rows::{NameTable, Select, SourceTest};
-use foliot_plan::{Listing, Series};
+use foliot_plan::{Listing, Series, grid};
 use source::Source;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -155,6 +157,20 @@ pub fn labels(
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Arc<str>>, Error> {
     rows::shapes::labels(query, shape, charge)
+}
+
+/// The labels of series that may have samples in `range`, the measurement among them, distinct and
+/// in order. What they weigh is added to `charge`.
+///
+/// # Errors
+/// As [`names`].
+pub fn labelled(
+    query: &Query<'_>,
+    series: &[grid::Stored],
+    range: TimeRange,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<Labels>, Error> {
+    grids::labelled(query, series, range, charge)
 }
 
 /// The series that a selector wants and that may have samples in `range`, ascending. What their ids

@@ -4,6 +4,7 @@ use crate::promql::{STALE, SamplesAsked, duration_seconds};
 use foliot_model::{Frame, Labels, NANOS_PER_MILLI};
 use foliot_plan::grid::{MEASUREMENT, Steps};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeSet;
 
 const VECTOR: &str = "vector";
 const MATRIX: &str = "matrix";
@@ -106,6 +107,45 @@ impl SeriesAnswer {
         }
         self.is_begun = true;
     }
+}
+
+/// What series are called, as an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// Each with all its labels.
+    Series,
+    /// The names of labels.
+    Labels,
+    /// The values of a label.
+    Values(String),
+}
+
+impl Listing {
+    /// At most so many of them, without what comes twice.
+    pub fn answer(&self, series: &[Labels], limit: usize) -> Vec<u8> {
+        let pairs = || series.iter().flat_map(Labels::iter);
+        let texts =
+            |texts: BTreeSet<&str>| json!(texts.into_iter().take(limit).collect::<Vec<_>>());
+        let data = match self {
+            Self::Series => series.iter().take(limit).map(metric).collect::<Vec<_>>().into(),
+            Self::Labels => texts(pairs().map(|label| &*label.name).collect()),
+            Self::Values(name) => {
+                let own = pairs().filter(|label| *label.name == **name);
+                texts(own.map(|label| &*label.value).collect())
+            }
+        };
+        success(&data)
+    }
+}
+
+fn metric(labels: &Labels) -> Json {
+    let pairs = labels.iter().map(|label| (label.name.to_string(), json!(&*label.value)));
+    Json::Object(pairs.collect())
+}
+
+/// An answer that is not of series.
+pub fn success(data: &Json) -> Vec<u8> {
+    json!({"status": "success", "data": data}).to_string().into_bytes()
 }
 
 /// An answer that there is none: Prometheus' kind of error, and why.

@@ -15,7 +15,7 @@ mod text;
 mod wire;
 mod write;
 
-pub use answer::{SeriesAnswer, error_json, length_ms, number, single, time_ms};
+pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
 pub use key::KEY_SYNTAX;
 pub use promql::{Asked, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector};
 pub use text::{decode_text, next_piece};

@@ -26,9 +26,9 @@ use flate2::{Compression, write::GzEncoder};
 use foliot_access::Principal;
 use foliot_engine::{Ack, Commit, Snapshot};
 use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
-use foliot_model::{Frame, Table};
+use foliot_model::{Frame, Labels, Table, TimeRange};
 use foliot_plan::Series;
-use foliot_plan::grid::{Grid, Steps};
+use foliot_plan::grid::{Grid, Steps, Stored};
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
@@ -162,6 +162,22 @@ impl Work<'_> {
             self.out.send_if_large()?;
         }
         Ok(gridded.ran())
+    }
+
+    /// What `encode` makes of the labels of series.
+    ///
+    /// # Errors
+    /// What stopped the query.
+    pub(crate) fn labelled(
+        &mut self,
+        series: &[Stored],
+        range: TimeRange,
+        encode: &mut dyn FnMut(&[Labels]) -> Vec<u8>,
+    ) -> Result<Vec<u8>, Failure> {
+        let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
+        let mut charge = query.meter.open();
+        let labels = foliot_exec::labelled(&query, series, range, &mut charge)?;
+        Ok(encode(&labels))
     }
 
     /// Selects rows over what is stored now, for which `each` is called table by table.

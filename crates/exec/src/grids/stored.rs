@@ -1,6 +1,7 @@
 //! Series of the store.
 
 use super::{GridRow, Gridded, seconds};
+use crate::limits::{CHUNK_SAMPLES, Charge};
 use crate::source::{Source, Spares};
 use crate::{Error, Query};
 use foliot_engine::Identity;
@@ -29,16 +30,8 @@ pub(super) fn each_series(
     let last = looked_at(&stored.shift, steps.end_ns());
     let range = TimeRange::new(first.saturating_sub(before_ns).saturating_add(1), last);
     let source = Source::Snapshot(query.snapshot);
-    let sids = source.select(&stored.selector, range, &query.meter)?;
     let mut charge = query.meter.open();
-    let mut series = Vec::new();
-    source.identities(&sids, &query.meter, &mut |sid, identity| {
-        let name = &identity.measurement;
-        if stored.measurements.iter().all(|matcher| matcher.matches(Some(name))) {
-            series.push((labels_of(&identity), sid));
-        }
-    })?;
-    charge.add(series.iter().map(|(labels, _)| super::labels_bytes(labels)).sum())?;
+    let mut series = named(query, stored, range, &mut charge)?;
     query.meter.admit(series.len())?;
     series.sort_unstable();
     let spares = Arc::new(Spares::default());
@@ -57,6 +50,47 @@ pub(super) fn each_series(
         }
     }
     Ok(())
+}
+
+/// Series with their labels. What they weigh is added to `charge`.
+fn named(
+    query: &Query<'_>,
+    stored: &Stored,
+    range: TimeRange,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<(Labels, u32)>, Error> {
+    let source = Source::Snapshot(query.snapshot);
+    let sids = source.select(&stored.selector, range, &query.meter)?;
+    charge.add(sids.len() * size_of::<u32>())?;
+    let mut series = Vec::new();
+    for sids in sids.chunks(CHUNK_SAMPLES) {
+        let before = series.len();
+        source.identities(sids, &query.meter, &mut |sid, identity| {
+            let name = &identity.measurement;
+            if stored.measurements.iter().all(|matcher| matcher.matches(Some(name))) {
+                series.push((labels_of(&identity), sid));
+            }
+        })?;
+        let new = series.iter().skip(before);
+        charge.add(new.map(|(labels, _)| super::labels_bytes(labels)).sum())?;
+    }
+    Ok(series)
+}
+
+/// See [`crate::labelled`].
+pub(crate) fn labelled(
+    query: &Query<'_>,
+    stored: &[Stored],
+    range: TimeRange,
+    charge: &mut Charge<'_>,
+) -> Result<Vec<Labels>, Error> {
+    let mut all = Vec::new();
+    for stored in stored {
+        all.extend(named(query, stored, range, charge)?.into_iter().map(|(labels, _)| labels));
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
 }
 
 fn labels_of(identity: &Identity) -> Labels {

@@ -112,11 +112,8 @@ impl Lowering<'_> {
     }
 
     fn stored(&self, selected: &Selected) -> Stored {
-        Stored {
-            selector: selected.selector.selector(self.namespace),
-            measurements: selected.selector.names().to_vec(),
-            shift: self.shift(&selected.shift),
-        }
+        let shift = self.shift(&selected.shift);
+        Stored { shift, ..selected.selector.stored(self.namespace) }
     }
 
     fn instants(&self, selected: &Selected, stamps: bool) -> Grid {

@@ -2,7 +2,7 @@
 
 use super::reader::{ParseError, Reader};
 use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
-use foliot_plan::grid::MEASUREMENT as NAME;
+use foliot_plan::grid::{MEASUREMENT as NAME, Shift, Stored};
 use std::sync::Arc;
 
 /// Which series are wanted, by name and labels.
@@ -32,6 +32,17 @@ impl VectorSelector {
             None => Ok(selector),
             Some(_) => Err(reader.unexpected("series selector", "end of input")),
         }
+    }
+
+    /// All series.
+    pub fn any() -> Self {
+        Self { names: Vec::new(), labels: Vec::new() }
+    }
+
+    /// The stored series that it wants, of a database.
+    pub fn stored(&self, namespace: NamespaceId) -> Stored {
+        let (selector, measurements) = (self.selector(namespace), self.names.clone());
+        Stored { selector, measurements, shift: Shift::default() }
     }
 
     /// What must hold of the measurement.

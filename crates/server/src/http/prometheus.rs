@@ -13,9 +13,12 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, NamespaceId, Reject};
-use foliot_proto_prometheus::{KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece};
+use foliot_proto_prometheus::{
+    KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece, success,
+};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +33,20 @@ pub(crate) enum Endpoint {
     Query,
     /// Values at many.
     QueryRange,
+    /// Series by their labels.
+    Series,
+    /// Names of labels.
+    Labels,
+    /// Values of a label.
+    LabelValues,
+    /// Kinds and units of metrics, which are not kept.
+    Metadata,
+    /// Which version this is.
+    BuildInfo,
 }
+
+/// The version of Prometheus whose language and paths these are.
+const PROMETHEUS: &str = "3.0.0";
 
 /// What version 2.0 wants to know of a request.
 const SAMPLES_WRITTEN: HeaderName =
@@ -46,6 +62,18 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Import => import(shared, call).await.unwrap_or_else(|reply| reply),
         Endpoint::Query | Endpoint::QueryRange => {
             ask::query(shared, endpoint, call).await.unwrap_or_else(|reply| reply)
+        }
+        Endpoint::Series | Endpoint::Labels | Endpoint::LabelValues => {
+            ask::list(shared, endpoint, call).await.unwrap_or_else(|reply| reply)
+        }
+        Endpoint::Metadata => Reply::json(StatusCode::OK, success(&json!({}))),
+        Endpoint::BuildInfo => {
+            // Clients take from the version what they may ask.
+            let (version, revision) = (PROMETHEUS, &shared.build.revision);
+            let application = format!("Foliot {}", shared.build.version);
+            let data =
+                json!({"version": version, "revision": revision, "application": application});
+            Reply::json(StatusCode::OK, success(&data))
         }
     }
 }

@@ -209,6 +209,16 @@ pub(crate) static ROUTES: &[Route] = &[
         Right::Read,
         Target::Prometheus(Prometheus::QueryRange),
     ),
+    row(ASK, "/prometheus/api/v1/series", Right::Read, Target::Prometheus(Prometheus::Series)),
+    row(ASK, "/prometheus/api/v1/labels", Right::Read, Target::Prometheus(Prometheus::Labels)),
+    row(GET, VALUES, Right::Read, Target::Prometheus(Prometheus::LabelValues)),
+    row(GET, "/prometheus/api/v1/metadata", Right::Read, Target::Prometheus(Prometheus::Metadata)),
+    row(
+        GET,
+        "/prometheus/api/v1/status/buildinfo",
+        Right::Public,
+        Target::Prometheus(Prometheus::BuildInfo),
+    ),
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
     row(ASK, "/api/query/last", Right::Facts, Target::OpenTsdb(Endpoint::Last)),
@@ -239,6 +249,9 @@ pub(crate) static ROUTES: &[Route] = &[
         Target::OpenTsdb(Endpoint::DropCaches),
     ),
 ];
+
+/// Where the values of a label of Prometheus are.
+pub(crate) const VALUES: &str = "/prometheus/api/v1/label/{id}/values";
 
 /// All routes of TickTock's listeners.
 pub(crate) static TICKTOCK_ROUTES: &[Route] = &[
@@ -289,6 +302,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(("/api/v2/buckets", _)) => "/api/v2/buckets/{id}",
         Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
         Some(("/api/v2/orgs", _)) => "/api/v2/orgs/{id}",
+        Some((head, "values")) if head.starts_with("/prometheus/api/v1/label/") => VALUES,
         _ => trimmed,
     };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {

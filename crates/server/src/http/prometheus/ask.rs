@@ -6,11 +6,13 @@ use crate::http::routes::Right;
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
+use foliot_access::Principal;
 use foliot_exec::Ran;
-use foliot_model::NANOS_PER_MILLI;
+use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    Asked, Expression, SeriesAnswer, Span, Type, error_json, length_ms, number, single, time_ms,
+    Asked, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, error_json, length_ms,
+    number, single, time_ms,
 };
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -30,12 +32,16 @@ const UNKNOWN: [&str; 1] = ["limit"];
 /// Parameters that name the database.
 const DATABASE: [&str; 2] = ["db", "rp"];
 
-/// `/prometheus/api/v1/query` and `query_range`.
-pub(super) async fn query(
-    shared: &Arc<Shared>,
-    endpoint: Endpoint,
-    call: Call,
-) -> Result<Reply, Reply> {
+/// What is asked, by whom, of which database.
+struct Question {
+    who: Arc<Principal>,
+    path: String,
+    namespace: NamespaceId,
+    database: String,
+    params: Params,
+}
+
+async fn read(shared: &Shared, call: Call) -> Result<Question, Reply> {
     let namespace = namespace(shared, store(shared)?, &call.query, &call.headers, Right::Read)
         .map_err(|missing| {
             refuse(&Failure::new(status_of_missing(&missing), missing.to_string()))
@@ -54,8 +60,64 @@ pub(super) async fn query(
         return Err(bad(name, reason));
     }
     // What stands in the body goes before what stands in the path.
-    let params = format!("{form}&{}", call.query);
-    let params = Params::parse(&params);
+    let params = Params::parse(&format!("{form}&{}", call.query));
+    Ok(Question { who: call.who, path: call.path, namespace, database, params })
+}
+
+/// `/prometheus/api/v1/series`, `labels` and `label/{name}/values`.
+pub(super) async fn list(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
+    let Question { who, path, namespace, database, params } = read(shared, call).await?;
+    let listing = match endpoint {
+        Endpoint::Series => Listing::Series,
+        Endpoint::Labels => Listing::Labels,
+        _ => {
+            let name = path.trim_end_matches('/').rsplit('/').nth(1).unwrap_or_default();
+            Listing::Values(Params::parse(name).names().next().unwrap_or_default().to_owned())
+        }
+    };
+    let mut series = Vec::new();
+    for text in params.all("match[]") {
+        let selector = VectorSelector::parse(text).map_err(|error| bad("match[]", error))?;
+        series.push(selector.stored(namespace));
+    }
+    if series.is_empty() {
+        if endpoint == Endpoint::Series {
+            let failure = Failure::new(StatusCode::BAD_REQUEST, "no match[] parameter provided");
+            return Err(refuse(&failure));
+        }
+        series.push(VectorSelector::any().stored(namespace));
+    }
+    let at = |name: &str, otherwise: i64| match params.get(name).filter(|text| !text.is_empty()) {
+        None => Ok(otherwise),
+        Some(text) => time(name, text).map(|ms| ms.saturating_mul(NANOS_PER_MILLI)),
+    };
+    let range = TimeRange::new(at("start", i64::MIN)?, at("end", i64::MAX)?);
+    let limit = match params.get("limit").map(str::parse::<usize>) {
+        None | Some(Ok(0)) => usize::MAX,
+        Some(Ok(limit)) => limit,
+        Some(Err(_)) => return Err(bad("limit", "limit must be non-negative")),
+    };
+    let title = Some(Title::new(&path, database));
+    let job = Job::new(who, title, move |work| {
+        let answer = work.labelled(&series, range, &mut |labels| listing.answer(labels, limit))?;
+        work.write(&answer)?;
+        Ok(Ran::default())
+    });
+    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    answered.map_err(|failure| refuse(&failure))
+}
+
+/// `/prometheus/api/v1/query` and `query_range`.
+pub(super) async fn query(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
+    let Question { who, path, namespace, database, params } = read(shared, call).await?;
     let is_range = endpoint == Endpoint::QueryRange;
     let span = if is_range { range(&params)? } else { instant(&params)? };
     if let Some(name) = UNKNOWN.into_iter().find(|name| params.has(name)) {
@@ -72,8 +134,8 @@ pub(super) async fn query(
         return Err(bad("query", reason));
     }
     let asked = expression.ask(namespace, &span).map_err(|reason| bad("query", reason))?;
-    let title = Some(Title::new(&format!("{} {text}", call.path), database));
-    let job = Job::new(call.who.clone(), title, move |work| carry_out(work, &asked, kind, &span));
+    let title = Some(Title::new(&format!("{path} {text}"), database));
+    let job = Job::new(who, title, move |work| carry_out(work, &asked, kind, &span));
     let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
     answered.map_err(|failure| refuse(&failure))
 }
