@@ -50,7 +50,7 @@ pub(crate) fn influxql(data: &[u8]) {
 }
 
 fn carry_out(query: &Query<'_>, statement: &Statement) {
-    let shapes = |measurement: &Measurement| -> Result<Vec<TableShape>, String> {
+    let shapes = |measurement: &Measurement, fields: &Test| -> Result<Vec<TableShape>, String> {
         let test = match &measurement.name {
             Name::Is(name) => Test::equal(name.clone()),
             Name::Matches(regex) => Test::regex(regex).map_err(|error| error.to_string())?,
@@ -62,7 +62,8 @@ fn carry_out(query: &Query<'_>, statement: &Statement) {
             _ => Kind::Float,
         };
         let mut charge = query.meter.open();
-        foliot_exec::shapes(query, 0, &test, &kind, &mut charge).map_err(|error| error.to_string())
+        foliot_exec::shapes(query, 0, (&test, fields), &kind, &mut charge)
+            .map_err(|error| error.to_string())
     };
     let context = Context {
         now_ns: NOW_MS * 1_000_000,

@@ -19,6 +19,7 @@ use foliot_disk::Disk;
 use foliot_lock::{Rank, RwLock};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ const HEADER_LEN: usize = 24;
 /// Takes a fact: kind, key, bytes.
 pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error> + 't;
 
-type Table = BTreeMap<(String, String), Vec<u8>>;
+/// Facts by kind, then by key: looking for one copies neither.
+type Table = BTreeMap<String, BTreeMap<String, Vec<u8>>>;
 
 /// The table in memory.
 pub(crate) struct Catalog {
@@ -47,6 +49,26 @@ pub(crate) fn encode_change(kind: &str, key: &str, bytes: Option<&[u8]>) -> Vec<
     out
 }
 
+/// Kind, key and bytes of all facts, by kind, then by key.
+fn facts(table: &Table) -> impl Iterator<Item = (&str, &str, &[u8])> {
+    table.iter().flat_map(|(kind, of_kind)| {
+        of_kind.iter().map(move |(key, bytes)| (kind.as_str(), key.as_str(), bytes.as_slice()))
+    })
+}
+
+/// Sets a fact, or takes it away where there are no bytes.
+fn set(table: &mut Table, kind: &str, key: &str, bytes: Option<&[u8]>) {
+    match (table.get_mut(kind), bytes) {
+        (Some(of_kind), Some(bytes)) => drop(of_kind.insert(key.to_owned(), bytes.to_vec())),
+        (Some(of_kind), None) => drop(of_kind.remove(key)),
+        (None, Some(bytes)) => {
+            let first = BTreeMap::from([(key.to_owned(), bytes.to_vec())]);
+            table.insert(kind.to_owned(), first);
+        }
+        (None, None) => {}
+    }
+}
+
 impl Default for Catalog {
     fn default() -> Self {
         Self { table: RwLock::new(Rank::Catalog, Table::default()) }
@@ -55,7 +77,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub(crate) fn get(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
-        self.table.read().get(&(kind.to_owned(), key.to_owned())).cloned()
+        self.table.read().get(kind)?.get(key).cloned()
     }
 
     /// All of a kind, by key.
@@ -82,16 +104,16 @@ impl Catalog {
         mut each: impl FnMut(&str, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let table = self.table.read();
-        let from = (kind.to_owned(), prefix.to_owned());
-        let is_wanted = |found: &str, key: &str| found == kind && key.starts_with(prefix);
-        let mut of_kind = table.range(from..).take_while(|((of, key), _)| is_wanted(of, key));
-        of_kind.try_for_each(|((_, key), bytes)| each(key, bytes))
+        let Some(of_kind) = table.get(kind) else { return Ok(()) };
+        let from = of_kind.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        let mut wanted = from.take_while(|(key, _)| key.starts_with(prefix));
+        wanted.try_for_each(|(key, bytes)| each(key, bytes))
     }
 
     /// Calls `each` with every fact: kind, key, bytes; by kind, then by key.
     pub(crate) fn each(&self, each: &mut TakeFact<'_>) -> Result<(), Error> {
         let table = self.table.read().clone();
-        table.iter().try_for_each(|((kind, key), bytes)| each(kind, key, bytes))
+        facts(&table).try_for_each(|(kind, key, bytes)| each(kind, key, bytes))
     }
 
     /// Makes a change after `log` accepted its bytes; both under one lock, so that the table and
@@ -105,11 +127,7 @@ impl Catalog {
     ) -> Result<T, Error> {
         let mut table = self.table.write();
         let logged = log(&encode_change(kind, key, bytes))?;
-        let place = (kind.to_owned(), key.to_owned());
-        match bytes {
-            Some(bytes) => table.insert(place, bytes.to_vec()),
-            None => table.remove(&place),
-        };
+        set(&mut table, kind, key, bytes);
         Ok(logged)
     }
 
@@ -123,7 +141,7 @@ impl Catalog {
         let mut table = self.table.write();
         for (key, bytes) in facts {
             log(&encode_change(kind, key, Some(bytes)))?;
-            table.insert((kind.to_owned(), key.clone()), bytes.clone());
+            set(&mut table, kind, key, Some(bytes));
         }
         Ok(())
     }
@@ -134,11 +152,7 @@ impl Catalog {
         let kind = take_text(rest)?;
         let key = take_text(rest)?;
         let bytes = take_bytes(rest)?;
-        let mut table = self.table.write();
-        match is_put {
-            0 => table.remove(&(kind, key)),
-            _ => table.insert((kind, key), bytes.to_vec()),
-        };
+        set(&mut self.table.write(), &kind, &key, (is_put != 0).then_some(bytes));
         Some(())
     }
 
@@ -154,8 +168,8 @@ impl Catalog {
         let table = self.table.read().clone();
         paged.write(&PREAMBLE.bytes())?;
         paged.write(&store_id.to_le_bytes())?;
-        paged.write(&(table.len() as u64).to_le_bytes())?;
-        for ((kind, key), bytes) in &table {
+        paged.write(&(facts(&table).count() as u64).to_le_bytes())?;
+        for (kind, key, bytes) in facts(&table) {
             paged.write(&encode_change(kind, key, Some(bytes)))?;
         }
         paged.finish().map(|_| ())

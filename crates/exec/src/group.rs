@@ -24,6 +24,11 @@ pub(crate) fn group(
         let all: Vec<u32> = (0..input.len() as u32).collect();
         return Ok(if all.is_empty() { Vec::new() } else { vec![all] });
     }
+    let may_drop = matches!(aggregate.grouping, Grouping::By { drops_absent: true, .. });
+    if input.len() == 1 && !may_drop {
+        // Alone, a series is a group, and comes first, whatever it is called.
+        return Ok(vec![vec![0]]);
+    }
     let mut keyed: Vec<(Key, u32)> = Vec::with_capacity(input.len());
     let mut names = names(&aggregate.grouping);
     names.sort_by_cached_key(|name| symbols.label_name(name));

@@ -130,7 +130,8 @@ pub fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
     rows::names::series(query, test)
 }
 
-/// The measurements of a namespace that pass a test, by name, with their fields. `kind_of` tells
+/// The measurements of a namespace that pass a test, by name, with those of their fields that pass
+/// another, or all of them where none does. `kind_of` tells
 /// the kind of a field of a measurement where that is known; else some of its samples are looked
 /// at. What they weigh is added to `charge`.
 ///
@@ -139,11 +140,11 @@ pub fn series(query: &Query<'_>, test: &SourceTest) -> Result<Vec<u32>, Error> {
 pub fn shapes(
     query: &Query<'_>,
     namespace: NamespaceId,
-    measurements: &Test,
+    (measurements, fields): (&Test, &Test),
     kind_of: &dyn Fn(&str, &str) -> Kind,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<TableShape>, Error> {
-    rows::shapes::shapes(query, namespace, measurements, kind_of, charge)
+    rows::shapes::shapes(query, namespace, (measurements, fields), kind_of, charge)
 }
 
 /// The names of the labels that series of a measurement have, in byte order. What they weigh is

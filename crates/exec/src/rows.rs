@@ -187,10 +187,29 @@ fn open<'q>(
         }
         Rows::Limit { input, offset, limit } => {
             let wanted = limit.map(|limit| limit.saturating_add(*offset));
+            let ends = has_one_head(input);
             let input = open(input, wanted, readings, context)?;
-            Box::new(Limited { input, offset: *offset, limit: *limit, counted: None })
+            Box::new(Limited { input, offset: *offset, limit: *limit, ends, counted: None })
         }
     })
+}
+
+/// Whether all rows are sure to have the same head.
+fn has_one_head(rows: &Rows) -> bool {
+    match rows {
+        Rows::Scan(scan) => scan.layout.group_by.is_empty(),
+        Rows::Reduce(reduce) => has_one_head(&reduce.input),
+        Rows::Fill(fill) => has_one_head(&fill.input),
+        Rows::Stamp { input, .. } | Rows::Transform { input, .. } | Rows::Limit { input, .. } => {
+            has_one_head(input)
+        }
+        Rows::Nested(nested) => match &*nested.select.inputs {
+            [only] => has_one_head(&only.rows),
+            _ => false,
+        },
+        // Those of several measurements have several.
+        Rows::Merge { .. } => false,
+    }
 }
 
 /// Some rows of each head.
@@ -198,12 +217,19 @@ struct Limited<'q> {
     input: Box<dyn Stream + 'q>,
     offset: u64,
     limit: Option<u64>,
+    /// Whether no other head follows the first one: then nothing is read behind its last row.
+    ends: bool,
     counted: Option<(Arc<Head>, u64)>,
 }
 
 impl Stream for Limited<'_> {
     fn next(&mut self) -> Result<Option<Row>, Error> {
         loop {
+            let counted = self.counted.as_ref().map_or(0, |(_, count)| *count);
+            let is_full = |limit: u64| counted >= self.offset.saturating_add(limit);
+            if self.ends && self.limit.is_some_and(is_full) {
+                return Ok(None);
+            }
             let Some(row) = self.input.next()? else { return Ok(None) };
             match &mut self.counted {
                 Some((head, count)) if is_same(head, &row.head) => *count += 1,

@@ -154,3 +154,34 @@ fn one_row_takes_one_sample_of_each_field() {
         assert!(ran.samples_scanned <= (HOSTS * 3) as u64, "{flushes}: {ran:?}");
     }
 }
+
+#[test]
+fn nothing_is_read_behind_a_limit() {
+    let engine = filled(2);
+    let ran = |limit: Option<u64>| {
+        let mut plan = plan(1, TIMES + 10);
+        let layout = Arc::new(Layout {
+            range: TimeRange::new(START * SECOND, (START + TIMES) * SECOND),
+            windows: None,
+            order_by: [].into(),
+            group_by: [].into(),
+            descending: true,
+            ordered: true,
+        });
+        let input = &mut plan.inputs[0];
+        let Rows::Limit { input: scan, .. } = &mut input.rows else { panic!() };
+        let Rows::Scan(scan) = &mut **scan else { panic!() };
+        (scan.layout, scan.rows_max) = (layout, None);
+        input.rows = Rows::Limit { input: Box::new(Rows::Scan(scan.clone())), offset: 2, limit };
+        let (snapshot, mut rows) = (engine.snapshot(), 0);
+        let meter = Meter::new(Limits::default(), Cancel::default());
+        let ran = select(&Query { snapshot: &snapshot, meter }, &plan, &mut |table| {
+            rows += table.items.len() / plan.columns.len();
+            ControlFlow::Continue(())
+        });
+        (rows, ran.unwrap().samples_scanned)
+    };
+    let ((some, scanned), (all, whole)) = (ran(Some(3)), ran(None));
+    assert_eq!(some, 3);
+    assert!(all > 3 && scanned * 2 < whole, "{scanned} of {whole} samples, {all} rows");
+}

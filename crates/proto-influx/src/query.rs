@@ -9,6 +9,9 @@ use std::fmt;
 /// Rows of a chunk when a request does not say how many.
 const CHUNK_ROWS_DEFAULT: usize = 10_000;
 
+/// What asks for JSON in lines.
+const PRETTY: &str = "pretty=true";
+
 /// What a query request asks for.
 #[derive(Clone, Debug)]
 pub struct QueryRequest {
@@ -31,9 +34,15 @@ impl QueryRequest {
     /// of the request cannot be understood.
     pub fn format(query: &str, accept: &str) -> Format {
         // InfluxDB looks for this one in the query string alone.
-        let pairs = decode_query(query).unwrap_or_default();
-        let is_pretty = pairs.iter().any(|(key, value)| key == "pretty" && value == "true");
-        Format::of_accept(accept, is_pretty)
+        let is_wish = |pair: &str| {
+            // Encoded it is at most three times as long: longer pairs need not be decoded.
+            let pairs = match pair.len() <= 3 * PRETTY.len() {
+                true => decode_query(pair).unwrap_or_default(),
+                false => Vec::new(),
+            };
+            pairs.iter().any(|(key, value)| key == "pretty" && value == "true")
+        };
+        Format::of_accept(accept, query.split('&').any(is_wish))
     }
 
     /// Reads the query string and the form (both still percent-encoded; the form is empty when the

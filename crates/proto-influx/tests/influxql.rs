@@ -11,7 +11,7 @@
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Config, Engine};
 use foliot_exec::{Cancel, Limits, Meter, Query, labels, names, select, series, shapes};
-use foliot_model::{Batch, BatchBuffers, Item, NamespaceId, Table, TableHead, TableShape};
+use foliot_model::{Batch, BatchBuffers, Item, NamespaceId, Table, TableHead, TableShape, Test};
 use foliot_proto_influx::influxql::{
     Context, Measurement, Parameters, Shown, Statement, measurement_test, parse, plan_explain,
     plan_select, plan_show, series_condition,
@@ -68,7 +68,9 @@ impl Store {
         let snapshot = self.engine.snapshot();
         let query =
             Query { snapshot: &snapshot, meter: Meter::new(Limits::default(), Cancel::default()) };
-        let shapes = |measurement: &Measurement| -> Result<Vec<TableShape>, String> {
+        let shapes = |measurement: &Measurement,
+                      fields: &Test|
+         -> Result<Vec<TableShape>, String> {
             if measurement.database.as_deref().is_some_and(|name| name != "db") {
                 return Err(format!(
                     "database not found: {}",
@@ -80,7 +82,7 @@ impl Store {
                 Kinds::of(&self.engine, self.namespace, measurement, field)
             };
             let mut charge = query.meter.open();
-            let found = shapes(&query, self.namespace, &test, &kind, &mut charge);
+            let found = shapes(&query, self.namespace, (&test, fields), &kind, &mut charge);
             found.map_err(|e| e.to_string())
         };
         let labels = |shape: &TableShape| labels(&query, shape, &mut query.meter.open()).unwrap();

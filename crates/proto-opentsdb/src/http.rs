@@ -1,5 +1,6 @@
 //! Requests and errors of the HTTP side: routes, query parameters, the error object.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A request as the server hands it over, body decompressed.
@@ -163,7 +164,7 @@ const ALL: &[&str] = &["GET", "POST", "PUT", "DELETE"];
 
 /// What a path is for, and the methods that it takes.
 fn endpoint_at(path: &str, query: &str) -> Result<(Endpoint, &'static [&'static str]), HttpError> {
-    let has = |name| Params::parse(query).has(name);
+    let has = |name| Params::first(query, name).is_some();
     Ok(match path {
         "/api/put" => (Endpoint::Put, POST),
         "/api/histogram" => (Endpoint::Histogram, POST),
@@ -238,8 +239,7 @@ pub(crate) fn missing_questions() -> HttpError {
 
 /// The request's method, or what a GET says it wants to be with `method_override`.
 pub fn method(request: &HttpRequest<'_>) -> String {
-    let params = Params::parse(request.query);
-    match (request.method, params.get("method_override")) {
+    match (request.method, Params::first(request.query, "method_override")) {
         ("GET", Some(method)) => match method.to_ascii_uppercase() {
             method if ["GET", "POST", "PUT", "DELETE"].contains(&method.as_str()) => method,
             _ => "GET".to_owned(),
@@ -270,11 +270,16 @@ pub struct Params(Vec<(String, String)>);
 impl Params {
     /// Reads `a=1&b=2`. A name without an equals sign has the empty value.
     pub fn parse(query: &str) -> Self {
-        let pair = |piece: &str| {
-            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            (percent_decode(name, true), percent_decode(value, true))
-        };
-        Self(query.split('&').filter(|piece| !piece.is_empty()).map(pair).collect())
+        let pairs = pairs(query).map(|(name, value)| {
+            (percent_decode(name, true).into_owned(), percent_decode(value, true).into_owned())
+        });
+        Self(pairs.collect())
+    }
+
+    /// The first value of `name` in `a=1&b=2`, of which nothing else is decoded.
+    pub fn first<'q>(query: &'q str, name: &str) -> Option<Cow<'q, str>> {
+        let (_, value) = pairs(query).find(|(key, _)| percent_decode(key, true) == name)?;
+        Some(percent_decode(value, true))
     }
 
     /// The first value of `name`.
@@ -312,26 +317,35 @@ impl Params {
     }
 }
 
+/// Names and values, still encoded.
+fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pieces = query.split('&').filter(|piece| !piece.is_empty());
+    pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")))
+}
+
 /// Undoes percent-encoding; a percent sign without two hexadecimal digits stays as it is.
-fn percent_decode(text: &str, plus_is_blank: bool) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        match byte {
-            b'+' if plus_is_blank => out.push(b' '),
-            b'%' => match (digit(ahead.next()), digit(ahead.next())) {
-                (Some(high), Some(low)) => {
-                    out.push((high * 16 + low) as u8);
-                    bytes = ahead;
-                }
-                _ => out.push(byte),
-            },
-            byte => out.push(byte),
-        }
+fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
+    let is_coded = |byte: &u8| *byte == b'%' || *byte == b'+' && plus_is_blank;
+    let mut rest = text.as_bytes();
+    let mut out = Vec::new();
+    while let Some(at) = rest.iter().position(is_coded) {
+        out.reserve(text.len());
+        let (plain, coded) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let digit = |at: usize| coded.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let (byte, length) = match (coded.first(), digit(1), digit(2)) {
+            (Some(b'+'), ..) => (b' ', 1),
+            (_, Some(high), Some(low)) => ((high * 16 + low) as u8, 3),
+            _ => (b'%', 1),
+        };
+        out.push(byte);
+        rest = coded.get(length..).unwrap_or_default();
     }
-    String::from_utf8_lossy(&out).into_owned()
+    if out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.extend_from_slice(rest);
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
 #[cfg(test)]
@@ -341,6 +355,20 @@ mod tests {
     fn to(method: &str, target: &str) -> Result<Endpoint, u16> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         route(&HttpRequest { method, path, query, body: b"" }).map_err(|error| error.status)
+    }
+
+    #[test]
+    fn the_first_value_is_that_of_all_pairs() {
+        let query = "a=1&%61=2&b+c=x%2By+z&&e&f=%zz%4&=g&%C3%A9=%ff";
+        let all = Params::parse(query);
+        let expected =
+            [("a", "1"), ("b c", "x+y z"), ("e", ""), ("f", "%zz%4"), ("", "g"), ("é", "\u{FFFD}")];
+        for (name, value) in expected {
+            assert_eq!(Params::first(query, name).as_deref(), Some(value), "{name}");
+            assert_eq!(all.get(name), Some(value), "{name}");
+        }
+        assert_eq!(Params::first(query, "d"), None);
+        assert_eq!(percent_decode("/a+b%2Fc", false), "/a+b/c");
     }
 
     #[test]

@@ -382,8 +382,10 @@ impl Request {
             return Err(missing_questions());
         }
         self = self.in_order()?;
-        let mut seen = std::collections::HashSet::new();
-        self.questions.retain(|question| seen.insert(format!("{question:?}")));
+        if self.questions.len() > 1 {
+            let mut seen = std::collections::HashSet::new();
+            self.questions.retain(|question| seen.insert(format!("{question:?}")));
+        }
         Ok(self)
     }
 }

@@ -357,8 +357,24 @@ fn prefix(namespace: NamespaceId, measurement: &str) -> String {
 
 /// Joined by hand: a question asks for the kinds of all fields that it meets.
 fn key(namespace: NamespaceId, measurement: &str, field: &str) -> String {
-    let (namespace, length) = (namespace.to_string(), measurement.len().to_string());
-    [&namespace, "\0", &length, "\0", measurement, field].concat()
+    let mut key = String::with_capacity(2 * DECIMAL_LEN_MAX + 2 + measurement.len() + field.len());
+    push_decimal(&mut key, u64::from(namespace));
+    key.push('\0');
+    push_decimal(&mut key, measurement.len() as u64);
+    key.push('\0');
+    key.push_str(measurement);
+    key.push_str(field);
+    key
+}
+
+/// As many digits as a number has at most.
+const DECIMAL_LEN_MAX: usize = 20;
+
+fn push_decimal(text: &mut String, number: u64) {
+    if number >= 10 {
+        push_decimal(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 /// Whether a line's key belongs to this measurement, as it is written.

@@ -33,6 +33,7 @@ use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use routes::{NoRoute, Right, Route, Target};
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -309,13 +310,12 @@ fn namespace(
 
 /// The database that a request names.
 fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
-    let params = Params::parse(query);
-    let given = |name| params.get(name).filter(|value| !value.is_empty());
+    let given = |name| Params::first(query, name).filter(|value| !value.is_empty());
     let header = headers.get("x-foliot-database").and_then(|value| value.to_str().ok());
     match given("db") {
         Some(database) => {
-            let policy = given("rp").map(str::to_owned);
-            Some(DatabaseName { database: database.to_owned(), policy })
+            let policy = given("rp").map(Cow::into_owned);
+            Some(DatabaseName { database: database.into_owned(), policy })
         }
         None => header.and_then(|text| DatabaseName::parse(text.trim())),
     }

@@ -14,7 +14,7 @@ fn selector(namespace: NamespaceId, measurement: Test, field: Test) -> Selector 
 pub(crate) fn shapes(
     query: &Query<'_>,
     namespace: NamespaceId,
-    measurements: &Test,
+    (measurements, fields): (&Test, &Test),
     kind_of: &dyn Fn(&str, &str) -> Kind,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<TableShape>, Error> {
@@ -31,8 +31,12 @@ pub(crate) fn shapes(
     };
     let mut shapes = Vec::with_capacity(names.len());
     for name in names {
-        let one = selector(namespace, Test::equal(&*name), Test::Any);
-        let stored = list(&Listed::Fields, &one)?;
+        let one = |fields| selector(namespace, Test::equal(&*name), fields);
+        let mut stored = list(&Listed::Fields, &one(fields.clone()))?;
+        if stored.is_empty() && *fields != Test::Any {
+            // A measurement without these fields is one all the same.
+            stored = list(&Listed::Fields, &one(Test::Any))?;
+        }
         if stored.is_empty() {
             // There is no such measurement.
             continue;

@@ -183,6 +183,15 @@ fn name(
     meter: &Meter,
 ) -> Result<Vec<Member>, Error> {
     let fields = fields(scan);
+    if let ([sid], [_]) = (sids, &*fields)
+        && is_whole
+        && knows_no_labels(scan)
+    {
+        // Alone, a source needs no name.
+        let mut member = Member::new(scan, &Labels::default(), 1, is_whole);
+        member.sids = vec![Some(*sid)];
+        return Ok(vec![member]);
+    }
     let mut members: Vec<Member> = Vec::new();
     let mut places: HashMap<Labels, usize> = HashMap::new();
     let mut last: Option<(Labels, usize)> = None;
@@ -218,6 +227,13 @@ fn name(
         !matches!(member.condition, Some(Calculate::Constant(Item::Boolean(false))))
     });
     Ok(members)
+}
+
+/// Whether no row of a scan shows or is placed by what its source is called.
+fn knows_no_labels(scan: &Scan) -> bool {
+    let layout = &scan.layout;
+    let is_label = |carried: &Carried| matches!(carried, Carried::Label(_));
+    layout.group_by.is_empty() && layout.order_by.is_empty() && !scan.carried.iter().any(is_label)
 }
 
 fn group(scan: &Scan, mut members: Vec<Member>) -> Vec<Group> {

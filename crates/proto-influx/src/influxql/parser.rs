@@ -37,6 +37,7 @@ pub fn parse(text: &str, parameters: &Parameters) -> Result<Vec<Statement>, Pars
         operators: 0,
         height: 0,
         subqueries: 0,
+        ahead: None,
     };
     let mut statements = Vec::new();
     let mut is_parted = true;
@@ -70,6 +71,16 @@ pub(super) struct Parser<'a> {
     /// How high the expression is that was read last.
     pub(super) height: u32,
     subqueries: u32,
+    ahead: Option<Ahead<'a>>,
+}
+
+/// The token that was read last, and where the scanner stood before and after it. Where several
+/// words may come next, each of them looks at the same token.
+#[derive(Debug)]
+struct Ahead<'a> {
+    before: Scanner<'a>,
+    token: Token<'a>,
+    after: Scanner<'a>,
 }
 
 impl<'a> Parser<'a> {
@@ -86,14 +97,21 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next token that is not blank.
+    /// The next token that is not blank. It is read once, however often it is looked at.
     pub(super) fn scan(&mut self) -> Token<'a> {
-        loop {
-            let token = self.scan_raw();
-            if token.kind != Kind::Blank {
-                return token;
-            }
+        let before = self.scanner;
+        if let Some(ahead) = &self.ahead
+            && ahead.before.stands_with(&before)
+        {
+            self.scanner = ahead.after;
+            return ahead.token.clone();
         }
+        let mut token = self.scan_raw();
+        while token.kind == Kind::Blank {
+            token = self.scan_raw();
+        }
+        self.ahead = Some(Ahead { before, token: token.clone(), after: self.scanner });
+        token
     }
 
     /// The next token that is not blank, without taking it.

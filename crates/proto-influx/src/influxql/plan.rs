@@ -35,13 +35,15 @@ use schema::{Resolved, Schema, Statement};
 use std::fmt;
 use std::sync::Arc;
 
+/// Tells what is stored under the name of a source, with those of its fields that pass a test.
+pub type ShapesOf<'a> = dyn Fn(&Measurement, &Test) -> Result<Vec<TableShape>, String> + 'a;
+
 /// What planning has to know beside the statement.
 pub struct Context<'a> {
     /// What `now()` is.
     pub now_ns: i64,
-    /// What is stored under the name of a source, in byte order of measurements; an error is the
-    /// statement's answer.
-    pub shapes: &'a dyn Fn(&Measurement) -> Result<Vec<TableShape>, String>,
+    /// What is stored, in byte order of measurements; an error is the statement's answer.
+    pub shapes: &'a ShapesOf<'a>,
     /// The names of the labels of a measurement, in byte order.
     pub labels: &'a dyn Fn(&TableShape) -> Vec<Arc<str>>,
     /// At most so many windows may be asked for; 0 means any number (`influx.buckets_max`).
@@ -149,11 +151,12 @@ fn prepare(select: &Select, context: &Context<'_>) -> Result<(Statement, Options
 
 /// Looks up the sources of a statement and of those inside it.
 fn resolve(mut select: Select, context: &Context<'_>) -> Result<Statement, PlanError> {
+    let fields = fields_of(&select);
     let mut sources = Vec::with_capacity(select.sources.len());
     for source in std::mem::take(&mut select.sources) {
         sources.push(match source {
             Source::Measurement(measurement) => {
-                let shapes = (context.shapes)(&measurement).map_err(PlanError::new)?;
+                let shapes = (context.shapes)(&measurement, &fields).map_err(PlanError::new)?;
                 Resolved::Shapes(shapes)
             }
             Source::Subquery(inner) => Resolved::Subquery(Box::new(resolve(*inner, context)?)),
@@ -171,6 +174,36 @@ fn resolve(mut select: Select, context: &Context<'_>) -> Result<Statement, PlanE
     let is_raw = !select.has_call();
     let time_name = "time".to_owned();
     Ok(Statement { select, sources, omits_time: true, time_name, is_raw, windows })
+}
+
+/// The fields that a statement may read: those that it names, unless it asks for what there is.
+fn fields_of(select: &Select) -> Test {
+    let mut names = Vec::new();
+    let mut shown = select.fields.iter().map(|field| &field.expr).chain(&select.dimensions);
+    let are_named = shown.all(|expr| gather_names(expr, &mut names));
+    if let Some(condition) = &select.condition {
+        // Patterns stand for values here.
+        gather_names(condition, &mut names);
+    }
+    if are_named { Test::AnyOf(names) } else { Test::Any }
+}
+
+/// Adds the names in an expression; whether it has no wildcard and no pattern.
+fn gather_names(expr: &Expr, names: &mut Vec<String>) -> bool {
+    match expr {
+        Expr::Var { name, .. } | Expr::Distinct(name) => names.push(name.clone()),
+        Expr::Binary { left, right, .. } => {
+            return gather_names(left, names) & gather_names(right, names);
+        }
+        Expr::Paren(inner) => return gather_names(inner, names),
+        Expr::Call { args, .. } => {
+            let patterns = args.iter().filter(|arg| !gather_names(arg, names)).count();
+            return patterns == 0;
+        }
+        Expr::Wildcard(_) | Expr::Regex(_) => return false,
+        _ => {}
+    }
+    true
 }
 
 /// The zone of a name.

@@ -163,6 +163,12 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, last_at: 0, has_seen_end: false }
     }
 
+    /// Whether the same token comes next, of the same text.
+    pub(super) fn stands_with(&self, other: &Self) -> bool {
+        let state = |scanner: &Self| (scanner.at, scanner.last_at, scanner.has_seen_end);
+        state(self) == state(other)
+    }
+
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }

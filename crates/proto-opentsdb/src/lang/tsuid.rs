@@ -10,7 +10,6 @@
 //! a field other than the default one.
 
 use crate::http::HttpError;
-use std::fmt::Write as _;
 
 /// Ids from here on take the long form, so that short ones begin with neither mark.
 const LONG_FROM: u32 = 0xFE_0000;
@@ -91,11 +90,12 @@ pub(super) fn id_bytes(id: u32) -> Vec<u8> {
 
 /// Appends the text of a number.
 pub(crate) fn write_id(id: u32, text: &mut String) {
-    // Writing to a text cannot fail.
-    let _ = match id {
-        0..LONG_FROM => write!(text, "{id:06X}"),
-        _ => write!(text, "FF{id:08X}"),
-    };
+    let digits = if id < LONG_FROM { 6 } else { 8 };
+    if id >= LONG_FROM {
+        text.push_str("FF");
+    }
+    let digit = |at: u32| char::from_digit(id >> (4 * at) & 0xF, 16).unwrap_or('0');
+    text.extend((0..digits).rev().map(|at| digit(at).to_ascii_uppercase()));
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ fn named_namespaces(
     }
     let database = measurement.database.clone().or_else(|| clauses.database.clone());
     let measurement = Measurement { database, ..measurement.clone() };
-    let shapes = (context.shapes)(&measurement).map_err(PlanError::new)?;
+    let shapes = (context.shapes)(&measurement, &Test::Any).map_err(PlanError::new)?;
     Ok(Some(shapes.iter().map(|shape| shape.namespace).collect()))
 }
 
@@ -287,7 +287,7 @@ fn fields(clauses: &Clauses, is_count: bool, context: &Context<'_>) -> Result<Sh
     };
     let mut shapes: BTreeMap<Arc<str>, TableShape> = BTreeMap::new();
     for source in &sources {
-        for shape in (context.shapes)(source).map_err(PlanError::new)? {
+        for shape in (context.shapes)(source, &Test::Any).map_err(PlanError::new)? {
             // The policies of a database may know different fields of one measurement.
             match shapes.entry(shape.measurement.clone()) {
                 Entry::Vacant(place) => {

@@ -176,8 +176,8 @@ fn fields(
     let Some(store) = shared.store() else { return Ok(json!({"fields": []})) };
     let kind = |name: &str, field: &str| Kinds::of(store.engine(), namespace, name, field);
     let mut charge = query.meter.open();
-    let test = Test::equal(measurement);
-    let shapes = foliot_exec::shapes(query, namespace, &test, &kind, &mut charge)?;
+    let wanted = (&Test::equal(measurement), &Test::Any);
+    let shapes = foliot_exec::shapes(query, namespace, wanted, &kind, &mut charge)?;
     let of_shape = shapes.iter().flat_map(|shape| &shape.fields);
     let fields: Vec<Value> =
         of_shape.map(|(name, kind)| json!({"name": &**name, "kind": kind_name(*kind)})).collect();

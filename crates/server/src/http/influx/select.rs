@@ -260,7 +260,9 @@ impl<'a> Planner<'a> {
         let failed = RefCell::new(None);
         let planned = plans(&influxql::Context {
             now_ns: self.now_ns,
-            shapes: &|measurement| self.shapes(measurement, &query, &mut charge.borrow_mut()),
+            shapes: &|measurement, fields| {
+                self.shapes((measurement, fields), &query, &mut charge.borrow_mut())
+            },
             labels: &|shape| {
                 let labels = foliot_exec::labels(&query, shape, &mut charge.borrow_mut());
                 labels.unwrap_or_else(|error| {
@@ -279,7 +281,7 @@ impl<'a> Planner<'a> {
 
     fn shapes(
         &self,
-        measurement: &Measurement,
+        (measurement, fields): (&Measurement, &Test),
         query: &Query<'_>,
         charge: &mut Charge<'_>,
     ) -> Result<Vec<TableShape>, String> {
@@ -300,7 +302,7 @@ impl<'a> Planner<'a> {
         let engine = self.store.engine();
         let kind =
             |measurement: &str, field: &str| Kinds::of(engine, namespace, measurement, field);
-        foliot_exec::shapes(query, namespace, &test, &kind, charge)
+        foliot_exec::shapes(query, namespace, (&test, fields), &kind, charge)
             .map_err(|error| error.to_string())
     }
 }

@@ -47,6 +47,8 @@ pub(super) async fn serve(
         work.write(answer.body.as_bytes())?;
         Ok(Ran::default())
     });
+    // A list of the latest samples changes nothing, and is often short.
+    let job = job.that_reads(endpoint == Endpoint::Last);
     query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
 }
 
