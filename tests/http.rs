@@ -224,6 +224,12 @@ fn foreign_pages_cannot_write() {
     assert_eq!(from("null"), 403);
     assert_eq!(from("http://localhost"), 204);
     assert_eq!(server.request("OPTIONS", "/api/put", &[], b"").status, 405);
+    // InfluxDB 1.6.7 takes it here, and nowhere else.
+    for path in ["/query", "/write"] {
+        let response = server.request("OPTIONS", path, &[], b"");
+        assert_eq!((response.status, response.text().as_str()), (200, ""), "{path}");
+    }
+    assert_eq!(server.request("OPTIONS", "/ping", &[], b"").status, 405);
 }
 
 #[test]

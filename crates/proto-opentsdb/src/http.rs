@@ -149,11 +149,23 @@ pub fn route(request: &HttpRequest<'_>) -> Result<Endpoint, HttpError> {
     let path = percent_decode(request.path, false).to_lowercase();
     let path = path.strip_suffix('/').unwrap_or(&path);
     let path = api_path(path)?;
+    check_serializer(request.query)?;
     let (endpoint, methods) = endpoint_at(&path, request.query)?;
     let method = method(request);
     match methods.contains(&method.as_str()) {
         true => Ok(endpoint),
         false => Err(not_allowed(&method)),
+    }
+}
+
+/// Refuses a wish for another format than JSON, in OpenTSDB's words.
+fn check_serializer(query: &str) -> Result<(), HttpError> {
+    match Params::first(query, "serializer").filter(|name| name != "json") {
+        None => Ok(()),
+        Some(name) => {
+            let details = format!("Could not find a serializer with the name: {name}");
+            Err(HttpError::bad_request("Requested serializer was not found").with_details(details))
+        }
     }
 }
 
@@ -376,6 +388,9 @@ mod tests {
         assert_eq!(to("POST", "/api/put"), Ok(Endpoint::Put));
         assert_eq!(to("POST", "/API/v1/Put/"), Ok(Endpoint::Put));
         assert_eq!(to("GET", "/api/put"), Err(405));
+        assert_eq!(to("GET", "/api/version?serializer=json"), Ok(Endpoint::Version));
+        assert_eq!(to("GET", "/api/version?serializer=xml"), Err(400));
+        assert_eq!(to("GET", "/api/nosuch?serializer="), Err(400));
         assert_eq!(to("GET", "/api/put?method_override=post"), Ok(Endpoint::Put));
         assert_eq!(to("GET", "/api/query?start=1h-ago"), Ok(Endpoint::Query));
         assert_eq!(to("OPTIONS", "/api/query"), Err(405));

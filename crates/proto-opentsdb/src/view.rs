@@ -228,7 +228,9 @@ impl Answer {
 
     /// An answer of another status.
     pub(crate) fn with_status(status: u16, body: &serde_json::Value) -> Self {
-        Self { status, body: body.to_string(), changes: Vec::new() }
+        // Names of such values are texts, so that writing them down cannot fail.
+        let body = serde_json::to_string(body).unwrap_or_default();
+        Self { status, body, changes: Vec::new() }
     }
 
     /// An answer without a body: 204 or 304.

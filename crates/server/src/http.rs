@@ -170,7 +170,7 @@ async fn answer_call(shared: &Arc<Shared>, call: Call, dialect: Dialect, began: 
     };
     let (label, reply) = match found {
         Ok(route) => (route.path, dispatch(shared, route, call).await),
-        Err(none) => ("none", refuse(none, &call.path)),
+        Err(none) => ("none", influx::options(&call).unwrap_or_else(|| refuse(none, &call.path))),
     };
     shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
     reply

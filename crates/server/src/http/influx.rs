@@ -54,6 +54,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
 }
 
 /// The headers by which clients know an InfluxDB and its version.
+/// What `OPTIONS` is answered where InfluxDB takes it: nothing, and to everyone.
+pub(super) fn options(call: &Call) -> Option<Reply> {
+    let is_taken = call.method == "OPTIONS" && matches!(&*call.path, "/query" | "/write");
+    is_taken.then(|| influx_headers(Reply::empty(StatusCode::OK)))
+}
+
 fn influx_headers(reply: Reply) -> Reply {
     reply
         .header(HeaderName::from_static("x-influxdb-version"), INFLUX_VERSION)
