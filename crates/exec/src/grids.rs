@@ -21,7 +21,7 @@ mod stored;
 
 pub(crate) use stored::labelled;
 
-use crate::limits::Charge;
+use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{Grid, MEASUREMENT, Steps};
@@ -155,6 +155,27 @@ fn evaluated<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gri
             });
             Ok(made)
         }
+    }
+}
+
+/// Values that were looked at and not told to the meter yet.
+struct Looked<'q> {
+    meter: &'q Meter,
+    values: usize,
+}
+
+impl<'q> Looked<'q> {
+    fn new(query: &'q Query<'_>) -> Self {
+        Self { meter: &query.meter, values: 0 }
+    }
+
+    /// Counts `values` as samples, and asks at times whether the query may go on.
+    fn at(&mut self, values: usize) -> Result<(), Error> {
+        self.values += values;
+        if self.values >= CHUNK_SAMPLES {
+            self.meter.check(std::mem::take(&mut self.values))?;
+        }
+        Ok(())
     }
 }
 

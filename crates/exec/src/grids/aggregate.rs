@@ -2,7 +2,7 @@
 
 use super::binary::some_of;
 use super::fold::{average, deviation, quantile, sum};
-use super::{GridRow, Gridded, grid, value};
+use super::{GridRow, Gridded, Looked, grid, value};
 use crate::{Error, Query};
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{GridAggregate, GroupFold, Steps};
@@ -29,7 +29,7 @@ pub(super) fn aggregate<'q>(
     if let GroupFold::CountValues(name) = &plan.fold {
         return counted(query, plan, &input, name, steps);
     }
-    let mut made = Gridded::none(query);
+    let (mut made, mut looked) = (Gridded::none(query), Looked::new(query));
     for (labels, rows) in groups(plan, &input) {
         match &plan.fold {
             GroupFold::Top(_) => picked(query, &rows, parameters, steps, true, &mut made)?,
@@ -37,7 +37,7 @@ pub(super) fn aggregate<'q>(
             fold => {
                 let mut values = Vec::with_capacity(steps.count);
                 for index in 0..steps.count {
-                    query.meter.check(if index % 64 == 0 { rows.len() } else { 0 })?;
+                    looked.at(rows.len())?;
                     let parameter = value(parameters, index).unwrap_or(f64::NAN);
                     values.push(folded(fold, &rows, index, parameter));
                 }
@@ -95,9 +95,9 @@ fn picked(
     let mut held = query.meter.open();
     held.add(rows.len().saturating_mul(steps.count * size_of::<Option<f64>>()))?;
     kept.resize(rows.len(), vec![None; steps.count]);
-    let mut order: Vec<(usize, f64)> = Vec::new();
+    let (mut order, mut looked) = (Vec::new(), Looked::new(query));
     for index in 0..steps.count {
-        query.meter.check(if index % 64 == 0 { rows.len() } else { 0 })?;
+        looked.at(rows.len())?;
         let count = value(parameters, index).unwrap_or(0.0);
         if count < 1.0 {
             continue;

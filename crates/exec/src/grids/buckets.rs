@@ -1,7 +1,7 @@
 //! Quantiles of histograms that are series of counts up to a bound (`le`), as Prometheus 3
 //! calculates them (`promql/quantile.go`).
 
-use super::{GridRow, Gridded, grid, value};
+use super::{GridRow, Gridded, Looked, grid, value};
 use crate::{Error, Query};
 use foliot_model::Labels;
 use foliot_plan::grid::{Grid, MEASUREMENT, Steps};
@@ -37,12 +37,12 @@ pub(super) fn buckets<'q>(
             rows.push((bound, row));
         }
     }
-    let mut made = Gridded::none(query);
+    let (mut made, mut looked) = (Gridded::none(query), Looked::new(query));
     for (labels, mut rows) in groups {
         rows.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let mut values = Vec::with_capacity(steps.count);
         for index in 0..steps.count {
-            query.meter.check(if index % 64 == 0 { rows.len() } else { 0 })?;
+            looked.at(rows.len())?;
             let there = rows.iter();
             let counts =
                 there.filter_map(|(bound, row)| Some((*bound, value(&row.values, index)?)));

@@ -2,7 +2,7 @@
 
 use super::fold::{Window, average, deviation, extrapolated, line, quantile, sum};
 use super::stored::{OnSeries, each_series, looked_at};
-use super::{GridRow, Gridded, all_differ, grid, unnamed, value};
+use super::{GridRow, Gridded, Looked, all_differ, grid, unnamed, value};
 use crate::{Error, Query};
 use foliot_model::Labels;
 use foliot_plan::grid::{Grid, Over, RangeFold, Samples, Shift, Steps};
@@ -93,7 +93,7 @@ fn fold_series(
     steps: &Steps,
     (numbers, parameters): (&[(i64, f64)], &[Option<f64>]),
 ) -> Result<Vec<Option<f64>>, Error> {
-    let (mut first, mut end) = (0, 0);
+    let (mut first, mut end, mut looked) = (0, 0, Looked::new(query));
     let mut values = Vec::with_capacity(steps.count);
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
@@ -106,7 +106,7 @@ fn fold_series(
         }
         let samples = numbers.get(first..end).unwrap_or_default();
         // Wide ranges in small steps look at samples again and again.
-        query.meter.check(if index % 64 == 0 { samples.len() } else { 0 })?;
+        looked.at(samples.len())?;
         let window = Window { samples, start_ns, end_ns };
         let parameter = value(parameters, index).unwrap_or(f64::NAN);
         let at_ns = steps.at(index);
