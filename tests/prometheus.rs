@@ -450,6 +450,26 @@ fn a_range_is_answered_step_by_step() {
     );
     let (_, answer) = asked_at(&server, "query_range", &form("nothing", span));
     assert_eq!(answer, r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#);
+    // What follows one another under one label set is one series.
+    let empty = "start=1699999980&end=1700000000&step=20";
+    let (_, answer) =
+        asked_at(&server, "query_range", &form("sum(requests_total) or vector(7)", empty));
+    assert!(
+        answer.contains(r#""result":[{"metric":{},"values":[[1699999980,"7"],[1700000000,"0"]]}]"#),
+        "{answer}"
+    );
+    let body = [
+        series(&[("__name__", "up"), ("pod", "a-1")], &[(T, 1.0), (T + 20_000, STALE)]),
+        series(&[("__name__", "up"), ("pod", "a-2")], &[(T + 20_000, 2.0)]),
+    ];
+    assert_eq!(push(&server, "/api/v1/write", &[], &body.concat()).status, 204);
+    let replaced = "label_replace(up, 'pod', '$1', 'pod', '(.*)-.*')";
+    let after = "start=1700000000&end=1700000020&step=20";
+    let (_, answer) = asked_at(&server, "query_range", &form(replaced, after));
+    assert!(
+        answer.contains(r#""pod":"a"},"values":[[1700000000,"1"],[1700000020,"2"]]}]"#),
+        "{answer}"
+    );
     for (span, word) in [
         ("start=2&end=1&step=1", "end timestamp must not be before start time"),
         ("start=1&end=2&step=0", "zero or negative query resolution step widths"),

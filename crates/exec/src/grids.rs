@@ -25,7 +25,7 @@ use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{Grid, MEASUREMENT, Steps};
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// A series of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,13 +193,25 @@ fn unnamed(labels: &Labels) -> Labels {
     labels.iter().filter(|label| &*label.name != MEASUREMENT).cloned().collect::<Vec<_>>().into()
 }
 
-/// Refuses series of the same labels: their values could not be told apart.
-fn all_differ(rows: &[GridRow]) -> Result<(), Error> {
-    let mut seen = HashSet::with_capacity(rows.len());
-    match rows.iter().all(|row| seen.insert(&row.labels)) {
-        true => Ok(()),
-        false => {
-            Err(Error::Plan("vector cannot contain metrics with the same labelset".to_owned()))
+/// Joins rows of the same labels: series that follow one another are one, as after a restart under
+/// another name that is dropped. Where two have a value at one instant they cannot be told apart.
+fn joined<'q>(mut made: Gridded<'q>) -> Result<Gridded<'q>, Error> {
+    let mut places: HashMap<Labels, usize> = HashMap::with_capacity(made.rows.len());
+    let mut rows: Vec<GridRow> = Vec::with_capacity(made.rows.len());
+    for row in std::mem::take(&mut made.rows) {
+        let place = *places.entry(row.labels.clone()).or_insert(rows.len());
+        let Some(first) = rows.get_mut(place) else {
+            rows.push(row);
+            continue;
+        };
+        for (value, other) in first.values.iter_mut().zip(row.values) {
+            if value.is_some() && other.is_some() {
+                let text = "vector cannot contain metrics with the same labelset";
+                return Err(Error::Plan(text.to_owned()));
+            }
+            *value = value.or(other);
         }
     }
+    made.rows = rows;
+    Ok(made)
 }

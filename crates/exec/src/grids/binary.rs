@@ -1,6 +1,6 @@
 //! Two grids, value by value.
 
-use super::{GridRow, Gridded, grid, unnamed, value};
+use super::{GridRow, Gridded, grid, joined, unnamed, value};
 use crate::{Error, Query};
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
@@ -56,10 +56,7 @@ fn with_scalar<'q>(
         let values = row.values.iter().enumerate().map(of).collect();
         made.push(query, GridRow { labels: labels_after(operator, &row.labels), values })?;
     }
-    if is_new_value(operator) {
-        super::all_differ(&made.rows)?;
-    }
-    Ok(made)
+    joined(made)
 }
 
 fn calculated(operator: Operator, a: f64, b: f64) -> Option<f64> {
@@ -157,7 +154,7 @@ fn kept<'q>(
             keep(right, &of_right, (left, &of_left), false)?;
         }
     }
-    Ok(made)
+    joined(made)
 }
 
 /// Series of two vectors that meet.
@@ -180,6 +177,8 @@ impl<'q> Pairs<'_, 'q> {
         let signatures = of_many.iter().chain(&of_one).max().map_or(0, |max| max + 1);
         let mut charge = self.query.meter.open();
         charge.add(signatures.saturating_mul(2 * size_of::<Option<usize>>()))?;
+        // Seldom are there more rows than on the side of many.
+        charge.add(many.len().saturating_mul(self.steps.count * size_of::<Option<f64>>()))?;
         let mut rows = Vec::new();
         // The row of the answer for a pair of rows, and which rows of the answer have a label set.
         let mut row_of: HashMap<(usize, usize), usize> = HashMap::new();

@@ -1,10 +1,10 @@
 //! Quantiles of histograms that are series of counts up to a bound (`le`), as Prometheus 3
 //! calculates them (`promql/quantile.go`).
 
-use super::{GridRow, Gridded, Looked, grid, value};
+use super::{GridRow, Gridded, Looked, grid, joined, unnamed, value};
 use crate::{Error, Query};
 use foliot_model::Labels;
-use foliot_plan::grid::{Grid, MEASUREMENT, Steps};
+use foliot_plan::grid::{Grid, Steps};
 use std::collections::HashMap;
 
 /// The label that holds a bucket's upper bound.
@@ -26,8 +26,8 @@ pub(super) fn buckets<'q>(
     for row in &input.rows {
         let bound = row.labels.get(BOUND).and_then(|bound| bound.parse::<f64>().ok());
         let Some(bound) = bound else { continue };
-        let others =
-            row.labels.iter().filter(|label| ![BOUND, MEASUREMENT].contains(&&*label.name));
+        // Histograms of two names are two, also where nothing but the name tells them apart.
+        let others = row.labels.iter().filter(|label| &*label.name != BOUND);
         let labels: Labels = others.cloned().collect::<Vec<_>>().into();
         let number = *numbers.entry(labels.clone()).or_insert_with(|| {
             groups.push((labels, Vec::new()));
@@ -50,9 +50,9 @@ pub(super) fn buckets<'q>(
             let share = value(shares.scalars(), index).unwrap_or(f64::NAN);
             values.push((!counts.is_empty()).then(|| quantile(share, counts)));
         }
-        made.push(query, GridRow { labels, values })?;
+        made.push(query, GridRow { labels: unnamed(&labels), values })?;
     }
-    Ok(made)
+    joined(made)
 }
 
 /// A quantile of counts up to bounds, which ascend.

@@ -1,6 +1,6 @@
 //! Functions of each value.
 
-use super::{GridRow, Gridded, all_differ, grid, seconds, unnamed, value};
+use super::{GridRow, Gridded, grid, joined, seconds, unnamed, value};
 use crate::{Error, Query};
 use foliot_plan::grid::{Each, Function, Math, Steps};
 use jiff::Timestamp;
@@ -48,8 +48,7 @@ pub(super) fn each<'q>(
         let values = row.values.iter().enumerate().map(function).collect();
         made.push(query, GridRow { labels: unnamed(&row.labels), values })?;
     }
-    all_differ(&made.rows)?;
-    Ok(made)
+    joined(made)
 }
 
 fn calculate(math: Math, x: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::fold::{Window, average, deviation, extrapolated, line, quantile, sum};
 use super::stored::{OnSeries, each_series, looked_at};
-use super::{GridRow, Gridded, Looked, all_differ, grid, unnamed, value};
+use super::{GridRow, Gridded, Looked, grid, joined, unnamed, value};
 use crate::{Error, Query};
 use foliot_model::Labels;
 use foliot_plan::grid::{Grid, Over, RangeFold, Samples, Shift, Steps};
@@ -49,10 +49,7 @@ pub(super) fn over<'q>(
             }
         }
     }
-    if !matches!(plan.fold, RangeFold::Last) {
-        all_differ(&made.rows)?;
-    }
-    Ok(made)
+    joined(made)
 }
 
 /// The multiples of a step that lie in the ranges of some instants.

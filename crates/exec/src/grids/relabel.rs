@@ -1,6 +1,6 @@
 //! Other labels, the same values.
 
-use super::{GridRow, Gridded, all_differ, grid};
+use super::{GridRow, Gridded, grid, joined};
 use crate::{Error, Query};
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{NewValue, Relabel, Steps};
@@ -24,8 +24,7 @@ pub(super) fn relabel<'q>(
         };
         made.push(query, GridRow { labels, values: values.clone() })?;
     }
-    all_differ(&made.rows)?;
-    Ok(made)
+    joined(made)
 }
 
 /// What the label becomes; nothing where it stays as it is.
