@@ -191,15 +191,7 @@ impl<'q> Pairs<'_, 'q> {
             found.resize(signatures, None);
             met.clear();
             met.resize(signatures, false);
-            for (at, (row, signature)) in one.iter().zip(&of_one).enumerate() {
-                let Some(place) = found.get_mut(*signature) else { continue };
-                if value(&row.values, index).is_some()
-                    && let Some(before) = place.replace(at)
-                {
-                    let before = one.get(before).map(|row| &row.labels);
-                    return Err(self.several(&row.labels, before, is_turned));
-                }
-            }
+            self.find(one, &of_one, index, &mut found)?;
             for (at, (row, signature)) in many.iter().zip(&of_many).enumerate() {
                 let Some(a) = value(&row.values, index) else { continue };
                 let Some(other) = found.get(*signature).copied().flatten() else { continue };
@@ -237,6 +229,27 @@ impl<'q> Pairs<'_, 'q> {
         let mut made = Gridded::none(self.query);
         rows.into_iter().try_for_each(|row| made.push(self.query, row))?;
         Ok(made)
+    }
+
+    /// Puts the rows of the side of one that have a value at an instant where they are found by
+    /// their signature.
+    fn find(
+        &self,
+        one: &[GridRow],
+        of_one: &[usize],
+        index: usize,
+        found: &mut [Option<usize>],
+    ) -> Result<(), Error> {
+        for (at, (row, signature)) in one.iter().zip(of_one).enumerate() {
+            let Some(place) = found.get_mut(*signature) else { continue };
+            if value(&row.values, index).is_some()
+                && let Some(before) = place.replace(at)
+            {
+                let before = one.get(before).map(|row| &row.labels);
+                return Err(self.several(&row.labels, before, self.matching.many == Many::Right));
+            }
+        }
+        Ok(())
     }
 
     fn several(&self, labels: &Labels, before: Option<&Labels>, is_left: bool) -> Error {
