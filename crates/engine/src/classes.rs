@@ -125,6 +125,9 @@ impl Store {
             let by = self.ingest.catalog().get(CLASSIFIED_KIND, key);
             let is_classed = self.ingest.retention().has_rules() || segment.has_classes();
             if is_classed && by.as_deref() != Some(&rules[..]) {
+                // Durable with the segment that takes the place of this one: a process that dies
+                // then has not said yet what that one's classes go by.
+                self.ingest.change_catalog(CLASSIFIED_KIND, key, None)?;
                 changed += self.classify_segment(segment)?;
                 self.ingest.change_catalog(CLASSIFIED_KIND, key, Some(&rules))?;
             }

@@ -365,6 +365,27 @@ fn open_with_rule(disk: &SimDisk, kept: Option<u64>) -> Engine {
 }
 
 #[test]
+fn rules_that_come_back_after_a_crash_reach_closed_epochs() {
+    let disk = SimDisk::new(9);
+    let now_ns = disk.now_ns();
+    let engine = open_with_rule(&disk, None);
+    write_days(&engine, HOST, now_ns, 0..30);
+    for _ in 0..2 {
+        engine.begin_epoch().unwrap();
+    }
+    engine.flush().unwrap();
+    drop(engine);
+    let engine = open_with_rule(&disk, Some(10));
+    assert_eq!(found(&engine, "m", now_ns), (0..=10).collect::<Vec<_>>());
+    engine.set_retention_rules(Vec::new()).unwrap();
+    // What was not synced is gone, such as what the classes of the epoch go by now.
+    let disk = disk.crash();
+    drop(open_with_rule(&disk, None));
+    let engine = open_with_rule(&disk, Some(10));
+    assert_eq!(found(&engine, "m", now_ns), (0..=10).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_change_of_rules_reaches_closed_epochs() {
     let disk = SimDisk::new(9);
     let now_ns = disk.now_ns();
