@@ -15,6 +15,7 @@
 use super::Upkeep;
 use super::activity::Activity;
 use crate::block::{Block, Builder, Decoder};
+use crate::config::Commit;
 use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::filenames::Named;
@@ -135,6 +136,9 @@ impl Upkeep {
         let changes = counters.catalog_changes.load(Ordering::Relaxed);
         self.flush_facts(checkpoint, changes, &tombstones, &mut manifest, &mut made)?;
         manifest.wal_start_lsn = cut_lsn;
+        // The log holds all that the parts do, so that they may go where an older manifest is put
+        // back. What it cannot take, of a full or a failing disk, is the safer for being flushed.
+        let _ = ingest.wal().settle(Commit { lsn: cut_lsn });
         manifest.next_namespace = self.ingest.namespaces().highest().saturating_add(1);
         held.publish(manifest, made, |next| {
             next.parts.extend(written);
