@@ -134,7 +134,7 @@ impl Checker<'_> {
                     "holds files that were set aside; the store does not need them"
                 }
                 None => "is no file of the store",
-                Some(Named::Wal(_)) => continue,
+                Some(Named::Wal(_) | Named::WalBegun(_)) => continue,
                 Some(named) if files.contains(&named) => continue,
                 Some(_) => {
                     "is a leftover, which the next start removes if everything else is there"

@@ -5,6 +5,7 @@
 //! MANIFEST.copy       the same once more
 //! MANIFEST.new        a manifest being written; MANIFEST.copy.new
 //! wal-<lsn>.log       a stretch of the wal that begins at this lsn, 16 hex digits
+//! begun-<lsn>.wal     says that this stretch, the newest one, was begun; empty
 //! part-<number>.part  blocks of samples
 //! index-<number>.idx  registrations
 //! segment-<number>.seg  the index of a closed epoch
@@ -28,6 +29,10 @@ pub(crate) fn wal(dir: &Path, lsn: u64) -> PathBuf {
     dir.join(format!("wal-{lsn:016x}.log"))
 }
 
+pub(crate) fn wal_begun(dir: &Path, lsn: u64) -> PathBuf {
+    dir.join(format!("begun-{lsn:016x}.wal"))
+}
+
 pub(crate) fn part(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("part-{number:010}.part"))
 }
@@ -48,6 +53,7 @@ pub(crate) fn catalog(dir: &Path, number: u64) -> PathBuf {
 pub(crate) fn path(dir: &Path, named: Named) -> PathBuf {
     match named {
         Named::Wal(lsn) => wal(dir, lsn),
+        Named::WalBegun(lsn) => wal_begun(dir, lsn),
         Named::Part(number) => part(dir, number),
         Named::Index(number) => index(dir, number),
         Named::Segment(number) => segment(dir, number),
@@ -66,6 +72,7 @@ pub(crate) fn deletes(dir: &Path, number: u64) -> PathBuf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Named {
     Wal(u64),
+    WalBegun(u64),
     Part(u64),
     Index(u64),
     Segment(u64),
@@ -84,7 +91,7 @@ impl Named {
             | Self::Segment(number)
             | Self::Catalog(number)
             | Self::Deletes(number) => Some(number),
-            Self::Wal(_) | Self::ManifestNew | Self::ManifestCopyNew => None,
+            Self::Wal(_) | Self::WalBegun(_) | Self::ManifestNew | Self::ManifestCopyNew => None,
         }
     }
 }
@@ -99,8 +106,10 @@ pub(crate) fn parse(name: &str) -> Option<Named> {
     if name == MANIFEST_COPY_NEW {
         return Some(Named::ManifestCopyNew);
     }
-    if let Some(lsn) = middle("wal-", ".log") {
-        return u64::from_str_radix(lsn, 16).ok().map(Named::Wal);
+    let lsn = |text: Option<&str>| u64::from_str_radix(text?, 16).ok();
+    let wal = lsn(middle("wal-", ".log")).map(Named::Wal);
+    if let Some(wal) = wal.or_else(|| lsn(middle("begun-", ".wal")).map(Named::WalBegun)) {
+        return Some(wal);
     }
     number(middle("part-", ".part"))
         .map(Named::Part)
@@ -123,6 +132,7 @@ mod tests {
             named
         };
         assert_eq!(read(wal(dir, 0xabc)), Some(Named::Wal(0xabc)));
+        assert_eq!(read(wal_begun(dir, 0xabc)), Some(Named::WalBegun(0xabc)));
         assert_eq!(read(part(dir, 7)), Some(Named::Part(7)));
         assert_eq!(read(index(dir, 8)), Some(Named::Index(8)));
         assert_eq!(read(segment(dir, 8)), Some(Named::Segment(8)));

@@ -68,7 +68,7 @@ pub fn inspect(
         Some(Named::Segment(number)) => inspector.segment(number),
         Some(Named::Catalog(number)) => inspector.catalog(path, number),
         Some(Named::Deletes(number)) => inspector.deletes(path, number),
-        Some(Named::Wal(base)) => inspector.wal(&[base]),
+        Some(Named::Wal(base) | Named::WalBegun(base)) => inspector.wal(&[base]),
         Some(Named::ManifestNew | Named::ManifestCopyNew) => Err(Error::Invalid(format!(
             "{} is a manifest that was not finished; its store ignores it",
             path.display()
@@ -157,7 +157,8 @@ impl Inspector<'_, '_> {
                 Named::Segment(number) => self.segment(number)?,
                 Named::Catalog(number) => self.catalog(&path, number)?,
                 Named::Deletes(number) => self.deletes(&path, number)?,
-                Named::Wal(_) | Named::ManifestNew | Named::ManifestCopyNew => {}
+                Named::Wal(_) | Named::WalBegun(_) => {}
+                Named::ManifestNew | Named::ManifestCopyNew => {}
             }
         }
         self.wal(&segment::list(&**self.disk, self.dir)?)

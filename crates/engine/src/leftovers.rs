@@ -39,7 +39,7 @@ pub(crate) fn clear(
     for leftover in there.difference(&named) {
         let path = filenames::path(dir, *leftover);
         match leftover {
-            Named::Wal(_) => {}
+            Named::Wal(_) | Named::WalBegun(_) => {}
             Named::ManifestNew | Named::ManifestCopyNew => remove(disk, &path)?,
             _ if is_sufficient => remove(disk, &path)?,
             _ => {
@@ -62,6 +62,9 @@ pub(crate) fn clear(
 /// flushed.
 fn wal_reaches(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<bool, Error> {
     let start_lsn = manifest.wal_start_lsn;
+    if segment::missing(disk, dir, start_lsn)?.is_some() {
+        return Ok(false);
+    }
     let bases = segment::list(disk, dir)?;
     let first = bases.partition_point(|base| *base <= start_lsn);
     let Some(needed) = first.checked_sub(1).and_then(|first| bases.get(first..)) else {

@@ -459,6 +459,10 @@ fn rewrite_wal(
         let path = filenames::wal(dir, newest);
         disk.rewrite(&path).map_err(Error::io("rewrite", &path))?;
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        // A power cut may have taken the note. A full disk has no room for it, and starts.
+        if newest < replayed.end_lsn && segment::missing(disk, dir, start_lsn)?.is_none() {
+            let _ = segment::note_begun(disk, dir, newest);
+        }
     }
     Ok(())
 }

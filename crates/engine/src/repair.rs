@@ -148,7 +148,8 @@ impl Repairer<'_> {
                 // Of several the newest was written last.
                 Named::Catalog(number) => manifest.catalog_file = number,
                 Named::Deletes(number) => manifest.deletes_file = number,
-                Named::Wal(_) | Named::ManifestNew | Named::ManifestCopyNew => {}
+                Named::Wal(_) | Named::WalBegun(_) => {}
+                Named::ManifestNew | Named::ManifestCopyNew => {}
             }
         }
         let bases = segment::list(&**self.disk, self.dir)?;

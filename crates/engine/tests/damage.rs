@@ -200,3 +200,46 @@ fn files_swapped_or_missing_are_found() {
         assert!(examine(&disk).1, "{kind} missing");
     }
 }
+
+fn remove_newest_wal(disk: &SimDisk) -> String {
+    let mut names = names(disk);
+    names.retain(|name| name.ends_with(".log"));
+    let newest = names.pop().unwrap();
+    disk.remove(&PathBuf::from(DIR).join(&newest)).unwrap();
+    newest
+}
+
+/// Opens the store as a server does, and writes one more sample of the first host durably.
+fn work(disk: &SimDisk, step: i64) {
+    let engine = open(disk).unwrap();
+    let (commit, rejects) = write(&engine, 0, &lines(step, step + 1));
+    assert!(rejects.is_empty());
+    engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+}
+
+#[test]
+fn the_newest_segment_of_the_log_is_missed() {
+    // The only one of a store that never wrote a part; one behind another, of the next process;
+    // one that was begun by a flush; and the same after the power failed.
+    let after = |processes: i64| {
+        let disk = SimDisk::new(5);
+        (0..processes).for_each(|step| work(&disk, step));
+        disk
+    };
+    let all: [&dyn Fn() -> SimDisk; 3] = [&|| after(1), &|| after(2), &store];
+    for make in all {
+        for disk in [make(), make().crash()] {
+            assert_eq!(checked(&disk).problems, Vec::<String>::new());
+            assert_eq!(open(&disk).unwrap().damages(), Vec::<String>::new());
+            let name = remove_newest_wal(&disk);
+            assert!(checked(&disk).problems.iter().any(|problem| problem.contains(&name)));
+            // It is told by each start, until something is written in its place.
+            for _ in 0..2 {
+                let engine = open(&disk).unwrap();
+                assert!(engine.damages().iter().any(|damage| damage.contains(&name)), "{name}");
+            }
+            work(&disk, 500);
+            assert_eq!(open(&disk).unwrap().damages(), Vec::<String>::new());
+        }
+    }
+}

@@ -151,6 +151,9 @@ fn damage_in_frames_long_flushed_costs_nothing() {
     let [after] = &segments(&disk)[..] else { panic!("a flush leaves one segment") };
     let both = [&flushed[..], &bytes(&disk, after)[SEGMENT_HEADER..]].concat();
     disk.remove(after).unwrap();
+    let names = disk.list(Path::new(DIR)).unwrap();
+    let note = names.iter().find(|name| name.starts_with("begun-")).unwrap();
+    disk.remove(&Path::new(DIR).join(note)).unwrap();
     disk.create(&path).unwrap().append(&both).unwrap();
     for at in [0, SEGMENT_HEADER, flushed.len() / 2, flushed.len() - 1] {
         let twin = copy(&disk);

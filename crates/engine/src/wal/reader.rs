@@ -117,6 +117,13 @@ pub(crate) fn replay(
         }
         segment.read(&log, before, start_lsn, &mut replayed, each)?;
     }
+    if let Some(base) = segment::missing(disk, dir, start_lsn)? {
+        let path = filenames::wal(dir, base);
+        replayed.damages.push(format!(
+            "wal {} was begun and is missing: what was written to it and not yet to a part is lost",
+            path.display()
+        ));
+    }
     Ok(replayed)
 }
 

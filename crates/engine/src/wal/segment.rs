@@ -16,6 +16,7 @@ use crate::filenames::{self, Named};
 use crate::preamble::{self, Preamble, VERSION};
 use foliot_codec::checksum;
 use foliot_disk::{Disk, ReadFile};
+use std::io;
 use std::path::Path;
 
 const PREAMBLE: Preamble = Preamble { magic: *b"Fwal", version: VERSION, what: "a wal segment" };
@@ -83,14 +84,50 @@ pub(crate) fn owner(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result<u64, E
 
 /// Base lsns of the segments in `dir`, ascending.
 pub(crate) fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, Error> {
-    let names = disk.list(dir).map_err(Error::io("list", dir))?;
-    let mut bases: Vec<u64> = names
-        .iter()
-        .filter_map(|name| match filenames::parse(name) {
-            Some(Named::Wal(lsn)) => Some(lsn),
-            _ => None,
-        })
-        .collect();
-    bases.sort_unstable();
-    Ok(bases)
+    lsns(disk, dir, |named| match named {
+        Named::Wal(lsn) => Some(lsn),
+        _ => None,
+    })
+    .map_err(Error::io("list", dir))
+}
+
+/// The newest segment that was begun, if its file is not there. Nothing else would tell of it: the
+/// log would only end sooner. One that begins before `start_lsn`, from where the log matters, may
+/// have been removed, and the one behind it have no frames yet.
+pub(crate) fn missing(disk: &dyn Disk, dir: &Path, start_lsn: u64) -> Result<Option<u64>, Error> {
+    let begun = begun(disk, dir).map_err(Error::io("list", dir))?.pop();
+    let newest = list(disk, dir)?.pop();
+    let is_missing = |begun: &u64| *begun >= start_lsn && newest.is_none_or(|lsn| lsn < *begun);
+    Ok(begun.filter(is_missing))
+}
+
+/// Notes by the name of an empty file that the segment at `base_lsn`, whose own name and first
+/// frame are durable, is the newest one. The note needs no sync: if it is lost, only a missing
+/// segment is not told.
+pub(crate) fn note_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> io::Result<()> {
+    let note = |lsn| filenames::wal_begun(dir, lsn);
+    let mut before = begun(disk, dir)?;
+    match before.pop() {
+        None => drop(disk.create(&note(base_lsn))?),
+        Some(lsn) if lsn != base_lsn => disk.rename(&note(lsn), &note(base_lsn))?,
+        Some(_) => {}
+    }
+    let mut older = before.into_iter().filter(|lsn| *lsn != base_lsn);
+    older.try_for_each(|lsn| disk.remove(&note(lsn)))
+}
+
+/// What is noted, ascending. One note at most, unless a rename was cut short.
+fn begun(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<u64>> {
+    lsns(disk, dir, |named| match named {
+        Named::WalBegun(lsn) => Some(lsn),
+        _ => None,
+    })
+}
+
+fn lsns(disk: &dyn Disk, dir: &Path, pick: fn(Named) -> Option<u64>) -> io::Result<Vec<u64>> {
+    let names = disk.list(dir)?;
+    let parsed = names.iter().filter_map(|name| filenames::parse(name));
+    let mut lsns: Vec<u64> = parsed.filter_map(pick).collect();
+    lsns.sort_unstable();
+    Ok(lsns)
 }

@@ -12,7 +12,7 @@
 
 use super::copies::Single;
 use super::frame::{self, Author, FrameKind, HEADER_LEN, Purpose};
-use super::segment::SegmentHeader;
+use super::segment::{self, SegmentHeader};
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::filenames;
@@ -164,6 +164,8 @@ struct Io {
     rotate: bool,
     /// A segment was created and its name is not yet durable.
     is_name_new: bool,
+    /// The segment is not yet noted as begun.
+    is_unnoted: bool,
     /// The wal is poisoned: no file is touched any more.
     is_dead: bool,
     /// Bytes written since free space was last looked at, and when that was.
@@ -204,6 +206,7 @@ impl Writer {
             taken: Vec::new(),
             rotate: false,
             is_name_new: false,
+            is_unnoted: false,
             is_dead: false,
             unlooked_bytes: 0,
             looked_ns: None,
@@ -514,7 +517,7 @@ impl Writer {
             false => Refusal::Stalled(format!("a new segment of the wal cannot be made: {error}")),
         })?);
         io.base_lsn = base_lsn;
-        io.is_name_new = true;
+        (io.is_name_new, io.is_unnoted) = (true, true);
         io.rotate = false;
         Ok(())
     }
@@ -531,6 +534,12 @@ impl Writer {
             result
                 .map_err(|error| Refusal::Poison(format!("a sync of the wal failed: {error}")))?;
             io.is_name_new = false;
+            // One without frames is made anew by the next process, and may be lost with that.
+            if io.is_unnoted && written > io.base_lsn {
+                // No sample depends on the note: where it cannot be made the next sync tries again.
+                let noted = segment::note_begun(&*self.disk, &self.dir, io.base_lsn);
+                io.is_unnoted = noted.is_err();
+            }
         }
         self.last_sync_ns.store(self.disk.monotonic_ns(), Ordering::Release);
         self.durable_lsn.store(written, Ordering::Release);

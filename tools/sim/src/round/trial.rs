@@ -3,6 +3,7 @@
 //! What is tried, one at a time:
 //! - a flipped bit of a file with parities: nothing is lost, `check` tells it, `repair` mends it;
 //! - a flipped bit of the wal: at most the change in that frame is lost, and that is told;
+//! - the newest segment of the wal is missing: what was in it is lost, and that is told;
 //! - a missing part: what is in it is missing, told, and there again when the part is;
 //! - another missing file: the start is refused with its name, and nothing is lost;
 //! - an old manifest: no part is deleted, unless the wal holds all that was in it.
@@ -92,6 +93,7 @@ impl Trial<'_> {
     fn damage(&self, name: &str) {
         let is_empty = self.files.get(name).is_none_or(Vec::is_empty);
         match kind(name) {
+            "begun" => self.missing_wal(),
             _ if is_empty => {}
             "part" if self.round.percent(50) => self.missing_part(name),
             "part" => self.flip(name),
@@ -226,6 +228,25 @@ impl Trial<'_> {
         if is_vouched && stats.samples_orphaned > 0 {
             let orphaned = stats.samples_orphaned;
             self.fail(&format!("{what}: {orphaned} samples lost their series"));
+        }
+    }
+
+    /// The wal without its newest segment.
+    fn missing_wal(&self) {
+        let is_segment = |name: &&String| kind(name) == "wal";
+        let Some(newest) = self.files.keys().rfind(is_segment) else { return };
+        self.round.say(format_args!("remove {newest}"));
+        if let Err(error) = self.disk.remove(&self.dir.join(newest)) {
+            self.fail(&error.to_string());
+        }
+        let what = format!("{newest} was removed");
+        let engine = match self.open() {
+            Ok(engine) => engine,
+            Err(error) => self.fail(&format!("cannot open after {what}: {error}")),
+        };
+        let lost = self.admit(&engine, &what);
+        if lost > 0 && engine.damages().is_empty() {
+            self.fail(&format!("{what}: {lost} facts are lost, and nothing is told"));
         }
     }
 
