@@ -300,8 +300,9 @@ fn connections_that_bring_nothing_are_ended() {
 #[test]
 fn one_address_has_a_share_of_the_connections() {
     let dir = Scratch::new();
-    let flags = ["--set", "limits.connections_per_address=5"];
+    let flags = ["--http-changes-by-get", "--set", "limits.connections_per_address=5"];
     let server = Server::start(dir.path(), &flags);
+    assert_eq!(server.get("/logs?level=warn&logger=ROOT").status, 200);
     let asks = |mut socket: TcpStream| {
         let _ = socket.write_all(b"version\n");
         let mut byte = [0];
@@ -318,6 +319,29 @@ fn one_address_has_a_share_of_the_connections() {
         assert!(began.elapsed() < harness::PATIENCE, "no place is given back");
         std::thread::sleep(Duration::from_millis(10));
     }
+    let log = server.get("/logs").text();
+    let said = "a connection from 127.0.0.1 was closed at once: limits.connections_per_address";
+    assert!(log.contains(said), "{log}");
+    server.stop();
+}
+
+#[test]
+fn a_head_that_is_no_http_is_counted_and_said() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--http-changes-by-get"]);
+    assert_eq!(server.get("/logs?level=warn&logger=ROOT").status, 200);
+    for head in ["GET /health HTTP/1.1\r\nno colon\r\n\r\n", "GET / HTTP/9.9\r\n\r\n"] {
+        let mut socket = server.connect();
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    }
+    let counted = "foliot_http_requests_total{route=\"malformed\",status=\"400\"} 2";
+    let metrics = server.get("/metrics").text();
+    assert!(metrics.contains(counted), "{metrics}");
+    let log = server.get("/logs").text();
+    assert!(log.contains("127.0.0.1 sent a request whose head is no HTTP"), "{log}");
     server.stop();
 }
 

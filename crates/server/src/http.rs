@@ -37,7 +37,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most bytes of a request's head, and most that one read of a body takes.
 const READ_BYTES_MAX: usize = 256 << 10;
@@ -79,6 +79,9 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: Wire, first: Vec<u8>, dia
         }
     };
     if let Err(error) = outcome {
+        if error.is_parse() {
+            note_malformed(&shared, peer, &error);
+        }
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
         while let Some(inner) = source {
             let io = inner.downcast_ref::<std::io::Error>();
@@ -89,6 +92,18 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: Wire, first: Vec<u8>, dia
             source = inner.source();
         }
         log::debug!("HTTP connection ended: {error}");
+    }
+}
+
+/// A request whose head could not be read was answered by hyper, with a status and no words.
+fn note_malformed(shared: &Shared, peer: Option<SocketAddr>, error: &hyper::Error) {
+    let status = if error.is_parse_too_large() { 431 } else { 400 };
+    shared.metrics.count_answer("malformed", status, Duration::ZERO);
+    if let Some(silent) = shared.failures_log.admit("http", "malformed head") {
+        let from = peer.map_or_else(|| "somebody".to_owned(), |peer| peer.ip().to_string());
+        log::warn!(
+            "{from} sent a request whose head is no HTTP: {error} ({silent} more kept silent)"
+        );
     }
 }
 

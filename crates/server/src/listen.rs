@@ -161,23 +161,44 @@ impl Place {
     /// and whoever asks `/-/ready` find one when strangers hold all others.
     fn take(shared: &Arc<Shared>, places: &Places, address: IpAddr) -> Option<Self> {
         let is_local = address.to_canonical().is_loopback();
-        let met = |limit| shared.metrics.limits.add(limit);
+        let met = |limit: Limit| {
+            shared.metrics.limits.add(limit);
+            turned_away(shared, limit.name(), address);
+        };
         if !is_local && places.free.available_permits() <= CONNECTIONS_RESERVED {
             met(Limit::Connections);
             return None;
         }
         let permit = places.free.clone().try_acquire_owned();
         let permit = permit.inspect_err(|_| met(Limit::Connections)).ok()?;
-        let address = network(address);
-        let mut connected = shared.connected.lock();
-        let count = connected.entry(address).or_insert(0);
-        if *count >= shared.config.limits_connections_per_address {
+        let network = network(address);
+        if !shared.connects(network) {
             met(Limit::ConnectionsPerAddress);
             return None;
         }
-        *count += 1;
-        drop(connected);
-        Some(Self { shared: shared.clone(), address, places: places.clone(), _permit: permit })
+        let (shared, places) = (shared.clone(), places.clone());
+        Some(Self { shared, address: network, places, _permit: permit })
+    }
+}
+
+/// A connection is closed before anything of it is read: the log says so, and why.
+fn turned_away(shared: &Shared, why: &'static str, address: IpAddr) {
+    if let Some(silent) = shared.failures_log.admit("listener", why) {
+        log::warn!(
+            "a connection from {address} was closed at once: {why}; see docs/limits.md ({silent} \
+             more kept silent)"
+        );
+    }
+}
+
+impl Shared {
+    /// Counts one more connection of a host; false when it has as many as it may have.
+    fn connects(&self, address: IpAddr) -> bool {
+        let mut connected = self.connected.lock();
+        let count = connected.entry(address).or_insert(0);
+        let is_one_more = *count < self.config.limits_connections_per_address;
+        *count += u64::from(is_one_more);
+        is_one_more
     }
 }
 
@@ -254,6 +275,9 @@ async fn unwrapped(
     if protocol != Protocol::Tls {
         if shared.config.tls_only && !is_local(&wire) {
             shared.metrics.connections_refused.add(1);
+            if let Ok(peer) = wire.peer_addr() {
+                turned_away(shared, "tls.only", peer.ip());
+            }
             return None;
         }
         return Some((wire, protocol, first));
