@@ -207,6 +207,55 @@ fn refusals_say_what_is_wrong_and_where() {
     server.stop();
 }
 
+/// The statuses of the table of errors in docs/api.md, row by row.
+fn statuses_of_the_table() -> Vec<u16> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let table = page.split("| status | when |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let first = |row: &str| row.split('|').nth(1).unwrap().trim().to_owned();
+    let rows = table.lines().skip(2).map(first);
+    rows.flat_map(|row| row.split(", ").map(|status| status.parse().unwrap()).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn every_error_of_the_table_is_met_and_has_its_form() {
+    let dir = Scratch::new();
+    let open = Server::start(&dir.path().join("open"), &["--set", "limits.query_samples=1"]);
+    write(&open, "cpu usage=1 600\ncpu usage=2 601\ncpu usage=3 602");
+    let closed = Server::start(&dir.path().join("closed"), &["--access"]);
+    let query = format!("{ROOT}/query");
+    let raw = json!({"language": "influxql", "text": "SELECT usage FROM cpu"}).to_string();
+    let asks = |server: &Server, path: &str, headers: &[(&str, &str)], body: &str| {
+        let response = server.request("POST", path, headers, body.as_bytes());
+        (response.status, response)
+    };
+    let mut met = Vec::new();
+    let mut note = |(status, response): (u16, Response)| {
+        let answer = described("POST", &query, &response, status);
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty(), "{status}: {answer}");
+        let is_for_later = [429, 503].contains(&status);
+        assert_eq!(!response.header("retry-after").is_empty(), is_for_later, "{status}: {answer}");
+        met.push(status);
+    };
+    note(asks(&open, &query, &[], "{"));
+    note(asks(&open, &format!("{query}?db=none"), &[], &raw));
+    note(asks(&open, &query, &[], &raw));
+    note(asks(&open, &query, &[("Origin", "http://evil.example")], &raw));
+    note(asks(&closed, &query, &[], &raw));
+    // cm9vdDp3cm9uZw== is root:wrong.
+    let guess = [("Authorization", "Basic cm9vdDp3cm9uZw==")];
+    let guesses = (0..40).map(|_| asks(&closed, &query, &guess, &raw));
+    note(guesses.into_iter().find(|(status, _)| *status == 429).unwrap());
+    met.sort_unstable();
+    let mut wanted = statuses_of_the_table();
+    // What a failing disk and a crowd of bodies make has tests of its own, beside the disk and the
+    // bodies.
+    wanted.retain(|status| ![500, 503].contains(status));
+    assert_eq!(met, wanted);
+    [open, closed].into_iter().for_each(Server::stop);
+}
+
 #[test]
 fn the_catalogue_finds_names_by_any_part_and_shows_them_as_they_are() {
     let dir = Scratch::new();
