@@ -284,6 +284,20 @@ mod tests {
     }
 
     #[test]
+    fn deep_messages_need_little_stack() {
+        let run = || {
+            let deep = |depth: usize| {
+                let payload = format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+                line_of("a/{x}=m", "a/b", &payload).unwrap()
+            };
+            assert_eq!(deep(100), Ok(format!("m,x=b {}=1", vec!["a"; 100].join("."))));
+            assert!(deep(100_000).is_err(), "JSON has a depth");
+        };
+        let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(run);
+        thread.unwrap().join().unwrap();
+    }
+
+    #[test]
     fn templates_are_read_and_written_alike() {
         for text in ["a/{x}/+/#=m", "{measurement}/{field}", "a b/{room}=climate.inside"] {
             assert_eq!(Template::parse(text).unwrap().to_string(), text);
