@@ -94,7 +94,7 @@ fn may(role: &str, method: &str, path: &str, need: &str) -> bool {
         },
         "read" => ["reader", "scoped", "admin"].contains(&role),
         "read, all measurements" => ["reader", "admin"].contains(&role),
-        "write" => ["writer", "admin"].contains(&role),
+        "write" | "write, all measurements" => ["writer", "admin"].contains(&role),
         "read; changes: write, all measurements" => match (changes, path) {
             (true, _) => ["writer", "admin"].contains(&role),
             (false, "/api/query") => ["reader", "scoped", "admin"].contains(&role),
@@ -225,6 +225,30 @@ fn tokens_are_kept_to_their_measurements_at_every_door() {
     let of_mem = with(&server, &edge, "GET", "/api/query?start=0&m=none:mem.v", "");
     assert!(!of_mem.text().contains("dps"), "{}", of_mem.text());
     server.stop();
+}
+
+#[test]
+fn a_form_of_prometheus_names_no_database_that_its_sender_may_not_read() {
+    let dir = Scratch::new();
+    let who = token(dir.path(), &["--role", "read", "--db", "own"]);
+    let admin = token(dir.path(), &["--role", "admin"]);
+    let server = Server::start(dir.path(), &["--access"]);
+    for database in ["own", "other"] {
+        let path = format!("/write?db={database}");
+        assert_eq!(with(&server, &admin, "POST", &path, "m value=1").status, 204);
+    }
+    let ask = |form: &str| with(&server, &who, "POST", "/prometheus/api/v1/query", form);
+    let answer = ask("query=m&db=own");
+    assert!(answer.status == 200 && answer.text().contains(r#""value":["#), "{}", answer.text());
+    for form in ["query=m&db=other", "query=m"] {
+        let answer = ask(form);
+        let text = answer.text();
+        assert!(answer.status == 403 && text.contains("forbidden"), "{form}: {text}");
+    }
+    // Reading does not delete, also where the form names what may be read.
+    let path = "/prometheus/api/v1/admin/tsdb/delete_series";
+    let answer = with(&server, &who, "POST", path, "match[]=m&db=own&dry_run=true");
+    assert_eq!(answer.status, 403, "{}", answer.text());
 }
 
 #[test]

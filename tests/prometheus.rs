@@ -320,7 +320,7 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
             "query=up&time=soon",
             r#"invalid parameter \"time\": cannot parse \"soon\" to a valid timestamp"#,
         ),
-        ("query=up&limit=1", r#"invalid parameter \"limit\": it is not known as yet"#),
+        ("query=up&limit=-1", r#"invalid parameter \"limit\": limit must be non-negative"#),
     ] {
         let wanted = format!(r#"{{"error":"{reason}","errorType":"bad_data","status":"error"}}"#);
         assert_eq!(asked(&server, form), (400, wanted));
@@ -332,8 +332,7 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
     assert!(text.contains(r#""errorType":"not_found""#), "{text}");
     let path = "/prometheus/api/v1/query";
     let answer = server.request("POST", path, &[], b"db=nowhere&query=up");
-    assert_eq!(answer.status, 400, "it would be asked of another database");
-    assert!(answer.text().contains("X-Foliot-Database"), "{}", answer.text());
+    assert_eq!((answer.status, answer.text()), (404, text), "the form names the database too");
 }
 
 /// A text in a form, with what means something there escaped.
@@ -497,10 +496,8 @@ fn series_and_labels_are_listed() {
     // Of several selectors each series comes once.
     let several = format!("{}&{}", of("{instance='b'}"), of("weight"));
     assert_eq!(asked_at(&server, "series", &several), data(&format!("[{of_b},{weight}]")));
-    assert_eq!(
-        asked_at(&server, "series", &format!("{several}&limit=1")),
-        data(&format!("[{of_b}]"))
-    );
+    let (_, answer) = asked_at(&server, "series", &format!("{several}&limit=1"));
+    assert!(answer.starts_with(&format!(r#"{{"data":[{of_b}],"#)), "{answer}");
     assert_eq!(asked_at(&server, "labels", ""), data(r#"["__name__","instance","job","unit"]"#));
     assert_eq!(
         asked_at(&server, "labels", &of("weight")),
@@ -528,4 +525,133 @@ fn series_and_labels_are_listed() {
             "{path}: {text}"
         );
     }
+}
+
+#[test]
+fn a_form_names_the_database_and_a_limit_says_what_it_keeps_away() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    counters(&server);
+    let body = series(&[("__name__", "weight"), ("unit", "lb")], &[(T + 590_000, 22.0)]);
+    assert_eq!(push(&server, "/api/v1/write?db=other", &[], &body).status, 204);
+    let at = "time=1700000600";
+    let (_, answer) = asked(&server, &format!("db=other&{at}&query=weight"));
+    assert!(answer.contains(r#"[{"metric":{"__name__":"weight","unit":"lb"}"#), "{answer}");
+    let (_, answer) = asked_at(&server, "labels", "db=other");
+    assert!(answer.contains(r#"["__name__","unit"]"#), "{answer}");
+    // Of three series two, and a warning; of one, one.
+    let cut = r#"]},"warnings":["results truncated due to limit"]}"#;
+    let (_, answer) = asked(&server, &format!("{at}&query=requests_total&limit=2"));
+    assert!(answer.matches("metric").count() == 2 && answer.ends_with(cut), "{answer}");
+    let span = "start=1700000000&end=1700000060&step=30";
+    let form = format!("{span}&query=requests_total&limit=2");
+    let (_, answer) = asked_at(&server, "query_range", &form);
+    assert!(answer.matches("metric").count() == 2 && answer.ends_with(cut), "{answer}");
+    for limit in ["0", "3", ""] {
+        let (_, answer) = asked(&server, &format!("{at}&query=requests_total&limit={limit}"));
+        assert!(answer.matches("metric").count() == 3 && answer.ends_with("]}}"), "{answer}");
+    }
+    let (_, answer) = asked_at(&server, "labels", "limit=1");
+    let wanted =
+        r#"{"data":["__name__"],"status":"success","warnings":["results truncated due to limit"]}"#;
+    assert_eq!(answer, wanted);
+}
+
+#[test]
+fn what_a_prometheus_without_targets_tells_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-prometheus", "127.0.0.1:0"]);
+    let line = server.welcome.lines().find(|line| line.contains("HTTP for Prometheus")).unwrap();
+    let address = line.split_whitespace().nth(1).unwrap().to_owned();
+    // On its own port, paths of Prometheus need no prefix and go before others.
+    let own = |method: &str, path: &str, body: &str| {
+        let mut socket = BufReader::new(std::net::TcpStream::connect(&address).unwrap());
+        socket.get_mut().write_all(&request(method, path, &[], body.as_bytes())).unwrap();
+        let answer = read_response(&mut socket).unwrap();
+        (answer.status, answer.text())
+    };
+    for (path, data) in [
+        ("targets", r#"{"activeTargets":[],"droppedTargetCounts":{},"droppedTargets":[]}"#),
+        ("rules", r#"{"groups":[]}"#),
+        ("alerts", r#"{"alerts":[]}"#),
+        ("query_exemplars?query=up", "[]"),
+        ("format_query?query=rate(up[300s])", r#""rate(up[5m])""#),
+        (
+            "parse_query?query=(1)",
+            r#"{"expr":{"type":"numberLiteral","val":"1"},"type":"parenExpr"}"#,
+        ),
+    ] {
+        let wanted = (200, format!(r#"{{"data":{data},"status":"success"}}"#));
+        let answer = server.get(&format!("/prometheus/api/v1/{path}"));
+        assert_eq!((answer.status, answer.text()), wanted);
+        assert_eq!(own("GET", &format!("/api/v1/{path}"), ""), wanted);
+    }
+    let (status, text) = own("GET", "/api/v1/status/runtimeinfo", "");
+    assert!(status == 200 && text.contains(r#""startTime":"2"#), "{text}");
+    let (status, text) = own("GET", "/api/v1/query?query=1&time=1", "");
+    assert!(status == 200 && text.contains(r#""scalar","result":[1,"1"]"#), "{text}");
+    assert_eq!(
+        own("POST", "/api/v1/put", r#"{"metric":"m","timestamp":1,"value":1,"tags":{"a":"b"}}"#).0,
+        204
+    );
+    assert_eq!(own("GET", "/api/v1/query_exemplars?query=up(", "").0, 400);
+    assert_eq!(own("GET", "/-/healthy", "").0, 200);
+}
+
+#[test]
+fn the_newest_samples_are_federated_as_text() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now = now.as_millis() as i64;
+    let body = [
+        series(&[("__name__", "b"), ("q", "\"\\\n")], &[(now - 60_000, 1.0), (now - 30_000, 1.5)]),
+        series(&[("__name__", "a"), ("instance", "x")], &[(now - 1000, f64::INFINITY)]),
+        series(&[("__name__", "a"), ("instance", "y")], &[(now - 1000, 1.0), (now - 500, STALE)]),
+        series(&[("__name__", "a"), ("instance", "z")], &[(now - 360_000, 1.0)]),
+        series(&[("__name__", "c.d")], &[(now - 1000, -0.5)]),
+    ];
+    assert_eq!(push(&server, "/api/v1/write", &[], &body.concat()).status, 204);
+    let all = format!("match[]=a&match[]={}", escaped("{__name__=~'.+'}"));
+    let answer = server.get(&format!("/prometheus/federate?{all}"));
+    assert!(answer.header("content-type").starts_with("text/plain; version=0.0.4"));
+    let wanted = format!(
+        "# TYPE a untyped\na{{instance=\"x\"}} +Inf {}\n\
+         # TYPE b untyped\nb{{q=\"\\\"\\\\\\n\",instance=\"\"}} 1.5 {}\n\
+         # TYPE \"c.d\" untyped\n{{\"c.d\",instance=\"\"}} -0.5 {}\n",
+        now - 1000,
+        now - 30_000,
+        now - 1000
+    );
+    assert_eq!(answer.text(), wanted);
+    let answer = server.get("/prometheus/federate?match[]=nothing");
+    assert_eq!((answer.status, answer.text()), (200, String::new()));
+}
+
+#[test]
+fn series_are_deleted_where_that_is_allowed() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    counters(&server);
+    let path = "/prometheus/api/v1/admin/tsdb/delete_series";
+    let form = "match[]=weight&match[]=requests_total{instance='a'}&start=1700000015";
+    let ask = |server: &Server, form: &str| {
+        let answer = server.request("POST", path, &[], form.as_bytes());
+        (answer.status, answer.text())
+    };
+    let (status, text) = ask(&server, form);
+    assert!(status == 503 && text.contains("opentsdb.allow_delete"), "{text}");
+    let (status, text) = ask(&server, &format!("{form}&dry_run=true"));
+    assert!(status == 200 && text.contains(r#""data":{"series":2,"samples":41,"#), "{text}");
+    assert_eq!(server.samples("none:requests_total%7Binstance=a%7D").len(), 41);
+    server.kill();
+    let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
+    let (status, text) = ask(&server, "match[]={__name__=~'w.*',__name__!='x'}");
+    assert!(status == 400 && text.contains("conditions on the name"), "{text}");
+    assert_eq!(ask(&server, "").0, 400);
+    assert_eq!(ask(&server, form), (204, String::new()));
+    assert_eq!(server.samples("none:requests_total%7Binstance=a%7D").len(), 1);
+    assert_eq!(server.samples("none:requests_total%7Binstance=b%7D").len(), 41);
+    let (_, text) = asked(&server, "query=weight&time=1700000600");
+    assert!(text.contains(r#""result":[]"#), "{text}");
 }

@@ -111,17 +111,18 @@ pub(crate) fn predicate(data: &[u8]) {
     ask(|query| drop(query.snapshot.select(&selector, TimeRange::ALL)));
 }
 
-/// Whatever an expression comes to is answered as JSON.
+/// Every expression is printed, and whatever it comes to is answered as JSON.
 pub(crate) fn promql(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let Ok(expression) = Expression::parse(text) else { return };
+    let _ = (expression.format(), expression.tree());
     let step_ms = 15_000;
     let start_ms = NOW_MS - 10 * step_ms;
     let span = Span { start_ms, end_ms: NOW_MS, step_ms, lookback_ms: 300_000, is_range: true };
     let Ok(Asked::Grid(plan)) = expression.ask(0, &span) else { return };
     ask(|query| {
         let mut out = Vec::new();
-        let mut answer = SeriesAnswer::matrix(span.steps());
+        let mut answer = SeriesAnswer::matrix(span.steps(), usize::MAX);
         if let Ok(gridded) = foliot_exec::grid(query, &plan, &span.steps()) {
             for row in &gridded.rows {
                 answer.row(&row.labels, &row.values, &mut out);

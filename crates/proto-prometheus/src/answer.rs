@@ -29,17 +29,23 @@ pub struct SeriesAnswer {
     /// One value of a series instead of a list of them.
     is_vector: bool,
     is_begun: bool,
+    /// How many series may follow.
+    left: usize,
+    is_cut: bool,
 }
 
+/// What Prometheus says of an answer of which a limit has kept something away.
+const CUT: &str = "results truncated due to limit";
+
 impl SeriesAnswer {
-    /// Values of one instant.
-    pub fn vector(steps: Steps) -> Self {
-        Self { steps, is_vector: true, is_begun: false }
+    /// Values of one instant, of so many series at most.
+    pub fn vector(steps: Steps, limit: usize) -> Self {
+        Self { steps, is_vector: true, is_begun: false, left: limit, is_cut: false }
     }
 
-    /// Values of several.
-    pub fn matrix(steps: Steps) -> Self {
-        Self { steps, is_vector: false, is_begun: false }
+    /// Values of several, of so many series at most.
+    pub fn matrix(steps: Steps, limit: usize) -> Self {
+        Self { is_vector: false, ..Self::vector(steps, limit) }
     }
 
     /// Adds a series with its values at the instants.
@@ -71,6 +77,11 @@ impl SeriesAnswer {
         out: &mut Vec<u8>,
     ) {
         let Some(first) = values.next() else { return };
+        let Some(left) = self.left.checked_sub(1) else {
+            self.is_cut = true;
+            return;
+        };
+        self.left = left;
         self.begin(out);
         let metric: Map<String, Json> =
             metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
@@ -96,7 +107,11 @@ impl SeriesAnswer {
         if !self.is_begun {
             self.begin(out);
         }
-        out.extend_from_slice(b"]}}");
+        out.extend_from_slice(b"]}");
+        if self.is_cut {
+            out.extend_from_slice(format!(r#","warnings":["{CUT}"]"#).as_bytes());
+        }
+        out.push(b'}');
     }
 
     /// What stands before a series.
@@ -124,18 +139,28 @@ impl Listing {
     /// At most so many of them, without what comes twice.
     pub fn answer(&self, series: &[Labels], limit: usize) -> Vec<u8> {
         let pairs = || series.iter().flat_map(Labels::iter);
-        let texts =
-            |texts: BTreeSet<&str>| json!(texts.into_iter().take(limit).collect::<Vec<_>>());
-        let data = match self {
-            Self::Series => series.iter().take(limit).map(metric).collect::<Vec<_>>().into(),
+        let mut data: Vec<Json> = match self {
+            Self::Series => series.iter().take(limit.saturating_add(1)).map(metric).collect(),
             Self::Labels => texts(pairs().map(|label| &*label.name).collect()),
             Self::Values(name) => {
                 let own = pairs().filter(|label| *label.name == **name);
                 texts(own.map(|label| &*label.value).collect())
             }
         };
-        success(&data)
+        let is_cut = data.len() > limit;
+        data.truncate(limit);
+        match is_cut {
+            false => success(&data.into()),
+            true => {
+                let answer = json!({"status": "success", "data": data, "warnings": [CUT]});
+                answer.to_string().into_bytes()
+            }
+        }
     }
+}
+
+fn texts(texts: BTreeSet<&str>) -> Vec<Json> {
+    texts.into_iter().map(Json::from).collect()
 }
 
 fn metric(labels: &Labels) -> Json {

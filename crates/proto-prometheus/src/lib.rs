@@ -9,6 +9,7 @@
 //! and its samples are floats of the default field. So all doors see it.
 
 mod answer;
+mod exposition;
 mod key;
 mod promql;
 mod text;
@@ -16,6 +17,7 @@ mod wire;
 mod write;
 
 pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
+pub use exposition::Exposition;
 pub use key::KEY_SYNTAX;
 pub use promql::{Asked, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector};
 pub use text::{decode_text, next_piece};

@@ -3,6 +3,7 @@
 //! ```text
 //! text -> reader, quoted, selector, parse -> Expression -> lower -> Grid
 //!                          functions: what they take and return
+//!                          print, tree: expressions as text and as JSON again
 //! ```
 //!
 //! Every part of an expression has a height, which is bounded: nobody who walks one goes deeper.
@@ -10,9 +11,11 @@
 mod functions;
 mod lower;
 mod parse;
+mod print;
 mod quoted;
 mod reader;
 mod selector;
+mod tree;
 
 pub(crate) use lower::STALE;
 pub use lower::{Asked, SamplesAsked, Span};
@@ -58,6 +61,8 @@ pub struct Expression {
     what: Node,
     kind: Type,
     height: usize,
+    /// Whether parentheses stand around it, and how many.
+    parentheses: usize,
 }
 
 impl Expression {
@@ -78,6 +83,8 @@ impl Expression {
 #[derive(Clone, Debug)]
 enum Node {
     Number(f64),
+    /// A number that is written as a duration: its seconds.
+    Length(f64),
     Text(String),
     Series(Selected),
     /// A range of series: its length in milliseconds.
@@ -90,6 +97,8 @@ enum Node {
         shift: Shifted,
     },
     Negated(Box<Expression>),
+    /// A plus sign, which does nothing.
+    Signed(Box<Expression>),
     Binary(Box<Binary>),
     Aggregate {
         name: &'static str,

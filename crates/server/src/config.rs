@@ -239,7 +239,7 @@ settings! {
     /// Series that one InfluxQL statement may read of a measurement; 0 means any number.
     influx_series_max: u64 = 0, "influx.series_max", "influx-series-max";
     /// Whether OpenTSDB queries may delete what they answer (`DELETE /api/query`, or `delete` in a
-    /// query).
+    /// query), and Prometheus' `delete_series` what it selects.
     opentsdb_allow_delete: bool = false, "opentsdb.allow_delete", "opentsdb-allow-delete";
     /// Rollups that are kept, in the JSON of OpenTSDB's `tsd.rollups.config`: `intervals` and
     /// `aggregationIds`. Tables become retention policies of the database. Downsampled questions

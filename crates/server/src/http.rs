@@ -50,6 +50,8 @@ const INFLUX_VERSION: &str = "1.8.10";
 pub(crate) enum Dialect {
     /// Those of all doors.
     Everyone,
+    /// Those of all doors, where Prometheus' paths need no prefix and go before others.
+    Prometheus,
     /// TickTock's.
     TickTock,
 }
@@ -130,8 +132,7 @@ impl Call {
 
     /// The database that the request means: the one it names, or the default one.
     fn database(&self, shared: &Shared) -> String {
-        let named = named_database(&self.query, &self.headers);
-        named.map_or_else(|| shared.config.listen_database.database.clone(), |name| name.database)
+        database(shared, &self.query, &self.headers)
     }
 
     /// The measurements of that database that the sender may write.
@@ -181,6 +182,7 @@ async fn answer(
 async fn answer_call(shared: &Arc<Shared>, call: Call, dialect: Dialect, began: Instant) -> Reply {
     let found = match dialect {
         Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),
+        Dialect::Prometheus => routes::find_prometheus(&call.method, &call.path, &call.query),
         Dialect::TickTock => return answer_ticktock(shared, call, began).await,
     };
     let (label, reply) = match found {
@@ -262,7 +264,7 @@ async fn dispatch(shared: &Arc<Shared>, route: &Route, mut call: Call) -> Reply 
 fn changes(route: &Route, call: &Call) -> bool {
     match (route.right, route.target) {
         (Right::Administer, _) => !matches!(&*call.method, "GET" | "HEAD"),
-        (Right::Write, _)
+        (Right::Write | Right::Form(Access::Write), _)
         | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3)
         | (_, Target::Foliot(foliot::Endpoint::Delete)) => true,
         (_, Target::OpenTsdb(Endpoint::Logs)) => Params::parse(&call.query).has("level"),
@@ -321,6 +323,12 @@ fn namespace(
         }
         _ => store.databases().find(&database, policy),
     }
+}
+
+/// The database that a request means: the one it names, or the default one.
+fn database(shared: &Shared, query: &str, headers: &HeaderMap) -> String {
+    let named = named_database(query, headers);
+    named.map_or_else(|| shared.config.listen_database.database.clone(), |name| name.database)
 }
 
 /// The database that a request names.

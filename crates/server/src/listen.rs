@@ -59,8 +59,8 @@ impl Places {
 pub(crate) enum Accepts {
     /// Everything, told apart by the first bytes.
     Everything,
-    /// HTTP only, where the flag says.
-    Http(&'static str),
+    /// HTTP only, where the flag says, in this dialect.
+    Http(&'static str, Dialect),
     /// Everything, in TickTock's dialect.
     TickTock,
 }
@@ -70,7 +70,7 @@ impl Accepts {
     pub(crate) fn flag(self) -> &'static str {
         match self {
             Self::Everything => "--listen",
-            Self::Http(flag) => flag,
+            Self::Http(flag, _) => flag,
             Self::TickTock => "--listen-ticktock",
         }
     }
@@ -140,8 +140,8 @@ async fn serve(
     let wire = Wire::plain(socket);
     match accepts {
         // Nothing else is spoken there.
-        Accepts::Http(_) if shared.tls.is_none() => {
-            http::serve(shared, wire, Vec::new(), Dialect::Everyone).await;
+        Accepts::Http(_, dialect) if shared.tls.is_none() => {
+            http::serve(shared, wire, Vec::new(), dialect).await;
         }
         accepts => serve_sniffed(shared, wire, accepts, &place.places).await,
     }
@@ -247,12 +247,15 @@ fn prepare(socket: &TcpStream) -> io::Result<()> {
 async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places: &Places) {
     let dialect = match accepts {
         Accepts::TickTock => Dialect::TickTock,
-        Accepts::Everything | Accepts::Http(_) => Dialect::Everyone,
+        Accepts::Everything => Dialect::Everyone,
+        Accepts::Http(_, dialect) => dialect,
     };
     let Some((wire, protocol, first)) = unwrapped(&shared, wire, places).await else { return };
     match protocol {
         Protocol::Http => http::serve(shared, wire, first, dialect).await,
-        _ if matches!(accepts, Accepts::Http(_)) => http::serve(shared, wire, first, dialect).await,
+        _ if matches!(accepts, Accepts::Http(..)) => {
+            http::serve(shared, wire, first, dialect).await
+        }
         Protocol::Telnet | Protocol::Lines if dialect == Dialect::TickTock => {
             telnet::serve_ticktock(&shared, wire, first).await;
         }

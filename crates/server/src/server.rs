@@ -84,18 +84,7 @@ impl Server {
         let mut listeners = Vec::new();
         let config = &shared.config;
         let main = (config.listen_address, Accepts::Everything, "HTTP, telnet, Influx lines");
-        let http = [
-            (config.listen_influx.0, "--listen-influx", "HTTP for InfluxDB clients"),
-            (config.listen_prometheus.0, "--listen-prometheus", "HTTP for Prometheus"),
-            (
-                config.listen_victoriametrics.0,
-                "--listen-victoriametrics",
-                "HTTP for VictoriaMetrics clients",
-            ),
-        ];
-        let http = http
-            .into_iter()
-            .filter_map(|(address, flag, speaks)| Some((address?, Accepts::Http(flag), speaks)));
+        let http = http_only(config);
         let ticktock = config.listen_ticktock.0.iter();
         let ticktock =
             ticktock.map(|&address| (address, Accepts::TickTock, "TickTock: HTTP, put, lines"));
@@ -112,7 +101,7 @@ impl Server {
             match accepts {
                 Accepts::Everything => datagrams.push((address, Dialect::Everyone)),
                 Accepts::TickTock => datagrams.push((address, Dialect::TickTock)),
-                Accepts::Http(_) => {}
+                Accepts::Http(..) => {}
             }
             let accepting =
                 listen::accept(shared.clone(), listener, accepts, places.clone(), alive.clone());
@@ -247,6 +236,28 @@ fn reload_certificate(shared: &Shared, is_asked_for: bool) {
     if let Some(tls) = &shared.tls {
         tokio::task::block_in_place(|| tls.reload(is_asked_for));
     }
+}
+
+/// Ports that speak HTTP only, and for whom.
+fn http_only(config: &Config) -> impl Iterator<Item = (SocketAddr, Accepts, &'static str)> + use<> {
+    let ports = [
+        (
+            config.listen_influx.0,
+            Accepts::Http("--listen-influx", Dialect::Everyone),
+            "HTTP for InfluxDB clients",
+        ),
+        (
+            config.listen_prometheus.0,
+            Accepts::Http("--listen-prometheus", Dialect::Prometheus),
+            "HTTP for Prometheus",
+        ),
+        (
+            config.listen_victoriametrics.0,
+            Accepts::Http("--listen-victoriametrics", Dialect::Prometheus),
+            "HTTP for VictoriaMetrics clients",
+        ),
+    ];
+    ports.into_iter().filter_map(|(address, accepts, speaks)| Some((address?, accepts, speaks)))
 }
 
 fn cannot_listen(address: SocketAddr, flag: &str, error: &io::Error) -> String {

@@ -49,7 +49,9 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Diale
                     shared.metrics.udp_datagrams.add(1);
                     let bytes = buffer.get(..length).unwrap_or_default();
                     let commit = match dialect {
-                        Dialect::Everyone => take(&shared, store, &options, bytes),
+                        Dialect::Everyone | Dialect::Prometheus => {
+                            take(&shared, store, &options, bytes)
+                        }
                         Dialect::TickTock => take_ticktock(&shared, store, bytes),
                     };
                     last = commit.or(last);

@@ -124,8 +124,9 @@ impl Lowering<'_> {
 
     fn grid(&self, of: &Expression) -> Result<Grid, String> {
         match &of.what {
-            Node::Number(number) => Ok(Grid::Number(*number)),
+            Node::Number(number) | Node::Length(number) => Ok(Grid::Number(*number)),
             Node::Series(selected) => Ok(self.instants(selected, false)),
+            Node::Signed(input) => self.grid(input),
             Node::Negated(input) => each(self.grid(input)?, Function::Math(Math::Negated)),
             Node::Binary(binary) => self.binary(binary),
             Node::Aggregate { name, by, parameter, input } => {

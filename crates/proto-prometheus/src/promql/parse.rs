@@ -52,7 +52,7 @@ const fn compare(comparison: Comparison) -> Operator {
 
 impl Expression {
     fn new(what: Node, kind: Type, below: usize) -> Self {
-        Self { what, kind, height: below + 1 }
+        Self { what, kind, height: below + 1, parentheses: 0 }
     }
 }
 
@@ -244,13 +244,15 @@ impl Reader<'_> {
                 )));
             }
             let (kind, below) = (input.kind, input.height);
-            return match (is_minus, &input.what) {
-                (false, _) => Ok(input),
-                (true, Node::Number(number)) => {
-                    self.built(Node::Number(-number), Type::Scalar, below)
-                }
-                (true, _) => self.built(Node::Negated(Box::new(input)), kind, below),
+            let is_bare = input.parentheses == 0;
+            let what = match (is_minus, &input.what) {
+                (false, Node::Number(_) | Node::Length(_)) if is_bare => return Ok(input),
+                (true, Node::Number(number)) if is_bare => Node::Number(-number),
+                (true, Node::Length(seconds)) if is_bare => Node::Length(-seconds),
+                (false, _) => Node::Signed(Box::new(input)),
+                (true, _) => Node::Negated(Box::new(input)),
             };
+            return self.built(what, kind, below);
         }
         let primary = self.primary(depth)?;
         self.suffixes(start, primary)
@@ -264,7 +266,7 @@ impl Reader<'_> {
                 let inner = self.binary(0, depth)?;
                 self.skip_blanks();
                 match self.takes(")") {
-                    true => Ok(inner),
+                    true => Ok(Expression { parentheses: inner.parentheses + 1, ..inner }),
                     false => Err(self.unexpected("paren expression", "\")\"")),
                 }
             }
@@ -273,8 +275,9 @@ impl Reader<'_> {
                 Ok(Expression::new(Node::Text(text), Type::Text, 0))
             }
             Some('0'..='9' | '.') => {
-                let number = self.number()?;
-                Ok(Expression::new(Node::Number(number), Type::Scalar, 0))
+                let (number, is_length) = self.number()?;
+                let what = if is_length { Node::Length(number) } else { Node::Number(number) };
+                Ok(Expression::new(what, Type::Scalar, 0))
             }
             Some('{') => self.series(start, None),
             _ => {
@@ -461,9 +464,10 @@ impl Reader<'_> {
         refusal: &str,
         set: impl FnOnce(&mut Shifted) -> bool,
     ) -> Result<(), ParseError> {
+        let is_bare = of.parentheses == 0;
         let shift = match &mut of.what {
-            Node::Series(selected) | Node::Range(selected, _) => &mut selected.shift,
-            Node::Subquery { shift, .. } => shift,
+            Node::Series(selected) | Node::Range(selected, _) if is_bare => &mut selected.shift,
+            Node::Subquery { shift, .. } if is_bare => shift,
             _ => {
                 return Err(Reader { text: self.text, at: here }.error(format!(
                     "{modifier} modifier must be preceded by an instant vector selector or range \
@@ -506,6 +510,9 @@ impl Reader<'_> {
             return self.built(what, Type::Matrix, below);
         }
         match of.what {
+            _ if of.parentheses > 0 => {
+                refuse("ranges only allowed for vector selectors".to_owned())
+            }
             Node::Series(Selected { shift: Shifted { offset_ms: None, at: None }, selector }) => {
                 let selected = Selected { selector, shift: Shifted::default() };
                 Ok(Expression::new(Node::Range(selected, range_ms), Type::Matrix, 0))
@@ -538,7 +545,7 @@ impl Reader<'_> {
         self.skip_blanks();
         let is_negative = self.takes("-");
         let _ = is_negative || self.takes("+");
-        let seconds = self.number()? * if is_negative { -1.0 } else { 1.0 };
+        let seconds = self.number()?.0 * if is_negative { -1.0 } else { 1.0 };
         let ms = (seconds * 1000.0).round();
         match ms.abs() < 9e15 {
             true => Ok(At::Ms(ms as i64)),
@@ -569,7 +576,7 @@ impl Reader<'_> {
         if !matches!(self.peek(), Some('0'..='9' | '.')) {
             return Err(self.unexpected("duration", "duration"));
         }
-        let ms = (self.number()? * 1000.0).round();
+        let ms = (self.number()?.0 * 1000.0).round();
         if !(0.0..=DURATION_MS_MAX).contains(&ms) {
             self.at = start;
             return Err(self.error("duration out of range"));
@@ -577,8 +584,8 @@ impl Reader<'_> {
         Ok(ms as i64)
     }
 
-    /// A number, or a duration, which is its seconds.
-    fn number(&mut self) -> Result<f64, ParseError> {
+    /// A number, or a duration, which is its seconds, and whether it is one.
+    fn number(&mut self) -> Result<(f64, bool), ParseError> {
         let start = self.at;
         let rest = self.rest();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
@@ -601,7 +608,8 @@ impl Reader<'_> {
             }
             () => plain.parse::<f64>().ok().filter(|_| !plain.ends_with(char::is_alphabetic)),
         };
-        let number = number.or_else(|| duration_seconds(text));
+        let number = number.map(|number| (number, false));
+        let number = number.or_else(|| Some((duration_seconds(text)?, true)));
         self.at += length;
         number.ok_or_else(|| {
             self.at = start;

@@ -11,6 +11,18 @@ pub struct VectorSelector {
     /// Conditions on the name of the metric; all must hold.
     names: Vec<Matcher>,
     labels: Vec<Matcher>,
+    /// The name before the braces; empty where there is none.
+    pub(super) name: String,
+    /// What stands in the braces.
+    pub(super) conditions: Vec<Condition>,
+}
+
+/// A condition as it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub(super) label: String,
+    pub(super) sign: &'static str,
+    pub(super) value: String,
 }
 
 impl VectorSelector {
@@ -36,7 +48,8 @@ impl VectorSelector {
 
     /// All series.
     pub fn any() -> Self {
-        Self { names: Vec::new(), labels: Vec::new() }
+        let (name, conditions) = (String::new(), Vec::new());
+        Self { names: Vec::new(), labels: Vec::new(), name, conditions }
     }
 
     /// The stored series that it wants, of a database.
@@ -87,8 +100,9 @@ impl Reader<'_> {
         start: usize,
         name: Option<String>,
     ) -> Result<VectorSelector, ParseError> {
-        let mut selector = VectorSelector { names: Vec::new(), labels: Vec::new() };
+        let mut selector = VectorSelector::any();
         if let Some(name) = &name {
+            selector.name.clone_from(name);
             selector.names.push(matcher(NAME, Test::equal(name.as_str()), false));
         }
         self.skip_blanks();
@@ -128,13 +142,17 @@ impl Reader<'_> {
                     self.at = start;
                     return Err(self.error(twice(&first, &label)));
                 }
-                selector.names.push(matcher(NAME, Test::equal(label), false));
+                selector.names.push(matcher(NAME, Test::equal(&*label), false));
+                let label_of_name = NAME.to_owned();
+                let condition = Condition { label: label_of_name, sign: "=", value: label };
+                selector.conditions.push(condition);
             } else {
-                let (matcher, value) = self.condition(&label, CONTEXT)?;
+                let (matcher, condition) = self.condition(&label, CONTEXT)?;
                 if let (NAME, Some(first)) = (&*label, &name) {
                     self.at = start;
-                    return Err(self.error(twice(first, &value)));
+                    return Err(self.error(twice(first, &condition.value)));
                 }
+                selector.conditions.push(condition);
                 match &*label {
                     NAME => selector.names.push(matcher),
                     _ => selector.labels.push(matcher),
@@ -147,14 +165,17 @@ impl Reader<'_> {
         }
     }
 
-    /// An operator and what is on its right, and that as it stands there.
-    fn condition(&mut self, label: &str, context: &str) -> Result<(Matcher, String), ParseError> {
-        let (is_regex, negated) = match () {
-            () if self.takes("=~") => (true, false),
-            () if self.takes("!~") => (true, true),
-            () if self.takes("!=") => (false, true),
-            () if self.takes("=") => (false, false),
-            () => return Err(self.unexpected(context, "label matching operator")),
+    /// An operator and what is on its right, also as it stands there.
+    fn condition(
+        &mut self,
+        label: &str,
+        context: &str,
+    ) -> Result<(Matcher, Condition), ParseError> {
+        let signs =
+            [("=~", true, false), ("!~", true, true), ("!=", false, true), ("=", false, false)];
+        let Some((sign, is_regex, negated)) = signs.into_iter().find(|(sign, ..)| self.takes(sign))
+        else {
+            return Err(self.unexpected(context, "label matching operator"));
         };
         self.skip_blanks();
         let start = self.at;
@@ -166,7 +187,8 @@ impl Reader<'_> {
                 self.error(error.to_string())
             })?,
         };
-        Ok((matcher(label, test, negated), value))
+        let matcher = matcher(label, test, negated);
+        Ok((matcher, Condition { label: label.to_owned(), sign, value }))
     }
 }
 

@@ -34,11 +34,13 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
     }
     if route.right != Right::Public && shared.gate.is_on() {
         call.who = identify(shared, route, call)?;
-        if !may(shared, route, call, is_change) {
+        let database = call.database(shared);
+        if !may(route, &call.who, &database, is_change) {
             return Err(match call.who.is_nobody() {
                 true => refused(route, Refusal::Missing),
                 false => {
-                    refuse(route, StatusCode::FORBIDDEN, &lacking(shared, route, call, is_change))
+                    let text = lacking(route.right, &call.who, &database, is_change);
+                    refuse(route, StatusCode::FORBIDDEN, &text)
                 }
             });
         }
@@ -127,45 +129,58 @@ fn credentials(route: &Route, call: &Call) -> Option<Credentials> {
     Credentials::of_header(header.to_str().ok()?)
 }
 
+/// Refuses whoever may not do what a route with this right does in the database that a form names.
+///
+/// # Errors
+/// What is lacking, for a person.
+pub(super) fn check_form(who: &Principal, access: Access, database: &str) -> Result<(), String> {
+    let may = match access {
+        Access::Read => who.may(Need::Read(database)),
+        access => who.may_throughout(database, access),
+    };
+    match may {
+        true => Ok(()),
+        false => Err(lacking(Right::Form(access), who, database, access != Access::Read)),
+    }
+}
+
 /// Whether the sender may do what the route does. Doors with languages of their own look at each
 /// statement.
-fn may(shared: &Shared, route: &Route, call: &Call, is_change: bool) -> bool {
-    let who = &call.who;
-    let database = call.database(shared);
+fn may(route: &Route, who: &Principal, database: &str, is_change: bool) -> bool {
     match (route.right, is_change) {
         (Right::Public | Right::Door, _) => true,
-        (Right::Read, _) => who.may(Need::Read(&database)),
-        (Right::Write, _) => who.may(Need::Write(&database)),
+        (Right::Form(_), _) => !who.is_nobody(),
+        (Right::Read, _) => who.may(Need::Read(database)),
+        (Right::Write, _) => who.may(Need::Write(database)),
         // Samples are read within what the sender may see; names and facts belong to no
         // measurement.
         (Right::Edit, false) if route.target == Target::OpenTsdb(Endpoint::Query) => {
-            who.may(Need::Read(&database))
+            who.may(Need::Read(database))
         }
-        (Right::Edit | Right::Facts, false) => who.may_throughout(&database, Access::Read),
-        (Right::Edit | Right::Facts, true) => who.may_throughout(&database, Access::Write),
+        (Right::Edit | Right::Facts, false) => who.may_throughout(database, Access::Read),
+        (Right::Edit | Right::Facts, true) => who.may_throughout(database, Access::Write),
         (Right::Operate, _) => who.may(Need::Operate),
         (Right::Administer, _) => who.may(Need::Administer),
     }
 }
 
 /// What whoever sends a request lacks for it, and who can give it.
-fn lacking(shared: &Shared, route: &Route, call: &Call, is_change: bool) -> String {
-    let database = call.database(shared);
-    let in_all = match route.right {
-        Right::Edit if is_change => " in all measurements",
+fn lacking(right: Right, who: &Principal, database: &str, is_change: bool) -> String {
+    let in_all = match right {
+        Right::Edit | Right::Form(_) if is_change => " in all measurements",
         Right::Facts => " in all measurements",
         _ => "",
     };
-    let needed = match route.right {
+    let needed = match right {
         Right::Operate => "the role operator".to_owned(),
         Right::Administer => "the role admin".to_owned(),
         Right::Write => format!("the right to write to database {database:?}"),
-        Right::Edit | Right::Facts if is_change => {
+        Right::Edit | Right::Facts | Right::Form(_) if is_change => {
             format!("the right to write to database {database:?}{in_all}")
         }
         _ => format!("the right to read database {database:?}{in_all}"),
     };
-    let name = call.who.name();
+    let name = who.name();
     let who = if name.is_empty() { "this client".to_owned() } else { format!("{name:?}") };
     format!("{who} lacks {needed}; an administrator gives it (GRANT, or a token with the role)")
 }

@@ -1,6 +1,10 @@
 //! The Prometheus door over HTTP: remote write and text here, and what is asked beside it.
 
 mod ask;
+mod delete;
+mod federate;
+mod question;
+mod status;
 
 use super::routes::Right;
 use super::{
@@ -13,12 +17,9 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, NamespaceId, Reject};
-use foliot_proto_prometheus::{
-    KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece, success,
-};
+use foliot_proto_prometheus::{KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,14 +40,29 @@ pub(crate) enum Endpoint {
     Labels,
     /// Values of a label.
     LabelValues,
+    /// The newest samples of series, as text.
+    Federate,
+    /// Deletes samples of series.
+    DeleteSeries,
+    /// An expression, formatted.
+    Format,
+    /// An expression as a tree.
+    Parse,
+    /// Exemplars, which are not kept.
+    Exemplars,
     /// Kinds and units of metrics, which are not kept.
     Metadata,
+    /// What is scraped: nothing.
+    Targets,
+    /// What is computed again and again: nothing.
+    Rules,
+    /// What is wrong: nobody looks.
+    Alerts,
+    /// How the process is.
+    RuntimeInfo,
     /// Which version this is.
     BuildInfo,
 }
-
-/// The version of Prometheus whose language and paths these are.
-const PROMETHEUS: &str = "3.0.0";
 
 /// What version 2.0 wants to know of a request.
 const SAMPLES_WRITTEN: HeaderName =
@@ -57,25 +73,26 @@ const EXEMPLARS_WRITTEN: HeaderName =
     HeaderName::from_static("x-prometheus-remote-write-exemplars-written");
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
-    match endpoint {
-        Endpoint::Write => write(shared, call).await.unwrap_or_else(|reply| reply),
-        Endpoint::Import => import(shared, call).await.unwrap_or_else(|reply| reply),
-        Endpoint::Query | Endpoint::QueryRange => {
-            ask::query(shared, endpoint, call).await.unwrap_or_else(|reply| reply)
-        }
+    let answered = match endpoint {
+        Endpoint::Write => write(shared, call).await,
+        Endpoint::Import => import(shared, call).await,
+        Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
         Endpoint::Series | Endpoint::Labels | Endpoint::LabelValues => {
-            ask::list(shared, endpoint, call).await.unwrap_or_else(|reply| reply)
+            ask::list(shared, endpoint, call).await
         }
-        Endpoint::Metadata => Reply::json(StatusCode::OK, success(&json!({}))),
-        Endpoint::BuildInfo => {
-            // Clients take from the version what they may ask.
-            let (version, revision) = (PROMETHEUS, &shared.build.revision);
-            let application = format!("Foliot {}", shared.build.version);
-            let data =
-                json!({"version": version, "revision": revision, "application": application});
-            Reply::json(StatusCode::OK, success(&data))
+        Endpoint::Federate => federate::answer(shared, call).await,
+        Endpoint::DeleteSeries => delete::answer(shared, call).await,
+        Endpoint::Exemplars | Endpoint::Format | Endpoint::Parse => {
+            ask::read(shared, endpoint, call).await
         }
-    }
+        Endpoint::Metadata
+        | Endpoint::Targets
+        | Endpoint::Rules
+        | Endpoint::Alerts
+        | Endpoint::RuntimeInfo
+        | Endpoint::BuildInfo => Ok(status::answer(shared, endpoint)),
+    };
+    answered.unwrap_or_else(|reply| reply)
 }
 
 async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {

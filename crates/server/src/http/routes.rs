@@ -4,6 +4,7 @@ use super::foliot::Endpoint as Foliot;
 use super::prometheus::Endpoint as Prometheus;
 use super::ticktock::Endpoint as TickTock;
 use crate::config;
+use foliot_access::Access;
 use foliot_proto_opentsdb::{Endpoint, HttpRequest, route};
 
 /// What a request does, and so what whoever sends it must be allowed to.
@@ -21,6 +22,9 @@ pub(crate) enum Right {
     Edit,
     /// The door looks at each statement.
     Door,
+    /// Shows samples of the database that the request names, or takes some away; its form may name
+    /// the database too, so that the door looks.
+    Form(Access),
     /// Shows what an operator needs.
     Operate,
     /// Changes the server itself.
@@ -38,6 +42,8 @@ impl Right {
             Self::Facts => "read, all measurements",
             Self::Edit => "read; changes: write, all measurements",
             Self::Door => "by statement",
+            Self::Form(Access::Read) => "read",
+            Self::Form(_) => "write, all measurements",
             Self::Operate => "operator",
             Self::Administer => "admin",
         }
@@ -158,6 +164,7 @@ impl Route {
 
 const GET: &[&str] = &["GET"];
 const POST: &[&str] = &["POST"];
+const CHANGE: &[&str] = &["POST", "PUT"];
 const DELETE: &[&str] = &["DELETE"];
 const ASK: &[&str] = &["GET", "POST"];
 const BUCKET: &[&str] = &["GET", "PATCH", "DELETE"];
@@ -202,17 +209,71 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/v1/import/prometheus", Right::Write, Target::Prometheus(Prometheus::Import)),
-    row(ASK, "/prometheus/api/v1/query", Right::Read, Target::Prometheus(Prometheus::Query)),
+    row(
+        ASK,
+        "/prometheus/api/v1/query",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Query),
+    ),
     row(
         ASK,
         "/prometheus/api/v1/query_range",
-        Right::Read,
+        Right::Form(Access::Read),
         Target::Prometheus(Prometheus::QueryRange),
     ),
-    row(ASK, "/prometheus/api/v1/series", Right::Read, Target::Prometheus(Prometheus::Series)),
-    row(ASK, "/prometheus/api/v1/labels", Right::Read, Target::Prometheus(Prometheus::Labels)),
-    row(GET, VALUES, Right::Read, Target::Prometheus(Prometheus::LabelValues)),
+    row(
+        ASK,
+        "/prometheus/api/v1/query_exemplars",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Exemplars),
+    ),
+    row(
+        ASK,
+        "/prometheus/api/v1/series",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Series),
+    ),
+    row(
+        ASK,
+        "/prometheus/api/v1/labels",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Labels),
+    ),
+    row(GET, VALUES, Right::Form(Access::Read), Target::Prometheus(Prometheus::LabelValues)),
+    row(
+        ASK,
+        "/prometheus/api/v1/format_query",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Format),
+    ),
+    row(
+        ASK,
+        "/prometheus/api/v1/parse_query",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Parse),
+    ),
+    row(
+        GET,
+        "/prometheus/federate",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Federate),
+    ),
+    row(
+        CHANGE,
+        "/prometheus/api/v1/admin/tsdb/delete_series",
+        Right::Form(Access::Write),
+        Target::Prometheus(Prometheus::DeleteSeries),
+    ),
     row(GET, "/prometheus/api/v1/metadata", Right::Read, Target::Prometheus(Prometheus::Metadata)),
+    row(GET, "/prometheus/api/v1/targets", Right::Read, Target::Prometheus(Prometheus::Targets)),
+    row(GET, "/prometheus/api/v1/rules", Right::Read, Target::Prometheus(Prometheus::Rules)),
+    row(GET, "/prometheus/api/v1/alerts", Right::Read, Target::Prometheus(Prometheus::Alerts)),
+    row(
+        GET,
+        "/prometheus/api/v1/status/runtimeinfo",
+        Right::Operate,
+        Target::Prometheus(Prometheus::RuntimeInfo),
+    ),
     row(
         GET,
         "/prometheus/api/v1/status/buildinfo",
@@ -272,6 +333,19 @@ pub(crate) static TICKTOCK_ROUTES: &[Route] = &[
 pub(crate) fn find_ticktock(method: &str, path: &str) -> Option<&'static Route> {
     let method = if method == "HEAD" { "GET" } else { method };
     TICKTOCK_ROUTES.iter().find(|route| route.path == path && route.methods.contains(&method))
+}
+
+/// Finds what answers where Prometheus or VictoriaMetrics is expected: what they have goes before
+/// what others have under the same path.
+pub(crate) fn find_prometheus(
+    method: &str,
+    path: &str,
+    query: &str,
+) -> Result<&'static Route, NoRoute> {
+    match find(method, &format!("/prometheus{path}"), query) {
+        Err(NoRoute::Unknown) => find(method, path, query),
+        found => found,
+    }
 }
 
 /// Why no route was found.

@@ -65,7 +65,8 @@ fn what_is_no_selector_is_refused_by_its_place() {
 /// An expression with all its parentheses.
 fn shape(of: &Expression) -> String {
     match &of.what {
-        Node::Number(number) => number.to_string(),
+        Node::Number(number) | Node::Length(number) => number.to_string(),
+        Node::Signed(input) => format!("+{}", shape(input)),
         Node::Binary(binary) => {
             let known = WORDS.iter().chain(&SIGNS);
             let is_same = |operator: Operator| match (operator, binary.operator) {

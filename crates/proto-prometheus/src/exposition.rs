@@ -1,0 +1,83 @@
+//! The newest samples of series, in the text in which targets expose theirs.
+
+use crate::answer::number;
+use crate::promql::STALE;
+use foliot_model::{Frame, Matcher, NANOS_PER_MILLI};
+use std::collections::BTreeMap;
+
+/// A label that Prometheus adds without a value, so that whoever scrapes it does not put its own.
+const INSTANCE: &str = "instance";
+
+/// Series with a sample each, by name and labels; each once.
+#[derive(Debug, Default)]
+pub struct Exposition {
+    /// Value and time of each series.
+    series: BTreeMap<(String, String), String>,
+}
+
+impl Exposition {
+    /// Adds the last sample of a series, unless its name is not wanted or it marks the series as
+    /// over. Says how many bytes that takes.
+    pub fn add(&mut self, names: &[Matcher], frame: &Frame) -> usize {
+        let name = &*frame.head.measurement;
+        let last = frame.samples.iter().last();
+        let last = last.and_then(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
+        let Some((at_ns, value)) = last.filter(|(_, value)| value.to_bits() != STALE) else {
+            return 0;
+        };
+        if !names.iter().all(|matcher| matcher.matches(Some(name))) {
+            return 0;
+        }
+        let mut labels = String::new();
+        for label in frame.head.labels.iter() {
+            push_label(&label.name, &label.value, &mut labels);
+        }
+        if !frame.head.labels.iter().any(|label| &*label.name == INSTANCE) {
+            push_label(INSTANCE, "", &mut labels);
+        }
+        let sample = format!("{} {}", number(value), at_ns.div_euclid(NANOS_PER_MILLI));
+        let bytes = name.len() + labels.len() + sample.len();
+        self.series.insert((name.to_owned(), labels), sample);
+        bytes
+    }
+
+    /// The text, line by line; a line says the kind of what has a new name.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let mut before = None;
+        self.series.iter().map(move |((name, labels), sample)| {
+            let is_plain = is_name(name);
+            let shown = if is_plain { name.clone() } else { quoted(name) };
+            let line = match is_plain {
+                true => format!("{shown}{{{labels}}} {sample}\n"),
+                false => format!("{{{shown},{labels}}} {sample}\n"),
+            };
+            match before.replace(name) == Some(name) {
+                true => line,
+                false => format!("# TYPE {shown} untyped\n{line}"),
+            }
+        })
+    }
+}
+
+fn push_label(name: &str, value: &str, out: &mut String) {
+    if !out.is_empty() {
+        out.push(',');
+    }
+    match is_name(name) && !name.contains(':') {
+        true => out.push_str(name),
+        false => out.push_str(&quoted(name)),
+    }
+    out.push('=');
+    out.push_str(&quoted(value));
+}
+
+/// Whether a name needs no quotes.
+fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{text}\"")
+}

@@ -1,0 +1,129 @@
+//! What a request asks: by whom, of which database, with which parameters; and refusals.
+
+use super::super::{Call, Reply, body, database, guard, namespace, status_of_missing, store};
+use crate::http::routes::Right;
+use crate::query::Failure;
+use crate::shared::Shared;
+use foliot_access::{Access, Principal};
+use foliot_engine::Caller;
+use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
+use foliot_plan::grid::Stored;
+use foliot_proto_opentsdb::Params;
+use foliot_proto_prometheus::{VectorSelector, error_json, length_ms, time_ms};
+use hyper::StatusCode;
+use std::sync::Arc;
+
+/// Longest text of a question.
+const QUERY_BYTES_MAX: usize = 1 << 20;
+
+/// What is asked, by whom, of which database.
+pub(super) struct Question {
+    pub(super) who: Arc<Principal>,
+    /// Who wants samples taken away, if that is asked.
+    pub(super) caller: Caller,
+    pub(super) path: String,
+    pub(super) namespace: NamespaceId,
+    pub(super) database: String,
+    pub(super) params: Params,
+}
+
+impl Question {
+    /// Reads a request that may be a form. Whoever sends it must have `access` to the database that
+    /// it names.
+    pub(super) async fn read(shared: &Shared, call: Call, access: Access) -> Result<Self, Reply> {
+        let store = store(shared)?;
+        let caller = call.caller("prometheus");
+        let Call { who, path, query, headers, body, .. } = call;
+        let form = body::read(shared, &headers, body, Vec::new()).await?;
+        if form.bytes.len() > QUERY_BYTES_MAX {
+            let reason = "the question is too long";
+            return Err(refuse(&Failure::new(StatusCode::PAYLOAD_TOO_LARGE, reason)));
+        }
+        // What stands in the body goes before what stands in the path.
+        let text = format!("{}&{query}", String::from_utf8_lossy(&form.bytes));
+        let database = database(shared, &text, &headers);
+        guard::check_form(&who, access, &database)
+            .map_err(|reason| refuse(&Failure::new(StatusCode::FORBIDDEN, reason)))?;
+        let namespace =
+            namespace(shared, store, &text, &headers, Right::Read).map_err(|missing| {
+                refuse(&Failure::new(status_of_missing(&missing), missing.to_string()))
+            })?;
+        Ok(Self { who, caller, path, namespace, database, params: Params::parse(&text) })
+    }
+
+    /// The stored series that the parameters `match[]` select, which must be there.
+    pub(super) fn selected(&self) -> Result<Vec<Stored>, Reply> {
+        let stored = self.selectors()?;
+        match stored.is_empty() {
+            false => Ok(stored),
+            true => {
+                let reason = "no match[] parameter provided";
+                Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)))
+            }
+        }
+    }
+
+    /// The stored series that the parameters `match[]` select.
+    pub(super) fn selectors(&self) -> Result<Vec<Stored>, Reply> {
+        let read = |text| match VectorSelector::parse(text) {
+            Ok(selector) => Ok(selector.stored(self.namespace)),
+            Err(error) => Err(bad("match[]", error)),
+        };
+        self.params.all("match[]").map(read).collect()
+    }
+
+    /// From `start` to `end`, or all of time.
+    pub(super) fn range(&self) -> Result<TimeRange, Reply> {
+        let at = |name: &str, otherwise: i64| match self.given(name) {
+            None => Ok(otherwise),
+            Some(text) => time(name, text).map(|ms| ms.saturating_mul(NANOS_PER_MILLI)),
+        };
+        Ok(TimeRange::new(at("start", i64::MIN)?, at("end", i64::MAX)?))
+    }
+
+    /// How many series are wanted at most; 0 means all.
+    pub(super) fn limit(&self) -> Result<usize, Reply> {
+        match self.given("limit").map(str::parse::<usize>) {
+            None | Some(Ok(0)) => Ok(usize::MAX),
+            Some(Ok(limit)) => Ok(limit),
+            Some(Err(_)) => Err(bad("limit", "limit must be non-negative")),
+        }
+    }
+
+    /// A parameter that is not empty.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        self.params.get(name).filter(|text| !text.is_empty())
+    }
+}
+
+pub(super) fn time(name: &str, text: &str) -> Result<i64, Reply> {
+    time_ms(text).ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid timestamp")))
+}
+
+pub(super) fn length(name: &str, text: &str) -> Result<i64, Reply> {
+    length_ms(text).ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid duration")))
+}
+
+pub(super) fn bad(name: &str, reason: impl std::fmt::Display) -> Reply {
+    let reason = format!("invalid parameter \"{name}\": {reason}");
+    refuse(&Failure::new(StatusCode::BAD_REQUEST, reason))
+}
+
+/// A refusal in Prometheus' words, by which its clients tell what to do.
+pub(super) fn refuse(failure: &Failure) -> Reply {
+    let (status, kind) = match failure.status {
+        StatusCode::BAD_REQUEST => (StatusCode::BAD_REQUEST, "bad_data"),
+        // Questions that want too much, or whose series cannot be matched, are such as cannot be
+        // carried out.
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNPROCESSABLE_ENTITY => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "execution")
+        }
+        StatusCode::FORBIDDEN => (StatusCode::FORBIDDEN, "forbidden"),
+        StatusCode::NOT_FOUND => (StatusCode::NOT_FOUND, "not_found"),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            (failure.status, "unavailable")
+        }
+        status => (status, "internal"),
+    };
+    Reply::json(status, error_json(kind, &failure.message))
+}
