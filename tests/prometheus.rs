@@ -655,3 +655,196 @@ fn series_are_deleted_where_that_is_allowed() {
     let (_, text) = asked(&server, "query=weight&time=1700000600");
     assert!(text.contains(r#""result":[]"#), "{text}");
 }
+
+#[test]
+fn lines_of_json_go_in_and_out() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let line = |values: &str, times: &[i64]| {
+        let metric = r#"{"__name__":"up","job":"a\"b"}"#;
+        format!(r#"{{"metric":{metric},"values":[{values}],"timestamps":{times:?}}}"#)
+    };
+    let first = line("1, 0.1,-2e-3", &[T, T + 1, T + 2]);
+    let second = line(r#"null,"Infinity","-Infinity""#, &[T + 3, T + 4, T + 5]);
+    let answer = server.post("/api/v1/import", &format!("{first}\n\n{second}"));
+    assert_eq!((answer.status, answer.text()), (204, String::new()));
+    let export = |form: &str| {
+        let answer = server.get(&format!("/api/v1/export?{form}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text()
+    };
+    let head = r#"{"metric":{"__name__":"up","job":"a\"b"},"values":"#;
+    let (a, b) = (T, T + 5);
+    let values = r#"[1,0.1,-0.002,null,"Infinity","-Infinity"]"#;
+    let times = format!("[{a},{},{},{},{},{b}]", T + 1, T + 2, T + 3, T + 4);
+    let wanted = format!("{head}{values},\"timestamps\":{times}}}\n");
+    // What several select comes once.
+    assert_eq!(export("match[]=up&match[]={job=~'a.*'}"), wanted);
+    // What comes out goes in.
+    let answer = server.post("/api/v1/import?db=other", &wanted);
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    assert_eq!(export("db=other&match[]=up"), wanted);
+    let wanted = format!(
+        "{head}[1,0.1],\"timestamps\":[{a},{}]}}\n{head}[-0.002],\"timestamps\":[{}]}}\n",
+        T + 1,
+        T + 2
+    );
+    let times = "start=1700000000&end=1700000000.002";
+    assert_eq!(export(&format!("match[]=up&max_rows_per_line=2&{times}")), wanted);
+    let bad = [
+        ("x", "must be an object"),
+        (r#"{"metric":{"__name__":"m"},"values":[1],"timestamps":[]}"#, "1 values have 0"),
+        (r#"{"metric":{"__name__":"m"},"values":[nan],"timestamps":[1]}"#, "\"nan\" is no number"),
+        (r#"{"metric":{"a":1},"values":[1],"timestamps":[1]}"#, "object of texts"),
+        (r#"{"metric":{"a":"b"},"values":[1],"timestamps":[1]}"#, "no name"),
+        (r#"{"other":1}"#, "\"other\" is none of"),
+        (r#"{"metric":{"__name__":"m"},"values":[1],"timestamps":[1]} x"#, "a comma or the end"),
+        (
+            r#"{"metric":{"__name__":"m"},"values":[1],"timestamps":[9223372036854775807]}"#,
+            "stored",
+        ),
+    ];
+    for (line, word) in bad {
+        let good = r#"{"metric":{"__name__":"good"},"values":[1],"timestamps":[1]}"#;
+        let answer = server.post("/api/v1/import", &format!("{good}\n{line}\n{good}"));
+        let text = answer.text();
+        let head = "2 samples were stored, 1 refused; the first in line 2: ";
+        assert!(answer.status == 400 && text.starts_with(head) && text.contains(word), "{text}");
+    }
+    assert_eq!(server.get("/api/v1/export").status, 400);
+}
+
+#[test]
+fn a_long_series_is_one_however_it_is_asked_for() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let count = 100_000;
+    let list = |of: &dyn Fn(i64) -> i64| {
+        (0..count).map(|n| of(n).to_string()).collect::<Vec<_>>().join(",")
+    };
+    let (values, times) = (list(&|n| n), list(&|n| T + n));
+    let line =
+        format!(r#"{{"metric":{{"__name__":"long"}},"values":[{values}],"timestamps":[{times}]}}"#);
+    let answer = server.post("/api/v1/import", &line);
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    let (_, answer) = asked(&server, "query=long[5m]&time=1700000100");
+    assert_eq!(answer.matches("metric").count(), 1, "one series");
+    assert_eq!(answer.matches("],[").count() + 1, count as usize);
+    let text = server.get("/api/v1/export?match[]=long").text();
+    let samples: usize = text.lines().map(|line| line.matches(',').count() / 2).sum();
+    // In each line one comma fewer than samples, twice, and two between the fields.
+    assert_eq!(samples, count as usize, "{} lines", text.lines().count());
+}
+
+#[test]
+fn remote_write_may_be_packed_by_zstd() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-decoded-body-bytes", "1MiB"]);
+    let body = series(&[("__name__", "m")], &[(T, 1.0), (T + 1, 2.0)]);
+    let packed = zstd::encode_all(&body[..], 3).unwrap();
+    let send = |body: &[u8]| {
+        let headers = [("Content-Encoding", "zstd")];
+        let answer = server.request("POST", "/api/v1/write", &headers, body);
+        (answer.status, answer.text())
+    };
+    assert_eq!(send(&packed), (204, String::new()));
+    assert_eq!(server.samples("none:m").len(), 2);
+    let bomb = zstd::encode_all(&vec![0; 2 << 20][..], 3).unwrap();
+    for (body, status, word) in [
+        (&packed[..packed.len() - 1], 400, "damaged"),
+        (&body, 400, "damaged"),
+        (&bomb, 413, "limits.decoded_body_bytes"),
+    ] {
+        let (given, text) = send(body);
+        assert!(given == status && text.contains(word), "{given} {text}");
+    }
+}
+
+/// A matcher of remote read: its kind, the label and the value.
+fn matcher(kind: u8, name: &str, value: &str) -> Vec<u8> {
+    let names = [message(2, name.as_bytes()), message(3, value.as_bytes())].concat();
+    message(3, &[&[0x08, kind], &names[..]].concat())
+}
+
+/// A query of remote read.
+fn wanted(start_ms: i64, end_ms: i64, matchers: &[Vec<u8>]) -> Vec<u8> {
+    let mut body = vec![0x08];
+    varint(start_ms as u64, &mut body);
+    body.push(0x10);
+    varint(end_ms as u64, &mut body);
+    body.extend(matchers.concat());
+    message(1, &body)
+}
+
+#[test]
+fn samples_are_read_remotely_as_they_were_written() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    // As remote read spells them too: labels by their names.
+    let a = series(&[("__name__", "up"), ("job", "a")], &[(T, 1.5), (T + 1000, STALE)]);
+    let b = series(&[("__name__", "up"), ("job", "b")], &[(T + 1000, -0.0)]);
+    let other = series(&[("__name__", "down")], &[(T + 2000, 1.0)]);
+    let body = [&b[..], &a, &other].concat();
+    assert_eq!(push(&server, "/api/v1/write", &[], &body).status, 204);
+    let read = |queries: &[Vec<u8>]| {
+        let path = "/prometheus/api/v1/read";
+        let answer = push(&server, path, &[], &queries.concat());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("content-encoding"), "snappy");
+        snap::raw::Decoder::new().decompress_vec(&answer.body).unwrap()
+    };
+    let up = matcher(0, "__name__", "up");
+    // A result for each query, also an empty one; both ends of the time are in it.
+    let queries = [
+        wanted(T, T + 1000, std::slice::from_ref(&up)),
+        wanted(T + 1001, T + 2000, std::slice::from_ref(&up)),
+        wanted(T, T + 2000, &[matcher(2, "__name__", "u.|down"), matcher(1, "job", "a")]),
+        wanted(T, T + 2000, &[up, matcher(3, "job", "b|c")]),
+    ];
+    let results = [message(1, &[&a[..], &b].concat()), message(1, b"")].concat();
+    let results = [results, message(1, &[&other[..], &b].concat()), message(1, &a)].concat();
+    assert_eq!(read(&queries), results);
+    for (body, word) in [
+        (b"\x0a\x05\x0a".to_vec(), "longer than its message"),
+        (wanted(0, 1, &[matcher(4, "a", "b")]), "kind 4"),
+        (wanted(0, 1, &[matcher(2, "a", "(")]), "regex"),
+    ] {
+        let answer = push(&server, "/prometheus/api/v1/read", &[], &body);
+        let text = answer.text();
+        assert!(answer.status == 400 && text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn what_most_series_are_due_to_is_told() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    counters(&server);
+    let text = server.get("/prometheus/api/v1/status/tsdb?limit=2").text();
+    let entry = |name: &str, value: u64| format!(r#"{{"name":"{name}","value":{value}}}"#);
+    for wanted in [
+        r#""headStats":{"numLabelPairs":7,"numSeries":4}"#.to_owned(),
+        format!(
+            r#""seriesCountByMetricName":[{},{}]"#,
+            entry("requests_total", 3),
+            entry("weight", 1)
+        ),
+        format!(
+            r#""labelValueCountByLabelName":[{},{}]"#,
+            entry("instance", 3),
+            entry("__name__", 2)
+        ),
+        format!(
+            r#""memoryInBytesByLabelName":[{},{}]"#,
+            entry("__name__", 20),
+            entry("instance", 3)
+        ),
+        format!(
+            r#""seriesCountByLabelValuePair":[{},{}]"#,
+            entry("__name__=requests_total", 3),
+            entry("job=api", 3)
+        ),
+    ] {
+        assert!(text.contains(&wanted), "{wanted}: {text}");
+    }
+}

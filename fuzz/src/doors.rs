@@ -105,6 +105,29 @@ pub(crate) fn exposition(data: &[u8]) {
     });
 }
 
+/// VictoriaMetrics' lines of JSON.
+pub(crate) fn json_lines(data: &[u8]) {
+    let mut lines = foliot_proto_prometheus::JsonLines::new(data);
+    let mut has_more = true;
+    while has_more {
+        take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+            has_more = lines.decode(batch, rejects);
+            let told = batch.rows().len() + rejects.len();
+            assert!(told <= data.len(), "a sample takes two bytes at least");
+        });
+    }
+}
+
+/// Requests of remote read.
+pub(crate) fn remote_read(data: &[u8]) {
+    let _ = foliot_proto_prometheus::read_queries(data);
+}
+
+pub(crate) fn remote_read_seeds() -> Vec<Vec<u8>> {
+    // From 1 to 2 ms, of which __name__ fits m.
+    vec![b"\x0a\x15\x08\x01\x10\x02\x1a\x0f\x08\x02\x12\x08__name__\x1a\x01m".to_vec()]
+}
+
 /// Requests of both versions; the first byte says which.
 pub(crate) fn remote_write(data: &[u8]) {
     let Some((first, data)) = data.split_first() else { return };

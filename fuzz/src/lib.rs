@@ -74,12 +74,14 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 26] = [
+pub const TARGETS: [Target; 28] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
     made!("remote-write", doors::remote_write, doors::remote_write_seeds),
     text!("exposition", doors::exposition),
+    text!("json-lines", doors::json_lines),
+    made!("remote-read", doors::remote_read, doors::remote_read_seeds),
     text!("lines", doors::lines),
     text!("ticktock-lines", doors::ticktock_lines),
     text!("influxql", languages::influxql),

@@ -32,6 +32,8 @@ pub struct SeriesAnswer {
     /// How many series may follow.
     left: usize,
     is_cut: bool,
+    /// Whether more values of the last series may come.
+    is_open: bool,
 }
 
 /// What Prometheus says of an answer of which a limit has kept something away.
@@ -40,7 +42,7 @@ const CUT: &str = "results truncated due to limit";
 impl SeriesAnswer {
     /// Values of one instant, of so many series at most.
     pub fn vector(steps: Steps, limit: usize) -> Self {
-        Self { steps, is_vector: true, is_begun: false, left: limit, is_cut: false }
+        Self { steps, is_vector: true, is_begun: false, left: limit, is_cut: false, is_open: false }
     }
 
     /// Values of several, of so many series at most.
@@ -54,10 +56,10 @@ impl SeriesAnswer {
         let there = values.iter().enumerate();
         let there = there.filter_map(|(index, value)| Some((steps.at(index), (*value)?)));
         let metric = labels.iter().map(|label| (&*label.name, &*label.value));
-        self.series(metric, there, out);
+        self.series(metric, there, true, out);
     }
 
-    /// Adds a series as it is stored, without marks that it is over.
+    /// Adds a piece of a series as it is stored, without marks that it is over.
     pub fn frame(&mut self, asked: &SamplesAsked, frame: &Frame, out: &mut Vec<u8>) {
         if !asked.has_name(&frame.head.measurement) {
             return;
@@ -67,39 +69,43 @@ impl SeriesAnswer {
         let there = there.filter(|(_, value)| value.to_bits() != STALE);
         let labels = frame.head.labels.iter().map(|label| (&*label.name, &*label.value));
         let name = (MEASUREMENT, &*frame.head.measurement);
-        self.series(labels.chain([name]), there, out);
+        self.series(labels.chain([name]), there, frame.is_last, out);
     }
 
     fn series<'l>(
         &mut self,
         metric: impl Iterator<Item = (&'l str, &'l str)>,
         mut values: impl Iterator<Item = (i64, f64)>,
+        is_last: bool,
         out: &mut Vec<u8>,
     ) {
-        let Some(first) = values.next() else { return };
-        let Some(left) = self.left.checked_sub(1) else {
-            self.is_cut = true;
-            return;
-        };
-        self.left = left;
-        self.begin(out);
-        let metric: Map<String, Json> =
-            metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let key = if self.is_vector { "value" } else { "values" };
-        let open = if self.is_vector { "" } else { "[" };
-        out.extend_from_slice(
-            format!(r#"{{"metric":{},"{key}":{open}"#, Json::Object(metric)).as_bytes(),
-        );
         let put = |(at_ns, value): (i64, f64), out: &mut Vec<u8>| {
             let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
             out.extend_from_slice(format!(r#"[{time},"{}"]"#, number(value)).as_bytes());
         };
-        put(first, out);
+        if !self.is_open {
+            let Some(first) = values.next() else { return };
+            let Some(left) = self.left.checked_sub(1) else {
+                self.is_cut = true;
+                return;
+            };
+            self.left = left;
+            self.begin(out);
+            let metric: Map<String, Json> =
+                metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            let open = if self.is_vector { "\"value\":" } else { "\"values\":[" };
+            let metric = Json::Object(metric);
+            out.extend_from_slice(format!(r#"{{"metric":{metric},{open}"#).as_bytes());
+            put(first, out);
+        }
         for value in values {
             out.push(b',');
             put(value, out);
         }
-        out.extend_from_slice(if self.is_vector { b"}" } else { b"]}" });
+        self.is_open = !is_last;
+        if is_last {
+            out.extend_from_slice(if self.is_vector { b"}" } else { b"]}" });
+        }
     }
 
     /// Ends the answer.

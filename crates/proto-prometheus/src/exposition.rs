@@ -16,13 +16,14 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// Adds the last sample of a series, unless its name is not wanted or it marks the series as
-    /// over. Says how many bytes that takes.
+    /// Adds the last sample of a piece of a series, unless its name is not wanted. It goes before
+    /// those of earlier pieces; one that marks the series as over takes it away. Says how many
+    /// bytes that takes.
     pub fn add(&mut self, names: &[Matcher], frame: &Frame) -> usize {
         let name = &*frame.head.measurement;
         let last = frame.samples.iter().last();
-        let last = last.and_then(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
-        let Some((at_ns, value)) = last.filter(|(_, value)| value.to_bits() != STALE) else {
+        let Some((at_ns, value)) = last.and_then(|(at_ns, value)| Some((at_ns, value.as_f64()?)))
+        else {
             return 0;
         };
         if !names.iter().all(|matcher| matcher.matches(Some(name))) {
@@ -35,9 +36,14 @@ impl Exposition {
         if !frame.head.labels.iter().any(|label| &*label.name == INSTANCE) {
             push_label(INSTANCE, "", &mut labels);
         }
+        let key = (name.to_owned(), labels);
+        if value.to_bits() == STALE {
+            self.series.remove(&key);
+            return 0;
+        }
         let sample = format!("{} {}", number(value), at_ns.div_euclid(NANOS_PER_MILLI));
-        let bytes = name.len() + labels.len() + sample.len();
-        self.series.insert((name.to_owned(), labels), sample);
+        let bytes = key.0.len() + key.1.len() + sample.len();
+        self.series.insert(key, sample);
         bytes
     }
 

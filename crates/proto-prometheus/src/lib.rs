@@ -1,7 +1,8 @@
 //! The Prometheus door.
 //!
 //! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
-//! in which targets expose their metrics ([`decode_text`]); expressions of PromQL become questions
+//! in which targets expose their metrics ([`decode_text`]), and VictoriaMetrics' lines of JSON
+//! ([`JsonLines`]); expressions of PromQL become questions
 //! ([`Expression`]) and answers become JSON. Bytes go in, values come out: the room knows no
 //! socket, no compression, no HTTP library and no store.
 //!
@@ -10,15 +11,21 @@
 
 mod answer;
 mod exposition;
+mod json_lines;
 mod key;
 mod promql;
+mod read;
+mod statistics;
 mod text;
 mod wire;
 mod write;
 
 pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
 pub use exposition::Exposition;
+pub use json_lines::{JsonLines, json_lines};
 pub use key::KEY_SYNTAX;
 pub use promql::{Asked, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector};
+pub use read::{ReadQuery, ReadResult, read_queries};
+pub use statistics::statistics;
 pub use text::{decode_text, next_piece};
 pub use write::{Counts, Malformed, Version, WriteRequest};

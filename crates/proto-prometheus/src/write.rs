@@ -15,7 +15,7 @@ use foliot_model::{Batch, Cell, DEFAULT_FIELD, Reject, Span};
 use std::fmt;
 
 /// Samples, and refusals, of one piece: its batch takes about six MiB.
-const PIECE_ROWS_MAX: usize = 1 << 16;
+pub(crate) const PIECE_ROWS_MAX: usize = 1 << 16;
 
 /// Bytes of keys that a piece puts together.
 const PIECE_KEY_BYTES_MAX: usize = 4 << 20;
@@ -98,7 +98,7 @@ pub struct Malformed(pub(crate) String);
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the request is no remote write: {}", self.0)
+        f.write_str(&self.0)
     }
 }
 

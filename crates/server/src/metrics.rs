@@ -60,6 +60,8 @@ pub(crate) enum Way {
     RemoteWrite,
     /// The text in which targets expose their metrics.
     Exposition,
+    /// VictoriaMetrics' lines of JSON.
+    JsonLines,
 }
 
 impl Way {
@@ -69,7 +71,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 11] = [
+const WAYS: [(Way, &str); 12] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -81,6 +83,7 @@ const WAYS: [(Way, &str); 11] = [
     (Way::Rollup, "rollup"),
     (Way::RemoteWrite, "remote_write"),
     (Way::Exposition, "exposition"),
+    (Way::JsonLines, "json_lines"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.

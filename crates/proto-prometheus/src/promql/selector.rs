@@ -52,6 +52,23 @@ impl VectorSelector {
         Self { names: Vec::new(), labels: Vec::new(), name, conditions }
     }
 
+    /// Wants that the value of a label stands to `value` as one of PromQL's operators says.
+    ///
+    /// # Errors
+    /// When the operator wants a regular expression and `value` is none.
+    pub(crate) fn require(&mut self, label: &str, sign: &str, value: &str) -> Result<(), String> {
+        let test = match sign {
+            "=~" | "!~" => anchored(value)?,
+            _ => Test::equal(value),
+        };
+        let matcher = matcher(label, test, sign.starts_with('!'));
+        match label {
+            NAME => self.names.push(matcher),
+            _ => self.labels.push(matcher),
+        }
+        Ok(())
+    }
+
     /// The stored series that it wants, of a database.
     pub fn stored(&self, namespace: NamespaceId) -> Stored {
         let (selector, measurements) = (self.selector(namespace), self.names.clone());
@@ -182,14 +199,19 @@ impl Reader<'_> {
         let value = self.quoted(context, "string")?;
         let test = match is_regex {
             false => Test::equal(value.as_str()),
-            true => Test::regex(&format!("^(?s:{value})$")).map_err(|error| {
+            true => anchored(&value).map_err(|reason| {
                 self.at = start;
-                self.error(error.to_string())
+                self.error(reason)
             })?,
         };
         let matcher = matcher(label, test, negated);
         Ok((matcher, Condition { label: label.to_owned(), sign, value }))
     }
+}
+
+/// A regular expression that all of a text must fit.
+fn anchored(pattern: &str) -> Result<Test, String> {
+    Test::regex(&format!("^(?s:{pattern})$")).map_err(|error| error.to_string())
 }
 
 fn twice(first: &str, second: &str) -> String {

@@ -33,6 +33,10 @@ const UNPACKED_PER_BYTE_MAX: u64 = 1032;
 /// Most that snappy makes of a byte: a copy of 64 bytes takes three.
 const UNSNAPPED_PER_BYTE_MAX: usize = 22;
 
+/// Memory that zstd may want to look back at, as a power of two: 8 MiB, which all decoders should
+/// allow (RFC 8878, 3.1.1.1.2).
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
 /// Memory for all bodies together.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -97,11 +101,12 @@ pub(crate) async fn read(
     read_as(shared, encoding(headers)?, body, buffer).await
 }
 
-/// Reads a body of remote write: one block of snappy, which a `Content-Encoding` may leave out.
+/// Reads a body of remote write or read: one block of snappy, which a `Content-Encoding` may leave
+/// out, or zstd.
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) async fn read_snappy(
+pub(crate) async fn read_block(
     shared: &Shared,
     headers: &HeaderMap,
     body: Incoming,
@@ -109,11 +114,15 @@ pub(crate) async fn read_snappy(
 ) -> Result<Text, Reply> {
     let given =
         headers.get(header::CONTENT_ENCODING).map_or("", |name| name.to_str().unwrap_or("?"));
-    if !given.is_empty() && !given.eq_ignore_ascii_case("snappy") {
-        let text = format!("Content-Encoding {given} is not taken here; use snappy");
-        return Err(Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, text).close());
-    }
-    read_as(shared, Encoding::Snappy, body, buffer).await
+    let encoding = match given.to_ascii_lowercase().as_str() {
+        "" | "snappy" => Encoding::Snappy,
+        "zstd" => Encoding::Zstd,
+        _ => {
+            let text = format!("Content-Encoding {given} is not taken here; use snappy or zstd");
+            return Err(Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, text).close());
+        }
+    };
+    read_as(shared, encoding, body, buffer).await
 }
 
 async fn read_as(
@@ -142,6 +151,8 @@ async fn read_as(
             return Err(refused(shared, most.refusal()));
         }
         Encoding::Identity | Encoding::Snappy => true,
+        // It has no bound to what it makes of a byte.
+        Encoding::Zstd => false,
         _ => announced.upper().is_some_and(|packed| most.fits_unpacked(packed)),
     };
     let mut sink = Sink::new(encoding, Bounded::new(buffer, most, may_wait, &shared.body_budget));
@@ -211,6 +222,8 @@ enum Encoding {
     Deflate,
     /// A block of snappy, which says first how long it will be.
     Snappy,
+    /// Frames of zstd.
+    Zstd,
 }
 
 fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
@@ -251,6 +264,17 @@ fn unpack_snappy(packed: Bounded) -> io::Result<Bounded> {
     let Some(bytes) = out.reserve(length)? else { return Ok(out) };
     bytes.resize(length, 0);
     snap::raw::Decoder::new().decompress(&packed.bytes, bytes)?;
+    Ok(out)
+}
+
+/// Unpacks frames of zstd, which must be whole.
+fn unpack_zstd(packed: Bounded) -> io::Result<Bounded> {
+    let mut out =
+        Bounded { text: Text::default(), counted: None, budget: packed.budget.clone(), ..packed };
+    let packed = packed.finish()?;
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(packed.bytes.as_slice())?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    io::copy(&mut decoder, &mut out)?;
     Ok(out)
 }
 
@@ -388,6 +412,8 @@ enum Sink {
     Raw(DeflateDecoder<Bounded>),
     /// Still packed: a block is unpacked as a whole.
     Snappy(Bounded),
+    /// Still packed too: only its end tells whether it is whole.
+    Zstd(Bounded),
 }
 
 impl Sink {
@@ -397,12 +423,13 @@ impl Sink {
             Encoding::Gzip => Self::Gzip(MultiGzDecoder::new(out)),
             Encoding::Deflate => Self::Deflate(Vec::new(), out),
             Encoding::Snappy => Self::Snappy(out),
+            Encoding::Zstd => Self::Zstd(out),
         }
     }
 
     fn bounded(&mut self) -> &mut Bounded {
         match self {
-            Self::Plain(out) | Self::Snappy(out) | Self::Deflate(_, out) => out,
+            Self::Plain(out) | Self::Snappy(out) | Self::Zstd(out) | Self::Deflate(_, out) => out,
             Self::Gzip(decoder) => decoder.get_mut(),
             Self::Zlib(decoder) => decoder.get_mut(),
             Self::Raw(decoder) => decoder.get_mut(),
@@ -412,7 +439,7 @@ impl Sink {
     fn write(&mut self, piece: &Bytes) -> Result<(), Reply> {
         let most = self.bounded().most;
         let outcome = match self {
-            Self::Plain(out) | Self::Snappy(out) => out.write_all(piece),
+            Self::Plain(out) | Self::Snappy(out) | Self::Zstd(out) => out.write_all(piece),
             // Unpacking may take long; the other tasks of this thread go on elsewhere meanwhile.
             _ => tokio::task::block_in_place(|| self.unpack(piece)),
         };
@@ -421,7 +448,7 @@ impl Sink {
 
     fn unpack(&mut self, piece: &[u8]) -> io::Result<()> {
         match self {
-            Self::Plain(out) | Self::Snappy(out) => out.write_all(piece),
+            Self::Plain(out) | Self::Snappy(out) | Self::Zstd(out) => out.write_all(piece),
             Self::Gzip(decoder) => decoder.write_all(piece),
             Self::Zlib(decoder) => decoder.write_all(piece),
             Self::Raw(decoder) => decoder.write_all(piece),
@@ -447,6 +474,7 @@ impl Sink {
         let finished = match self {
             Self::Plain(out) => Ok(out),
             Self::Snappy(packed) => tokio::task::block_in_place(|| unpack_snappy(packed)),
+            Self::Zstd(packed) => tokio::task::block_in_place(|| unpack_zstd(packed)),
             Self::Gzip(decoder) => decoder.finish(),
             Self::Zlib(decoder) => decoder.finish(),
             Self::Raw(decoder) => decoder.finish(),

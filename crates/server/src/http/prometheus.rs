@@ -2,8 +2,10 @@
 
 mod ask;
 mod delete;
+mod export;
 mod federate;
 mod question;
+mod read;
 mod status;
 
 use super::routes::Right;
@@ -17,7 +19,9 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, NamespaceId, Reject};
-use foliot_proto_prometheus::{KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece};
+use foliot_proto_prometheus::{
+    JsonLines, KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece,
+};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
 use std::sync::Arc;
@@ -30,6 +34,12 @@ pub(crate) enum Endpoint {
     Write,
     /// The text in which targets expose their metrics.
     Import,
+    /// VictoriaMetrics' lines of JSON.
+    ImportLines,
+    /// The same, out.
+    Export,
+    /// Remote read.
+    Read,
     /// Values at one instant.
     Query,
     /// Values at many.
@@ -58,6 +68,8 @@ pub(crate) enum Endpoint {
     Rules,
     /// What is wrong: nobody looks.
     Alerts,
+    /// Which names most series are due to.
+    Statistics,
     /// How the process is.
     RuntimeInfo,
     /// Which version this is.
@@ -75,9 +87,11 @@ const EXEMPLARS_WRITTEN: HeaderName =
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     let answered = match endpoint {
         Endpoint::Write => write(shared, call).await,
-        Endpoint::Import => import(shared, call).await,
+        Endpoint::Import | Endpoint::ImportLines => import(shared, endpoint, call).await,
+        Endpoint::Export => export::answer(shared, call).await,
+        Endpoint::Read => read::answer(shared, call).await,
         Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
-        Endpoint::Series | Endpoint::Labels | Endpoint::LabelValues => {
+        Endpoint::Series | Endpoint::Labels | Endpoint::LabelValues | Endpoint::Statistics => {
             ask::list(shared, endpoint, call).await
         }
         Endpoint::Federate => federate::answer(shared, call).await,
@@ -110,7 +124,7 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
         .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
     let scope = call.write_scope(shared);
     let bytes = shared.bytes.take();
-    let text = body::read_snappy(shared, &call.headers, call.body, bytes).await?;
+    let text = body::read_block(shared, &call.headers, call.body, bytes).await?;
     let work = || take(shared, store, namespace, &scope, version, &text.bytes);
     let taken = ingest::heavy(text.bytes.len(), work)?;
     shared.bytes.give(text.into_bytes());
@@ -143,7 +157,8 @@ fn take(
 ) -> Result<Taken, Reply> {
     let mut request = WriteRequest::parse(version, bytes).map_err(|error| {
         shared.metrics.way(Way::RemoteWrite).count_unworded(1);
-        Reply::text(StatusCode::BAD_REQUEST, error.to_string())
+        let text = format!("the request is no remote write: {error}");
+        Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
     shared.metrics.exemplars_dropped.add(request.counts().exemplars);
     let mut taken = Taken::default();
@@ -184,8 +199,8 @@ fn store_piece<T>(
     Ok(decoded)
 }
 
-/// The text of targets, as VictoriaMetrics takes it.
-async fn import(shared: &Shared, call: Call) -> Result<Reply, Reply> {
+/// The text of targets, as VictoriaMetrics takes it, and its lines of JSON.
+async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
     let level = ack(shared, &call.headers)
         .map_err(|message| Reply::text(StatusCode::BAD_REQUEST, message))?;
@@ -193,8 +208,12 @@ async fn import(shared: &Shared, call: Call) -> Result<Reply, Reply> {
         .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
     let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
-    let to = (namespace, &scope, Way::Exposition);
-    let work = || import_text(shared, store, to, &text.bytes);
+    let work = || match endpoint {
+        Endpoint::ImportLines => {
+            import_lines(shared, store, (namespace, &scope, Way::JsonLines), &text.bytes)
+        }
+        _ => import_text(shared, store, (namespace, &scope, Way::Exposition), &text.bytes),
+    };
     let taken = ingest::heavy(text.bytes.len(), work)?;
     shared.bytes.give(text.into_bytes());
     confirm(store, taken.commit, level).await?;
@@ -216,6 +235,19 @@ fn import_text(
         })?;
         (rest, line) = (behind, line.saturating_add(lines));
     }
+    Ok(taken)
+}
+
+fn import_lines(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    text: &[u8],
+) -> Result<Taken, Reply> {
+    let (mut taken, mut lines) = (Taken::default(), JsonLines::new(text));
+    while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
+        lines.decode(batch, rejects)
+    })? {}
     Ok(taken)
 }
 

@@ -209,6 +209,9 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/v1/import/prometheus", Right::Write, Target::Prometheus(Prometheus::Import)),
+    row(POST, "/api/v1/import", Right::Write, Target::Prometheus(Prometheus::ImportLines)),
+    row(ASK, "/api/v1/export", Right::Form(Access::Read), Target::Prometheus(Prometheus::Export)),
+    row(POST, "/prometheus/api/v1/read", Right::Read, Target::Prometheus(Prometheus::Read)),
     row(
         ASK,
         "/prometheus/api/v1/query",
@@ -268,6 +271,12 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/prometheus/api/v1/targets", Right::Read, Target::Prometheus(Prometheus::Targets)),
     row(GET, "/prometheus/api/v1/rules", Right::Read, Target::Prometheus(Prometheus::Rules)),
     row(GET, "/prometheus/api/v1/alerts", Right::Read, Target::Prometheus(Prometheus::Alerts)),
+    row(
+        GET,
+        "/prometheus/api/v1/status/tsdb",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::Statistics),
+    ),
     row(
         GET,
         "/prometheus/api/v1/status/runtimeinfo",

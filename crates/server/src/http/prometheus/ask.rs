@@ -11,7 +11,8 @@ use foliot_exec::Ran;
 use foliot_model::NANOS_PER_MILLI;
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    Asked, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, number, single, success,
+    Asked, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, number, single,
+    statistics, success,
 };
 use hyper::StatusCode;
 use serde_json::json;
@@ -20,10 +21,14 @@ use std::sync::Arc;
 /// Most instants of a question, which is Prometheus' limit.
 const POINTS_MAX: i64 = 11_000;
 
+/// Names in each list of statistics, and how many there are when it is not said.
+const STATISTICS_MAX: usize = 10_000;
+const STATISTICS_USUAL: usize = 10;
+
 /// How long a sample counts when no later one follows it: Prometheus' default.
 const LOOKBACK_MS: i64 = 5 * 60 * 1000;
 
-/// `/prometheus/api/v1/series`, `labels` and `label/{name}/values`.
+/// `/prometheus/api/v1/series`, `labels`, `label/{name}/values` and `status/tsdb`.
 pub(super) async fn list(
     shared: &Arc<Shared>,
     endpoint: Endpoint,
@@ -31,11 +36,13 @@ pub(super) async fn list(
 ) -> Result<Reply, Reply> {
     let question = Question::read(shared, call, Access::Read).await?;
     let listing = match endpoint {
-        Endpoint::Series => Listing::Series,
-        Endpoint::Labels => Listing::Labels,
+        Endpoint::Series => Some(Listing::Series),
+        Endpoint::Labels => Some(Listing::Labels),
+        Endpoint::Statistics => None,
         _ => {
             let name = question.path.trim_end_matches('/').rsplit('/').nth(1).unwrap_or_default();
-            Listing::Values(Params::parse(name).names().next().unwrap_or_default().to_owned())
+            let name = Params::parse(name).names().next().unwrap_or_default().to_owned();
+            Some(Listing::Values(name))
         }
     };
     let mut series = match endpoint {
@@ -45,11 +52,17 @@ pub(super) async fn list(
     if series.is_empty() {
         series.push(VectorSelector::any().stored(question.namespace));
     }
-    let (range, limit) = (question.range()?, question.limit()?);
+    let (range, mut limit) = (question.range()?, question.limit()?);
+    if listing.is_none() && question.given("limit").is_none() {
+        limit = STATISTICS_USUAL;
+    }
     let Question { who, path, database, .. } = question;
     let title = Some(Title::new(&path, database));
     let job = Job::new(who, title, move |work| {
-        let answer = work.labelled(&series, range, &mut |labels| listing.answer(labels, limit))?;
+        let answer = work.labelled(&series, range, &mut |labels| match &listing {
+            Some(listing) => listing.answer(labels, limit),
+            None => statistics(labels, limit.min(STATISTICS_MAX)),
+        })?;
         work.write(&answer)?;
         Ok(Ran::default())
     });
