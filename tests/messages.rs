@@ -286,8 +286,8 @@ fn who_asks_a_server_wrongly_is_told_what_is_right() {
         (&["query", "--url", "https://127.0.0.1:1", "--ca", "/none", "q"], 1, &["/none"]),
         (&["query", "--url", "http://h", "q"], 2, &["the port is missing", "http://HOST:PORT"]),
         (&["query", "--urll", "h:1", "q"], 2, &["did you mean --url?"]),
-        (&["query", "--url", "127.0.0.1:1", "q"], 1, &["cannot connect to 127.0.0.1:1"]),
-        (&["top", "--url", "127.0.0.1:1"], 1, &["cannot connect to 127.0.0.1:1"]),
+        (&["query", "--url", "127.0.0.1:1", "q"], 1, &["cannot connect to 127.0.0.1:1", "--url"]),
+        (&["top", "--url", "127.0.0.1:1"], 1, &["cannot connect to 127.0.0.1:1", "--url"]),
         (&["top", "--interval", "0"], 2, &["--interval", "1..=3600"]),
         (&["top", "q"], 2, &["unknown argument q", "`foliot help top`"]),
     ] {

@@ -145,7 +145,7 @@ impl Client {
             return Ok(reading);
         }
         let stream = Connection::open(&self.host, &self.trust)
-            .map_err(Error::io(format!("connect to {}", self.host)))?;
+            .map_err(|source| Error::Unreachable { host: self.host.clone(), source })?;
         self.exchange(BufReader::new(stream), method, target, headers, body)
             .map_err(Error::io(doing()))
     }

@@ -13,6 +13,13 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Nobody answers where the server should be.
+    Unreachable {
+        /// Its host and port.
+        host: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The store of this process refused.
     Store(foliot_engine::Error),
     /// The server's address cannot be understood.
@@ -50,6 +57,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
+            Self::Unreachable { host, source } => write!(
+                f,
+                "cannot connect to {host}: {source}; is the server running? --url names another"
+            ),
             Self::Store(error @ foliot_engine::Error::Locked(_)) => {
                 write!(f, "{error}, or go through the running server with --url")
             }
@@ -68,7 +79,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Io { source, .. } => Some(source),
+            Self::Io { source, .. } | Self::Unreachable { source, .. } => Some(source),
             Self::Store(error) => Some(error),
             _ => None,
         }
