@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz dist test-packages
+.PHONY: help run test check fmt tidy web test-foreign compare-influxql compare-promql compare-opentsdb deny bench benchmarks sim mutations torture attacks costs fuzz dist test-packages
 
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -29,6 +29,10 @@ web:             ## build the page from web/ into crates/server/src/web/dist; ne
 compare-influxql: ## that part of test-foreign which asks Foliot and Debian's InfluxDB the same
 	$(CARGO) build --release --locked -p foliot
 	tests/foreign/influxql.sh
+
+compare-promql:  ## that part of test-foreign which asks Foliot and Debian's Prometheus the same
+	$(CARGO) build --release --locked -p foliot
+	tests/foreign/prometheus.sh
 
 compare-opentsdb: ## that part of test-foreign which asks Foliot and OpenTSDB 2.4.1 the same
 	$(CARGO) build --release --locked -p foliot

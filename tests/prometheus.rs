@@ -400,6 +400,21 @@ fn expressions_come_to_what_prometheus_makes_of_them() {
         ("absent(nothing{job='x'})", r#"[{"metric":{"job":"x"},"value":[1700000600,"1"]}]"#),
         ("quantile(0.5, requests_total)", r#""value":[1700000600,"120"]"#),
         ("requests_total{instance='a'} @ 1700000300", r#""value":[1700000600,"60"]"#),
+        ("clamp_min(vector(NaN), Inf)", r#""value":[1700000600,"+Inf"]"#),
+        ("clamp_max(vector(NaN), -Inf)", r#""value":[1700000600,"-Inf"]"#),
+        ("clamp_min(vector(Inf), NaN)", r#""value":[1700000600,"+Inf"]"#),
+        ("clamp(vector(NaN), -Inf, 1)", r#""value":[1700000600,"NaN"]"#),
+        ("clamp_min(vector(NaN), 1)", r#""value":[1700000600,"NaN"]"#),
+        // What is not there, or does not hold, is not in doubt.
+        ("absent(nothing * on(job) requests_total)", r#"[{"metric":{},"value":[1700000600,"1"]}]"#),
+        (
+            "requests_total > on(job) group_left() nothing or vector(5)",
+            r#"[{"metric":{},"value":[1700000600,"5"]}]"#,
+        ),
+        (
+            "requests_total{instance!='b'} > on(job) (requests_total{instance='a'} - 1)",
+            r#"[{"metric":{"job":"api"},"value":[1700000600,"120"]}]"#,
+        ),
         ("hour(vector(1700000600))", r#""value":[1700000600,"22"]"#),
     ] {
         let (status, answer) = asked(&server, &format!("{at}&query={}", escaped(text)));

@@ -38,8 +38,8 @@ pub(super) fn each<'q>(
                     let (low, high) = (parameter(&first, index), parameter(&second, index));
                     match low > high {
                         true => None,
-                        false if one.is_nan() || low.is_nan() || high.is_nan() => Some(f64::NAN),
-                        false => Some(one.min(high).max(low)),
+                        // Go knows the higher of infinity and what is no number; the lower too.
+                        false => Some(-lower(-low, -lower(high, one))),
                     }
                 }
                 Function::Instant => Some(seconds(steps.at(index))),
@@ -49,6 +49,15 @@ pub(super) fn each<'q>(
         made.push(query, GridRow { labels: unnamed(&row.labels), values })?;
     }
     joined(made)
+}
+
+/// The lower of two, as Go has it: of minus infinity and what is no number, the former.
+fn lower(a: f64, b: f64) -> f64 {
+    match () {
+        () if a == f64::NEG_INFINITY || b == f64::NEG_INFINITY => f64::NEG_INFINITY,
+        () if a.is_nan() || b.is_nan() => f64::NAN,
+        () => a.min(b),
+    }
 }
 
 fn calculate(math: Math, x: f64) -> f64 {
