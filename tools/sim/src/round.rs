@@ -520,11 +520,26 @@ impl Round {
         let strikes = self.strikes();
         self.tally(|tally| tally.faults += strikes);
         self.machine.disk().heal();
+        if loss == Loss::None && strikes > 0 && !self.machine.has_kept() {
+            self.expect_no_leftovers();
+        }
         // Work that failed may have left files that nobody would miss.
         if loss == Loss::None && strikes == 0 && self.percent(40) {
             self.machine.about("trial", || self.try_damage());
         }
         loss
+    }
+
+    /// Work that failed took its files away again.
+    fn expect_no_leftovers(&self) {
+        let disk: Arc<dyn Disk> = Arc::new(self.machine.disk());
+        let checked = foliot_engine::check(&disk, Path::new(DIR));
+        let checked = checked.unwrap_or_else(|error| fail(format!("check: {error}")));
+        // A manifest that was not finished is written over by the next one.
+        let is_leftover = |note: &&String| note.contains("is a leftover") && !note.contains(".new");
+        if let Some(note) = checked.notes.iter().find(is_leftover) {
+            fail(format!("work that failed left a file: {note}"));
+        }
     }
 
     /// Ends a machine on which no store is open, and begins with the next one.

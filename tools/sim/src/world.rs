@@ -11,6 +11,7 @@ use foliot_scheduler::World;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub(crate) struct Machine {
     time: Mutex<Time>,
     /// How long each segment of the wal was when it was synced.
     syncs: Mutex<BTreeMap<PathBuf, Vec<u64>>>,
+    /// Whether a file could not be removed.
+    has_kept: AtomicBool,
 }
 
 impl Machine {
@@ -72,7 +75,13 @@ impl Machine {
             interrupts,
             purposes: Mutex::default(),
             points: Mutex::default(),
+            has_kept: AtomicBool::new(false),
         })
+    }
+
+    /// Whether it refused to remove a file.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.has_kept.load(Ordering::Relaxed)
     }
 
     /// The machine that runs now.
@@ -93,6 +102,7 @@ impl Machine {
     /// Another machine runs from now on.
     pub(crate) fn replace(&self, disk: SimDisk) {
         *lock(&self.disk) = disk;
+        self.has_kept.store(false, Ordering::Relaxed);
     }
 
     /// The machine as the store reaches it.
@@ -288,7 +298,9 @@ impl Disk for Mounted {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.change("remove", path, || self.disk.remove(path))
+        let removed = self.change("remove", path, || self.disk.remove(path));
+        self.machine.has_kept.fetch_or(removed.is_err(), Ordering::Relaxed);
+        removed
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

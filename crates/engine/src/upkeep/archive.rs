@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::filenames::Named;
 use crate::files::Made;
 use crate::limits::INDEX_SEGMENTS_MAX;
-use crate::manifest::Manifest;
+use crate::manifest::{EpochEntry, Manifest};
 use crate::{index_file, segment_file};
 use foliot_index::{Mark, Registry};
 use std::collections::BTreeMap;
@@ -68,10 +68,13 @@ impl Upkeep {
             return Ok(());
         }
         let mut manifest = held.manifest().clone();
-        for entry in manifest.epochs.iter_mut().filter(|entry| entry.origin == origin) {
-            entry.index_files.clone_from(&spare);
-            entry.segment = number;
-        }
+        let is_due = |entry: &&mut EpochEntry| entry.origin == origin && entry.segment == 0;
+        let Some(entry) = manifest.epochs.iter_mut().find(is_due) else {
+            // Somebody else wrote it meanwhile, and it may have been retired since.
+            return Ok(());
+        };
+        entry.index_files = spare;
+        entry.segment = number;
         held.publish(manifest, made, |_| {})?;
         checkpoint.index_marks.remove(&origin.epoch);
         self.ingest.close_epoch(segment);
