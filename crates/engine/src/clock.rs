@@ -9,7 +9,8 @@
 //!   time and by the clock.
 //! - A clock that is ahead of it, after the machine was off for example, becomes known when it has
 //!   stayed there for [`SETTLE_NS`], unless most of a namespace would expire at once by it: see
-//!   `upkeep/expire.rs`.
+//!   `upkeep/expire.rs`. How long it has been there is kept as a fact: some machines never run for
+//!   an hour at a time. A clock that is behind what was kept begins anew.
 //! - Readers are shown, and writers refused, by a clock that is up to [`BELIEVED_NS`] ahead: that
 //!   takes nothing away. One that is further ahead hides and refuses nothing either.
 //! - A clock that is behind shows what the files still have.
@@ -45,6 +46,15 @@ struct Ahead {
     since_ns: i64,
 }
 
+/// A clock that was ahead, as it is kept over a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stayed {
+    /// What it showed last.
+    pub(crate) now_ns: i64,
+    /// How long the store had seen it ahead by then.
+    pub(crate) for_ns: i64,
+}
+
 /// What a look at the clock found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looked {
@@ -57,11 +67,28 @@ pub(crate) enum Looked {
 }
 
 impl Clock {
-    /// A clock of a store for which `evidence_ns`, if there is any, is known to have come.
-    pub(crate) fn new(disk: Arc<dyn Disk>, evidence_ns: Option<i64>) -> Self {
-        let known_ns = evidence_ns.unwrap_or_else(|| disk.now_ns());
-        let known_ns = AtomicI64::new(known_ns.saturating_sub(monotonic_ns(&*disk)));
-        Self { disk, known_ns, ahead: Mutex::new(Rank::Clock, None) }
+    /// A clock of a store for which `evidence_ns`, if there is any, is known to have come, and
+    /// which `stayed` ahead of that when it was looked at last.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        evidence_ns: Option<i64>,
+        stayed: Option<Stayed>,
+    ) -> Self {
+        let (now_ns, monotonic_ns) = (disk.now_ns(), monotonic_ns(&*disk));
+        let known_ns = evidence_ns.unwrap_or(now_ns);
+        let ahead = stayed.filter(|stayed| stayed.now_ns <= now_ns).map(|stayed| Ahead {
+            offset_ns: now_ns.saturating_sub(monotonic_ns),
+            since_ns: monotonic_ns.saturating_sub(stayed.for_ns),
+        });
+        let known_ns = AtomicI64::new(known_ns.saturating_sub(monotonic_ns));
+        Self { disk, known_ns, ahead: Mutex::new(Rank::Clock, ahead) }
+    }
+
+    /// How long it has been ahead, if it is.
+    pub(crate) fn stayed(&self) -> Option<Stayed> {
+        let (now_ns, monotonic_ns) = (self.disk.now_ns(), monotonic_ns(&*self.disk));
+        let ahead = *self.ahead.lock();
+        ahead.map(|ahead| Stayed { now_ns, for_ns: monotonic_ns.saturating_sub(ahead.since_ns) })
     }
 
     /// The time of day that is known to have come.
@@ -126,8 +153,33 @@ mod tests {
 
     fn clock(evidence_ns: Option<i64>) -> (SimDisk, Clock) {
         let disk = SimDisk::new(1);
-        let clock = Clock::new(Arc::new(disk.clone()), evidence_ns);
+        let clock = Clock::new(Arc::new(disk.clone()), evidence_ns, None);
         (disk, clock)
+    }
+
+    #[test]
+    fn an_hour_may_come_in_pieces_if_the_clock_never_goes_back() {
+        let disk = SimDisk::new(1);
+        let known_ns = disk.now_ns();
+        let open = |stayed| Clock::new(Arc::new(disk.clone()), Some(known_ns), stayed);
+        let run = |clock: &Clock| {
+            clock.look();
+            disk.advance(25 * 60 * SECOND_NS as u64);
+            clock.look()
+        };
+        disk.jump(11 * HOUR);
+        let mut clock = open(None);
+        for pieces in 1..=3 {
+            let looked = run(&clock);
+            assert_eq!(matches!(looked, Looked::Settled { .. }), pieces == 3, "{looked:?}");
+            let stayed = clock.stayed();
+            disk.jump(11 * HOUR);
+            clock = open(stayed);
+        }
+        // Mended before it was believed: what it showed counts for nothing.
+        let stayed = clock.stayed();
+        disk.jump(-HOUR);
+        assert!(matches!(run(&open(stayed)), Looked::Ahead { .. }));
     }
 
     #[test]

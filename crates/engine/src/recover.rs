@@ -39,7 +39,7 @@ use crate::wal::reader::{self, Replayed};
 use crate::wal::rows;
 use crate::wal::segment;
 use foliot_disk::{DirLock, Disk};
-use foliot_index::{Limits, Registry, Segment};
+use foliot_index::{Registry, Segment};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::KeySecret;
 use std::cell::RefCell;
@@ -92,7 +92,8 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
     )?;
     let config = Arc::new(config);
     let written = manifest.parts.iter().map(|part| part.written_ns).max();
-    let clock = Clock::new(disk.clone(), retention::known_ns(&catalog).max(written));
+    let known_ns = retention::known_ns(&catalog).max(written);
+    let clock = Clock::new(disk.clone(), known_ns, retention::stayed(&catalog));
     let key_secret = KeySecret(manifest.key_secret);
     let replayed =
         ingest::Replayed { key_secret, wal, head, epochs: epochs.into_inner(), catalog, clock };
@@ -185,7 +186,7 @@ pub(crate) fn read_epochs(
         let next = match &epochs {
             Some(epochs) => epochs.switched(entry.origin),
             None => {
-                let registry = Registry::begin(entry.origin, Limits::default());
+                let registry = Registry::begin(entry.origin);
                 Epochs::new(Arc::new(registry), store_id)
             }
         };
@@ -196,7 +197,7 @@ pub(crate) fn read_epochs(
     // Only a manifest that was made anew can lack the open epoch.
     let origin = segments.last().map(|segment: &Segment| segment.next_origin(PAGE_SERIES as u32));
     let origin = origin.transpose()?.unwrap_or_default();
-    let first = || Arc::new(Registry::begin(origin, Limits::default()));
+    let first = || Arc::new(Registry::begin(origin));
     let epochs = epochs.unwrap_or_else(|| Epochs::new(first(), store_id));
     Ok(segments.into_iter().fold(epochs, |epochs, segment| epochs.archived(segment)))
 }

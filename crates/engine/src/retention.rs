@@ -15,6 +15,7 @@
 
 use crate::audit::{Act, Caller};
 use crate::catalog::Catalog;
+use crate::clock::Stayed;
 use crate::config::{Commit, Config};
 use crate::error::Error;
 use crate::floors::FloorKey;
@@ -38,6 +39,11 @@ const EXPIRED_KIND: &str = "expired";
 const RECLASSIFIED_KIND: &str = "reclassified";
 /// A fact: a time of day that is known to have come, in nanoseconds (i64).
 const KNOWN_KIND: &str = "clock";
+/// The key of how long the clock has been ahead of that: what it showed last (i64), and for how
+/// long in all (i64), in nanoseconds.
+const KNOWN_STAYED: &str = "ahead";
+/// How much of that a restart may take away.
+const STAYED_INTERVAL_NS: i64 = 60 * 1_000_000_000;
 /// The key of the floor that the cap on bytes made, followed by that cap (u64).
 const EXPIRED_BY_SIZE: &str = "size";
 
@@ -263,6 +269,13 @@ pub(crate) fn known_ns(catalog: &Catalog) -> Option<i64> {
     catalog.get(KNOWN_KIND, "")?.first_chunk().map(|bytes| i64::from_le_bytes(*bytes))
 }
 
+/// How long the clock had been ahead of that when the store was last open.
+pub(crate) fn stayed(catalog: &Catalog) -> Option<Stayed> {
+    let bytes = catalog.get(KNOWN_KIND, KNOWN_STAYED)?;
+    let ([now, stayed], []) = bytes.as_chunks() else { return None };
+    Some(Stayed { now_ns: i64::from_le_bytes(*now), for_ns: i64::from_le_bytes(*stayed) })
+}
+
 /// Numbers that divide files written before series changed their class from those after.
 pub(crate) fn reclassified(catalog: &Catalog) -> Vec<u64> {
     let bytes = catalog.get(RECLASSIFIED_KIND, "").unwrap_or_default();
@@ -430,6 +443,22 @@ impl Ingest {
             self.change_catalog(KNOWN_KIND, "", Some(&now_ns.to_le_bytes()))?;
         }
         Ok(())
+    }
+
+    /// Keeps as a fact how long the clock has been ahead, or that it is no longer.
+    pub(crate) fn keep_stayed(&self) -> Result<(), Error> {
+        let (kept, now) = (stayed(self.catalog()), self.clock().stayed());
+        let is_old = |kept: &Stayed, now: &Stayed| {
+            now.for_ns < kept.for_ns || now.for_ns - kept.for_ns >= STAYED_INTERVAL_NS
+        };
+        let bytes = match (&kept, &now) {
+            (None, None) => return Ok(()),
+            (Some(kept), Some(now)) if !is_old(kept, now) => return Ok(()),
+            (_, now) => {
+                now.map(|now| [now.now_ns.to_le_bytes(), now.for_ns.to_le_bytes()].concat())
+            }
+        };
+        self.change_catalog(KNOWN_KIND, KNOWN_STAYED, bytes.as_deref()).map(|_| ())
     }
 
     /// Keeps a floor of a namespace and class as a fact, before files lose what is below it.

@@ -158,6 +158,33 @@ fn retention_moves_with_the_clock() {
 }
 
 #[test]
+fn retention_holds_on_a_machine_that_never_runs_for_an_hour() {
+    const HOUR: i64 = DAY / 24;
+    let disk = SimDisk::new(12);
+    for session in 0..12 {
+        let engine = open(&disk, |config| config.retention = Some(Duration::from_secs(12 * 3600)));
+        let (commit, rejects) = write(&engine, 0, &[line(HOST, disk.now_ns(), session)]);
+        assert_eq!((commit.is_ok(), rejects.len()), (true, 0));
+        for _ in 0..6 {
+            engine.maintain().unwrap();
+            disk.advance(5 * 60 * 1_000_000_000);
+        }
+        engine.flush().unwrap();
+        engine.maintain().unwrap();
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(DEFAULT_NAMESPACE, "m"), TimeRange::ALL).unwrap();
+        let oldest = sids.into_iter().flat_map(|sid| read(&snapshot, sid, TimeRange::ALL)).next();
+        let age = disk.now_ns() - oldest.unwrap().0;
+        assert!(age <= 12 * HOUR, "session {session}: a sample of {} hours", age / HOUR);
+        drop((snapshot, engine));
+        // It is off, and its clock goes on.
+        disk.jump(11 * HOUR);
+    }
+    let engine = open(&disk, |config| config.retention = Some(Duration::from_secs(12 * 3600)));
+    assert!(engine.stats().parts < 6, "{} of 12 parts are left", engine.stats().parts);
+}
+
+#[test]
 fn rules_keep_series_for_other_times() {
     let disk = SimDisk::new(3);
     let now_ns = disk.now_ns();

@@ -81,6 +81,7 @@ impl Upkeep {
         };
         // This is told, and holds up nothing else.
         let _ = self.note(Work::Clock, known);
+        self.ingest.keep_stayed()?;
         self.ingest.keep_known(KEPT_INTERVAL_NS)
     }
 
