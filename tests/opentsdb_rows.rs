@@ -15,7 +15,7 @@ mod harness;
 mod opentsdb;
 
 use opentsdb::{H, Tsd, message};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Points with their values as JSON.
 macro_rules! points {
@@ -98,6 +98,36 @@ fn row_09_more_tags_than_allowed() {
         let (status, answer) = tsd.json("POST", "/api/put?details", &body);
         assert_eq!((status, &answer["failed"]), (400, &json!(1)));
         assert!(answer["errors"][0]["error"].as_str().unwrap().contains("illegal character"));
+    }
+}
+
+#[test]
+fn the_most_labels_are_the_same_at_every_door() {
+    for most in [3, 100, 1024] {
+        let tsd = Tsd::start_with(&["--limits-labels", &most.to_string()]);
+        for (count, is_taken) in [(most, true), (most + 1, false)] {
+            let names = || (0..count).map(|n| format!("k{n}"));
+            let words =
+                |between: &str| names().map(|k| format!("{k}=v")).collect::<Vec<_>>().join(between);
+            let line = format!("line,{} v=1", words(","));
+            let response = tsd.server.post("/write?db=default", &line);
+            assert_eq!(response.status == 204, is_taken, "{count} of {most}: {}", response.text());
+            let tags: Map<String, Value> = names().map(|k| (k, json!("v"))).collect();
+            let point = json!({"metric": "json", "timestamp": H, "value": 1, "tags": tags});
+            assert_eq!(
+                tsd.json("POST", "/api/put", &point).0 == 204,
+                is_taken,
+                "{count} of {most}"
+            );
+            let reply = tsd.telnet(&[&format!("put telnet {H} 1 {}", words(" "))]);
+            assert_eq!(reply.is_empty(), is_taken, "{count} of {most}: {reply}");
+            let text = format!(
+                "text{{{}}} 1\n",
+                names().map(|k| format!("{k}=\"v\"")).collect::<Vec<_>>().join(",")
+            );
+            let response = tsd.server.post("/api/v1/import/prometheus", &text);
+            assert_eq!(response.status == 204, is_taken, "{count} of {most}: {}", response.text());
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Config {
     pub cache_bytes_max: u64,
     /// Series the store may hold; more are refused by name.
     pub series_max: u64,
+    /// Labels that a new series may have; one with more is refused by name.
+    pub labels_max: usize,
     /// Memory that the names of series may take; more series are refused by name.
     pub registry_bytes_max: u64,
     /// New series a second, averaged over ten seconds; more are refused by name.
@@ -64,6 +66,7 @@ impl Default for Config {
             head_bytes_max: 256 << 20,
             cache_bytes_max: 32 << 20,
             series_max: 100_000_000,
+            labels_max: 64,
             registry_bytes_max: u64::MAX,
             new_series_per_second: u64::MAX,
             merge_parts: 8,

@@ -16,8 +16,7 @@ use crate::error::Error;
 use crate::limits::PAGE_SERIES;
 use crate::view::View;
 use foliot_index::{
-    Description, Identity, Limits, Listed, Mark, MayGather, Origin, Registry, Segment, SidSet,
-    SymbolKind,
+    Description, Identity, Listed, Mark, MayGather, Origin, Registry, Segment, SidSet, SymbolKind,
 };
 use foliot_model::{NamespaceId, Selector, TimeRange};
 use std::ops::Range;
@@ -151,7 +150,7 @@ impl Epochs {
     /// These with `origin` open and the epoch before closed.
     pub(crate) fn switched(&self, origin: Origin) -> Self {
         let mut next = self.clone();
-        let current = Registry::begin(origin, Limits::default());
+        let current = Registry::begin(origin);
         self.current.close();
         current.set_closing(Some(self.current.clone()));
         next.closed.push(Closed::Memory(std::mem::replace(&mut next.current, Arc::new(current))));
@@ -166,7 +165,7 @@ impl Epochs {
         let open = self.current.origin();
         if origin.epoch == open.epoch && self.current.mark() == Mark::default() {
             // Where it begins was a guess: the manifest was made anew.
-            let registry = Registry::begin(origin, Limits::default());
+            let registry = Registry::begin(origin);
             registry.forget(&self.current.forgotten());
             self.current = Arc::new(registry);
         } else if origin.epoch > open.epoch {
@@ -377,10 +376,10 @@ mod tests {
             records.extend_from_slice(bytes);
             Ok::<_, Error>(())
         };
-        let author = Registry::begin(origin, Limits::default());
+        let author = Registry::begin(origin);
         author.symbol_assign(SymbolKind::Measurement, "m", &mut keep).unwrap();
         let dropped: SidSet = [2050].into_iter().collect();
-        let guess = Registry::begin(Origin::default(), Limits::default());
+        let guess = Registry::begin(Origin::default());
         guess.forget(&dropped);
         let mut epochs = Epochs::new(Arc::new(guess), 7);
         assert!(epochs.replay(&records));

@@ -79,7 +79,9 @@ pub use config::{Ack, Commit, Config, Progress};
 pub use delete::Deleted;
 pub use error::Error;
 pub use foliot_codec::{DecimalSum, Summary};
-pub use foliot_index::{Description, FIELDS_MAX, Identity, Listed, MayGather, SymbolKind};
+pub use foliot_index::{
+    Description, FIELDS_MAX, Identity, LABELS_MAX, Listed, MayGather, SymbolKind,
+};
 pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;
 pub use rename::{Renamed, Renaming};

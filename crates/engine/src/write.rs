@@ -195,6 +195,7 @@ impl Workspace {
         let retention = ingest.retention();
         let terms = Terms {
             admit: ingest.admission().room(ingest.disk(), series, counts.memory_bytes),
+            labels_max: ingest.config().labels_max,
             class: &|key| retention.class_of_key(key),
         };
         let mut registered = Ok(Registered { new_series: 0 });

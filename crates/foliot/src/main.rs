@@ -161,6 +161,7 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         index_active_window: config.index_active_window,
         epoch_dead_min: config.index_quiet_series,
         series_max: config.limits_series,
+        labels_max: config.limits_labels as usize,
         registry_bytes_max: config.limits_registry_bytes.0.unwrap_or(u64::MAX),
         new_series_per_second: config.limits_new_series_per_second,
         retention: config.retention_time.0,

@@ -43,7 +43,7 @@ mod wanted;
 pub use epoch::Origin;
 pub use error::Error;
 pub use identity::{Description, Identity};
-pub use limits::{FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+pub use limits::{FIELDS_MAX, LABELS_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 pub use list::{Listed, MayGather};
 pub use lookup::{Run, Sids};
 pub use names::SymbolKind;

@@ -42,16 +42,3 @@ pub(crate) const CHECKPOINT_SLICE_BYTES: usize = 256 << 10;
 /// Labels with fewer values are sorted, and their values tested, anew each time, which takes a
 /// fraction of a millisecond; so clients that make up label names take no memory by it.
 pub(crate) const BIG_PAIRS_MIN: u64 = 1 << 12;
-
-/// What a source may look like. The server sets it from its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most labels per series (`limits.labels`); values above [`LABELS_MAX`] count as that.
-    pub labels: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { labels: 64 }
-    }
-}

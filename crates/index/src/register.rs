@@ -11,7 +11,7 @@
 //! A failed publication drops the overlay: nothing of the chunk was ever visible.
 
 use crate::limits::{
-    CHUNK_ROWS_MAX, FIELDS_MAX, LABELS_MAX, Limits, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX,
+    CHUNK_ROWS_MAX, FIELDS_MAX, LABELS_MAX, NAME_BYTES_MAX, SPELLINGS_PER_SERIES_MAX,
     VALUE_BYTES_MAX,
 };
 use crate::lookup::Sids;
@@ -54,7 +54,7 @@ pub(crate) fn register<E>(
     chunk.enter(batch.namespace());
     let mut registered = Registered { new_series: 0 };
     for rows in missing.chunks(CHUNK_ROWS_MAX) {
-        chunk.prepare(batch, rows, &registry.limits(), rejects);
+        chunk.prepare(batch, rows, terms.labels_max, rejects);
         let unknown = chunk.resolve_known(registry, batch);
         if !unknown.is_empty() {
             let left = Terms { admit: terms.admit - registered.new_series, ..*terms };
@@ -93,7 +93,7 @@ impl Chunk {
         &mut self,
         batch: &Batch<'_>,
         rows: &[u32],
-        limits: &Limits,
+        labels_max: usize,
         rejects: &mut Vec<Reject>,
     ) {
         self.len = 0;
@@ -109,7 +109,7 @@ impl Chunk {
             }
             let fields = self.prepare_fields(batch, row.shape);
             let Some(prepared) = self.rows.get_mut(self.len) else { continue };
-            let key = prepare_key(batch, row, &mut prepared.parts, limits);
+            let key = prepare_key(batch, row, &mut prepared.parts, labels_max);
             match key.and(fields) {
                 Ok(fields) => {
                     prepared.row = index;
@@ -318,7 +318,7 @@ fn prepare_key(
     batch: &Batch<'_>,
     row: &Row,
     parts: &mut KeyParts,
-    limits: &Limits,
+    labels_max: usize,
 ) -> Result<(), KeyError> {
     parts.clear();
     (batch.syntax().parse)(batch.slice(row.key_head), batch.slice(row.key_tail), parts)?;
@@ -330,7 +330,7 @@ fn prepare_key(
         return refuse("measurement", reason);
     }
     let labels = parts.labels().len();
-    let labels_max = limits.labels.min(LABELS_MAX);
+    let labels_max = labels_max.min(LABELS_MAX);
     if labels > labels_max {
         return refuse("tag", format!("{labels} tags, up to {labels_max} may be (limits.labels)"));
     }

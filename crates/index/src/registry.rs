@@ -11,7 +11,7 @@
 use crate::epoch::Origin;
 use crate::error::Error;
 use crate::identity::{Description, Identity, Speller};
-use crate::limits::{CHECKPOINT_SLICE_BYTES, Limits, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::limits::{CHECKPOINT_SLICE_BYTES, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::list::{self, Listed, MayGather};
 use crate::lookup::{Lookup, Run, Sids};
 use crate::names::{Names, Numbered, SymbolKind};
@@ -33,7 +33,6 @@ const SPELLED_AT_ONCE: usize = 256;
 #[derive(Debug)]
 pub struct Registry {
     origin: Origin,
-    limits: Limits,
     registrar: Mutex<Overlay>,
     names: RwLock<Names>,
     lookup: RwLock<Lookup>,
@@ -45,6 +44,10 @@ pub struct Registry {
 pub struct Terms<'a> {
     /// How many may be created.
     pub admit: u64,
+    /// How many labels each may have, [`LABELS_MAX`] at most.
+    ///
+    /// [`LABELS_MAX`]: crate::LABELS_MAX
+    pub labels_max: usize,
     /// The retention class of those of a key. They have it as soon as anybody can see them.
     pub class: &'a dyn Fn(&KeyParts) -> u32,
 }
@@ -109,13 +112,13 @@ impl Mark {
 }
 
 impl Registry {
-    /// An empty registry for an epoch that begins at 0, with default limits.
+    /// An empty registry for an epoch that begins at 0.
     pub fn new(epoch: u32) -> Self {
-        Self::begin(Origin { epoch, ..Origin::default() }, Limits::default())
+        Self::begin(Origin { epoch, ..Origin::default() })
     }
 
     /// An empty registry for the epoch that begins at `origin`.
-    pub fn begin(origin: Origin, limits: Limits) -> Self {
+    pub fn begin(origin: Origin) -> Self {
         // Clients choose the names: a seed of their own for each process keeps them from aiming for
         // collisions. No number that is given out depends on it.
         let seed = RandomState::new().hash_one(0u8);
@@ -123,7 +126,6 @@ impl Registry {
         let age = !origin.epoch;
         Self {
             origin,
-            limits,
             registrar: Mutex::numbered(Rank::Registrar, age, Overlay::new(seed)),
             names: RwLock::numbered(Rank::Names, age, Names::new(seed, origin)),
             lookup: RwLock::new(Rank::Lookup, Lookup::new()),
@@ -186,11 +188,6 @@ impl Registry {
         let _one_at_a_time = self.registrar.lock();
         // What is too far away to be reserved is too far away to be given out by chance.
         let _ = self.names.write().lose(Numbered::Series, end);
-    }
-
-    /// The limits that registration holds rows to.
-    pub fn limits(&self) -> Limits {
-        self.limits
     }
 
     pub(crate) fn names(&self) -> &RwLock<Names> {

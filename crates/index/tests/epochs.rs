@@ -10,7 +10,7 @@
 #[allow(dead_code, reason = "shared with other tests, which need other parts")]
 mod model;
 
-use foliot_index::{Limits, Listed, Mark, Registry, SymbolKind};
+use foliot_index::{Listed, Mark, Registry, SymbolKind};
 use foliot_model::{Matcher, Selector, Test};
 use model::{Line, SECRET, open_segment, segment_bytes, segment_of, write, write_all};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn hosts(range: std::ops::Range<u32>) -> Vec<Line> {
 fn two_epochs() -> (Arc<Registry>, Registry, Vec<u8>) {
     let first = Arc::new(Registry::new(0));
     write_all(&first, 0, &hosts(0..10));
-    let second = Registry::begin(first.next_origin(1024), Limits::default());
+    let second = Registry::begin(first.next_origin(1024));
     second.set_closing(Some(first.clone()));
     let mut wal = Vec::new();
     let mut publish = |records: &[u8]| {
@@ -71,7 +71,7 @@ fn ids_count_on_and_names_keep_their_numbers() {
     assert_eq!(segments[0].symbol_name(SymbolKind::LabelValue, 0).unwrap(), None);
     // From the wal and from a checkpoint the same comes back, by itself.
     for records in [wal, second.checkpoint(&Mark::default()).0] {
-        let again = Registry::begin(second.origin(), Limits::default());
+        let again = Registry::begin(second.origin());
         again.replay(&records).unwrap();
         assert_eq!(again.mark(), second.mark());
         assert_eq!(number(&again, "h7"), number(&second, "h7"));

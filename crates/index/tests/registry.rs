@@ -11,7 +11,7 @@
 mod model;
 
 use foliot_codec::varint::put_u32;
-use foliot_index::{Error, Limits, Listed, Mark, Origin, Registry, Run, SymbolKind};
+use foliot_index::{Error, Listed, Mark, Origin, Registry, Run, SymbolKind};
 use foliot_model::{KeySyntax, Matcher, Name, Selector, Test};
 use model::{COMMAS, Line, SPACES, Written, segment_of, write, write_all};
 
@@ -397,7 +397,7 @@ fn a_record_of_series_without_columns_is_refused_at_once() {
 #[test]
 fn a_mark_counts_from_where_its_epoch_begins() {
     // A manifest that was made anew guesses where the open epoch begins; the wal knows better.
-    let guessed = Registry::begin(Origin { base: 5_000, ..Origin::default() }, Limits::default());
+    let guessed = Registry::begin(Origin { base: 5_000, ..Origin::default() });
     let mark = guessed.mark();
     assert_eq!(mark, Mark::default());
     let registry = Registry::new(0);

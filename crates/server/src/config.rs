@@ -21,6 +21,7 @@ pub use setting::{
 
 use crate::Ack;
 use crate::logging::LogFormat;
+use foliot_engine::LABELS_MAX;
 use foliot_schema::DatabaseName;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -351,6 +352,22 @@ impl Config {
         if self.merge_parts < 2 || self.merge_share == 0 || self.merge_share > 100 {
             return Err("merge.parts must be at least 2, merge.share between 1 and 100".to_owned());
         }
+        self.check_requests()?;
+        if self.agent_interval < Duration::from_secs(1) {
+            return Err("agent.interval must be at least 1s".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    fn check_requests(&self) -> Result<(), String> {
+        if self.limits_labels > LABELS_MAX as u64 {
+            return Err(format!(
+                "limits.labels is {}: a series can have at most {LABELS_MAX}",
+                self.limits_labels
+            ));
+        }
         if self.limits_decoded_body_bytes.0 > ByteSize::REQUEST_MAX {
             return Err(format!(
                 "limits.decoded_body_bytes is {}: a request can have at most 1GiB",
@@ -360,14 +377,9 @@ impl Config {
         if self.limits_line_bytes.0 < 1024 || self.limits_line_bytes.0 > 64 << 20 {
             return Err("limits.line_bytes must be between 1KiB and 64MiB".to_owned());
         }
-        if self.agent_interval < Duration::from_secs(1) {
-            return Err("agent.interval must be at least 1s".to_owned());
-        }
         Ok(())
     }
-}
 
-impl Config {
     fn check_mqtt(&self) -> Result<(), String> {
         if self.mqtt_broker.0.is_some() && self.mqtt_topics.0.is_empty() {
             return Err("mqtt.broker is set, but mqtt.topics names no topic".to_owned());

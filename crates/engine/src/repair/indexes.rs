@@ -15,7 +15,7 @@ use crate::spelled::{SYNTAX, put_key};
 use crate::tombstones::Tombstones;
 use crate::wal::frame::FrameKind;
 use crate::wal::{reader, rows};
-use foliot_index::{Identity, Limits, Mark, Origin, Registry, Terms};
+use foliot_index::{Identity, LABELS_MAX, Mark, Origin, Registry, Terms};
 use foliot_model::{Batch, BatchBuffers, Cell, KeySecret, Span};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -86,7 +86,7 @@ impl Repairer<'_> {
         for part in parts {
             self.series_of_part(*part, manifest.store_id, &mut series)?;
         }
-        let registry = Registry::begin(entry.origin, Limits::default());
+        let registry = Registry::begin(entry.origin);
         registry.forget(tombstones.dropped());
         for &number in &entry.index_files {
             let path = filenames::index(self.dir, number);
@@ -159,7 +159,7 @@ fn registry_of(
     manifest: &Manifest,
     tombstones: &Tombstones,
 ) -> Result<(Registry, u64), Error> {
-    let registry = Registry::begin(before.again(), Limits::default());
+    let registry = Registry::begin(before.again());
     let mut unnamed = 0;
     for (&sid, known) in series {
         reserve(&registry, sid)?;
@@ -199,7 +199,7 @@ fn register(registry: &Registry, known: &Known, secret: KeySecret) -> Option<u32
     let shape = batch.push_shape(&[field]);
     batch.push_cell(Cell::boolean(false));
     batch.push_row([Span::default(), key], 0, shape, 1);
-    let (terms, mut sid) = (Terms { admit: 1, class: &|_| *class }, None);
+    let (terms, mut sid) = (Terms { admit: 1, labels_max: LABELS_MAX, class: &|_| *class }, None);
     let Ok(_) = registry.register::<Infallible>(
         &batch,
         &[0],

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::manifest::{EpochEntry, Manifest};
 use crate::{paged, recover, segment_file};
-use foliot_index::{Limits, Registry};
+use foliot_index::Registry;
 use std::path::Path;
 
 impl Repairer<'_> {
@@ -49,7 +49,7 @@ impl Repairer<'_> {
     ) -> Result<(), Error> {
         let (disk, store_id, files) = (&**self.disk, manifest.store_id, &entry.index_files);
         let cache = Cache::new(0);
-        let registry = Registry::begin(entry.origin, Limits::default());
+        let registry = Registry::begin(entry.origin);
         let read = match recover::read_deletes(disk, self.dir, manifest, &cache) {
             _ if files.is_empty() => return Ok(()),
             Ok(deletes) => {
