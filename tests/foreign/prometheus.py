@@ -19,6 +19,10 @@ is kept out of the questions, in this table and nowhere else:
   the name behind atan2       2.42 keeps it: nobody looks at it
   digits behind the last      libraries of mathematics differ in them: counted values are rounded,
                               and nobody asks for the sine of what is huge
+  comparisons that filter     2.42 counts second matches only where they hold: none are one to one
+                              by fewer labels than there are
+  a minus sign                Prometheus refuses two names that never have a value at the same
+                              time, Foliot joins them: what is negated has no name
   timestamp(x @ 1 offset 5m)  Prometheus forgets the offset: not both are asked
   ties in topk and bottomk    neither says which of equal values goes first: only series with
                               values of their own are ranked
@@ -194,6 +198,10 @@ def ranked():
     return pick('load{instance!="i2"}', selector("requests_total"), f"rate({selector('requests_total')}[5m])")
 
 
+def grouped():
+    return pick("", "on (instance) group_left (zone) ", "on (job) group_right () ", "on (job) group_left () ")
+
+
 RANGE = ("delta", "irate", "idelta", "avg_over_time", "sum_over_time", "min_over_time",
          "max_over_time", "count_over_time", "last_over_time", "present_over_time", "stddev_over_time",
          "stdvar_over_time", "changes", "resets", "deriv", "absent_over_time")
@@ -222,12 +230,13 @@ def vector(depth):
         lambda: f"{pick('topk', 'bottomk')} {by()}({pick('1', '2', '3', '0')}, {ranked()})",
         lambda: f'count_values {by()}("v", clamp(round({vector(inner)}), -1e6, 1e6))',
         lambda: f"{vector(inner)} {pick('+', '-', '*', '/', '%', '^')} {matching()}{vector(inner)}",
-        lambda: f"{vector(inner)} {pick('<', '>', '<=', '>=', '==', '!=')} {pick('', 'bool ')}{matching()}{vector(inner)}",
+        lambda: f"{vector(inner)} {pick('<', '>', '<=', '>=', '==', '!=')} bool {matching()}{vector(inner)}",
+        lambda: f"{vector(inner)} {pick('<', '>', '<=', '>=', '==', '!=')} {grouped()}{vector(inner)}",
         lambda: f"({vector(inner)} {pick('+', '-', '*', '/', '%', '^')} {scalar(inner)})",
         lambda: f"({scalar(inner)} {pick('+', '-', '*', '/', '%', '^')} {vector(inner)})",
         lambda: f"({vector(inner)} {pick('<', '>', '<=', '>=', '==', '!=')} {pick('', 'bool ')}{scalar(inner)})",
         lambda: f"({vector(inner)} {pick('and', 'or', 'unless')} {pick('', 'on (job) ', 'ignoring (zone) ')}{vector(inner)})",
-        lambda: f"-{vector(inner)}",
+        lambda: f"-abs({vector(inner)})",
         lambda: f"({vector(inner)})",
         lambda: f"vector({scalar(inner)})",
         lambda: f"clamp({vector(inner)}, {pick('-1', '0')}, {pick('1', '-5', '20')})",

@@ -201,8 +201,7 @@ impl<'q> Pairs<'_, 'q> {
                 let Some(other) = found.get(*signature).copied().flatten() else { continue };
                 let Some(partner) = one.get(other) else { continue };
                 let Some(b) = value(&partner.values, index) else { continue };
-                let (a, b) = if is_turned { (b, a) } else { (a, b) };
-                let Some(value) = calculated(self.plan.operator, a, b) else { continue };
+                // Also where the comparison does not hold.
                 let is_second =
                     met.get_mut(*signature).is_some_and(|met| std::mem::replace(met, true));
                 if is_second && self.matching.many == Many::None {
@@ -210,6 +209,8 @@ impl<'q> Pairs<'_, 'q> {
                                 (group_left/group_right)";
                     return Err(Error::Plan(text.to_owned()));
                 }
+                let (a, b) = if is_turned { (b, a) } else { (a, b) };
+                let Some(value) = calculated(self.plan.operator, a, b) else { continue };
                 let made = *row_of.entry((at, other)).or_insert_with(|| {
                     let labels = self.labels(&row.labels, &partner.labels);
                     *row_of_labels.entry(labels.clone()).or_insert_with(|| {
