@@ -10,7 +10,7 @@
 //! ```
 
 use crate::kinds::Kinds;
-use foliot_engine::{Caller, Engine, Error};
+use foliot_engine::{Ack, Caller, Engine, Error};
 use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
 use std::collections::BTreeMap;
@@ -49,6 +49,8 @@ pub fn check_name(name: &str) -> Result<(), Error> {
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 const DATABASE_KIND: &str = "database";
+/// Stands before the default policy of a database that is being dropped. No name begins so.
+const GOING: &[u8] = b"\0";
 const POLICY_KIND: &str = "policy";
 
 /// A database, or one of its retention policies, by name.
@@ -272,19 +274,23 @@ impl Databases {
         caller: &Caller,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
-        let Some(mut changed) = self.get(database) else { return Ok(()) };
+        let Some(mut changed) = self.get(database) else { return confirm(engine) };
         let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
-            return Ok(());
+            return confirm(engine);
         };
         let dropped = changed.policies.remove(at);
         self.publish(engine, database, changed)?;
-        drop_namespace(engine, database, &dropped, kinds, caller)
+        let result = drop_namespace(engine, database, &dropped, kinds, caller);
+        if result.is_err() {
+            self.show_again(engine, database);
+        }
+        result
     }
 
     /// Drops a database with everything in it; nothing happens when there is none.
     ///
     /// # Errors
-    /// When the store cannot take it.
+    /// When the store cannot take it; then what is left of it is there as before.
     pub fn drop_database(
         &self,
         engine: &Engine,
@@ -293,17 +299,21 @@ impl Databases {
         caller: &Caller,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
-        let Some(dropped) = self.table.write().remove(database) else { return Ok(()) };
-        engine.catalog_delete(DATABASE_KIND, database)?;
-        for policy in &dropped.policies {
-            drop_namespace(engine, database, policy, kinds, caller)?;
-        }
+        // Nobody writes to what is going.
+        let Some(dropped) = self.table.write().remove(database) else { return confirm(engine) };
+        let result = drop_policies(engine, database, &dropped, kinds, caller);
         // The first namespace cannot go: what names no database must have a place.
-        if dropped.policies.iter().any(|policy| policy.namespace == DEFAULT_NAMESPACE) {
-            let left = load(engine).remove_entry(database);
-            self.table.write().extend(left);
+        let has_first = || dropped.policies.iter().any(|own| own.namespace == DEFAULT_NAMESPACE);
+        if result.is_err() || has_first() {
+            self.show_again(engine, database);
         }
-        Ok(())
+        result
+    }
+
+    /// Shows what the store has of a database that was to be changed.
+    fn show_again(&self, engine: &Engine, database: &str) {
+        let left = load(engine).remove_entry(database);
+        self.table.write().extend(left);
     }
 
     fn publish(&self, engine: &Engine, database: &str, mut changed: Database) -> Result<(), Error> {
@@ -314,6 +324,32 @@ impl Databases {
     }
 }
 
+/// Answers that something is not there, once that is so for good: a drop before may have failed
+/// while it was made durable.
+fn confirm(engine: &Engine) -> Result<(), Error> {
+    engine.wait(engine.written(), Ack::Durable)
+}
+
+/// Drops all policies of a database, the default one last, so that a database of which some are
+/// left is still one that takes writes; then the database. One that is marked and has no policies
+/// is dropped, whether or not the machine stopped before the mark went.
+fn drop_policies(
+    engine: &Engine,
+    name: &str,
+    database: &Database,
+    kinds: &Kinds,
+    caller: &Caller,
+) -> Result<(), Error> {
+    let mark = [GOING, database.default_policy.as_bytes()].concat();
+    engine.catalog_put(DATABASE_KIND, name, &mark)?;
+    let is_default = |policy: &&Policy| policy.name == database.default_policy;
+    let others = database.policies.iter().filter(|policy| !is_default(policy));
+    for policy in others.chain(database.policies.iter().find(is_default)) {
+        drop_namespace(engine, name, policy, kinds, caller)?;
+    }
+    engine.catalog_delete(DATABASE_KIND, name).map(|_| ())
+}
+
 fn drop_namespace(
     engine: &Engine,
     database: &str,
@@ -321,8 +357,8 @@ fn drop_namespace(
     kinds: &Kinds,
     caller: &Caller,
 ) -> Result<(), Error> {
-    engine.catalog_delete(POLICY_KIND, &key(database, &policy.name))?;
     engine.drop_namespace(policy.namespace, caller)?;
+    engine.catalog_delete(POLICY_KIND, &key(database, &policy.name))?;
     kinds.forget_all(engine, policy.namespace)
 }
 
@@ -341,9 +377,13 @@ fn load(engine: &Engine) -> BTreeMap<String, Database> {
         found.policies.push(decode(&fact, name, namespace));
     }
     for (database, policy) in engine.catalog_list(DATABASE_KIND) {
+        let kept = policy.strip_prefix(GOING);
+        if kept.is_some() && !table.contains_key(&database) {
+            continue;
+        }
         let found = table.entry(database).or_default();
         found.is_made = true;
-        found.default_policy = String::from_utf8_lossy(&policy).into_owned();
+        found.default_policy = String::from_utf8_lossy(kept.unwrap_or(&policy)).into_owned();
     }
     table
 }
