@@ -3,7 +3,7 @@
 
 use crate::store::{DIR, of_all_files, open, selector};
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{check, inspect, repair};
+use foliot_engine::{MayLose, check, inspect, repair};
 use foliot_model::{Samples, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -55,7 +55,7 @@ fn examine(prefix: &str, data: &[u8]) {
     let _ = inspect(&shared, &Path::new(DIR).join(victim), true, &mut |_| Ok(()));
     let _ = check(&shared, Path::new(DIR));
     read_all(&disk);
-    let _ = repair(&shared, Path::new(DIR), true);
+    let _ = repair(&shared, Path::new(DIR), MayLose { names: true, parts: false });
     read_all(&disk);
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn clear(
     dir: &Path,
     found: &mut Found,
     damages: &mut Vec<String>,
+    notes: &mut Vec<String>,
 ) -> Result<(), Error> {
     let manifest = &mut found.manifest;
     let there: BTreeSet<Named> = list(disk, dir)?.into_iter().collect();
@@ -41,7 +42,13 @@ pub(crate) fn clear(
         match leftover {
             Named::Wal(_) | Named::WalBegun(_) => {}
             Named::ManifestNew | Named::ManifestCopyNew => remove(disk, &path)?,
-            _ if is_sufficient => remove(disk, &path)?,
+            _ if is_sufficient => {
+                notes.push(format!(
+                    "{} is named by no manifest, which has everything without it: removed",
+                    path.display()
+                ));
+                remove(disk, &path)?;
+            }
             _ => {
                 if let Some(place) = recover::set_aside(disk, dir, &path)? {
                     damages.push(format!(

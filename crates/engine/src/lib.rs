@@ -85,7 +85,7 @@ pub use foliot_index::{
 pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;
 pub use rename::{Renamed, Renaming};
-pub use repair::repair;
+pub use repair::{MayLose, repair};
 pub use retention::RetentionRule;
 pub use scan::{Peek, Scan};
 pub use sight::Sight;

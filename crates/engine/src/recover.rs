@@ -60,8 +60,8 @@ pub(crate) struct Recovered {
 
 /// Opens the store in `dir`.
 pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Recovered, Error> {
-    let mut damages = Vec::new();
-    let (lock, manifest) = enter(&*disk, dir, &mut damages)?;
+    let (mut damages, mut notes) = (Vec::new(), Vec::new());
+    let (lock, manifest) = enter(&*disk, dir, &mut damages, &mut notes)?;
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
     let deletes = read_deletes(&*disk, dir, &manifest, &cache)?;
     let catalog = read_catalog(&*disk, dir, &manifest, &cache)?;
@@ -78,7 +78,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
     let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
     let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
     rewrite_wal(&*disk, dir, manifest.wal_start_lsn, &replayed)?;
-    let notes = Vec::from_iter(replayed.torn());
+    notes.extend(replayed.torn());
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
@@ -126,6 +126,7 @@ fn enter(
     disk: &dyn Disk,
     dir: &Path,
     damages: &mut Vec<String>,
+    notes: &mut Vec<String>,
 ) -> Result<(Box<dyn DirLock>, Manifest), Error> {
     disk.create_dir_all(dir).map_err(Error::io("create", dir))?;
     let lock = lock(disk, dir)?;
@@ -135,7 +136,7 @@ fn enter(
     };
     // The process that put it in place may have died before that was durable.
     disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
-    leftovers::clear(disk, dir, &mut found, damages)?;
+    leftovers::clear(disk, dir, &mut found, damages, notes)?;
     if !found.is_whole {
         found.manifest.write(disk, dir)?;
     }

@@ -37,21 +37,26 @@ use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
 
+/// What a repair may give up for good, for whoever has no backup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MayLose {
+    /// An index is made again also where some samples have no name afterwards.
+    pub names: bool,
+    /// Parts that are missing are no longer waited for.
+    pub parts: bool,
+}
+
 /// Mends the store in `dir`, which no process may have open. What was done, a sentence each; none
-/// when there was nothing to mend. With `may_lose_names` an index is made again also where some
-/// samples have no name afterwards, for whoever has no backup.
+/// when there was nothing to mend. A part that is missing is left as it is unless it may be lost:
+/// it may lie on a disk that is not mounted, and come back.
 ///
 /// # Errors
 /// When another process has the store open, it is newer than this build, a file of deletes cannot
 /// be read, names would be lost that may not be, or the disk fails. What was done until then
 /// stands.
-pub fn repair(
-    disk: &Arc<dyn Disk>,
-    dir: &Path,
-    may_lose_names: bool,
-) -> Result<Vec<String>, Error> {
+pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, may_lose: MayLose) -> Result<Vec<String>, Error> {
     let _lock = recover::lock(&**disk, dir)?;
-    let mut repairer = Repairer { disk, dir, may_lose_names, said: Vec::new() };
+    let mut repairer = Repairer { disk, dir, may_lose, said: Vec::new() };
     repairer.mend()?;
     let mut manifest = repairer.manifest()?;
     repairer.segments(&mut manifest)?;
@@ -67,7 +72,7 @@ pub fn repair(
 struct Repairer<'r> {
     disk: &'r Arc<dyn Disk>,
     dir: &'r Path,
-    may_lose_names: bool,
+    may_lose: MayLose,
     said: Vec<String>,
 }
 

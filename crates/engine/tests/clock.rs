@@ -157,7 +157,11 @@ fn a_manifest_made_anew_by_a_wrong_clock_expires_nothing() {
     }
     disk.jump(10 * YEAR);
     let machine: Arc<dyn Disk> = Arc::new(disk.clone());
-    assert!(!foliot_engine::repair(&machine, Path::new("store"), false).unwrap().is_empty());
+    assert!(
+        !foliot_engine::repair(&machine, Path::new("store"), foliot_engine::MayLose::default())
+            .unwrap()
+            .is_empty()
+    );
     let engine = open(&disk);
     assert_eq!(count(&engine), 9);
     settle(&engine);

@@ -11,7 +11,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Caller, Checked, Config, Engine, check, repair};
+use foliot_engine::{Ack, Caller, Checked, Config, Engine, MayLose, check, repair};
 use foliot_model::{Selector, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn checked(disk: &SimDisk) -> Checked {
 
 fn repaired(disk: &SimDisk) -> Result<Vec<String>, foliot_engine::Error> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    repair(&disk, Path::new(DIR), false)
+    repair(&disk, Path::new(DIR), MayLose::default())
 }
 
 fn bytes(disk: &SimDisk, path: &Path) -> Vec<u8> {
@@ -202,6 +202,32 @@ fn a_missing_file_comes_back_from_the_quarantine() {
 }
 
 #[test]
+fn a_missing_part_is_waited_for_until_it_may_be_lost() {
+    let disk = store();
+    let all = found(&disk);
+    let part = names(&disk, "part-").remove(0);
+    let path = Path::new(DIR).join(&part);
+    let good = bytes(&disk, &path);
+    disk.remove(&path).unwrap();
+    assert_eq!(repaired(&disk).unwrap(), [""; 0]);
+    assert!(checked(&disk).problems.iter().any(|problem| problem.contains(&part)));
+    assert!(samples(&open(&disk)) < all);
+    // The disk that it lay on is there again.
+    replace(&disk, &path, &good);
+    assert_eq!((found(&disk), checked(&disk).problems), (all, Vec::new()));
+    disk.remove(&path).unwrap();
+    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+    let said = repair(&dynamic, Path::new(DIR), MayLose { names: false, parts: true }).unwrap();
+    assert!(said.iter().any(|said| said.contains(&part)), "{said:?}");
+    assert_eq!(checked(&disk).problems, [""; 0]);
+    // What comes now comes too late, and that is said.
+    replace(&disk, &path, &good);
+    let store = open(&disk);
+    let notes = store.notes();
+    assert!(notes.iter().any(|note| note.contains(&part)), "{notes:?}");
+}
+
+#[test]
 fn what_was_deleted_stays_deleted() {
     let disk = store();
     let engine = open(&disk);
@@ -294,7 +320,7 @@ fn without_a_backup_an_index_is_made_again_with_the_names_there_are() {
     let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "index-")[0])).len();
     flip(&disk, "index-", &[40, len - 100]);
     let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let said = repair(&dynamic, Path::new(DIR), true).unwrap();
+    let said = repair(&dynamic, Path::new(DIR), MayLose { names: true, parts: false }).unwrap();
     assert!(
         said.iter().any(|said| said.contains("300 series with samples have no name")),
         "{said:?}"
@@ -394,7 +420,7 @@ fn the_index_is_made_again_from_final_parts_other_index_files_and_the_log() {
         let unnamed = 70 - kept;
         assert!(error.contains(&format!("{unnamed} series with samples have their")), "{error}");
         let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-        let said = repair(&dynamic, Path::new(DIR), true).unwrap();
+        let said = repair(&dynamic, Path::new(DIR), MayLose { names: true, parts: false }).unwrap();
         assert!(said.iter().any(|said| said.contains("the index is made again")), "{said:?}");
         let found = |disk: &SimDisk| samples(&open(disk));
         // Rows of the log whose names are lost are told.

@@ -10,7 +10,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine, RetentionRule, check, repair};
+use foliot_engine::{Ack, Caller, Config, Engine, MayLose, RetentionRule, check, repair};
 use foliot_model::{Matcher, Selector, Test, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn expect_mended(disk: &SimDisk, what: &str) {
     let machine: Arc<dyn Disk> = Arc::new(disk.clone());
     let checked = check(&machine, Path::new(DIR)).unwrap();
     assert!(!checked.problems.is_empty(), "{what}: a check says nothing");
-    let said = repair(&machine, Path::new(DIR), false).unwrap();
+    let said = repair(&machine, Path::new(DIR), MayLose::default()).unwrap();
     assert!(!said.is_empty(), "{what}: nothing was mended");
     let checked = check(&machine, Path::new(DIR)).unwrap();
     assert_eq!(checked.problems, [""; 0], "{what}: after {said:?}");
@@ -201,7 +201,7 @@ fn what_was_dropped_and_reclassified_stays_so_in_a_segment_made_again() {
                 replace(&disk, &path, b"nothing");
             }
             let machine: Arc<dyn Disk> = Arc::new(disk.clone());
-            assert!(!repair(&machine, Path::new(DIR), false).unwrap().is_empty());
+            assert!(!repair(&machine, Path::new(DIR), MayLose::default()).unwrap().is_empty());
         }
         let engine = open(&disk);
         let snapshot = engine.snapshot();
@@ -225,7 +225,7 @@ fn a_manifest_that_is_made_anew_reads_closed_epochs_from_their_index_files() {
         disk.remove(&Path::new(DIR).join(name)).unwrap();
     }
     let machine: Arc<dyn Disk> = Arc::new(disk.clone());
-    repair(&machine, Path::new(DIR), false).unwrap();
+    repair(&machine, Path::new(DIR), MayLose::default()).unwrap();
     let engine = open(&disk);
     expect_all(&engine, "from index files");
     for _ in 0..3 {

@@ -1,13 +1,14 @@
 //! The command line. Flags of `serve` are made from the list of settings, so that the two cannot
 //! differ.
 
-use crate::offline::{Mending, Spelling};
+use crate::offline::Spelling;
 use crate::query::{self, Ask};
 use crate::top::{self, Watch};
 use crate::users::{self, Act};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use clap_complete::Shell;
+use foliot_engine::MayLose;
 use foliot_server::Config;
 use foliot_server::config::{KEYS, Key, Layers};
 use std::ffi::OsString;
@@ -49,7 +50,7 @@ pub(crate) enum Command {
     /// Copy a backup to a data directory.
     Restore { from: PathBuf, data_dir: PathBuf },
     /// Read everything in a store and say what is wrong, after mending it if so wished.
-    Check { data_dir: PathBuf, mending: Mending },
+    Check { data_dir: PathBuf, repair: Option<MayLose> },
     /// Say what is kept for how long, and what would expire if it were `keep`.
     Retention { layers: Layers, keep: Option<String>, accepts_clock: bool },
     /// Show a file or a store in words.
@@ -138,12 +139,9 @@ pub(crate) fn read() -> Result<Command, String> {
             Ok(Command::Restore { from: path(matches), data_dir: data_dir(matches)? })
         }
         Some(("check", matches)) => {
-            let mending = match (matches.get_flag("repair"), matches.get_flag("lose-names")) {
-                (_, true) => Mending::LoseNames,
-                (true, false) => Mending::Repair,
-                (false, false) => Mending::None,
-            };
-            Ok(Command::Check { data_dir: data_dir(matches)?, mending })
+            let (names, parts) = (matches.get_flag("lose-names"), matches.get_flag("lose-parts"));
+            let repair = matches.get_flag("repair").then_some(MayLose { names, parts });
+            Ok(Command::Check { data_dir: data_dir(matches)?, repair })
         }
         Some(("retention", matches)) => Ok(Command::Retention {
             layers: layers(matches)?,
@@ -403,8 +401,13 @@ fn check() -> Clap {
         .action(ArgAction::SetTrue)
         .requires("repair")
         .help("Makes a damaged index again also if samples have no name then: without a backup");
+    let lose_parts = Arg::new("lose-parts")
+        .long("lose-parts")
+        .action(ArgAction::SetTrue)
+        .requires("repair")
+        .help("Waits no longer for parts that are missing: without a backup");
     on_data_dir("check", "Reads every byte of a store and says what is wrong with it")
-        .args([repair, lose_names])
+        .args([repair, lose_names, lose_parts])
 }
 
 fn retention() -> Clap {

@@ -3,8 +3,8 @@
 use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
-    BackedUp, Caller, Checked, Deleted, Engine, Identity, Shown, backup, check, inspect, is_store,
-    repair,
+    BackedUp, Caller, Checked, Deleted, Engine, Identity, MayLose, Shown, backup, check, inspect,
+    is_store, repair,
 };
 use foliot_migrate::{Unspelled, influx, opentsdb};
 use foliot_model::Samples;
@@ -185,29 +185,19 @@ fn figures(done: &BackedUp) -> String {
     )
 }
 
-/// What a check does before it reads everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mending {
-    /// Nothing.
-    None,
-    /// Mends what can be mended.
-    Repair,
-    /// The same, also where names of series are lost by that.
-    LoseNames,
-}
-
-/// Reads everything in `data_dir`, and mends it first if asked; whether nothing is wrong with it.
-pub(crate) fn check_store(data_dir: &Path, mending: Mending) -> Result<(String, bool), String> {
+/// Reads everything in `data_dir`, and mends it first if it is told what that may lose; whether nothing is wrong with it.
+pub(crate) fn check_store(
+    data_dir: &Path,
+    may_lose: Option<MayLose>,
+) -> Result<(String, bool), String> {
     let mut said = String::new();
     // Files are read by their pages first, and then by what is in them.
     let total = || Some(2 * bytes_in(data_dir)?);
-    let mends = mending != Mending::None;
-    if mends {
+    if let Some(may_lose) = may_lose {
         if !data_dir.is_dir() {
             need_store(&RealDisk::new(), data_dir)?;
         }
-        let may_lose_names = mending == Mending::LoseNames;
-        let mended = told(total(), |disk| repair(&disk, data_dir, may_lose_names));
+        let mended = told(total(), |disk| repair(&disk, data_dir, may_lose));
         for sentence in mended.map_err(|error| error.to_string())? {
             said.push_str(&format!("mended: {sentence}\n"));
         }
@@ -228,7 +218,7 @@ pub(crate) fn check_store(data_dir: &Path, mending: Mending) -> Result<(String, 
          {samples} samples in {blocks} blocks, {frames} wal frames\n"
     ));
     let is_sound = checked.problems.is_empty();
-    said.push_str(match (is_sound, mends) {
+    said.push_str(match (is_sound, may_lose.is_some()) {
         (true, _) => "nothing is wrong\n",
         (false, false) => {
             "damaged: `foliot check --repair` saves what can be read and deletes nothing; what the log \
@@ -236,7 +226,8 @@ pub(crate) fn check_store(data_dir: &Path, mending: Mending) -> Result<(String, 
         }
         (false, true) => {
             "what is left has no copy that could mend it: the server starts without it and says so; \
-             damage of the log is told until a flush has moved what is behind it into files\n"
+             a part that is missing is waited for, unless --lose-parts gives it up; damage of the \
+             log is told until a flush has moved what is behind it into files\n"
         }
     });
     Ok((said, is_sound))

@@ -84,7 +84,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 19] = [
+const OTHERS: [(&str, &str, &str); 22] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     ("`limits.registry_bytes`", "", "the row is refused, reason `limit`"),
     ("`limits.new_series_per_second`", "", "the row is refused, reason `limit`"),
@@ -107,6 +107,13 @@ const OTHERS: [(&str, &str, &str); 19] = [
         "what a regular expression takes compiled, and all that are in use",
         "1 MiB, 64 MiB with what matching takes",
         "400",
+    ),
+    ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
+    ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
+    (
+        "questions of a remote read, names in each list of `status/tsdb`",
+        "100, 10 000",
+        "400; no more are listed",
     ),
 ];
 

@@ -45,7 +45,7 @@ impl Repairer<'_> {
         let tombstones = self.tombstones(manifest)?;
         let series = self.series(&entry, manifest, &tombstones)?;
         let (registry, unnamed) = registry_of(&entry.origin, &series, manifest, &tombstones)?;
-        if unnamed > 0 && !self.may_lose_names {
+        if unnamed > 0 && !self.may_lose.names {
             return Err(Error::Invalid(format!(
                 "{damage}; {unnamed} series with samples have their names only in it: copy it from a \
                  backup of this store, where it has the same name, or say --lose-names"

@@ -20,6 +20,9 @@ impl Repairer<'_> {
     pub(super) fn parts(&mut self, manifest: &mut Manifest) -> Result<(), Error> {
         for entry in manifest.parts.clone() {
             let path = filenames::part(self.dir, entry.number);
+            if !self.disk.exists(&path) && !self.may_lose.parts {
+                continue;
+            }
             let reason = match self.is_sound(entry, manifest.store_id) {
                 Ok(()) => continue,
                 Err(error) if recover::is_damage(&error) => error.to_string(),

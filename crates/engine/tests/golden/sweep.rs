@@ -118,7 +118,7 @@ fn expect_mended(
     assert!(all(&engine) == *expected, "{what}: something else is read");
     drop(engine);
     // The start wrote the manifest once more; what is left to mend is in the other files.
-    repair(&dynamic, Path::new(STORE), false).expect(what);
+    repair(&dynamic, Path::new(STORE), foliot_engine::MayLose::default()).expect(what);
     let checked = foliot_engine::check(&dynamic, Path::new(STORE)).expect(what);
     assert_eq!(checked.problems, [""; 0], "{what}: after the repair");
     if !name.starts_with("MANIFEST") {

@@ -13,7 +13,7 @@ use crate::look;
 use crate::oracle::State;
 use crate::world::lock;
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Checked, Config, Engine, check, repair};
+use foliot_engine::{Checked, Config, Engine, MayLose, check, repair};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -157,7 +157,7 @@ impl Trial<'_> {
             self.fail(&format!("a flipped bit of {name} is not told by a check: {checked:?}"));
         }
         if self.round.percent(50) {
-            match repair(&self.round.machine.mounted(), &self.dir, false) {
+            match repair(&self.round.machine.mounted(), &self.dir, MayLose::default()) {
                 Ok(said) => self.round.say(format_args!("repair: {said:?}")),
                 Err(error) => self.fail(&format!("cannot repair {name}: {error}")),
             }
@@ -259,6 +259,12 @@ impl Trial<'_> {
             self.fail(&error.to_string());
         }
         for _ in 0..2 {
+            if self.round.percent(30)
+                && let Err(error) =
+                    repair(&self.round.machine.mounted(), &self.dir, MayLose::default())
+            {
+                self.fail(&format!("cannot repair while {what}: {error}"));
+            }
             let engine = match self.open() {
                 Ok(engine) => engine,
                 Err(error) => self.fail(&format!("cannot open while {what}: {error}")),
@@ -313,7 +319,11 @@ impl Trial<'_> {
     /// An index that is made again without one of its files: series may have no name any more, and
     /// nothing that is found is wrong.
     fn index_again(&self, name: &str) {
-        match repair(&self.round.machine.mounted(), &self.dir, true) {
+        match repair(
+            &self.round.machine.mounted(),
+            &self.dir,
+            MayLose { names: true, parts: false },
+        ) {
             Ok(said) => self.round.say(format_args!("repair: {said:?}")),
             // One of an epoch that is closing.
             Err(error) if error.to_string().contains("copy it from a backup") => {
