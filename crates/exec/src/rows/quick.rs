@@ -26,7 +26,7 @@ use crate::source::Spares;
 use crate::{Error, stream};
 use folder::Folder;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::{Samples, TimeRange};
+use foliot_model::{Kind, Samples, TimeRange};
 use foliot_plan::rows::{Carried, Layout, Reduce, Rows, Scan};
 use pieces::{Folded, Members, Windows, join};
 use slices::Slices;
@@ -61,7 +61,7 @@ impl<'q> Quick<'q> {
     ) -> Result<Option<Self>, Error> {
         let Rows::Scan(scan) = &reduce.input else { return Ok(None) };
         let Some(figure) = figure_of(&reduce.function) else { return Ok(None) };
-        let Some((name, kind)) = &scan.value else { return Ok(None) };
+        let Some(value) = &scan.value else { return Ok(None) };
         let layout = &*reduce.layout;
         let has_one_head = layout.group_by == layout.order_by;
         if !has_one_head || !scan.carried.is_empty() || scan.rows_max.is_some() {
@@ -81,7 +81,7 @@ impl<'q> Quick<'q> {
                 reading
             }
         };
-        let column = reading.borrow_mut().add(Carried::Field(name.clone(), *kind), figure);
+        let column = reading.borrow_mut().add(value, figure);
         Ok(Some(Self { reading, column }))
     }
 }
@@ -105,6 +105,10 @@ impl Stream for Quick<'_> {
 struct Reading<'q> {
     /// Whose sources: rows carry all fields that are folded.
     scan: Scan,
+    /// The same without any field: what all scans have in common that share this.
+    shared: Scan,
+    /// Where the fields stand among those that rows carry.
+    fields: HashMap<(Arc<str>, Kind), usize>,
     layout: &'q Layout,
     /// How many rows of each head are wanted; nothing: all.
     wanted: Option<u64>,
@@ -132,11 +136,14 @@ struct Column {
 
 impl<'q> Reading<'q> {
     fn new(scan: &Scan, layout: &'q Layout, context: Context<'q>) -> Result<Self, Error> {
+        let scan = Scan { value: None, ..scan.clone() };
         Ok(Self {
-            scan: Scan { value: None, ..scan.clone() },
+            shared: scan.clone(),
+            fields: HashMap::new(),
+            range: scan.layout.range,
+            scan,
             layout,
             wanted: None,
-            range: scan.layout.range,
             grid: Grid::new(layout)?,
             context,
             columns: Vec::new(),
@@ -151,21 +158,21 @@ impl<'q> Reading<'q> {
     /// Whether a fold of another scan's value can share the reading. Where sources or heads are
     /// counted off, it has to be the same value.
     fn serves(&self, scan: &Scan, layout: &Layout) -> bool {
-        let carries = |name: &Arc<str>, kind| {
-            self.scan.carried.iter().all(|field| *field == Carried::Field(name.clone(), kind))
-        };
         let is_counted = scan.heads != (0, None) || scan.sources_max.is_some();
-        let is_same = scan.value.as_ref().is_some_and(|(name, kind)| carries(name, *kind));
-        let same = Scan { value: None, carried: self.scan.carried.clone(), ..scan.clone() };
-        (is_same || !is_counted) && *self.layout == *layout && same == self.scan
+        let is_same = |(name, kind): &(Arc<str>, Kind)| {
+            let field = Carried::Field(name.clone(), *kind);
+            self.scan.carried.iter().all(|carried| *carried == field)
+        };
+        (!is_counted || scan.value.as_ref().is_some_and(is_same))
+            && *self.layout == *layout
+            && Scan { value: None, ..scan.clone() } == self.shared
     }
 
     /// Adds a fold, and returns which column it is.
-    fn add(&mut self, field: Carried, figure: Figure) -> usize {
-        let known = self.scan.carried.iter().position(|carried| *carried == field);
-        let at = known.unwrap_or(self.scan.carried.len());
-        if known.is_none() {
-            self.scan.carried.push(field);
+    fn add(&mut self, field: &(Arc<str>, Kind), figure: Figure) -> usize {
+        let at = *self.fields.entry(field.clone()).or_insert(self.scan.carried.len());
+        if at == self.scan.carried.len() {
+            self.scan.carried.push(Carried::Field(field.0.clone(), field.1));
         }
         self.columns.push(Column { field: at, figure, ready: VecDeque::new() });
         self.columns.len() - 1

@@ -9,7 +9,7 @@ use crate::limits::{Charge, Meter};
 use crate::source::Source;
 use foliot_model::{Item, Labels, Matcher, Name, Selector, Test};
 use foliot_plan::rows::{Calculate, Carried, Operator, Scan};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What a source weighs while it is known by name, by estimate: ten labels, twice, and its key.
@@ -21,6 +21,9 @@ const HEAD_BYTES: usize = 256;
 /// Most sources that a fold knows by name all at once: some 60 MB. Up to here they are folded in
 /// the order of their keys, beyond in the order in which they were first seen.
 const NAMED_MAX: usize = 1 << 16;
+
+/// Fields that are faster looked through than looked up.
+const FIELDS_FEW: usize = 16;
 
 /// One source of a scan.
 #[derive(Clone, Debug)]
@@ -44,14 +47,52 @@ pub(super) struct Group {
 /// The fields that a scan reads, each once; the value first.
 pub(super) fn fields(scan: &Scan) -> Vec<(Arc<str>, foliot_model::Kind)> {
     let mut fields: Vec<_> = scan.value.iter().cloned().collect();
+    let mut known = HashSet::new();
     for carried in scan.carried.iter().chain(&scan.condition_slots) {
-        if let Carried::Field(name, kind) = carried
-            && !fields.iter().any(|(found, as_kind)| found == name && as_kind == kind)
-        {
+        let Carried::Field(name, kind) = carried else { continue };
+        let is_known = match fields.len() {
+            ..FIELDS_FEW => fields.iter().any(|(found, of)| found == name && of == kind),
+            FIELDS_FEW => {
+                known.extend(fields.iter().cloned());
+                !known.insert((name.clone(), *kind))
+            }
+            _ => !known.insert((name.clone(), *kind)),
+        };
+        if !is_known {
             fields.push((name.clone(), *kind));
         }
     }
     fields
+}
+
+/// Where each field stands among those that a scan reads; of one name there may be several kinds.
+struct Places<'f> {
+    fields: &'f [(Arc<str>, foliot_model::Kind)],
+    /// By name, unless there are few.
+    by_name: HashMap<&'f str, Vec<usize>>,
+}
+
+impl<'f> Places<'f> {
+    fn new(fields: &'f [(Arc<str>, foliot_model::Kind)]) -> Self {
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        if fields.len() > FIELDS_FEW {
+            for (at, (name, _)) in fields.iter().enumerate() {
+                by_name.entry(name).or_default().push(at);
+            }
+        }
+        Self { fields, by_name }
+    }
+
+    /// Calls `each` with the places of a name.
+    fn of(&self, name: &str, mut each: impl FnMut(usize)) {
+        match self.fields.len() > FIELDS_FEW {
+            true => self.by_name.get(name).into_iter().flatten().for_each(|at| each(*at)),
+            false => {
+                let named = self.fields.iter().enumerate().filter(|(_, (own, _))| **own == *name);
+                named.for_each(|(at, _)| each(at));
+            }
+        }
+    }
 }
 
 /// A head and its series.
@@ -193,6 +234,7 @@ fn name(
         return Ok(vec![member]);
     }
     let mut members: Vec<Member> = Vec::new();
+    let slots = Places::new(&fields);
     let mut places: HashMap<Labels, usize> = HashMap::new();
     let mut last: Option<(Labels, usize)> = None;
     source.identities(sids, meter, &mut |sid, identity| {
@@ -218,9 +260,11 @@ fn name(
         };
         last = Some((identity.labels, at));
         if let Some(member) = members.get_mut(at) {
-            let slots = fields.iter().zip(&mut member.sids);
-            let of_field = slots.filter(|((name, _), _)| **name == *identity.field);
-            of_field.for_each(|(_, slot)| *slot = Some(sid));
+            slots.of(&identity.field, |at| {
+                if let Some(slot) = member.sids.get_mut(at) {
+                    *slot = Some(sid);
+                }
+            });
         }
     })?;
     members.retain(|member| {
