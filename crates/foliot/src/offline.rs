@@ -185,7 +185,8 @@ fn figures(done: &BackedUp) -> String {
     )
 }
 
-/// Reads everything in `data_dir`, and mends it first if it is told what that may lose; whether nothing is wrong with it.
+/// Reads everything in `data_dir`, and mends it first if it is told what that may lose; whether
+/// nothing is wrong with it.
 pub(crate) fn check_store(
     data_dir: &Path,
     may_lose: Option<MayLose>,
