@@ -865,3 +865,47 @@ fn what_most_series_are_due_to_is_told() {
         assert!(text.contains(&wanted), "{wanted}: {text}");
     }
 }
+
+#[test]
+fn fields_of_measurements_are_seen_under_both_names() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
+    let lines = "cpu,host=a usage_user=1.5,usage_system=2i,busy=true,note=\"x\" 1700000000000000000\n\
+        cpu,host=a usage_user=4.5,value=7,value_2=8 1700000060000000000\n\
+        cpu_usage,host=b user=3 1700000060000000000";
+    assert_eq!(server.post("/write?db=default", lines).status, 204);
+    let at = "time=1700000060";
+    let ask = |text: &str| {
+        let (status, answer) = asked(&server, &format!("{at}&query={}", escaped(text)));
+        assert_eq!(status, 200, "{answer}");
+        let head = r#"{"status":"success","data":{"resultType":"vector","result":["#;
+        answer.strip_prefix(head).unwrap().strip_suffix("]}}").unwrap().to_owned()
+    };
+    let row = |name: &str, host: &str, value: &str| {
+        let metric = format!(r#"{{"__name__":"{name}","host":"{host}"}}"#);
+        format!(r#"{{"metric":{metric},"value":[1700000060,"{value}"]}}"#)
+    };
+    let user = [row("cpu_usage_user", "a", "4.5"), row("cpu_usage_user", "b", "3")];
+    assert_eq!(ask("cpu_usage_user"), user.join(","));
+    assert_eq!(ask("cpu_usage_user{host='b'}"), user[1]);
+    assert_eq!(ask("cpu_busy"), row("cpu_busy", "a", "1"));
+    assert_eq!(ask("cpu"), row("cpu", "a", "7"));
+    // What is no number has no value; the field `value` has no other name.
+    assert_eq!((ask("cpu_note"), ask("cpu_value")), (String::new(), String::new()));
+    assert_eq!(ask("cpu_value_2"), row("cpu_value_2", "a", "8"));
+    assert_eq!(ask("{__name__=~'cpu_u.*',__name__!~'.*user'}"), row("cpu_usage_system", "a", "2"));
+    assert_eq!(ask("{host='b'}"), user[1]);
+    let increase = r#"{"metric":{"host":"a"},"value":[1700000060,"3"]}"#;
+    assert_eq!(ask("idelta(cpu_usage_user[2m])"), increase);
+    let (_, answer) = asked_at(&server, "series", "match[]=cpu_usage_system");
+    assert!(answer.contains(r#"[{"__name__":"cpu_usage_system","host":"a"}]"#), "{answer}");
+    let lines = server.get("/api/v1/export?match[]=cpu_busy").text();
+    assert!(lines.starts_with(r#"{"metric":{"__name__":"cpu_busy","host":"a"},"values":[1]"#));
+    // A pattern takes away what it fits, and nothing of another field.
+    let path = "/prometheus/api/v1/admin/tsdb/delete_series";
+    for form in ["match[]={__name__=~'c.*',host='b'}", "match[]=cpu_usage_system"] {
+        assert_eq!(server.request("POST", path, &[], form.as_bytes()).status, 204);
+    }
+    assert_eq!(ask("cpu_usage_user"), user.join(","));
+    assert_eq!((ask("cpu_usage_system"), ask("cpu")), (String::new(), row("cpu", "a", "7")));
+}

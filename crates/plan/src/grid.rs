@@ -2,13 +2,24 @@
 //!
 //! A *vector* is a set of series with a value, or none, at each instant. A *scalar* is a vector of
 //! one series without labels that has a value at every instant; the operators that want one say so.
-//! Labels of a vector hold the measurement too, under [`MEASUREMENT`].
+//! Labels of a vector hold the measurement and the field too, under [`MEASUREMENT`].
 
-use foliot_model::{Matcher, Pattern, Selector};
+use foliot_model::{DEFAULT_FIELD, Matcher, Pattern, Selector};
 use std::sync::Arc;
 
-/// The label that a measurement is among the labels of a grid.
+/// The label that a measurement is among the labels of a grid, with its field.
 pub const MEASUREMENT: &str = "__name__";
+
+/// What stands between a measurement and a field there.
+pub const BEFORE_FIELD: char = '_';
+
+/// The value of that label: the measurement alone where the field is the default one.
+pub fn name(measurement: &Arc<str>, field: &str) -> Arc<str> {
+    match field == DEFAULT_FIELD {
+        true => measurement.clone(),
+        false => format!("{measurement}{BEFORE_FIELD}{field}").into(),
+    }
+}
 
 /// The instants of a grid: `count` of them, from `start_ns` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +107,7 @@ pub struct Shift {
 pub struct Stored {
     /// Which ones.
     pub selector: Selector,
-    /// What else must hold of their measurements.
+    /// What else must hold of their names, see [`name`].
     pub measurements: Vec<Matcher>,
     /// When.
     pub shift: Shift,

@@ -2,7 +2,7 @@
 
 use crate::promql::{STALE, SamplesAsked, duration_seconds};
 use foliot_model::{Frame, Labels, NANOS_PER_MILLI};
-use foliot_plan::grid::{MEASUREMENT, Steps};
+use foliot_plan::grid::{MEASUREMENT, Steps, name};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 
@@ -61,14 +61,15 @@ impl SeriesAnswer {
 
     /// Adds a piece of a series as it is stored, without marks that it is over.
     pub fn frame(&mut self, asked: &SamplesAsked, frame: &Frame, out: &mut Vec<u8>) {
-        if !asked.has_name(&frame.head.measurement) {
+        let name = name(&frame.head.measurement, &frame.head.field);
+        if !asked.has_name(&name) {
             return;
         }
         let there = frame.samples.iter();
         let there = there.filter_map(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
         let there = there.filter(|(_, value)| value.to_bits() != STALE);
         let labels = frame.head.labels.iter().map(|label| (&*label.name, &*label.value));
-        let name = (MEASUREMENT, &*frame.head.measurement);
+        let name = (MEASUREMENT, &*name);
         self.series(labels.chain([name]), there, frame.is_last, out);
     }
 

@@ -3,6 +3,7 @@
 use crate::answer::number;
 use crate::promql::STALE;
 use foliot_model::{Frame, Matcher, NANOS_PER_MILLI};
+use foliot_plan::grid::name;
 use std::collections::BTreeMap;
 
 /// A label that Prometheus adds without a value, so that whoever scrapes it does not put its own.
@@ -20,7 +21,7 @@ impl Exposition {
     /// those of earlier pieces; one that marks the series as over takes it away. Says how many
     /// bytes that takes.
     pub fn add(&mut self, names: &[Matcher], frame: &Frame) -> usize {
-        let name = &*frame.head.measurement;
+        let name = &*name(&frame.head.measurement, &frame.head.field);
         let last = frame.samples.iter().last();
         let Some((at_ns, value)) = last.and_then(|(at_ns, value)| Some((at_ns, value.as_f64()?)))
         else {

@@ -8,7 +8,7 @@ use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE};
 use crate::wire::push_bytes;
 use crate::write::{PIECE_ROWS_MAX, cell, time_ns};
 use foliot_model::{Batch, DEFAULT_FIELD, Frame, NANOS_PER_MILLI, Reject, Span};
-use foliot_plan::grid::MEASUREMENT;
+use foliot_plan::grid::{MEASUREMENT, name};
 use serde_json::{Deserializer, json};
 use std::collections::BTreeMap;
 
@@ -205,8 +205,8 @@ fn value(word: &str) -> Option<f64> {
 /// Appends a piece of a series as lines of so many samples at most.
 pub fn json_lines(frame: &Frame, rows_max: usize, out: &mut Vec<u8>) {
     let labels = frame.head.labels.iter().map(|label| (&*label.name, &*label.value));
-    let metric: BTreeMap<&str, &str> =
-        labels.chain([(MEASUREMENT, &*frame.head.measurement)]).collect();
+    let name = name(&frame.head.measurement, &frame.head.field);
+    let metric: BTreeMap<&str, &str> = labels.chain([(MEASUREMENT, &*name)]).collect();
     let metric = json!(metric);
     let samples = frame.samples.iter();
     let samples = samples.filter_map(|(at_ns, value)| Some((at_ns, value.as_f64()?)));

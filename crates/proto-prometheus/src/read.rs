@@ -4,7 +4,7 @@ use crate::promql::VectorSelector;
 use crate::wire::{Field, Fields, Value, push_bytes, push_varint};
 use crate::write::Malformed;
 use foliot_model::{Frame, NANOS_PER_MILLI, TimeRange};
-use foliot_plan::grid::MEASUREMENT;
+use foliot_plan::grid::{MEASUREMENT, name};
 use std::collections::BTreeMap;
 
 /// Questions of a request. Prometheus sends one.
@@ -94,7 +94,8 @@ pub struct ReadResult {
 impl ReadResult {
     /// Adds a piece of a series; says how many bytes that takes.
     pub fn add(&mut self, frame: &Frame) -> usize {
-        let own = (MEASUREMENT.to_owned(), frame.head.measurement.to_string());
+        let name = name(&frame.head.measurement, &frame.head.field);
+        let own = (MEASUREMENT.to_owned(), name.to_string());
         let labels = frame.head.labels.iter();
         let labels = labels.map(|label| (label.name.to_string(), label.value.to_string()));
         let mut labels: Vec<(String, String)> = labels.chain([own]).collect();

@@ -6,7 +6,7 @@ use crate::source::{Source, Spares};
 use crate::{Error, Query};
 use foliot_engine::Identity;
 use foliot_model::{Label, Labels, Samples, TimeRange};
-use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored};
+use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored, name};
 use std::sync::Arc;
 
 /// Takes a series: its labels, and its numbers by time.
@@ -66,9 +66,9 @@ fn named(
     for sids in sids.chunks(CHUNK_SAMPLES) {
         let before = series.len();
         source.identities(sids, &query.meter, &mut |sid, identity| {
-            let name = &identity.measurement;
-            if stored.measurements.iter().all(|matcher| matcher.matches(Some(name))) {
-                series.push((labels_of(&identity), sid));
+            let name = name(&identity.measurement, &identity.field);
+            if stored.measurements.iter().all(|matcher| matcher.matches(Some(&name))) {
+                series.push((labels_of(&identity, name), sid));
             }
         })?;
         let new = series.iter().skip(before);
@@ -93,8 +93,8 @@ pub(crate) fn labelled(
     Ok(all)
 }
 
-fn labels_of(identity: &Identity) -> Labels {
-    let name = Label { name: MEASUREMENT.into(), value: identity.measurement.clone() };
+fn labels_of(identity: &Identity, name: Arc<str>) -> Labels {
+    let name = Label { name: MEASUREMENT.into(), value: name };
     Labels::new(identity.labels.iter().cloned().chain([name]).collect())
 }
 

@@ -2,8 +2,11 @@
 
 use super::reader::{ParseError, Reader};
 use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
-use foliot_plan::grid::{MEASUREMENT as NAME, Shift, Stored};
+use foliot_plan::grid::{BEFORE_FIELD, MEASUREMENT as NAME, Shift, Stored};
 use std::sync::Arc;
+
+/// No measurement and no field has a longer name.
+const HALF_BYTES_MAX: usize = 1024;
 
 /// Which series are wanted, by name and labels.
 #[derive(Clone, Debug)]
@@ -92,21 +95,28 @@ impl VectorSelector {
         known.map(|(name, value)| (name.into(), value.into())).collect()
     }
 
-    /// The stored series that can fit: those of the default field.
+    /// The stored series that can fit. Of others than the default field some fit that are not
+    /// wanted, unless the name is written out: what their names must be, [`Self::names`] says.
     pub(super) fn selector(&self, namespace: NamespaceId) -> Selector {
         let test = |matcher: &Matcher| match matcher.negated {
             true => Test::Not(Box::new(matcher.test.clone())),
             false => matcher.test.clone(),
         };
-        // A name is read by one test. What else must hold of it, `has_name` looks at.
-        let measurement = self.names.first().map_or(Test::Any, test);
-        Selector {
-            namespace,
-            names: vec![Name { measurement, field: Test::equal(DEFAULT_FIELD) }],
-            matchers: self.labels.clone(),
-            exact_labels: None,
-            only: None,
-        }
+        let first = self.names.first();
+        let literals = first.filter(|first| !first.negated);
+        let names = match literals.and_then(|first| first.test.literals()) {
+            Some(names) => names.iter().flat_map(|name| readings(name)).collect(),
+            None => {
+                let own = Test::equal(DEFAULT_FIELD);
+                let others = Test::Not(Box::new(own.clone()));
+                let measurement = first.map_or(Test::Any, test);
+                vec![
+                    Name { measurement, field: own },
+                    Name { measurement: Test::Any, field: others },
+                ]
+            }
+        };
+        Selector { namespace, names, matchers: self.labels.clone(), exact_labels: None, only: None }
     }
 }
 
@@ -207,6 +217,22 @@ impl Reader<'_> {
         let matcher = matcher(label, test, negated);
         Ok((matcher, Condition { label: label.to_owned(), sign, value }))
     }
+}
+
+/// What a name may stand for: a measurement's default field, or a measurement and a field with an
+/// underscore between them.
+fn readings(name: &str) -> Vec<Name> {
+    let reading = |measurement: &str, field: &str| Name {
+        measurement: Test::equal(measurement),
+        field: Test::equal(field),
+    };
+    let halves = name.match_indices(BEFORE_FIELD).filter_map(|(at, _)| {
+        let (measurement, field) = (name.get(..at)?, name.get(at + 1..)?);
+        let is_stored =
+            [measurement, field].iter().all(|half| (1..=HALF_BYTES_MAX).contains(&half.len()));
+        (is_stored && field != DEFAULT_FIELD).then(|| reading(measurement, field))
+    });
+    std::iter::once(reading(name, DEFAULT_FIELD)).chain(halves).collect()
 }
 
 /// A regular expression that all of a text must fit.

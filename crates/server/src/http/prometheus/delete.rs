@@ -18,9 +18,19 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let reason = "deleting is not enabled: set opentsdb.allow_delete";
         return Err(refuse(&Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason)));
     }
-    let stored = question.selected()?;
-    if stored.iter().any(|one| one.measurements.len() > 1) {
-        return Err(bad("match[]", "it has several conditions on the name; give each its own"));
+    let mut stored = question.selected()?;
+    for one in &mut stored {
+        match one.measurements.as_slice() {
+            [] => {}
+            [name] if !name.negated && name.test.literals().is_some() => {}
+            // What goes is told by measurement and field: only of the default field is the
+            // measurement all of the name.
+            [_] => one.selector.names.truncate(1),
+            _ => {
+                let reason = "it has several conditions on the name; give each its own";
+                return Err(bad("match[]", reason));
+            }
+        }
     }
     let range = question.range()?;
     let doomed: Vec<_> = stored.into_iter().map(|one| (one.selector, range)).collect();

@@ -8,7 +8,7 @@ use foliot_access::Access;
 use foliot_exec::Ran;
 use foliot_model::Frame;
 use foliot_plan::Series;
-use foliot_plan::grid::Stored;
+use foliot_plan::grid::{Stored, name};
 use foliot_proto_prometheus::json_lines;
 use std::sync::Arc;
 
@@ -51,6 +51,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
 /// Whether a series is one of those selected.
 fn wants(stored: &Stored, frame: &Frame) -> bool {
     let head = &frame.head;
-    let has_name = stored.measurements.iter().all(|one| one.matches(Some(&head.measurement)));
+    let name = name(&head.measurement, &head.field);
+    let has_name = stored.measurements.iter().all(|one| one.matches(Some(&name)));
     has_name && stored.selector.fits(&head.measurement, &head.field, &head.labels)
 }

@@ -7,6 +7,7 @@ use crate::query::{self, Failure, Job, Title};
 use crate::shared::Shared;
 use foliot_exec::Ran;
 use foliot_plan::Series;
+use foliot_plan::grid::name;
 use foliot_proto_prometheus::{ReadResult, read_queries};
 use hyper::StatusCode;
 use hyper::header::CONTENT_ENCODING;
@@ -34,8 +35,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             let mut result = ReadResult::default();
             let plan = Series::Select { selector: stored.selector.clone(), range: *range };
             let ran = work.run(&[plan], &mut |frame, _| {
-                let name = Some(&*frame.head.measurement);
-                if stored.measurements.iter().all(|one| one.matches(name)) {
+                let name = name(&frame.head.measurement, &frame.head.field);
+                if stored.measurements.iter().all(|one| one.matches(Some(&name))) {
                     charge.add(result.add(frame))?;
                 }
                 Ok(())
