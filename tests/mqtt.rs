@@ -86,6 +86,8 @@ fn templates_read_what_devices_send() {
         ("home/cellar/climate/humidity", "63.25"),
         // One that says nothing, and one that no template fits, as before.
         ("home/cellar/climate/humidity", "unavailable"),
+        // One that the field, which is of numbers, does not take.
+        ("home/cellar/climate/humidity", "on"),
         ("other", "put plain 1700002800 1 h=a"),
     ];
     for (topic, payload) in messages {
@@ -108,9 +110,9 @@ fn templates_read_what_devices_send() {
     for expected in ["\"channel\":\"0\",\"device\":\"shelly1-b9\"", "last_output", "\"idle\""] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert_eq!(server.metric("foliot_mqtt_messages_total"), 8.0);
+    assert_eq!(server.metric("foliot_mqtt_messages_total"), 9.0);
     let rejected = "foliot_rows_rejected_total{protocol=\"mqtt\",reason=\"value\"}";
-    assert_eq!(server.metric(rejected), 1.0);
+    assert_eq!(server.metric(rejected), 2.0);
     server.stop();
     for (wrong, expected) in [
         ("a/{x}", "must say one measurement"),

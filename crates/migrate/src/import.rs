@@ -7,7 +7,7 @@ use foliot_engine::{Ack, Commit, Engine};
 use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
-use foliot_schema::{Kinds, check_name};
+use foliot_schema::{Kinds, Manner, check_name};
 use std::fmt;
 use std::thread::sleep;
 use std::time::Duration;
@@ -277,7 +277,7 @@ impl<'a> Import<'a> {
                 let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
                 let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
                 unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
-                self.kinds.check(engine, &mut batch, &mut rejects)?;
+                self.kinds.check(engine, &mut batch, Manner::Strict, &mut rejects)?;
                 batch
             }
             Spelling::Puts => {

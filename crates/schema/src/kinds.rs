@@ -52,13 +52,24 @@ struct Remembered {
     forgotten: u64,
 }
 
-/// How the values of a batch are taken.
+/// How a door takes the values of its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    /// A field is of the kind of its first value, and values of others are refused.
+pub enum Manner {
+    /// A field is of the kind of its first value.
     Strict,
-    /// Numbers are floats, and nothing is refused.
+    /// A field of numbers takes numbers of every kind, and a new one is of floats.
     Loose,
+}
+
+impl Manner {
+    /// Whether a field of one kind takes a value of another.
+    fn takes(self, field: Kind, value: Kind) -> bool {
+        field == value || self == Self::Loose && is_number(field) && is_number(value)
+    }
+}
+
+const fn is_number(kind: Kind) -> bool {
+    matches!(kind, Kind::Float | Kind::Integer | Kind::Unsigned)
 }
 
 impl Kinds {
@@ -124,8 +135,8 @@ impl Kinds {
         Ok(())
     }
 
-    /// Takes rows out of a batch of lines whose values are of another kind than their fields, and
-    /// says so in `rejects`.
+    /// Declares the fields of a batch of lines, takes rows out of it whose values their fields do
+    /// not take, and says so in `rejects`.
     ///
     /// # Errors
     /// When the store cannot take new fields.
@@ -133,24 +144,16 @@ impl Kinds {
         &self,
         engine: &Engine,
         batch: &mut Batch<'_>,
+        manner: Manner,
         rejects: &mut Vec<Reject>,
     ) -> Result<(), Error> {
-        let found = self.find(engine, batch)?;
+        let found = self.find(engine, batch, manner)?;
         if !found.is_empty() {
             let lines: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
             batch.retain_rows(|index| lines.binary_search(&index).is_err());
             rejects.extend(found.into_iter().map(|(_, reject)| reject));
         }
         Ok(())
-    }
-
-    /// Declares the fields of lines of a door that has no kinds: numbers are floats.
-    ///
-    /// # Errors
-    /// When the store cannot take new fields.
-    pub fn note(&self, engine: &Engine, batch: &Batch<'_>) -> Result<(), Error> {
-        let mut walk = Walk::new(self, engine, batch, Manner::Loose);
-        batch.rows().iter().try_for_each(|row| walk.columns(row).map(drop))
     }
 
     /// Declares the fields of histograms, whatever the syntax of their keys.
@@ -178,14 +181,19 @@ impl Kinds {
     }
 
     /// The rows that are in conflict, by index.
-    fn find(&self, engine: &Engine, batch: &Batch<'_>) -> Result<Vec<(usize, Reject)>, Error> {
-        let mut walk = Walk::new(self, engine, batch, Manner::Strict);
+    fn find(
+        &self,
+        engine: &Engine,
+        batch: &Batch<'_>,
+        manner: Manner,
+    ) -> Result<Vec<(usize, Reject)>, Error> {
+        let mut walk = Walk::new(self, engine, batch, manner);
         let mut found = Vec::new();
         for (index, row) in batch.rows().iter().enumerate() {
             let (measurement, columns) = walk.columns(row)?;
             let cells = batch.cells(row, columns.len() as u32);
-            let conflict = cells.iter().zip(&*columns).position(|(cell, kind)| cell.kind != *kind);
-            if let Some(column) = conflict {
+            let mut pairs = cells.iter().zip(&*columns);
+            if let Some(column) = pairs.position(|(cell, kind)| !manner.takes(*kind, cell.kind)) {
                 found.push((index, conflict_of(batch, row, measurement, &columns, column)));
             }
         }
@@ -262,8 +270,7 @@ impl Kinds {
                 columns.push(kind);
                 continue;
             }
-            let is_number = matches!(cell.kind, Kind::Float | Kind::Integer | Kind::Unsigned);
-            let is_float = is_number && manner == Manner::Loose
+            let is_float = is_number(cell.kind) && manner == Manner::Loose
                 || field == DEFAULT_FIELD && is_written(engine, namespace, &measurement)?;
             let kind = if is_float { Kind::Float } else { cell.kind };
             new.push((key(namespace, &measurement, &field), vec![kind as u8]));

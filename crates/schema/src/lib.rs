@@ -15,4 +15,4 @@ pub mod rollups;
 pub use databases::{
     DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, NAME_BYTES_MAX, Policy, check_name,
 };
-pub use kinds::Kinds;
+pub use kinds::{Kinds, Manner};

@@ -14,6 +14,7 @@ use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Reject};
 use foliot_proto_influx::{LINE_SYNTAX, Precision, Session};
+use foliot_schema::Manner;
 use std::io;
 use tokio::io::Interest;
 
@@ -137,7 +138,7 @@ impl Connection<'_> {
         let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
         self.shared.metrics.way(Way::InfluxLines).count_unworded(unworded);
         let (shared, store) = (self.shared, self.store);
-        let checked = store.kinds().check(store.engine(), &mut batch, &mut rejects);
+        let checked = store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects);
         let outcome = checked.and_then(|()| {
             let (way, scope) = (Way::InfluxLines, &Measurements::All);
             ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE)

@@ -17,6 +17,7 @@ use foliot_proto_influx::{Precision, Settings, TICKTOCK_LINE_SYNTAX};
 use foliot_proto_opentsdb::ticktock::{
     RunKind, TICKTOCK_SYNTAX, Word, decode_puts, next_run, read_checkpoint,
 };
+use foliot_schema::Manner;
 use rustix::process::{Signal, getpid, kill_process};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -134,7 +135,7 @@ fn store_run(
             };
             let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
             unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
-            store.kinds().note(store.engine(), &batch)?;
+            store.kinds().check(store.engine(), &mut batch, Manner::Loose, &mut rejects)?;
             batch
         }
     };

@@ -14,6 +14,7 @@ use foliot_engine::{Ack, Commit};
 use foliot_model::Batch;
 use foliot_proto_influx::{LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_datagram};
+use foliot_schema::Manner;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,7 +111,7 @@ fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Opti
             let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
             let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
             shared.metrics.way(Way::Udp).count_unworded(unworded);
-            store.kinds().check(store.engine(), &mut batch, &mut rejects)
+            store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)
         }
     };
     // Errors are counted and logged where they happen; there is nobody to answer.

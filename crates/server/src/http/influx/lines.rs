@@ -8,6 +8,7 @@ use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, NamespaceId, Reject};
 use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Settings};
+use foliot_schema::Manner;
 use std::time::Duration;
 
 /// Lines of a request that become one batch: large enough that batches cost nothing, small enough
@@ -95,7 +96,7 @@ fn store_slice(
     let worded = rejects.len();
     let rows = batch.rows().len();
     ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);
-    store.kinds().check(store.engine(), &mut batch, &mut rejects)?;
+    store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)?;
     let appended = match rows > 0 && !rejects.is_empty() && !slice.order.accepts_partial {
         true => {
             ingest.count_rejects(&rejects);
