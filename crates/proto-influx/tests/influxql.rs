@@ -17,7 +17,7 @@ use foliot_proto_influx::influxql::{
     plan_select, plan_show, series_condition,
 };
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Settings};
-use foliot_schema::Kinds;
+use foliot_schema::{Kinds, Manner};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -50,7 +50,7 @@ impl Store {
         let mut rejects = Vec::new();
         Decoder::default().decode(&mut batch, Settings::default(), &mut rejects);
         assert!(rejects.is_empty(), "{rejects:?}");
-        Kinds::default().check(&engine, &mut batch, &mut rejects).unwrap();
+        Kinds::default().check(&engine, &mut batch, Manner::Strict, &mut rejects).unwrap();
         let commit = engine.write(&batch, &mut rejects).unwrap();
         engine.wait(commit, Ack::Os).unwrap();
         if is_flushed {

@@ -7,7 +7,7 @@ use foliot_engine::{Config, Engine};
 use foliot_model::{Batch, BatchBuffers, Kind, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_histograms, decode_lines};
-use foliot_schema::Kinds;
+use foliot_schema::{Kinds, Manner};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn open() -> Engine {
 fn check(kinds: &Kinds, engine: &Engine, lines: &str) -> (usize, Vec<Reject>) {
     batch_of_lines(engine, lines, |batch| {
         let mut rejects = Vec::new();
-        kinds.check(engine, batch, &mut rejects).unwrap();
+        kinds.check(engine, batch, Manner::Strict, &mut rejects).unwrap();
         (batch.rows().len(), rejects)
     })
 }
@@ -92,11 +92,16 @@ fn numbers_of_put_lines_are_floats_for_lines_that_come_later() {
 }
 
 #[test]
-fn lines_of_a_door_without_kinds_declare_floats_and_refuse_nothing() {
+fn lines_of_a_door_without_kinds_declare_floats_and_mix_numbers_only() {
     let (engine, kinds) = (open(), Kinds::default());
-    batch_of_lines(&engine, "m a=1i,s=\"x\" 1\nm a=2.5,s=\"x\" 2", |batch| {
-        kinds.note(&engine, batch).unwrap();
+    let text = "m a=1i,s=\"x\" 1\nm a=2.5,s=\"x\" 2\nm a=true 3\nm s=4 4\nm a=\"x\" 5";
+    batch_of_lines(&engine, text, |batch| {
+        let mut rejects = Vec::new();
+        kinds.check(&engine, batch, Manner::Loose, &mut rejects).unwrap();
         assert_eq!(batch.rows().len(), 2);
+        let lines: Vec<u32> = rejects.iter().map(|reject| reject.line).collect();
+        assert_eq!(lines, [3, 4, 5]);
+        assert!(rejects[0].reason.contains("is type boolean, already exists as type float"));
     });
     assert_eq!((of(&engine, "m", "a"), of(&engine, "m", "s")), (Kind::Float, Kind::String));
 }
@@ -181,7 +186,7 @@ fn many_new_fields_are_declared_and_registered_aside() {
     let write = |lines: &str| {
         batch_of_lines(&engine, lines, |batch| {
             let mut rejects = Vec::new();
-            kinds.check(&engine, batch, &mut rejects).unwrap();
+            kinds.check(&engine, batch, Manner::Strict, &mut rejects).unwrap();
             let declared = ASIDE.replace(0);
             engine.write(batch, &mut rejects).unwrap();
             assert!(rejects.is_empty(), "{rejects:?}");
