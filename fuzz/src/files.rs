@@ -55,7 +55,7 @@ fn examine(prefix: &str, data: &[u8]) {
     let _ = inspect(&shared, &Path::new(DIR).join(victim), true, &mut |_| Ok(()));
     let _ = check(&shared, Path::new(DIR));
     read_all(&disk);
-    let _ = repair(&shared, Path::new(DIR), MayLose { names: true, parts: false });
+    let _ = repair(&shared, Path::new(DIR), MayLose { names: true, ..MayLose::default() });
     read_all(&disk);
 }
 

@@ -44,16 +44,19 @@ pub struct MayLose {
     pub names: bool,
     /// Parts that are missing are no longer waited for.
     pub parts: bool,
+    /// A catalog that is missing is made again from the log and final parts.
+    pub facts: bool,
 }
 
 /// Mends the store in `dir`, which no process may have open. What was done, a sentence each; none
 /// when there was nothing to mend. A part that is missing is left as it is unless it may be lost:
-/// it may lie on a disk that is not mounted, and come back.
+/// it may lie on a disk that is not mounted, and come back. So may a catalog, without which there
+/// is nothing to serve.
 ///
 /// # Errors
 /// When another process has the store open, it is newer than this build, a file of deletes cannot
-/// be read, names would be lost that may not be, or the disk fails. What was done until then
-/// stands.
+/// be read, names or facts would be lost that may not be, or the disk fails. What was done until
+/// then stands.
 pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, may_lose: MayLose) -> Result<Vec<String>, Error> {
     let _lock = recover::lock(&**disk, dir)?;
     let mut repairer = Repairer { disk, dir, may_lose, said: Vec::new() };

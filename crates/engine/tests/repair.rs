@@ -217,7 +217,8 @@ fn a_missing_part_is_waited_for_until_it_may_be_lost() {
     assert_eq!((found(&disk), checked(&disk).problems), (all, Vec::new()));
     disk.remove(&path).unwrap();
     let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let said = repair(&dynamic, Path::new(DIR), MayLose { names: false, parts: true }).unwrap();
+    let said =
+        repair(&dynamic, Path::new(DIR), MayLose { parts: true, ..MayLose::default() }).unwrap();
     assert!(said.iter().any(|said| said.contains(&part)), "{said:?}");
     assert_eq!(checked(&disk).problems, [""; 0]);
     // What comes now comes too late, and that is said.
@@ -291,10 +292,34 @@ fn a_damaged_catalog_keeps_its_whole_facts() {
     assert!(checked(&disk).problems[0].contains(name));
     let said = repaired(&disk).unwrap();
     assert!(
-        said[1].starts_with("saved 0 facts; wrote the catalog anew"),
+        said[1].starts_with("saved 0 facts; of databases, retention policies, users,")
+            && said[1].contains("all others are lost; wrote the catalog anew"),
         "its only page is damaged: {said:?}"
     );
     assert_eq!(checked(&disk).problems, [""; 0]);
+    assert_eq!(found(&disk), ALL);
+    assert_eq!(open(&disk).catalog_list("note").len(), 1, "what the wal still holds");
+}
+
+#[test]
+fn a_catalog_that_is_missing_is_waited_for_until_it_may_be_lost() {
+    let disk = store();
+    let name = &names(&disk, "catalog-")[0];
+    let path = PathBuf::from(DIR).join(name);
+    let away = PathBuf::from("away");
+    disk.rename(&path, &away).unwrap();
+    for _ in 0..2 {
+        let error = repaired(&disk).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("--lose-facts"), "{error}");
+    }
+    disk.rename(&away, &path).unwrap();
+    assert!(checked(&disk).problems.is_empty());
+    assert_eq!(open(&disk).catalog_list("note").len(), 3);
+    disk.rename(&path, &away).unwrap();
+    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+    let may_lose = MayLose { facts: true, ..MayLose::default() };
+    let said = repair(&dynamic, Path::new(DIR), may_lose).unwrap();
+    assert!(said.iter().any(|said| said.contains("all others are lost")), "{said:?}");
     assert_eq!(found(&disk), ALL);
     assert_eq!(open(&disk).catalog_list("note").len(), 1, "what the wal still holds");
 }
@@ -320,7 +345,8 @@ fn without_a_backup_an_index_is_made_again_with_the_names_there_are() {
     let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "index-")[0])).len();
     flip(&disk, "index-", &[40, len - 100]);
     let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let said = repair(&dynamic, Path::new(DIR), MayLose { names: true, parts: false }).unwrap();
+    let said =
+        repair(&dynamic, Path::new(DIR), MayLose { names: true, ..MayLose::default() }).unwrap();
     assert!(
         said.iter().any(|said| said.contains("300 series with samples have no name")),
         "{said:?}"
@@ -420,7 +446,8 @@ fn the_index_is_made_again_from_final_parts_other_index_files_and_the_log() {
         let unnamed = 70 - kept;
         assert!(error.contains(&format!("{unnamed} series with samples have their")), "{error}");
         let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-        let said = repair(&dynamic, Path::new(DIR), MayLose { names: true, parts: false }).unwrap();
+        let said = repair(&dynamic, Path::new(DIR), MayLose { names: true, ..MayLose::default() })
+            .unwrap();
         assert!(said.iter().any(|said| said.contains("the index is made again")), "{said:?}");
         let found = |disk: &SimDisk| samples(&open(disk));
         // Rows of the log whose names are lost are told.

@@ -139,8 +139,12 @@ pub(crate) fn read() -> Result<Command, String> {
             Ok(Command::Restore { from: path(matches), data_dir: data_dir(matches)? })
         }
         Some(("check", matches)) => {
-            let (names, parts) = (matches.get_flag("lose-names"), matches.get_flag("lose-parts"));
-            let repair = matches.get_flag("repair").then_some(MayLose { names, parts });
+            let may_lose = MayLose {
+                names: matches.get_flag("lose-names"),
+                parts: matches.get_flag("lose-parts"),
+                facts: matches.get_flag("lose-facts"),
+            };
+            let repair = matches.get_flag("repair").then_some(may_lose);
             Ok(Command::Check { data_dir: data_dir(matches)?, repair })
         }
         Some(("retention", matches)) => Ok(Command::Retention {
@@ -406,8 +410,15 @@ fn check() -> Clap {
         .action(ArgAction::SetTrue)
         .requires("repair")
         .help("Waits no longer for parts that are missing: without a backup");
+    let lose_facts = Arg::new("lose-facts")
+        .long("lose-facts")
+        .action(ArgAction::SetTrue)
+        .requires("repair")
+        .help(
+            "Makes a missing catalog again without its users, policies and more: without a backup",
+        );
     on_data_dir("check", "Reads every byte of a store and says what is wrong with it")
-        .args([repair, lose_names, lose_parts])
+        .args([repair, lose_names, lose_parts, lose_facts])
 }
 
 fn retention() -> Clap {

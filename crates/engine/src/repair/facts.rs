@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 /// The policy of a database whose name nobody knows.
 const POLICY: &str = "autogen";
 
+/// What a catalog holds, for whoever loses it.
+const FACTS: &str = "databases, retention policies, users, continuous queries and kinds of fields";
+
 impl Repairer<'_> {
     /// Writes the catalog anew if it cannot be read, or if parts belong to databases that it has no
     /// name for. Final parts know the names of their databases; one that nobody knows is called
@@ -50,7 +53,8 @@ impl Repairer<'_> {
         if old != 0 {
             self.set_aside(&filenames::catalog(self.dir, old))?;
         }
-        let facts = facts.map_or(String::new(), |facts| format!("saved {facts} facts; "));
+        let lost = |facts| format!("saved {facts} facts; of {FACTS} all others are lost; ");
+        let facts = facts.map_or(String::new(), lost);
         self.said.push(format!("{facts}wrote the catalog anew: {}", new.display()));
         Ok(())
     }
@@ -65,6 +69,12 @@ impl Repairer<'_> {
         match catalog.read(&**self.disk, &path, number, manifest.store_id, &Cache::new(0)) {
             Ok(()) => return Ok((catalog, None)),
             Err(error) if !recover::is_damage(&error) => return Err(error),
+            Err(error) if !self.disk.exists(&path) && !self.may_lose.facts => {
+                return Err(Error::Invalid(format!(
+                    "{error}; {FACTS} stand in it and nowhere else: put it back, copy it from a \
+                     backup of this store, where it has the same name, or say --lose-facts"
+                )));
+            }
             Err(error) => self.said.push(error.to_string()),
         }
         let saved = Catalog::default();

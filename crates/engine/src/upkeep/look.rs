@@ -99,7 +99,7 @@ impl Upkeep {
         if wal_bytes + orphans > 0 {
             wrong.push(format!(
                 "the log was damaged when this process started: {wal_bytes} bytes of it were \
-                 skipped, and {orphans} samples lost their series"
+                 skipped, the samples in them are lost, and {orphans} others lost their series"
             ));
         }
         let wrong = Some(wrong.join("; ")).filter(|wrong| !wrong.is_empty());

@@ -322,7 +322,7 @@ impl Trial<'_> {
         match repair(
             &self.round.machine.mounted(),
             &self.dir,
-            MayLose { names: true, parts: false },
+            MayLose { names: true, ..MayLose::default() },
         ) {
             Ok(said) => self.round.say(format_args!("repair: {said:?}")),
             // One of an epoch that is closing.
