@@ -54,8 +54,13 @@ pub enum Error {
     Locked(PathBuf),
     /// A write or sync of the wal failed earlier: nothing more is acknowledged until a restart.
     Poisoned(String),
-    /// The disk is full: nothing is accepted until space is free again.
-    NoSpace(PathBuf),
+    /// The disk is full, or what is free is kept: nothing is accepted until space is free again.
+    NoSpace {
+        /// Bytes free on the disk when last looked, if that is known.
+        free_bytes: Option<u64>,
+        /// Bytes that are kept free for the next flush.
+        kept_bytes: u64,
+    },
     /// The wal cannot go on just now: nothing is accepted until it can.
     Stalled(String),
     /// Samples arrive faster than the disk takes parts.
@@ -122,9 +127,19 @@ impl fmt::Display for Error {
                  check the disk and restart Foliot"
             ),
             // Clients see this: where the store lies is none of their business.
-            Self::NoSpace(_) => f.write_str(
-                "no space left on the disk; writes resume by themselves when space is free",
-            ),
+            Self::NoSpace { free_bytes, kept_bytes } => {
+                f.write_str("no space left on the disk")?;
+                if let Some(free_bytes) = free_bytes {
+                    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+                    let (free, kept) = (mib(*free_bytes), mib(*kept_bytes));
+                    write!(
+                        f,
+                        ": {free:.1} MiB are free, and {kept:.1} MiB are kept free to write memory \
+                         out (wal.reserve and the size of what waits)"
+                    )?;
+                }
+                f.write_str("; writes resume by themselves when space is free")
+            }
             Self::Stalled(reason) => {
                 write!(f, "writes are refused: {reason}; they resume by themselves when it passes")
             }

@@ -69,7 +69,7 @@ fn a_full_disk_refuses_and_resumes_by_itself() {
     for step in 2.. {
         match put(&engine, step) {
             Ok(()) => acknowledged.push(step),
-            Err(Error::NoSpace(_)) => refused += 1,
+            Err(Error::NoSpace { .. }) => refused += 1,
             Err(error) => panic!("{error}"),
         }
         assert!(step < 100, "writes did not resume");
@@ -104,7 +104,7 @@ fn no_sample_is_refused_for_want_of_space_and_stored() {
                         let step = step * 8 + writer;
                         match put(engine, step) {
                             Ok(()) => acknowledged.lock().unwrap().push(step),
-                            Err(Error::NoSpace(_)) => {
+                            Err(Error::NoSpace { .. }) => {
                                 refused.lock().unwrap().push(step);
                                 std::thread::sleep(Duration::from_millis(20));
                             }
@@ -156,11 +156,11 @@ fn a_disk_filled_by_the_wal_recovers_by_a_flush() {
             let commit = loop {
                 match write(&engine, 0, &lines(step)).0 {
                     Ok(commit) => break commit,
-                    Err(Error::NoSpace(_)) if background => {
+                    Err(Error::NoSpace { .. }) if background => {
                         std::thread::sleep(Duration::from_millis(20));
                     }
                     // Without threads nobody else does it.
-                    Err(Error::NoSpace(_)) => engine.flush().unwrap(),
+                    Err(Error::NoSpace { .. }) => engine.flush().unwrap(),
                     Err(error) => panic!("{error}"),
                 }
                 tries += 1;
@@ -191,7 +191,7 @@ fn deletes_are_accepted_from_the_reserve() {
     disk.advance(2_000_000_000);
     while put(&engine, 2).is_ok() {}
     assert!(engine.stats().lacks_space);
-    assert!(matches!(put(&engine, 3), Err(Error::NoSpace(_))));
+    assert!(matches!(put(&engine, 3), Err(Error::NoSpace { .. })));
     let (deleted, commit) =
         engine.delete(&selector(0, "m"), TimeRange::ALL, &Caller::default()).unwrap();
     assert!(deleted.samples > 0);

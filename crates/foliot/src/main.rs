@@ -125,6 +125,15 @@ fn serve(told: Config) -> Result<(), String> {
     engine.on_trouble(Box::new(|trouble| log::error!("{trouble}")));
     let first_token = server.open(engine.clone()).map_err(|error| error.to_string())?;
     let free_bytes = disk.free_bytes(&config.data_dir).ok();
+    if let Some(free) = free_bytes.filter(|free| *free < config.wal_reserve.0) {
+        log::warn!(
+            "{} are free in {}, and wal.reserve keeps {} free: writes are refused until there is \
+             more room, or wal.reserve is less",
+            welcome::size(free),
+            config.data_dir.display(),
+            welcome::size(config.wal_reserve.0)
+        );
+    }
     welcome::print(config, &server, free_bytes, first_token.as_deref());
     server.wait(told, &arguments::reread);
     log::info!("stopping");

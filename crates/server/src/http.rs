@@ -379,7 +379,7 @@ fn ack(shared: &Shared, headers: &HeaderMap) -> Result<Ack, String> {
 /// The status that says what an error of the store means for the client.
 fn status_of(error: &Error) -> StatusCode {
     match error {
-        Error::NoSpace(_) => StatusCode::INSUFFICIENT_STORAGE,
+        Error::NoSpace { .. } => StatusCode::INSUFFICIENT_STORAGE,
         Error::Overloaded | Error::Stalled(_) | Error::Closed => StatusCode::SERVICE_UNAVAILABLE,
         Error::Invalid(_) => StatusCode::BAD_REQUEST,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
@@ -399,10 +399,12 @@ mod tests {
     use hyper::header::HeaderValue;
 
     #[test]
-    fn a_full_disk_is_told_without_a_path() {
-        let error = Error::NoSpace("/srv/private/store".into());
+    fn a_full_disk_is_told_with_what_is_free_and_what_is_kept() {
+        let error = Error::NoSpace { free_bytes: Some(8 << 20), kept_bytes: 33 << 19 };
         assert_eq!(status_of(&error), StatusCode::INSUFFICIENT_STORAGE);
-        assert!(!error.to_string().contains('/'), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("8.0 MiB are free, and 16.5 MiB are kept free"), "{said}");
+        assert!(said.contains("wal.reserve") && said.contains("resume by themselves"), "{said}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn write(
 /// Logs that the store failed, once in a while for each protocol and kind of failure.
 fn log_failure(shared: &Shared, way: Way, error: &Error) {
     let kind = match error {
-        Error::NoSpace(_) => "no space",
+        Error::NoSpace { .. } => "no space",
         Error::Overloaded => "overloaded",
         Error::Stalled(_) => "stalled",
         Error::Poisoned(_) => "poisoned",

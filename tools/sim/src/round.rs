@@ -520,7 +520,7 @@ impl Round {
         let strikes = self.strikes();
         self.tally(|tally| tally.faults += strikes);
         self.machine.disk().heal();
-        if loss == Loss::None && strikes > 0 && !self.machine.has_kept() {
+        if loss == Loss::None && strikes > 0 && !self.machine.may_leave() {
             self.expect_no_leftovers();
         }
         // Work that failed may have left files that nobody would miss.

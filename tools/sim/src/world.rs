@@ -51,8 +51,8 @@ pub(crate) struct Machine {
     time: Mutex<Time>,
     /// How long each segment of the wal was when it was synced.
     syncs: Mutex<BTreeMap<PathBuf, Vec<u64>>>,
-    /// Whether a file could not be removed.
-    has_kept: AtomicBool,
+    /// Whether a file could not be removed, or a directory not synced.
+    may_leave: AtomicBool,
 }
 
 impl Machine {
@@ -75,13 +75,15 @@ impl Machine {
             interrupts,
             purposes: Mutex::default(),
             points: Mutex::default(),
-            has_kept: AtomicBool::new(false),
+            may_leave: AtomicBool::new(false),
         })
     }
 
-    /// Whether it refused to remove a file.
-    pub(crate) fn has_kept(&self) -> bool {
-        self.has_kept.load(Ordering::Relaxed)
+    /// Whether files may be left that nobody needs: one could not be removed, or a manifest not be
+    /// synced to its place, so that either it or the one before is the truth and the files of both
+    /// stay until the next one is written.
+    pub(crate) fn may_leave(&self) -> bool {
+        self.may_leave.load(Ordering::Relaxed)
     }
 
     /// The machine that runs now.
@@ -102,7 +104,7 @@ impl Machine {
     /// Another machine runs from now on.
     pub(crate) fn replace(&self, disk: SimDisk) {
         *lock(&self.disk) = disk;
-        self.has_kept.store(false, Ordering::Relaxed);
+        self.may_leave.store(false, Ordering::Relaxed);
     }
 
     /// The machine as the store reaches it.
@@ -299,12 +301,14 @@ impl Disk for Mounted {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let removed = self.change("remove", path, || self.disk.remove(path));
-        self.machine.has_kept.fetch_or(removed.is_err(), Ordering::Relaxed);
+        self.machine.may_leave.fetch_or(removed.is_err(), Ordering::Relaxed);
         removed
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.change("sync directory", dir, || self.disk.sync_dir(dir))
+        let synced = self.change("sync directory", dir, || self.disk.sync_dir(dir));
+        self.machine.may_leave.fetch_or(synced.is_err(), Ordering::Relaxed);
+        synced
     }
 
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {

@@ -183,10 +183,9 @@ impl Wal {
         Commit { lsn: self.writer.queue.lock().changed_lsn }
     }
 
-    /// Bytes free on the disk when last looked; nothing before the first look.
+    /// Bytes free on the disk when last looked; none before the first look.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
-        let free = self.writer.free_bytes.load(Ordering::Relaxed);
-        (free != u64::MAX).then_some(free)
+        self.writer.free_bytes()
     }
 
     /// Tells how many bytes must stay free: with fewer nothing is accepted.

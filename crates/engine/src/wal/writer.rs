@@ -57,7 +57,7 @@ pub(super) struct Writer {
     /// Whether nothing is accepted for want of space, for a look without the lock.
     pub(super) lacks_space: AtomicBool,
     /// Bytes free on the disk when last looked; `u64::MAX` before the first look.
-    pub(super) free_bytes: AtomicU64,
+    free_bytes: AtomicU64,
     /// With fewer free bytes than this nothing is accepted.
     pub(super) reserve_bytes: AtomicU64,
     pub(super) notify: RwLock<Option<Notify>>,
@@ -314,9 +314,17 @@ impl Writer {
         }
     }
 
+    /// Bytes free on the disk when last looked; none before the first look.
+    pub(super) fn free_bytes(&self) -> Option<u64> {
+        Some(self.free_bytes.load(Ordering::Relaxed)).filter(|free| *free != u64::MAX)
+    }
+
     pub(super) fn error(&self, refusal: &Refusal) -> Error {
         match refusal {
-            Refusal::Short | Refusal::NoSpace => Error::NoSpace(self.dir.clone()),
+            Refusal::Short | Refusal::NoSpace => Error::NoSpace {
+                free_bytes: self.free_bytes(),
+                kept_bytes: self.reserve_bytes.load(Ordering::Relaxed),
+            },
             Refusal::Stalled(reason) => Error::Stalled(reason.clone()),
             Refusal::Poison(reason) => Error::Poisoned(reason.clone()),
             Refusal::Closed => Error::Closed,
