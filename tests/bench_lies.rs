@@ -80,14 +80,21 @@ struct Liar {
 #[test]
 fn an_intermittent_liar_is_caught_in_every_language() {
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
-    let honest = server.address.to_string();
+    let server = Server::start(dir.path(), &["--listen-prometheus", "127.0.0.1:0"]);
+    let line = server.welcome.lines().find(|line| line.contains("HTTP for Prometheus")).unwrap();
+    let prometheus = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let doors = [
+        ("foliot-influx", server.address),
+        ("foliot-json", server.address),
+        ("prometheus", prometheus),
+    ];
     let mut start = 1_500_000_000_000_u64;
-    for target in ["foliot-influx", "foliot-json"] {
+    for (target, door) in doors {
+        let honest = door.to_string();
         for twist in TWISTS {
             for every in [1, 2, 3, 7] {
                 let liar = Liar { twist, every, seen: Arc::default() };
-                let asked_at = falsifying_proxy(server.address, liar.clone()).to_string();
+                let asked_at = falsifying_proxy(door, liar.clone()).to_string();
                 start += 1_000_000_000;
                 let start = start.to_string();
                 let data = ["--hosts", "20", "--steps", "60", "--seed", "5", "--start", &start];
@@ -176,27 +183,52 @@ fn twisted(body: &[u8], twist: Twist) -> Option<Vec<u8>> {
     let middle = rows.len() / 2;
     match twist {
         Twist::Drop => drop(rows.remove(middle)),
-        Twist::Shift => rows[middle][0] = Value::from(rows[middle][0].as_i64()? + 1000),
+        Twist::Shift => move_on(&mut rows[middle])?,
         Twist::Swap => {
             let at = neighbours(rows)?;
             let (one, other) = (rows[at][1].clone(), rows[at + 1][1].clone());
             (rows[at][1], rows[at + 1][1]) = (other, one);
         }
-        Twist::Inflate => rows[middle][1] = Value::from(rows[middle][1].as_f64()? * 7.0 + 1.0),
+        Twist::Inflate => change_value(&mut rows[middle], |value| value * 7.0 + 1.0)?,
         Twist::First => drop(rows.remove(0)),
         Twist::Last => drop(rows.pop()),
         Twist::Empty => rows.clear(),
         Twist::Repeat => rows.insert(middle, rows[middle].clone()),
         Twist::Invent => {
             let mut row = rows.last()?.clone();
-            row[0] = Value::from(row[0].as_i64()? + 1000);
+            move_on(&mut row)?;
             rows.push(row);
         }
         Twist::Reverse => rows.reverse(),
-        Twist::AddOne => rows[middle][1] = Value::from(rows[middle][1].as_f64()? + 1.0),
-        Twist::Negate => rows[middle][1] = Value::from(-rows[middle][1].as_f64()?),
+        Twist::AddOne => change_value(&mut rows[middle], |value| value + 1.0)?,
+        Twist::Negate => change_value(&mut rows[middle], |value| -value)?,
     }
     Some(serde_json::to_vec(&answer).unwrap())
+}
+
+/// Moves a row to a second later. PromQL tells times in seconds, and values as text.
+fn move_on(row: &mut Value) -> Option<()> {
+    row[0] = match row[1].is_string() {
+        true => Value::from(row[0].as_f64()? + 1.0),
+        false => Value::from(row[0].as_i64()? + 1000),
+    };
+    Some(())
+}
+
+fn change_value(row: &mut Value, to: impl Fn(f64) -> f64) -> Option<()> {
+    let changed = to(value_of(row)?);
+    row[1] = match row[1].is_string() {
+        true => Value::from(changed.to_string()),
+        false => Value::from(changed),
+    };
+    Some(())
+}
+
+fn value_of(row: &Value) -> Option<f64> {
+    match &row[1] {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_f64(),
+    }
 }
 
 /// Whether rows can be falsified so that it shows: the time of a single row means nothing.
@@ -206,7 +238,7 @@ fn can_twist(rows: &[Value], twist: Twist) -> bool {
             !rows.is_empty()
         }
         Twist::Repeat | Twist::Invent | Twist::AddOne => !rows.is_empty(),
-        Twist::Negate => rows.get(rows.len() / 2).is_some_and(|row| row[1].as_f64() != Some(0.0)),
+        Twist::Negate => rows.get(rows.len() / 2).is_some_and(|row| value_of(row) != Some(0.0)),
         Twist::Shift | Twist::Reverse => rows.len() > 1,
         Twist::Swap => neighbours(rows).is_some(),
     }
@@ -217,11 +249,22 @@ fn neighbours(rows: &[Value]) -> Option<usize> {
     rows.windows(2).position(|pair| pair[0][1] != pair[1][1])
 }
 
-/// The rows of every series, each beginning with time and value: OpenTSDB's `dps`, InfluxQL's
-/// `values`.
+/// The rows of every series, each beginning with time and value: OpenTSDB's `dps`, the `values` of
+/// InfluxQL and PromQL. PromQL's `value`, a single row, becomes `values`, which reads the same.
 fn rows_of(answer: &mut Value) -> Vec<&mut Vec<Value>> {
     if let Value::Array(series) = answer {
         let rows = series.iter_mut().filter_map(|series| series.get_mut("dps")?.as_array_mut());
+        return rows.collect();
+    }
+    if answer.get("data").is_some() {
+        let series = answer.pointer_mut("/data/result").and_then(Value::as_array_mut);
+        let rows = series.into_iter().flatten().filter_map(|series| {
+            let series = series.as_object_mut()?;
+            if let Some(row) = series.remove("value") {
+                series.insert("values".into(), Value::from(vec![row]));
+            }
+            series.get_mut("values")?.as_array_mut()
+        });
         return rows.collect();
     }
     let results = answer.get_mut("results").and_then(Value::as_array_mut);

@@ -280,6 +280,11 @@ fn measurements(fleet: &Fleet, table: &Table, sources: &Sources) -> Vec<String> 
     groups.into_iter().map(|group| format!("{}{group}", table.name)).collect()
 }
 
+/// How many names a question has to carry.
+pub(crate) fn names_of(fleet: &Fleet, question: &Question) -> usize {
+    names(fleet, question).map_or(0, |(_, names)| names.len())
+}
+
 /// The label that tells the sources in question from others, with its values; none for all
 /// sources.
 ///
@@ -295,9 +300,11 @@ fn names(fleet: &Fleet, question: &Question) -> Option<(&'static str, Vec<String
     let mut names: Vec<String> = Vec::new();
     let shape = &fleet.shape;
     let step = |time_ms: i64| ((time_ms - shape.start_ms).max(0) / shape.interval_ms) as u64;
+    // The newest sample may be from before the window.
+    let first = if question.ask.is_last() { 0 } else { step(question.from_ms) };
     for source in sources {
         let last = step(question.to_ms);
-        let steps = if fleet.has_fixed_labels() { last..last + 1 } else { 0..last + 1 };
+        let steps = if fleet.has_fixed_labels() { last..last + 1 } else { first..last + 1 };
         for step in steps {
             fleet.labels(*source, step, question.table, &mut labels);
             let name = crate::oracle::source_name(&labels, label);

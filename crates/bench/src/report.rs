@@ -90,6 +90,9 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// (x, y); for bars x is the number of the label.
     pub(crate) points: Vec<(f64, f64)>,
+    /// (least, most) of the runs behind each point; none for the course of a single run.
+    #[serde(default)]
+    pub(crate) ranges: Vec<(f64, f64)>,
     /// Names of the x values, for bars.
     pub(crate) labels: Vec<String>,
 }
@@ -230,6 +233,14 @@ impl Table {
     }
 }
 
+impl Line {
+    fn sound(name: &str, sound: Vec<(f64, Sound)>, labels: Vec<String>) -> Line {
+        let points = sound.iter().map(|(x, y)| (*x, y.value())).collect();
+        let ranges = sound.iter().map(|(_, y)| y.range()).collect();
+        Line { name: name.to_owned(), points, ranges, labels }
+    }
+}
+
 impl Plot {
     pub(crate) fn lines(title: &str, x: &str, y: &str) -> Plot {
         let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
@@ -243,23 +254,24 @@ impl Plot {
 
     /// Adds a line through the points of valid cells.
     pub(crate) fn line(&mut self, name: &str, points: Vec<(f64, Option<Sound>)>) {
-        let points = points.into_iter().filter_map(|(x, y)| Some((x, y?.value()))).collect();
-        self.track(name, points);
+        let sound = points.into_iter().filter_map(|(x, y)| Some((x, y?)));
+        self.lines.push(Line::sound(name, sound.collect(), Vec::new()));
     }
 
     /// Adds a line that shows the course of one run, from which nothing is concluded.
     pub(crate) fn track(&mut self, name: &str, points: Vec<(f64, f64)>) {
-        self.lines.push(Line { name: name.to_owned(), points, labels: Vec::new() });
+        let (ranges, labels) = (Vec::new(), Vec::new());
+        self.lines.push(Line { name: name.to_owned(), points, ranges, labels });
     }
 
     /// Adds a bar for each valid cell.
     pub(crate) fn bar(&mut self, name: &str, bars: Vec<(String, Option<Sound>)>) {
-        let (mut labels, mut points) = (Vec::new(), Vec::new());
+        let (mut labels, mut sound) = (Vec::new(), Vec::new());
         for (at, (label, height)) in bars.into_iter().enumerate() {
             labels.push(label);
-            points.extend(height.map(|height| (at as f64, height.value())));
+            sound.extend(height.map(|height| (at as f64, height)));
         }
-        self.lines.push(Line { name: name.to_owned(), points, labels });
+        self.lines.push(Line::sound(name, sound, labels));
     }
 
     /// Whether there is anything to see.
@@ -315,7 +327,7 @@ mod tests {
         section.plots.push(plot);
         let mut plot = Plot::bars("bars", "ms");
         let sound = crate::runs::sound_for_tests;
-        plot.bar("foliot", vec![("p50".into(), Some(sound(1.0))), ("p99".into(), None)]);
+        plot.bar("foliot", vec![("p50".into(), Some(sound(0.5, 1.0, 8.0))), ("p99".into(), None)]);
         section.plots.push(plot);
         report
     }
@@ -339,6 +351,15 @@ mod tests {
         assert!(page.contains("too &lt;short&gt;"));
         assert_eq!(page.matches("<rect").count(), 1, "one of the two cells is valid");
         assert!(report.markdown().contains("| 2 | 200 | too <short> |"));
+    }
+
+    #[test]
+    fn what_several_runs_found_is_drawn_with_its_range() {
+        let page = html::page(&sample());
+        assert_eq!(page.matches("class=\"range\"").count(), 1, "a track is a single run");
+        assert!(page.contains("foliot, p50: 1 (0.5 to 8)"));
+        // The axis goes as far as the range: its end is within the frame, the bar far below.
+        assert!(page.contains(">8</text>"), "the axis ends at the greatest of the runs");
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub(crate) struct Runs<R>(Vec<R>);
 
 /// A figure of a valid cell. Plots and sentences take nothing else, and only [`Runs::sound`] makes
 /// one.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub(crate) struct Sound(f64);
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sound(Figure);
 
 /// What the runs of a cell found for one quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,8 +43,14 @@ pub(crate) struct Figure {
 }
 
 impl Sound {
+    /// The median.
     pub(crate) fn value(self) -> f64 {
-        self.0
+        self.0.median
+    }
+
+    /// What the least and the greatest of the runs found.
+    pub(crate) fn range(self) -> (f64, f64) {
+        (self.0.least, self.0.most)
     }
 }
 
@@ -86,12 +92,12 @@ impl<R: Measured> Runs<R> {
         Some(Figure { least, median, most })
     }
 
-    /// The median of a quantity where the cell is valid.
+    /// A quantity where the cell is valid.
     pub(crate) fn sound(&self, of: impl Fn(&R) -> Option<f64>) -> Option<Sound> {
         if self.void().is_some() {
             return None;
         }
-        self.figure(of).map(|figure| Sound(figure.median))
+        self.figure(of).map(Sound)
     }
 
     /// A quantity for a table: the median, and its range where there were several runs; a stroke
@@ -111,8 +117,8 @@ impl<R: Measured> Runs<R> {
 
 /// A figure of a cell that was never run.
 #[cfg(test)]
-pub(crate) fn sound_for_tests(value: f64) -> Sound {
-    Sound(value)
+pub(crate) fn sound_for_tests(least: f64, median: f64, most: f64) -> Sound {
+    Sound(Figure { least, median, most })
 }
 
 #[cfg(test)]
@@ -144,7 +150,7 @@ mod tests {
     #[test]
     fn nothing_is_concluded_from_few_runs_or_from_one_that_is_void() {
         let five = [1.0; 5];
-        assert_eq!(runs(&five).sound(|run| Some(run.0)), Some(Sound(1.0)));
+        assert_eq!(runs(&five).sound(|run| Some(run.0)), Some(sound_for_tests(1.0, 1.0, 1.0)));
         assert_eq!(runs(&five[1..]).sound(|run| Some(run.0)), None);
         assert_eq!(runs(&five[1..]).void().unwrap(), "4 of at least 5 runs");
         let mut with_one = runs(&five);

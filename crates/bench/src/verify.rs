@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cursor::is_present;
-use crate::dialect::{Asker, Dialect};
+use crate::dialect::{self, Asker, Dialect};
 use crate::fleet::Fleet;
 use crate::http;
 use crate::ledger::Ledger;
@@ -23,8 +23,13 @@ use crate::random::permute;
 /// How long data may take to become visible after the last acknowledgement, unless said otherwise.
 pub(crate) const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Sources of one question: a request line has to carry all their names.
+/// Sources of one question.
 const SOURCES_PER_QUESTION: usize = 50;
+
+/// Names of one question: a request line has to carry them all, up to forty bytes each in some
+/// languages, and servers take lines of some tens of kilobytes. A source whose containers are
+/// replaced had many.
+const NAMES_PER_QUESTION: usize = 500;
 
 /// Series up to which each one's count and sum are compared; of more, those of a sample of sources.
 const SERIES_EACH_MAX: u64 = 100_000;
@@ -173,7 +178,10 @@ fn verify_truth(
             examiner.check(&aggregate(oracle, table, Sources::All, function, false));
             for some in sample.counted.chunks(SOURCES_PER_QUESTION) {
                 let sources = Sources::These(some.to_vec());
-                examiner.check(&aggregate(oracle, table, sources, function, true));
+                let question = aggregate(oracle, table, sources, function, true);
+                for piece in in_pieces(fleet, question) {
+                    examiner.check(&piece);
+                }
             }
         }
         for source in &sample.in_full {
@@ -285,6 +293,30 @@ fn aggregate(
         to_ms: oracle.fleet.time_ms(oracle.end_step),
         ask: Ask::Aggregate { function, per_series, bucket_ms: None },
     }
+}
+
+/// The same question in pieces that name no more than [`NAMES_PER_QUESTION`]: by sources, and a
+/// source with more names than that by time.
+fn in_pieces(fleet: &Fleet, question: Question) -> Vec<Question> {
+    let (mut large, mut pieces) = (vec![question], Vec::new());
+    while let Some(question) = large.pop() {
+        if dialect::names_of(fleet, &question) <= NAMES_PER_QUESTION {
+            pieces.push(question);
+            continue;
+        }
+        let (mut first, mut second) = (question.clone(), question);
+        match (&mut first.sources, &mut second.sources) {
+            (Sources::These(some), Sources::These(others)) if some.len() > 1 => {
+                *others = some.split_off(some.len() / 2);
+            }
+            _ => {
+                second.from_ms += (second.to_ms - second.from_ms) / 2;
+                first.to_ms = second.from_ms;
+            }
+        }
+        large.extend([second, first]);
+    }
+    pieces
 }
 
 /// Counts per field must lie between what was acknowledged and what was sent.

@@ -21,14 +21,14 @@ h2{font-size:20px;margin:44px 0 10px}\
 p{margin:8px 0;max-width:84ch;overflow-wrap:anywhere}\
 ul{margin:8px 0;padding-left:18px;font-size:13px;line-height:1.45;color:var(--soft);\
 overflow-wrap:anywhere;columns:2 420px;column-gap:36px}li{break-inside:avoid}\
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(440px,1fr));gap:0 20px}\
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:0 20px}\
 code{display:block;background:var(--card);border:1px solid var(--faint);border-radius:8px;\
 padding:10px 14px;overflow-x:auto;font:13px/1.5 ui-monospace,monospace;white-space:pre}\
 .badge{display:inline-block;border-radius:99px;padding:2px 12px;font-weight:600;color:#fff;\
 background:var(--good)}.badge.bad{background:var(--bad)}\
 .facts{color:var(--soft);font-size:13px}\
 figure{margin:20px 0;background:var(--card);border:1px solid var(--faint);border-radius:12px;\
-padding:14px 16px;overflow-x:auto;break-inside:avoid}\
+padding:14px 16px;min-width:0;overflow-x:auto;break-inside:avoid}\
 figcaption{font-weight:600;margin-bottom:8px}\
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}\
 th,td{padding:6px 8px;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
@@ -40,9 +40,12 @@ tr.void td{color:var(--soft)}.why{text-align:left!important;white-space:normal!i
 .source{display:block;font-size:11px}\
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft)}\
 .key{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px}\
-svg{width:100%;height:auto;display:block}\
+svg{width:100%;min-width:520px;height:auto;display:block}\
 .grid{stroke:var(--faint)}.tick,.axis,.value{fill:var(--soft);font-size:11px}\
+.range{fill:none;stroke:var(--ink);stroke-width:1.2}\
 .value{font-size:10px}.line{fill:none;stroke-width:2;stroke-linejoin:round}\
+@media(max-width:600px){main{padding:20px 12px 48px}h1{font-size:24px}figure{padding:10px}\
+code{white-space:pre-wrap;overflow-wrap:anywhere}}\
 @media print{body{background:#fff}figure{border-color:#ccc}}";
 
 /// The whole page.

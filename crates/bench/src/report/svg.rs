@@ -21,7 +21,8 @@ pub(super) fn svg(plot: &Plot) -> String {
     let points = || plot.lines.iter().flat_map(|line| &line.points);
     let labelled = plot.lines.iter().map(|line| line.labels.len().saturating_sub(1) as f64);
     let x_max = points().map(|point| point.0).chain(labelled).fold(0.0, f64::max);
-    let y_max = points().map(|point| point.1).fold(0.0, f64::max);
+    let most = plot.lines.iter().flat_map(|line| &line.ranges).map(|range| range.1);
+    let y_max = points().map(|point| point.1).chain(most).fold(0.0, f64::max);
     let y_axis = ticks(y_max);
     let y_top = y_axis.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let frame = Frame { x_max, y_top, bars: plot.shape == Shape::Bars };
@@ -106,7 +107,9 @@ fn lines(plot: &Plot, frame: &Frame, out: &mut String) {
         let class = colour(at);
         let _ = write!(out, "<path class=\"line {class}\" d=\"{path}\"/>");
         let radius = if line.points.len() > 60 { 1.5 } else { 3.0 };
-        for (x, y) in &line.points {
+        for (place, (x, y)) in line.points.iter().enumerate() {
+            let range = line.ranges.get(place).copied();
+            draw_range(frame, frame.x(*x), range, out);
             let _ = write!(
                 out,
                 "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\">\
@@ -114,7 +117,7 @@ fn lines(plot: &Plot, frame: &Frame, out: &mut String) {
                 frame.x(*x),
                 frame.y(*y),
                 escaped(&line.name),
-                short(*y),
+                told(*y, range),
                 short(*x)
             );
         }
@@ -126,7 +129,8 @@ fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
     let width = (slot * 0.8 / plot.lines.len().max(1) as f64).min(64.0);
     let group = width * plot.lines.len() as f64;
     for (at, line) in plot.lines.iter().enumerate() {
-        for (x, y) in &line.points {
+        for (place, (x, y)) in line.points.iter().enumerate() {
+            let range = line.ranges.get(place).copied();
             let label = line.labels.get(*x as usize).map_or("", String::as_str);
             let left = frame.x(*x) - group / 2.0 + width * at as f64;
             let top = frame.y(*y);
@@ -140,11 +144,12 @@ fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
                 (HEIGHT - BOTTOM - top).max(0.5),
                 escaped(&line.name),
                 escaped(label),
-                short(*y),
+                told(*y, range),
                 left + width / 2.0,
-                top - 4.0,
+                range.map_or(top, |(_, most)| frame.y(most)) - 4.0,
                 short(*y)
             );
+            draw_range(frame, left + width * 0.46, range, out);
         }
     }
     // A cell without a verdict has its label and no bar.
@@ -157,6 +162,25 @@ fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
             HEIGHT - BOTTOM + 18.0,
             escaped(label)
         );
+    }
+}
+
+/// Draws from the least to the greatest of the runs, with a cap at either end.
+fn draw_range(frame: &Frame, x: f64, range: Option<(f64, f64)>, out: &mut String) {
+    let Some((least, most)) = range else { return };
+    let (low, high, left) = (frame.y(least), frame.y(most), x - 4.0);
+    let _ = write!(
+        out,
+        "<path class=\"range\" \
+         d=\"M{x:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h8M{left:.1} {high:.1}h8\"/>"
+    );
+}
+
+/// A value in few letters, with its range.
+fn told(value: f64, range: Option<(f64, f64)>) -> String {
+    match range {
+        Some((least, most)) => format!("{} ({} to {})", short(value), short(least), short(most)),
+        None => short(value),
     }
 }
 
