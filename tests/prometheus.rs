@@ -335,6 +335,37 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
     assert_eq!((answer.status, answer.text()), (404, text), "the form names the database too");
 }
 
+#[test]
+fn labels_that_a_question_makes_take_from_its_memory() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-query-memory-bytes", "16MiB"]);
+    assert_eq!(
+        server.post("/write?db=default", "m,h=1234567890 value=1 1700000000000000000").status,
+        204
+    );
+    let joined = |inner: &str| {
+        let sources = [r#""h""#; 10].join(",");
+        format!(r#"label_join({inner},"h","",{sources})"#)
+    };
+    let replaced = |inner: &str| {
+        let template = "$1".repeat(10);
+        format!(r#"label_replace({inner},"h","{template}","h","(.*)")"#)
+    };
+    // Each level takes ten times the letters: ten millions are within the limit, a hundred are not.
+    for wrap in [&joined as &dyn Fn(&str) -> String, &replaced] {
+        let levels = |levels| (0..levels).fold("m".to_owned(), |inner, _| wrap(&inner));
+        let ask = |levels_count| {
+            let question = escaped(&format!("count({})", levels(levels_count)));
+            asked(&server, &format!("query={question}&time=1700000000"))
+        };
+        let (status, text) = ask(5);
+        assert!(status == 200 && text.contains(r#""value":[1700000000,"1"]"#), "{status} {text}");
+        let (status, text) = ask(7);
+        assert!(status == 422 && text.contains("limits.query_memory_bytes"), "{status} {text}");
+    }
+    server.stop();
+}
+
 /// A text in a form, with what means something there escaped.
 fn escaped(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()

@@ -188,6 +188,14 @@ impl Meter {
         Charge { account: &self.account, bytes: 0 }
     }
 
+    /// Charges `bytes` for as long as the request lasts: what many answers of it may share.
+    ///
+    /// # Errors
+    /// When so much is not left.
+    pub(crate) fn keep(&self, bytes: usize) -> Result<(), Error> {
+        self.account.take(bytes as u64)
+    }
+
     /// What may be taken.
     pub fn limits(&self) -> &Limits {
         &self.account.limits

@@ -12,10 +12,15 @@ pub(super) fn relabel<'q>(
 ) -> Result<Gridded<'q>, Error> {
     let input = grid(query, &plan.input, steps)?;
     let mut made = Gridded::none(query);
+    // A value may be many times as long as those that it is made of, and relabelling goes on with
+    // it. Rows of all operators share it from then on.
+    let mut making = query.meter.open();
     for GridRow { labels, values } in &input.rows {
+        making.resize(bytes_max(&plan.value, labels))?;
         let labels = match new_value(&plan.value, labels) {
             None => labels.clone(),
             Some(value) => {
+                query.meter.keep(value.len())?;
                 let others = labels.iter().filter(|label| label.name != plan.target).cloned();
                 let own = Label { name: plan.target.clone(), value: value.into() };
                 let own = Some(own).filter(|own| !own.value.is_empty());
@@ -27,9 +32,28 @@ pub(super) fn relabel<'q>(
     joined(made)
 }
 
-/// What the label becomes; nothing where it stays as it is.
+/// How long a new value can become.
+fn bytes_max(value: &NewValue, labels: &Labels) -> usize {
+    let len = |name: &str| value_of(labels, name).len();
+    match value {
+        NewValue::Replaced { source, template, .. } => {
+            let groups = template.matches('$').count();
+            template.len().saturating_add(groups.saturating_mul(len(source)))
+        }
+        NewValue::Joined { sources, separator } => {
+            let lens = sources.iter().map(|name| len(name).saturating_add(separator.len()));
+            lens.fold(0, usize::saturating_add)
+        }
+    }
+}
+
+fn value_of<'l>(labels: &'l Labels, name: &str) -> &'l str {
+    labels.get(name).map_or("", |value| &**value)
+}
+
+/// What the label becomes; none where it stays as it is.
 fn new_value(value: &NewValue, labels: &Labels) -> Option<String> {
-    let of = |name: &str| labels.get(name).map_or("", |value| &**value);
+    let of = |name: &str| value_of(labels, name);
     match value {
         NewValue::Replaced { source, pattern, template } => {
             let groups = pattern.regex().captures(of(source))?;
