@@ -428,6 +428,12 @@ fn expressions_come_to_what_prometheus_makes_of_them() {
             r#"[{"metric":{},"value":[1700000600,"320"]}]"#,
         ),
         ("label_replace(weight, 'to', 'from-$1', 'instance', '(.*)')", r#""to":"from-b""#),
+        // The rule of Prometheus for several conditions on a label looks at their order.
+        (
+            "absent(n{a=~'.+',a='x',b='y',b=~'.+'})",
+            r#"[{"metric":{"a":"x"},"value":[1700000600,"1"]}]"#,
+        ),
+        ("absent(n{a='x',a='x'})", r#"[{"metric":{},"value":[1700000600,"1"]}]"#),
         ("absent(nothing{job='x'})", r#"[{"metric":{"job":"x"},"value":[1700000600,"1"]}]"#),
         ("quantile(0.5, requests_total)", r#""value":[1700000600,"120"]"#),
         ("requests_total{instance='a'} @ 1700000300", r#""value":[1700000600,"60"]"#),

@@ -3,6 +3,7 @@
 use super::reader::{ParseError, Reader};
 use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
 use foliot_plan::grid::{BEFORE_FIELD, MEASUREMENT as NAME, Shift, Stored};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// No measurement and no field has a longer name.
@@ -83,16 +84,20 @@ impl VectorSelector {
         &self.names
     }
 
-    /// Labels that a series of this selector surely has: those it says the value of, once.
+    /// Labels that a series of this selector has for Prometheus, where there is none: those that it
+    /// says the value of by `=`, unless another condition on the same label follows.
     pub(super) fn known_labels(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let count = |name: &str| self.labels.iter().filter(|other| other.name == name).count();
-        let known = self.labels.iter().filter(|matcher| count(&matcher.name) == 1);
-        let known = known.filter(|matcher| !matcher.negated);
-        let known = known.filter_map(|matcher| match matcher.test.literals()? {
-            [value] if !value.is_empty() => Some((&*matcher.name, &**value)),
-            _ => None,
-        });
-        known.map(|(name, value)| (name.into(), value.into())).collect()
+        let (mut known, mut said) = (Vec::<(Arc<str>, Arc<str>)>::new(), BTreeSet::new());
+        for Condition { label, sign, value } in &self.conditions {
+            if label == NAME {
+                continue;
+            }
+            known.retain(|(name, _)| **name != **label);
+            if *sign == "=" && said.insert(label) && !value.is_empty() {
+                known.push((label.as_str().into(), value.as_str().into()));
+            }
+        }
+        known
     }
 
     /// The stored series that can fit. Of others than the default field some fit that are not
