@@ -470,6 +470,28 @@ fn no_question_of_death_kills() {
     assert!(asked > 100);
 }
 
+/// A star stands for thousands of fields, and each column of the outer selection plans and reads
+/// all of the inner one.
+#[test]
+fn columns_of_thousands_of_fields_take_from_the_memory_of_their_question() {
+    let mut victim = Victim::new(&[]);
+    let fields: Vec<String> = (0..3000).map(|field| format!("f{field}=1i")).collect();
+    let line = format!("wide,h=a {} {START}", fields.join(","));
+    assert_eq!(victim.server.post("/write?db=default&precision=s", &line).status, 204);
+    let kind = "application/x-www-form-urlencoded";
+    for (statement, expected) in [
+        ("SELECT mean(*) FROM (SELECT * FROM wide)", "limits.query_memory_bytes"),
+        ("SELECT mean(*) FROM (SELECT * FROM wide WHERE f1 > 0) GROUP BY h", "limits.query_memory"),
+        ("SELECT * FROM (SELECT * FROM (SELECT * FROM wide)) WHERE f7 = 1", "\"f2999\""),
+        ("SELECT mean(*) FROM wide WHERE f3 = 1", "\"mean_f2999\""),
+    ] {
+        let form = format!("db=default&q={}", encoded(statement));
+        victim.post("/query", kind, &form);
+        let answer = victim.server.get(&format!("/query?{form}")).text();
+        assert!(answer.contains(expected), "{statement}: {}", answer.get(..300).unwrap_or(&answer));
+    }
+}
+
 /// Names whose bytes are a letter only side by side. They are refused, and what was written beside
 /// them survives a restart.
 #[test]

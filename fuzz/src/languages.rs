@@ -73,6 +73,7 @@ fn carry_out(query: &Query<'_>, statement: &Statement) {
         },
         buckets_max: 10_000,
         sources_max: 100,
+        admit: &|_| Ok(()),
     };
     let (format, epoch, chunk_rows) = (Format::Msgpack, Epoch::parse("ms"), Some(7));
     let mut encoder = InfluxEncoder::new(Style { format, epoch, chunk_rows });

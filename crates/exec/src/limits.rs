@@ -188,11 +188,11 @@ impl Meter {
         Charge { account: &self.account, bytes: 0 }
     }
 
-    /// Charges `bytes` for as long as the request lasts: what many answers of it may share.
+    /// Charges `bytes` for as long as the request lasts: for its plan, or what rows may share.
     ///
     /// # Errors
     /// When so much is not left.
-    pub(crate) fn keep(&self, bytes: usize) -> Result<(), Error> {
+    pub fn keep(&self, bytes: usize) -> Result<(), Error> {
         self.account.take(bytes as u64)
     }
 

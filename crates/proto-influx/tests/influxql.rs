@@ -92,6 +92,7 @@ impl Store {
             labels: &labels,
             buckets_max: 1000,
             sources_max: 0,
+            admit: &|_| Ok(()),
         };
         let mut out = String::new();
         let mut last: Option<Arc<TableHead>> = None;

@@ -109,6 +109,8 @@ struct Reading<'q> {
     shared: Scan,
     /// Where the fields stand among those that rows carry.
     fields: HashMap<(Arc<str>, Kind), usize>,
+    /// The columns that fold each of these.
+    columns_of: Vec<Vec<usize>>,
     layout: &'q Layout,
     /// How many rows of each head are wanted; nothing: all.
     wanted: Option<u64>,
@@ -140,6 +142,7 @@ impl<'q> Reading<'q> {
         Ok(Self {
             shared: scan.clone(),
             fields: HashMap::new(),
+            columns_of: Vec::new(),
             range: scan.layout.range,
             scan,
             layout,
@@ -173,7 +176,9 @@ impl<'q> Reading<'q> {
         let at = *self.fields.entry(field.clone()).or_insert(self.scan.carried.len());
         if at == self.scan.carried.len() {
             self.scan.carried.push(Carried::Field(field.0.clone(), field.1));
+            self.columns_of.push(Vec::new());
         }
+        self.columns_of.get_mut(at).into_iter().for_each(|of| of.push(self.columns.len()));
         self.columns.push(Column { field: at, figure, ready: VecDeque::new() });
         self.columns.len() - 1
     }
@@ -412,31 +417,31 @@ impl<'q> Reading<'q> {
     ) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
         let Some(Carried::Field(_, kind)) = self.scan.carried.get(field) else { return Ok(()) };
-        let of_field = |(column, _): &(&Column, &mut Windows)| column.field == field;
-        let mut folds: Vec<(Folder<'_>, &mut Windows)> = self
-            .columns
-            .iter()
-            .zip(windows)
-            .filter(of_field)
-            .map(|(column, windows)| (Folder::new(column.figure, &self.grid), windows))
-            .collect();
+        let folder = |at: &usize| {
+            let column = self.columns.get(*at)?;
+            Some((*at, Folder::new(column.figure, &self.grid)))
+        };
+        let columns = self.columns_of.get(field).into_iter().flatten();
+        let mut folds: Vec<(usize, Folder<'_>)> = columns.filter_map(folder).collect();
         let mut stream = source.open(sid, self.range, &self.spares, meter)?;
         loop {
             if let stream::Stream::Stored(stored) = &mut stream {
                 while let Some(block) = stored.peek()
-                    && folds.iter().all(|(folder, _)| folder.takes(&block, *kind))
+                    && folds.iter().all(|(_, folder)| folder.takes(&block, *kind))
                 {
-                    folds.iter_mut().for_each(|(folder, _)| folder.add_block(&block, *kind));
+                    folds.iter_mut().for_each(|(_, folder)| folder.add_block(&block, *kind));
                     stored.skip(meter)?;
                 }
             }
             if !stream.next(meter, chunk)? {
                 break;
             }
-            folds.iter_mut().for_each(|(folder, _)| folder.add_samples(chunk, *kind));
+            folds.iter_mut().for_each(|(_, folder)| folder.add_samples(chunk, *kind));
         }
-        for (folder, windows) in folds {
-            join(windows, folder.finish(self.layout));
+        for (at, folder) in folds {
+            if let Some(windows) = windows.get_mut(at) {
+                join(windows, folder.finish(self.layout));
+            }
         }
         Ok(())
     }

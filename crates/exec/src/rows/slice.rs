@@ -6,8 +6,8 @@
 
 use super::calculate::{convert, holds_of_stored, kind_of};
 use super::row::{Row, Stream};
-use super::sources::{Member, fields};
-use crate::limits::{Charge, Meter};
+use super::sources::{Member, Places, driving, fields};
+use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Source, Spares};
 use crate::{Error, stream};
 use foliot_model::{Item, Kind, Samples, TimeRange, Value, Values};
@@ -25,6 +25,8 @@ pub(super) struct Reader<'q> {
     scan: &'q Scan,
     member: Member,
     fields: Vec<(Arc<str>, Kind)>,
+    /// How many of them, from the first on, decide which rows there are.
+    driving: usize,
     source: Source<'q>,
     meter: &'q Meter,
     /// Into how many pieces slices are cut: more where many sources are read at once.
@@ -60,6 +62,7 @@ impl<'q> Reader<'q> {
             scan,
             member,
             fields,
+            driving: driving(scan),
             source,
             meter,
             pieces,
@@ -71,20 +74,11 @@ impl<'q> Reader<'q> {
         }
     }
 
-    /// The fields that decide which rows there are: the value, or else what is carried.
-    fn drives(&self, at: usize) -> bool {
-        match (&self.scan.value, self.fields.get(at)) {
-            (Some(_), _) => at == 0,
-            (None, Some(field)) => self.scan.carried.iter().any(|carried| is_of(carried, field)),
-            (None, None) => false,
-        }
-    }
-
     /// The newest row, if it is all that is wanted and the last samples of the fields tell it.
     fn newest(&mut self) -> Result<Option<Row>, Error> {
         let range = self.scan.layout.range;
         let is_first = self.uncut == Some(range) && self.scan.layout.descending;
-        let are_driving = (0..self.fields.len()).all(|at| self.drives(at));
+        let are_driving = self.driving == self.fields.len();
         let is_plain = self.member.condition.is_none() && are_driving;
         if !is_first || !is_plain || self.wanted != Some(1) {
             return Ok(None);
@@ -100,7 +94,7 @@ impl<'q> Reader<'q> {
             return Ok(None);
         };
         cursors.iter_mut().for_each(|cursor| cursor.advance(newest_ns));
-        Ok(self.rows_of(&mut cursors, None).pop())
+        Ok(self.rows_of(&mut cursors, None)?.pop())
     }
 
     /// Cuts into slices what is not cut yet; false if there is nothing.
@@ -125,20 +119,16 @@ impl<'q> Reader<'q> {
     /// The latest sample of the fields that decide which rows there are.
     fn last_ns(&self) -> Result<Option<i64>, Error> {
         let mut last_ns = None;
-        for (at, sid) in self.member.sids.iter().enumerate() {
-            if let Some(sid) = sid.filter(|_| self.drives(at)) {
-                last_ns = last_ns.max(self.source.last(sid)?.times_ns.last().copied());
-            }
+        for sid in self.member.sids.iter().take(self.driving).flatten() {
+            last_ns = last_ns.max(self.source.last(*sid)?.times_ns.last().copied());
         }
         Ok(last_ns)
     }
 
     fn plan_slices(&self, range: TimeRange) -> Result<Vec<TimeRange>, Error> {
         let mut blocks = Vec::new();
-        for (at, sid) in self.member.sids.iter().enumerate() {
-            if let Some(sid) = sid.filter(|_| self.drives(at)) {
-                self.blocks(sid, range, &mut blocks)?;
-            }
+        for sid in self.member.sids.iter().take(self.driving).flatten() {
+            self.blocks(*sid, range, &mut blocks)?;
         }
         blocks.sort_unstable();
         blocks.dedup_by_key(|(start_ns, _)| *start_ns);
@@ -201,8 +191,8 @@ impl<'q> Reader<'q> {
                 cursors.push(cursor);
             }
             let mut rows = match self.scan.layout.descending {
-                false => self.rows_of(&mut cursors, self.wanted),
-                true => self.last_rows(&mut cursors),
+                false => self.rows_of(&mut cursors, self.wanted)?,
+                true => self.last_rows(&mut cursors)?,
             };
             if let Some(wanted) = &mut self.wanted {
                 rows.truncate(*wanted);
@@ -218,32 +208,32 @@ impl<'q> Reader<'q> {
     }
 
     /// The rows from the last one on, at least as many as are wanted.
-    fn last_rows(&self, cursors: &mut [Cursor]) -> Vec<Row> {
+    fn last_rows(&mut self, cursors: &mut [Cursor]) -> Result<Vec<Row>, Error> {
         let few = self.wanted.filter(|wanted| *wanted <= TAIL_ROWS_MAX);
         if let Some(wanted) = few
             && self.member.condition.is_none()
         {
-            let driving = cursors.iter().enumerate().filter(|(at, _)| self.drives(*at));
+            let driving = cursors.iter().take(self.driving);
             let mut times_ns: Vec<i64> = driving
-                .flat_map(|(_, cursor)| cursor.samples.times_ns.iter().rev().take(wanted).copied())
+                .flat_map(|cursor| cursor.samples.times_ns.iter().rev().take(wanted).copied())
                 .collect();
             times_ns.sort_unstable();
             times_ns.dedup();
             let from_ns = times_ns.len().checked_sub(wanted).and_then(|at| times_ns.get(at));
             if let Some(from_ns) = from_ns {
                 cursors.iter_mut().for_each(|cursor| cursor.seek(*from_ns));
-                let mut rows = self.rows_of(cursors, None);
+                let mut rows = self.rows_of(cursors, None)?;
                 // Some of them may have been none, for having values of another kind.
                 if rows.len() >= wanted {
                     rows.reverse();
-                    return rows;
+                    return Ok(rows);
                 }
                 cursors.iter_mut().for_each(|cursor| cursor.at = 0);
             }
         }
-        let mut rows = self.rows_of(cursors, None);
+        let mut rows = self.rows_of(cursors, None)?;
         rows.reverse();
-        rows
+        Ok(rows)
     }
 
     fn read_field(&self, sid: u32, slice: TimeRange, out: &mut Samples) -> Result<(), Error> {
@@ -258,23 +248,32 @@ impl<'q> Reader<'q> {
         Ok(())
     }
 
-    /// The rows from where the cursors stand, at most so many.
-    fn rows_of(&self, cursors: &mut [Cursor], rows_max: Option<usize>) -> Vec<Row> {
+    /// The rows from where the cursors stand, at most so many; they are charged.
+    fn rows_of(
+        &mut self,
+        cursors: &mut [Cursor],
+        rows_max: Option<usize>,
+    ) -> Result<Vec<Row>, Error> {
         let has_value = self.scan.value.is_some();
-        let places = |list: &[Carried]| -> Vec<Result<usize, Item>> {
-            list.iter().map(|carried| self.place(carried)).collect()
-        };
-        let (carried, slots) = (places(&self.scan.carried), places(&self.scan.condition_slots));
-        let driving: Vec<bool> = (0..cursors.len()).map(|at| self.drives(at)).collect();
-        let mut rows = Vec::new();
+        let (carried, slots) = self.places();
+        let mut rows: Vec<Row> = Vec::new();
         let mut tested = vec![Item::Null; slots.len()];
+        // Cells that were looked at, and rows that were made, since the meter was asked.
+        let (mut cells, mut charged) = (0, 0);
+        self.charge.resize(0)?;
         loop {
-            if rows_max.is_some_and(|most| rows.len() >= most) {
-                return rows;
+            cells += cursors.len();
+            if cells > CHUNK_SAMPLES {
+                cells = 0;
+                self.meter.check(0)?;
+                self.charge.add(rows.iter().skip(charged).map(Row::bytes).sum())?;
+                charged = rows.len();
             }
-            let times = cursors.iter().zip(&driving).filter(|(_, drives)| **drives);
-            let Some(time_ns) = times.filter_map(|(cursor, _)| cursor.time_ns()).min() else {
-                return rows;
+            let is_full = rows_max.is_some_and(|most| rows.len() >= most);
+            let times = cursors.iter().take(self.driving).filter_map(Cursor::time_ns);
+            let Some(time_ns) = times.min().filter(|_| !is_full) else {
+                self.charge.add(rows.iter().skip(charged).map(Row::bytes).sum())?;
+                return Ok(rows);
             };
             cursors.iter_mut().for_each(|cursor| cursor.advance(time_ns));
             let is_wanted = self.member.condition.as_ref().is_none_or(|condition| {
@@ -297,21 +296,32 @@ impl<'q> Reader<'q> {
         }
     }
 
-    /// The cursor that a carried value comes from, or the value itself.
-    fn place(&self, carried: &Carried) -> Result<usize, Item> {
-        if let Some(item) = self.member.constant(carried, &self.scan.measurement) {
-            return Err(item);
-        }
-        self.fields.iter().position(|field| is_of(carried, field)).ok_or(Item::Null)
+    /// The places of what is carried, and of what the condition looks at.
+    fn places(&self) -> (Vec<Place>, Vec<Place>) {
+        let by_name = Places::new(&self.fields);
+        let place = |carried: &Carried| {
+            if let Some(item) = self.member.constant(carried, &self.scan.measurement) {
+                return Err(item);
+            }
+            let mut place = Err(Item::Null);
+            if let Carried::Field(name, kind) = carried {
+                by_name.of(name, |at| {
+                    if self.fields.get(at).is_some_and(|(_, of)| of == kind) {
+                        place = Ok(at);
+                    }
+                });
+            }
+            place
+        };
+        let Scan { carried, condition_slots, .. } = self.scan;
+        (carried.iter().map(place).collect(), condition_slots.iter().map(place).collect())
     }
 }
 
-/// Whether a carried value is that of a field.
-fn is_of(carried: &Carried, (name, kind): &(Arc<str>, Kind)) -> bool {
-    matches!(carried, Carried::Field(found, as_kind) if found == name && as_kind == kind)
-}
+/// The cursor that a value of a row comes from, or the value itself.
+type Place = Result<usize, Item>;
 
-fn value_at(place: &Result<usize, Item>, cursors: &[Cursor], time_ns: i64) -> Item {
+fn value_at(place: &Place, cursors: &[Cursor], time_ns: i64) -> Item {
     match place {
         Ok(at) => cursors.get(*at).map_or(Item::Null, |cursor| cursor.item(time_ns)),
         Err(item) => item.clone(),

@@ -46,9 +46,25 @@ pub(super) struct Group {
 
 /// The fields that a scan reads, each once; the value first.
 pub(super) fn fields(scan: &Scan) -> Vec<(Arc<str>, foliot_model::Kind)> {
+    fields_among(scan, scan.carried.iter().chain(&scan.condition_slots))
+}
+
+/// How many of a scan's fields, from the first on, decide which rows there are: the value, or else
+/// those that are carried.
+pub(super) fn driving(scan: &Scan) -> usize {
+    match scan.value {
+        Some(_) => 1,
+        None => fields_among(scan, scan.carried.iter()).len(),
+    }
+}
+
+fn fields_among<'s>(
+    scan: &'s Scan,
+    list: impl Iterator<Item = &'s Carried>,
+) -> Vec<(Arc<str>, foliot_model::Kind)> {
     let mut fields: Vec<_> = scan.value.iter().cloned().collect();
     let mut known = HashSet::new();
-    for carried in scan.carried.iter().chain(&scan.condition_slots) {
+    for carried in list {
         let Carried::Field(name, kind) = carried else { continue };
         let is_known = match fields.len() {
             ..FIELDS_FEW => fields.iter().any(|(found, of)| found == name && of == kind),
@@ -66,14 +82,14 @@ pub(super) fn fields(scan: &Scan) -> Vec<(Arc<str>, foliot_model::Kind)> {
 }
 
 /// Where each field stands among those that a scan reads; of one name there may be several kinds.
-struct Places<'f> {
+pub(super) struct Places<'f> {
     fields: &'f [(Arc<str>, foliot_model::Kind)],
     /// By name, unless there are few.
     by_name: HashMap<&'f str, Vec<usize>>,
 }
 
 impl<'f> Places<'f> {
-    fn new(fields: &'f [(Arc<str>, foliot_model::Kind)]) -> Self {
+    pub(super) fn new(fields: &'f [(Arc<str>, foliot_model::Kind)]) -> Self {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         if fields.len() > FIELDS_FEW {
             for (at, (name, _)) in fields.iter().enumerate() {
@@ -84,7 +100,7 @@ impl<'f> Places<'f> {
     }
 
     /// Calls `each` with the places of a name.
-    fn of(&self, name: &str, mut each: impl FnMut(usize)) {
+    pub(super) fn of(&self, name: &str, mut each: impl FnMut(usize)) {
         match self.fields.len() > FIELDS_FEW {
             true => self.by_name.get(name).into_iter().flatten().for_each(|at| each(*at)),
             false => {

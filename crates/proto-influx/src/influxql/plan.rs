@@ -50,6 +50,9 @@ pub struct Context<'a> {
     pub buckets_max: u64,
     /// At most so many sources may be read per measurement; 0 means any number.
     pub sources_max: u64,
+    /// Asked before so many more columns are planned: names may stand for thousands of them, each
+    /// of which reads a selection of thousands. An error is the statement's answer.
+    pub admit: &'a dyn Fn(usize) -> Result<(), String>,
 }
 
 impl fmt::Debug for Context<'_> {

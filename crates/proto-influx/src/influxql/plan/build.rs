@@ -12,7 +12,8 @@ use foliot_plan::rows::{
     Absent, Buckets, Calculate, Carried, Column, Input, Layout, Nested, Rows, Scan, Select, Slot,
     Taken,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A name with its type: a field or label that rows carry along.
@@ -228,6 +229,7 @@ impl<'a> Builder<'a> {
         statement: &Statement,
         options: &Options,
     ) -> Result<Select, PlanError> {
+        (self.context.admit)(statement.select.fields.len()).map_err(PlanError::new)?;
         let (columns, mut slots) = self.columns(statement)?;
         slots.refs.sort_by(|a, b| a.0.0.cmp(&b.0.0));
         let mut options = options.clone();
@@ -250,6 +252,7 @@ impl<'a> Builder<'a> {
                 if found.is_none() {
                     continue;
                 }
+                (self.context.admit)(1 + carried.len()).map_err(PlanError::new)?;
                 let rows = self.rows(statement, call, &options, is_selector)?;
                 let rows = self.limited(rows, &options);
                 inputs.push(Input {
@@ -361,15 +364,16 @@ impl<'a> Builder<'a> {
         value: Option<&Ref>,
         options: &Options,
     ) -> Result<Option<Rows>, PlanError> {
+        let columns = Columns::of(inner);
         let value = match value {
             None => None,
-            Some((name, found)) => match taken(inner, name, *found) {
+            Some((name, found)) => match columns.taken(name, *found) {
                 Taken::Nothing => return Ok(None),
                 taken => Some(taken),
             },
         };
         let carried = options.carried.iter();
-        let carried = carried.map(|(name, found)| taken(inner, name, *found)).collect();
+        let carried = carried.map(|(name, found)| columns.taken(name, *found)).collect();
         let inside = options.inside(inner, self.context)?;
         let select = self.select(inner, &inside)?;
         let mut condition_slots = Vec::new();
@@ -473,29 +477,45 @@ fn carried(shape: &TableShape, name: &str, found: Type) -> Carried {
     }
 }
 
-/// Where a name comes from in the rows of a selection.
-fn taken(inner: &Statement, name: &str, found: Type) -> Taken {
-    let mut at = 0;
-    for field in &inner.select.fields {
-        if field_name(field) == name {
-            return Taken::Column(at, kind_of(found));
-        }
-        if let Expr::Call { name: call, args } = &field.expr
-            && is_top(call)
-            && args.len() > 2
-        {
-            for (number, arg) in args.iter().take(args.len() - 1).skip(1).enumerate() {
-                if matches!(arg, Expr::Var { name: found, .. } if found == name) {
-                    return Taken::Column(at + number + 1, Some(Kind::String));
+/// Where names come from in the rows of a selection.
+struct Columns<'s> {
+    statement: &'s Statement,
+    /// The first column of each name, and whether it holds the values of a label.
+    by_name: HashMap<Cow<'s, str>, (usize, bool)>,
+}
+
+impl<'s> Columns<'s> {
+    fn of(statement: &'s Statement) -> Self {
+        let (mut by_name, mut at) = (HashMap::new(), 0);
+        for field in &statement.select.fields {
+            by_name.entry(field_name(field)).or_insert((at, false));
+            if let Expr::Call { name: call, args } = &field.expr
+                && is_top(call)
+                && args.len() > 2
+            {
+                for arg in args.iter().take(args.len() - 1).skip(1) {
+                    at += 1;
+                    if let Expr::Var { name, .. } = arg {
+                        by_name.entry(name.into()).or_insert((at, true));
+                    }
                 }
             }
-            at += args.len() - 2;
+            at += 1;
         }
-        at += 1;
+        Self { statement, by_name }
     }
-    let is_it = |expr: &Expr| matches!(expr, Expr::Var { name: found, .. } if found == name);
-    match inner.select.dimensions.iter().any(is_it) {
-        true => Taken::Label(name.into()),
-        false => Taken::Nothing,
+
+    fn taken(&self, name: &str, found: Type) -> Taken {
+        if let Some((at, is_label)) = self.by_name.get(name) {
+            return match is_label {
+                true => Taken::Column(*at, Some(Kind::String)),
+                false => Taken::Column(*at, kind_of(found)),
+            };
+        }
+        let is_it = |expr: &Expr| matches!(expr, Expr::Var { name: found, .. } if found == name);
+        match self.statement.select.dimensions.iter().any(is_it) {
+            true => Taken::Label(name.into()),
+            false => Taken::Nothing,
+        }
     }
 }

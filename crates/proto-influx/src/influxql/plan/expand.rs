@@ -90,7 +90,7 @@ fn columns(
             Resolved::Subquery(inner) => {
                 for field in &inner.select.fields {
                     let found = schema.eval(&field.expr, &inner.sources).unwrap_or_default();
-                    let known = fields.entry(names::field_name(field)).or_default();
+                    let known = fields.entry(names::field_name(field).into_owned()).or_default();
                     *known = prefer(*known, found);
                 }
                 for dimension in &inner.select.dimensions {

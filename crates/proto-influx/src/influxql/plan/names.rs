@@ -2,27 +2,28 @@
 
 use super::schema::{Statement, is_top};
 use crate::influxql::ast::{Expr, Field};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The name of a field: its alias, or what stands in it.
-pub(super) fn field_name(field: &Field) -> String {
+pub(super) fn field_name(field: &Field) -> Cow<'_, str> {
     match &field.alias {
-        Some(alias) => alias.clone(),
+        Some(alias) => alias.into(),
         None => expr_name(&field.expr),
     }
 }
 
-fn expr_name(expr: &Expr) -> String {
+fn expr_name(expr: &Expr) -> Cow<'_, str> {
     match expr {
-        Expr::Call { name, .. } | Expr::Var { name, .. } => name.clone(),
-        Expr::Distinct(_) => "distinct".to_owned(),
+        Expr::Call { name, .. } | Expr::Var { name, .. } => name.into(),
+        Expr::Distinct(_) => "distinct".into(),
         Expr::Paren(inner) => expr_name(inner),
         Expr::Binary { .. } => {
             let mut names = Vec::new();
             collect(expr, &mut names);
-            names.join("_")
+            names.join("_").into()
         }
-        _ => String::new(),
+        _ => "".into(),
     }
 }
 
@@ -63,7 +64,7 @@ pub(super) fn column_names(statement: &Statement) -> Vec<String> {
             names.push(alias.clone());
             continue;
         }
-        let mut name = field_name(field);
+        let mut name = field_name(field).into_owned();
         if let Some(mut count) = counts.get(&name).copied() {
             let numbered = loop {
                 let numbered = format!("{name}_{count}");

@@ -19,6 +19,9 @@ use jiff::tz::TimeZone;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
+/// What a planned column weighs, by estimate: its names, its fold and what it reads.
+const COLUMN_BYTES: usize = 256;
+
 pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(), Trouble> {
     let snapshot = context.store.snapshot(context.who);
     let planner = Planner::new(context, &snapshot);
@@ -272,6 +275,14 @@ impl<'a> Planner<'a> {
             },
             buckets_max: self.shared.config.influx_buckets_max,
             sources_max: self.shared.config.influx_series_max,
+            admit: &|columns| {
+                let bytes = columns.saturating_mul(COLUMN_BYTES);
+                query
+                    .meter
+                    .check(0)
+                    .and_then(|()| query.meter.keep(bytes))
+                    .map_err(|e| e.to_string())
+            },
         });
         match failed.into_inner() {
             Some(error) => Err(error),
