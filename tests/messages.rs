@@ -66,6 +66,14 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             &["a file is there", "name a directory"],
         ),
         (&["serv"], 2, &["unknown command serv", "did you mean serve?"]),
+        (&["import", "csv", "x"], 2, &["unknown command csv", "`foliot help import`"]),
+        (&["serve", "--retention", "0d"], 2, &["'0d' would keep nothing", "or forever"]),
+        (&["restore", "nosuch"], 1, &["nosuch does not exist", "name a backup"]),
+        (
+            &["check", "--data-dir", cert],
+            1,
+            &["there is no store", "name its directory with --data-dir"],
+        ),
         (&["zzzz"], 2, &["unknown command zzzz", "`foliot help` lists all commands"]),
         (
             &["user", "token", "t", "--role", "write", "--db", "a/b"],
@@ -494,6 +502,47 @@ fn wrong_requests_have_exact_answers_that_show_the_next_step() {
         let answer = server.request(method, path, &[], body.as_bytes());
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
         assert_eq!(answer.text().trim_end(), expected, "{method} {path}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_store_without_its_manifest_is_told_from_none() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.post("/write?db=default", "m v=1").status, 204);
+    server.stop();
+    for name in ["MANIFEST", "MANIFEST.copy"] {
+        std::fs::remove_file(data.join(name)).unwrap();
+    }
+    let data = data.to_str().unwrap();
+    for command in ["check", "serve", "retention"] {
+        let output = foliot().args([command, "--data-dir", data]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("foliot check --repair"), "{command}: {said}");
+    }
+    let mended = foliot().args(["check", "--repair", "--data-dir", data]).output().unwrap();
+    assert!(mended.status.success(), "{mended:?}");
+}
+
+#[test]
+fn questions_at_the_command_line_say_what_may_be_wrong() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let plain = format!("http://{}", server.address);
+    let secret = format!("https://{}", server.address);
+    for (url, statement, code, words) in [
+        (&plain, "SELECT t FROM nowhere", 0, "nothing was found"),
+        (&plain, "SHOW MEASUREMENTS", 0, "nothing was found"),
+        (&plain, "CREATE DATABASE other", 0, ""),
+        (&plain, "up{job=\"x\"}", 1, "PromQL is asked at"),
+        (&secret, "SHOW DATABASES", 1, "does it speak TLS? Otherwise write http://"),
+    ] {
+        let output = foliot().args(["query", "--url", url, statement]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{statement}: {said}");
+        assert!(said.contains(words) && said.is_empty() == words.is_empty(), "{statement}: {said}");
     }
     server.stop();
 }

@@ -45,6 +45,12 @@ pub fn is_store(disk: &dyn Disk, dir: &Path) -> bool {
     copies.iter().any(|name| disk.exists(&dir.join(name)))
 }
 
+/// Whether a directory holds files of a store, though it may lack the manifest.
+pub fn has_files(disk: &dyn Disk, dir: &Path) -> bool {
+    let names = disk.list(dir).unwrap_or_default();
+    names.iter().any(|name| filenames::parse(name).is_some())
+}
+
 /// Copies the store in `from` to `to`, which must be missing or empty, whether or not a process has
 /// it open. Every page is checked against its checksum on the way. Files that the store in
 /// `earlier` has too are not copied again but given a second name, where the file system can. The

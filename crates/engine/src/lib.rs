@@ -73,7 +73,7 @@ extern crate self as foliot_engine;
 mod support;
 
 pub use audit::Caller;
-pub use backup::{BackedUp, backup, is_store};
+pub use backup::{BackedUp, backup, has_files, is_store};
 pub use check::{Checked, check};
 pub use config::{Ack, Commit, Config, Progress};
 pub use delete::Deleted;

@@ -254,7 +254,10 @@ fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
         return Err(Error::Corrupt {
             path: dir.join(filenames::MANIFEST),
             offset: 0,
-            reason: format!("missing, while there is a file {name} that it should name"),
+            reason: format!(
+                "missing, while there is a file {name} that it should name; put it back, or have \
+                 `foliot check --repair` make it again"
+            ),
         });
     }
     let mut manifest = Manifest {

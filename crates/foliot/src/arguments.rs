@@ -583,7 +583,10 @@ fn sentence(error: &clap::Error) -> String {
         ErrorKind::UnknownArgument => format!("unknown argument {argument}{guess}"),
         ErrorKind::InvalidSubcommand => {
             let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let all = "; `foliot help` lists all commands".to_owned();
+            let all = match help_of(usage).as_str() {
+                "foliot help serve" => "; `foliot help` lists all commands".to_owned(),
+                within => format!("; `{within}` lists what stands there"),
+            };
             let guess = if guess.contains("did you") { guess } else { all };
             format!("unknown command {command}{guess}")
         }

@@ -3,8 +3,8 @@
 use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
-    BackedUp, Caller, Checked, Deleted, Engine, Identity, MayLose, Shown, backup, check, inspect,
-    is_store, repair,
+    BackedUp, Caller, Checked, Deleted, Engine, Identity, MayLose, Shown, backup, check, has_files,
+    inspect, is_store, repair,
 };
 use foliot_migrate::{Unspelled, influx, opentsdb};
 use foliot_model::Samples;
@@ -71,6 +71,7 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
                 "{place} holds backups and is none itself; the newest is {}",
                 newest.display()
             ),
+            None if !from.exists() => format!("{place} does not exist: name a backup"),
             None => format!("{place} is no backup: there is no manifest in it"),
         });
     }
@@ -155,6 +156,12 @@ pub(crate) fn need_store(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
                 dir.display()
             ))
         }
+        (false, _) if has_files(disk, dir) => Err(format!(
+            "{} holds files of a store without their manifest: put it back, or have \
+             `foliot check --repair --data-dir {}` make it again",
+            dir.display(),
+            dir.display()
+        )),
         (false, _) => Err(format!(
             "there is no store in {}; name its directory with --data-dir",
             dir.display()

@@ -22,6 +22,10 @@ const START: &str = "1h-ago";
 /// What a question in OpenTSDB's words begins with; all others are InfluxQL.
 const OPENTSDB: &str = "m=";
 
+/// Where questions in another language go, for whoever put one here.
+const PROMQL_HINT: &str = "; this takes InfluxQL and m=..., PromQL is asked at \
+                           /prometheus/api/v1/query";
+
 /// Whom to ask, and how answers are printed.
 #[derive(Debug)]
 pub(crate) struct Ask {
@@ -124,10 +128,12 @@ impl Ask {
         if answer.status() != 200 {
             let status = answer.status();
             let answer = answer.whole().map_err(|error| error.to_string())?;
-            return Err(remote::refusal(status, &answer.body));
+            let said = remote::refusal(status, &answer.body);
+            let hint = if said.contains("error parsing query") { PROMQL_HINT } else { "" };
+            return Err(said + hint);
         }
         let mut printer = Printer::new(self.format);
-        let mut refusals = Vec::new();
+        let (mut refusals, mut tables_count) = (Vec::new(), 0);
         let mut answer = BufReader::new(answer);
         let mut piece = String::new();
         loop {
@@ -148,14 +154,20 @@ impl Ask {
                     true => answer::of_opentsdb(&piece)?,
                     false => answer::of_influx(&piece, &mut refusals)?,
                 };
+                tables_count += tables.len();
                 printer.print(piece.trim(), &tables, out).map_err(unprinted)?;
             }
         }
         printer.finish(out).and_then(|()| out.flush()).map_err(unprinted)?;
-        match refusals.is_empty() {
-            true => Ok(()),
-            false => Err(refusals.join("; ")),
+        if !refusals.is_empty() {
+            return Err(refusals.join("; "));
         }
+        if tables_count == 0 && wants_rows(statement) {
+            complain(
+                "nothing was found: is the name right, is it in --db, and in the time asked for?",
+            );
+        }
+        Ok(())
     }
 
     fn opentsdb_target(&self, statement: &str) -> String {
@@ -168,6 +180,12 @@ impl Ask {
         ];
         format!("/api/query?ms=true&arrays=true&{}", parameters(&pairs))
     }
+}
+
+/// Whether a statement asks for something, rather than changes something.
+fn wants_rows(statement: &str) -> bool {
+    let verb = statement.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+    statement.starts_with(OPENTSDB) || matches!(verb.as_str(), "SELECT" | "SHOW")
 }
 
 /// `name=value` for each value that is there.

@@ -69,6 +69,9 @@ pub(crate) fn refusal(status: u16, body: &[u8]) -> String {
     let error = json.as_ref().and_then(|json| json.get("error"));
     let said = error.and_then(|error| error.get("message").unwrap_or(error).as_str());
     match said {
+        Some(said) if status == 401 => format!(
+            "{said}; say who asks with --user NAME:PASSWORD, or with --token or FOLIOT_TOKEN"
+        ),
         Some(said) => said.to_owned(),
         None => {
             let text = String::from_utf8_lossy(body);

@@ -128,7 +128,7 @@ fn rights(matches: &ArgMatches) -> Result<Rights, String> {
         && !has("admin")
         && matches.value_source("db") != Some(ValueSource::CommandLine)
     {
-        let text = "the right holds in all databases: --db names one";
+        let text = "note: the right holds in all databases; --db NAME keeps it to one";
         // Nobody is left to tell when standard error is gone.
         let _ = writeln!(std::io::stderr(), "foliot: {text}");
     }

@@ -147,7 +147,7 @@ impl Client {
         let stream = Connection::open(&self.host, &self.trust)
             .map_err(|source| Error::Unreachable { host: self.host.clone(), source })?;
         self.exchange(BufReader::new(stream), method, target, headers, body)
-            .map_err(Error::io(doing()))
+            .map_err(|error| Error::io(doing())(hinted(error)))
     }
 
     fn exchange(
@@ -349,6 +349,21 @@ fn base64(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// An error of TLS, with what may help.
+fn hinted(error: io::Error) -> io::Error {
+    let said = error.to_string();
+    let hint = match () {
+        () if said.contains("UnknownIssuer") => {
+            "--ca FILE or FOLIOT_CA names a certificate that vouches for it"
+        }
+        () if said.contains("HandshakeFailure") || said.contains("InvalidContentType") => {
+            "does it speak TLS? Otherwise write http://"
+        }
+        () => return error,
+    };
+    io::Error::new(error.kind(), format!("{said}; {hint}"))
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ impl Setting for Keep {
         let seconds =
             KEEP_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds);
         let keep = digits.parse::<u64>().ok().zip(seconds);
+        if keep.is_some_and(|(number, _)| number == 0) {
+            return Err(format!("'{text}' would keep nothing: say how long, or forever"));
+        }
         match keep.and_then(|(number, seconds)| number.checked_mul(seconds)) {
             Some(seconds) if seconds > 0 => Ok(Self(Some(Duration::from_secs(seconds)))),
             // A plain number would be seconds elsewhere: nobody means to keep samples for thirty.

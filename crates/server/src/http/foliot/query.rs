@@ -133,10 +133,20 @@ struct Asked {
     unit: Unit,
 }
 
+/// What a question may say.
+const MEMBERS: [&str; 7] = ["language", "text", "query", "start_ms", "end_ms", "step_ms", "unit"];
+
 impl Asked {
     fn parse(body: &[u8]) -> Result<Self, Reply> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| bad(&format!("the body is no JSON: {error}")))?;
+        let names = body.as_object().into_iter().flat_map(|members| members.keys());
+        if let Some(name) = names.into_iter().find(|name| !MEMBERS.contains(&name.as_str())) {
+            return Err(bad(&format!(
+                "{name}: there is no such member, but {}",
+                MEMBERS.join(", ")
+            )));
+        }
         let text_of = |name: &str| match body.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
