@@ -70,6 +70,9 @@ impl Arguments {
                 "--data-urlencode" => found.data.push(encode(&value()).into_bytes()),
                 "-u" => found.credentials = Some(value()),
                 "-o" => found.output = Some(value()),
+                // It tries again anyway.
+                "--retry" | "--retry-delay" => drop(value()),
+                "--retry-connrefused" => {}
                 flags if flags.starts_with('-') => {
                     flags.chars().skip(1).for_each(|flag| match flag {
                         's' | 'g' | 'S' => {}
