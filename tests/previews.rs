@@ -81,7 +81,10 @@ fn statements_are_explained_before_they_delete() {
         assert_eq!(preview(&server, statement), rows(&expected), "{statement}");
     }
     assert_eq!(preview(&server, "DROP RETENTION POLICY rp ON d"), rows(&[("rp", 1, 2)]));
-    let shorter = "ALTER RETENTION POLICY rp ON d DURATION 1d";
+    // What would be refused is refused before.
+    let refused = ask(&server, "", "EXPLAIN ALTER RETENTION POLICY rp ON d DURATION 1d").text();
+    assert!(refused.contains("must be greater than the shard duration"), "{refused}");
+    let shorter = "ALTER RETENTION POLICY rp ON d DURATION 1d SHARD DURATION 1h";
     assert_eq!(preview(&server, shorter), rows(&[("rp", 1, 2)]), "they are of 1970");
     let longer = "ALTER RETENTION POLICY rp ON d DURATION INF";
     assert_eq!(preview(&server, longer), rows(&[("rp", 0, 0)]));

@@ -189,16 +189,24 @@ fn alter_policy(
     let found = database(context, name)?;
     let policy = options.name.as_deref().unwrap_or_default();
     let missing = || Trouble::Told(format!("retention policy not found: {policy}"));
-    let mut policy = found.policy(Some(policy)).cloned().ok_or_else(missing)?;
-    let duration_ns = options.duration_ns.unwrap_or(policy.duration_ns);
-    let shard_duration_ns = options.shard_duration_ns.unwrap_or(policy.shard_duration_ns);
-    policy.duration_ns = duration_ns;
-    policy.shard_duration_ns = fitting_shard_duration(shard_duration_ns, duration_ns);
-    policy.replication = options.replication.unwrap_or(policy.replication);
-    check_durations(policy.duration_ns, policy.shard_duration_ns)?;
+    let policy = found.policy(Some(policy)).ok_or_else(missing)?;
+    let policy = altered(policy, options)?;
     let (engine, databases) = (context.store.engine(), context.store.databases());
     databases.set_policy(engine, name, policy, options.is_default, context.caller)?;
     Ok(())
+}
+
+/// What options make of a policy.
+///
+/// # Errors
+/// When its durations do not fit.
+pub(super) fn altered(policy: &Policy, options: &PolicyOptions) -> Result<Policy, Trouble> {
+    let duration_ns = options.duration_ns.unwrap_or(policy.duration_ns);
+    let shard_duration_ns = options.shard_duration_ns.unwrap_or(policy.shard_duration_ns);
+    let shard_duration_ns = fitting_shard_duration(shard_duration_ns, duration_ns);
+    check_durations(duration_ns, shard_duration_ns)?;
+    let replication = options.replication.unwrap_or(policy.replication);
+    Ok(Policy { duration_ns, shard_duration_ns, replication, ..policy.clone() })
 }
 
 fn grant(context: &mut Context<'_, '_>, right: &Right, is_given: bool) -> Result<(), Trouble> {

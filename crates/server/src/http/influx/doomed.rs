@@ -101,7 +101,7 @@ pub(super) fn doomed(
             Doomed::Series(vec![everything(namespace, vec![measurement])])
         }
         Statement::AlterRetentionPolicy { options, .. } => {
-            let keep_ns = options.duration_ns.unwrap_or(policy.duration_ns);
+            let keep_ns = super::change::altered(policy, options)?.duration_ns;
             match u64::try_from(keep_ns).ok().filter(|keep_ns| *keep_ns > 0) {
                 Some(keep_ns) => Doomed::Expired(namespace, Duration::from_nanos(keep_ns)),
                 None => Doomed::Samples(Vec::new()),
