@@ -307,8 +307,14 @@ impl<'a> Import<'a> {
             Spelling::Puts => post::puts(client, &piece.text)?,
         };
         for (count, reason) in refused {
-            let reason = format!("in this line or one behind it: {reason}");
-            self.refuse_many(count, Fault { line: first, reason });
+            let fault = match post::line_of(&piece.text, &reason).filter(|_| count == 1) {
+                Some(line) => Fault { line: piece.source_line(line), reason },
+                None => {
+                    let reason = format!("in this line or behind it, {count} in all: {reason}");
+                    Fault { line: first, reason }
+                }
+            };
+            self.refuse_many(count, fault);
         }
         Ok(())
     }

@@ -102,7 +102,8 @@ fn failed(answer: &Answer) -> Error {
 /// Reads from the answer to a write which lines were refused. InfluxDB words them so: a sentence
 /// for each line that was not understood, and the number of points that were dropped.
 fn refused_lines(text: &str) -> Vec<Refused> {
-    let text = text.replace("\\n", "\n");
+    let json = serde_json::from_str::<Value>(text).unwrap_or_default();
+    let text = json.get("error").and_then(Value::as_str).unwrap_or(text);
     let mut refused = Vec::new();
     for sentence in text.lines() {
         let many = sentence
@@ -121,6 +122,19 @@ fn refused_lines(text: &str) -> Vec<Refused> {
     refused
 }
 
+/// Which line of a text, from 1 on, a sentence is about: it says its number, or how it begins.
+pub(crate) fn line_of(text: &[u8], sentence: &str) -> Option<u32> {
+    if let Some((_, rest)) = sentence.rsplit_once("(line ") {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        return rest.get(..digits)?.parse().ok();
+    }
+    let (_, quoted) = sentence.split_once("unable to parse '")?;
+    let (quoted, _) = quoted.rsplit_once("': ")?;
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let place = lines.position(|line| line == quoted.as_bytes())?;
+    u32::try_from(place + 1).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +145,18 @@ mod tests {
         let counts: Vec<u64> = refused_lines(partial).iter().map(|(count, _)| *count).collect();
         assert_eq!(counts, [1, 7, 2]);
         assert!(refused_lines(r#"{"error":"database is required"}"#).is_empty());
+    }
+
+    #[test]
+    fn the_line_that_a_sentence_is_about_is_found() {
+        let text = b"m f=1\nm f=x\nm g=\"a': b\nm f=2";
+        let of = |sentence: &str| line_of(text, sentence);
+        assert_eq!(of("partial write: unable to parse 'm f=x': invalid number"), Some(2));
+        assert_eq!(of("unable to parse 'm g=\"a': b': missing quote"), Some(3));
+        assert_eq!(of("field type conflict: input field (line 4) dropped=1"), Some(4));
+        assert_eq!(of("unable to parse 'm f=x': invalid (line 2, field f: a text)"), Some(2));
+        assert_eq!(of("unable to parse 7 more lines"), None);
+        assert_eq!(of("unable to parse 'elsewhere': invalid"), None);
     }
 
     #[test]
