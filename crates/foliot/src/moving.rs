@@ -136,10 +136,13 @@ pub(crate) fn export(what: &Move) -> Result<ExitCode, String> {
     // How much of the files a stretch of time takes is not known.
     let is_all = (what.start_ns, what.end_ns) == (i64::MIN, i64::MAX);
     let total = bytes_in(data_dir).filter(|_| is_all && what.database.is_none());
-    told(total, |disk| export_from(what, disk))
+    let (said, code) = told(total, |disk| export_from(what, disk))?;
+    tell(&said);
+    Ok(code)
 }
 
-fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<ExitCode, String> {
+/// Writes samples of a disk out, and returns what is to be said of that.
+fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<(String, ExitCode), String> {
     let engine = open(what, disk)?;
     let database = what.database.as_deref().unwrap_or("default");
     let policy = what.policy.as_deref().unwrap_or("autogen");
@@ -167,17 +170,17 @@ fn export_from(what: &Move, disk: Arc<dyn Disk>) -> Result<ExitCode, String> {
     let exported = exported.map_err(sentence)?;
     let absent = engine.absent_parts(namespace, range);
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;
-    tell(&figures(&exported));
+    let figures = figures(&exported);
     if absent.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok((figures, ExitCode::SUCCESS));
     }
-    let lines = absent.iter().map(|part| format!("  {part}\n"));
-    tell(&format!(
-        "not all that should be there was written, since parts are missing or damaged:\n{}\
-         `foliot check` says what is wrong with them, `foliot check --repair` saves what can be read\n",
-        lines.collect::<String>()
-    ));
-    Ok(ExitCode::FAILURE)
+    let lines: String = absent.iter().map(|part| format!("  {part}\n")).collect();
+    let said = format!(
+        "{figures}not all that should be there was written, since parts are missing or \
+         damaged:\n{lines}`foliot check` says what is wrong with them, `foliot check --repair` \
+         saves what can be read\n"
+    );
+    Ok((said, ExitCode::FAILURE))
 }
 
 /// Prints what becomes of another server's settings, and says whether they are good.

@@ -37,7 +37,12 @@ fn text(
     }
     let Some((main, _)) = listeners.first() else { return out };
     let host = reachable(*main);
-    let _ = writeln!(out, "  open       http://{host}/");
+    let is_secret = !config.tls_certificate.0.is_empty();
+    let (scheme, trust) = match is_secret {
+        true => ("https", format!("--cacert {} ", config.tls_certificate.show())),
+        false => ("http", String::new()),
+    };
+    let _ = writeln!(out, "  open       {scheme}://{host}/");
     let is_exposed = listeners.iter().any(|(address, _)| !address.ip().is_loopback());
     let access = match (config.access_enabled, is_exposed) {
         (true, _) => "by user and password, or by token",
@@ -45,7 +50,6 @@ fn text(
         (false, false) => "this machine only, without a password",
     };
     let _ = writeln!(out, "  access     {access}");
-    let is_secret = !config.tls_certificate.0.is_empty();
     if config.access_enabled && is_exposed && !is_secret {
         let _ = writeln!(
             out,
@@ -67,8 +71,8 @@ fn text(
         let _ = writeln!(
             out,
             "\n  There is no administrator yet. Until there is one, this token may do everything:\n    \
-             {first}\n  Make one with it:\n    curl -H 'Authorization: Token {first}' \
-             http://{host}/query \\\n      --data-urlencode \"q=CREATE USER root WITH PASSWORD \
+             {first}\n  Make one with it:\n    curl {trust}-H 'Authorization: Token {first}' \
+             {scheme}://{host}/query \\\n      --data-urlencode \"q=CREATE USER root WITH PASSWORD \
              '…' WITH ALL PRIVILEGES\""
         );
     }
@@ -76,8 +80,9 @@ fn text(
     let who = if config.access_enabled { "-u NAME:PASSWORD " } else { "" };
     let _ = write!(
         out,
-        "\nWrite:  curl {who}-d 'demo,room=kitchen temperature=21.5' 'http://{host}/write?db=default'\n\
-         Query:  curl {who}-g 'http://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n"
+        "\nWrite:  curl {trust}{who}-d 'demo,room=kitchen temperature=21.5' \
+         '{scheme}://{host}/write?db=default'\n\
+         Query:  curl {trust}{who}-g '{scheme}://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n"
     );
     out
 }
@@ -140,5 +145,21 @@ mod tests {
         ] {
             assert!(text.contains(needed), "{needed} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn under_tls_the_commands_say_whom_to_trust() {
+        let address: SocketAddr = "127.0.0.1:4242".parse().unwrap();
+        let mut config = Config { access_enabled: true, ..Config::default() };
+        config.tls_certificate.0 = "tls/cert.pem".into();
+        let text = text(&config, &[(address, "HTTP")], None, Some("secret"));
+        for needed in [
+            "open       https://127.0.0.1:4242/\n",
+            "curl --cacert tls/cert.pem -H 'Authorization: Token secret' https://127.0.0.1:4242/query",
+            "curl --cacert tls/cert.pem -u NAME:PASSWORD -g 'https://127.0.0.1:4242/api/query",
+        ] {
+            assert!(text.contains(needed), "{needed} is missing in\n{text}");
+        }
+        assert!(!text.contains("http://"), "{text}");
     }
 }

@@ -46,6 +46,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
     let Some((host, port)) = shared.config.mqtt_broker.0.clone() else { return };
     let Some(store) = shared.wait_for_store().await else { return };
     let config = &shared.config;
+    let broker = format!("{host}:{port}");
     let mut options = MqttOptions::new(config.mqtt_client_id.0.clone(), host, port);
     let message_bytes = usize::try_from(config.limits_body_bytes.0).unwrap_or(usize::MAX);
     options
@@ -75,7 +76,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
         };
         match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => {
-                log::info!("connected to the MQTT broker");
+                log::info!("connected to the MQTT broker {broker}");
                 pause = RETRY_PAUSE_MIN;
                 subscribe(&shared, &client).await;
             }
@@ -87,7 +88,13 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
             Ok(_) => {}
             Err(error) => {
                 if let Some(silent) = shared.failures_log.admit("mqtt", "broker") {
-                    log::error!("MQTT broker: {error} ({silent} more reports kept silent)");
+                    let hint = match error.to_string().contains("NotAuthorized") {
+                        true => "; see mqtt.user and mqtt.password",
+                        false => "",
+                    };
+                    log::error!(
+                        "MQTT broker {broker}: {error}{hint} ({silent} more reports kept silent)"
+                    );
                 }
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
