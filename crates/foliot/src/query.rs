@@ -129,7 +129,7 @@ impl Ask {
             let status = answer.status();
             let answer = answer.whole().map_err(|error| error.to_string())?;
             let said = remote::refusal(status, &answer.body);
-            let hint = if said.contains("error parsing query") { PROMQL_HINT } else { "" };
+            let hint = if said.contains("expected SELECT") { PROMQL_HINT } else { "" };
             return Err(said + hint);
         }
         let mut printer = Printer::new(self.format);
