@@ -68,6 +68,11 @@ fn commands_say_what_is_wrong_and_what_to_do() {
         (&["serv"], 2, &["unknown command serv", "did you mean serve?"]),
         (&["import", "csv", "x"], 2, &["unknown command csv", "`foliot help import`"]),
         (&["serve", "--retention", "0d"], 2, &["'0d' would keep nothing", "or forever"]),
+        (
+            &["serve", "--agent-host", "true"],
+            2,
+            &["unknown argument true", "take no value", "--set KEY=true"],
+        ),
         (&["restore", "nosuch"], 1, &["nosuch does not exist", "name a backup"]),
         (
             &["check", "--data-dir", cert],

@@ -580,6 +580,10 @@ fn sentence(error: &clap::Error) -> String {
         |guess| format!("; did you mean {guess}?"),
     );
     match error.kind() {
+        ErrorKind::UnknownArgument if matches!(&*argument, "true" | "false") => format!(
+            "unknown argument {argument}: flags that are true or false take no value; \
+             `--set KEY={argument}` does"
+        ),
         ErrorKind::UnknownArgument => format!("unknown argument {argument}{guess}"),
         ErrorKind::InvalidSubcommand => {
             let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
