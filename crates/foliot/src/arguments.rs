@@ -580,11 +580,7 @@ fn sentence(error: &clap::Error) -> String {
         |guess| format!("; did you mean {guess}?"),
     );
     match error.kind() {
-        ErrorKind::UnknownArgument if matches!(&*argument, "true" | "false") => format!(
-            "unknown argument {argument}: flags that are true or false take no value; \
-             `--set KEY={argument}` does"
-        ),
-        ErrorKind::UnknownArgument => format!("unknown argument {argument}{guess}"),
+        ErrorKind::UnknownArgument => unknown(&argument, &guess),
         ErrorKind::InvalidSubcommand => {
             let command = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             let all = match help_of(usage).as_str() {
@@ -638,6 +634,16 @@ fn sentence(error: &clap::Error) -> String {
 /// The command whose usage this is, as it is written.
 fn named(usage: &str) -> String {
     format!("`{}`", help_of(usage).replacen("foliot help ", "foliot ", 1))
+}
+
+fn unknown(argument: &str, guess: &str) -> String {
+    match argument {
+        "true" | "false" => format!(
+            "unknown argument {argument}: flags that are true or false take no value; \
+             `--set KEY={argument}` does"
+        ),
+        _ => format!("unknown argument {argument}{guess}"),
+    }
 }
 
 /// The command that explains the one whose usage this is: the words before the arguments, such as

@@ -34,7 +34,9 @@ impl Setting for Keep {
             KEEP_UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds);
         let keep = digits.parse::<u64>().ok().zip(seconds);
         if keep.is_some_and(|(number, _)| number == 0) {
-            return Err(format!("'{text}' would keep nothing: say how long, such as 30d, 6mo or 1y, or forever"));
+            return Err(format!(
+                "'{text}' would keep nothing: say how long, such as 30d, 6mo or 1y, or forever"
+            ));
         }
         match keep.and_then(|(number, seconds)| number.checked_mul(seconds)) {
             Some(seconds) if seconds > 0 => Ok(Self(Some(Duration::from_secs(seconds)))),
