@@ -244,7 +244,8 @@ fn a_kill_in_the_middle_loses_nothing_and_asking_again_ends_it() {
         let mut socket = server.connect();
         scope(|scope| {
             let asking = scope.spawn(|| {
-                socket.write_all(&request("GET", &path, &[], b"")).unwrap();
+                // The kill may come before the request.
+                socket.write_all(&request("GET", &path, &[], b"")).ok()?;
                 read_response(&mut BufReader::new(socket))
             });
             sleep(Duration::from_millis(15 * round));
