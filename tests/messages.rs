@@ -363,7 +363,7 @@ fn wrong_requests_have_exact_answers_that_show_the_next_step() {
             "/api/query",
             "",
             400,
-            r#"{"error":{"code":400,"message":"Missing parameter <code>start</code>","details":"Say it in the query string, for example start=1h-ago"}}"#,
+            r#"{"error":{"code":400,"message":"Missing parameter <code>start</code>","details":"Say it in the query string, for example start=1h-ago; PromQL is asked at /prometheus/api/v1/query"}}"#,
         ),
         (
             "GET",

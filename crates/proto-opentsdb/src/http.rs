@@ -238,8 +238,14 @@ pub(crate) fn missing_parameter(name: &str) -> HttpError {
         "m" => "sum:METRIC",
         _ => "...",
     };
-    HttpError::bad_request(format!("Missing parameter <code>{name}</code>"))
-        .with_details(format!("Say it in the query string, for example {name}={example}"))
+    // Clients of Prometheus ask at a path that is OpenTSDB's here.
+    let elsewhere = match name {
+        "start" => "; PromQL is asked at /prometheus/api/v1/query",
+        _ => "",
+    };
+    HttpError::bad_request(format!("Missing parameter <code>{name}</code>")).with_details(format!(
+        "Say it in the query string, for example {name}={example}{elsewhere}"
+    ))
 }
 
 /// The error of a request that asks for nothing.
