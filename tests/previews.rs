@@ -155,6 +155,49 @@ fn requests_that_delete_tell_what_they_would() {
     server.stop();
 }
 
+/// Each door has its own place for the wish to see first. Somebody who knows another door's must
+/// not lose samples.
+#[test]
+fn a_wish_for_a_preview_deletes_nothing_wherever_it_stands() {
+    let dir = Scratch::new();
+    let flags = ["--set", "opentsdb.allow_delete=true"];
+    let server = Server::start(dir.path(), &flags);
+    fill(&server);
+    let buckets: Value = serde_json::from_str(&server.get("/api/v2/buckets").text()).unwrap();
+    let named = |bucket: &&Value| bucket["name"] == "d";
+    let id = buckets["buckets"].as_array().unwrap().iter().find(named).unwrap()["id"].clone();
+    let bucket = format!("/api/v2/buckets/{}", id.as_str().unwrap());
+    let v2 = r#""start":"1970-01-01T00:00:00Z","stop":"2030-01-01T00:00:00Z""#;
+    let old = r#""start":0,"end":9,"ms":true,"delete":true,"queries":[{"aggregator":"sum","metric":"m1.v"}]"#;
+    for wish in ["dry_run", "dryRun", "is_preview", "preview"] {
+        for (method, path, body) in [
+            (
+                "POST",
+                format!("/api/foliot/v1/delete?db=d&{wish}=true"),
+                r#"{"metric":"m1.v"}"#.into(),
+            ),
+            ("POST", format!("/api/query?db=d&{wish}"), format!("{{{old}}}")),
+            ("POST", "/api/query?db=d".to_owned(), format!("{{{old},\"{wish}\":true}}")),
+            ("POST", format!("/api/v2/delete?bucket=d&{wish}=true"), format!("{{{v2}}}")),
+            ("POST", "/api/v2/delete?bucket=d".into(), format!("{{{v2},\"{wish}\":true}}")),
+            ("POST", format!("/query?db=d&q=DROP+MEASUREMENT+m1&{wish}=true"), String::new()),
+            ("DELETE", format!("{bucket}?{wish}=1"), String::new()),
+            ("DELETE", bucket.clone(), format!("{{\"{wish}\":true}}")),
+        ] {
+            let answer = server.request(method, &path, &[], body.as_bytes());
+            let counted = done(&server, "SELECT count(v) FROM m0, m1");
+            let left = &counted["series"][1]["values"][0][1];
+            assert_eq!(*left, 3, "{method} {path} {body}: {} {}", answer.status, answer.text());
+        }
+    }
+    // A misspelt condition would have everything go.
+    let misspelt = format!("{{{v2},\"predikate\":\"h=a\"}}");
+    let refused = server.request("POST", "/api/v2/delete?bucket=d", &[], misspelt.as_bytes());
+    assert!(refused.status == 400 && refused.text().contains("predikate is none of"));
+    assert_eq!(audit(&dir), [] as [Value; 0]);
+    server.stop();
+}
+
 #[test]
 fn previews_need_the_right_to_delete() {
     let dir = Scratch::new();

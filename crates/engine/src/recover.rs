@@ -288,9 +288,12 @@ fn open_parts(
             Ok(part) => parts.push(Arc::new(part)),
             Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
+                let way_out = match handles.disk.exists(&filenames::part(dir, entry.number)) {
+                    true => "`foliot check --repair` has saved what can be read",
+                    false => "`foliot check --repair --lose-parts` has given them up",
+                };
                 damages.push(format!(
-                    "{error}; its {} samples are not there until it is back, or \
-                     `foliot check --repair` has saved what can be read",
+                    "{error}; its {} samples are not there until it is back, or {way_out}",
                     entry.samples
                 ));
                 absent.push(*entry);

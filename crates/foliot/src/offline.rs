@@ -229,8 +229,8 @@ pub(crate) fn check_store(
     said.push_str(match (is_sound, may_lose.is_some()) {
         (true, _) => "nothing is wrong\n",
         (false, false) => {
-            "damaged: `foliot check --repair` saves what can be read and deletes nothing; what the log \
-             has no copy of stays lost, and is told until a flush has moved what is behind it into files\n"
+            "damaged: `foliot check --repair` saves what can be read and deletes nothing; for files \
+             that are missing see `foliot help check`; what the log has no copy of stays lost, and is told until a flush has moved what is behind it into files\n"
         }
         (false, true) => {
             "what is left has no copy that could mend it: the server starts without it and says so; \

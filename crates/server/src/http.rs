@@ -33,6 +33,7 @@ use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use routes::{NoRoute, Right, Route, Target};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -344,12 +345,24 @@ fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
     }
 }
 
-/// Whether a request that would take samples away only wants to know what would go. Whatever it
-/// says but `false` means so, and `dryRun` or `dry-run` mean `dry_run`: a misspelt wish must not
+/// Whether a request that would take samples away only wants to know what would go. It may say so
+/// by a parameter or by a member of its body, as `dry_run` or as `is_preview`, with any dashes and
+/// letters, and whatever it says but `false` means so: a misspelt or misplaced wish must not
 /// delete.
-fn is_preview(params: &Params) -> bool {
-    let means_it = |name: &&str| name.replace(['_', '-'], "").eq_ignore_ascii_case("dryrun");
-    params.names().find(means_it).is_some_and(|name| params.get(name) != Some("false"))
+fn is_preview(params: &Params, body: &[u8]) -> bool {
+    let mut names = params.names().filter(|name| means_preview(name));
+    if names.any(|name| params.get(name) != Some("false")) {
+        return true;
+    }
+    let members: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
+    let is_no = |value: &Value| *value == false || *value == "false";
+    members.iter().any(|(name, value)| means_preview(name) && !is_no(value))
+}
+
+/// Whether a name asks for a preview.
+fn means_preview(name: &str) -> bool {
+    let name = name.replace(['_', '-'], "").to_ascii_lowercase();
+    matches!(&*name, "dryrun" | "ispreview" | "preview")
 }
 
 /// The answer to such a request.

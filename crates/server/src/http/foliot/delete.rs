@@ -1,13 +1,13 @@
 //! `delete`: samples of one metric, or only what would go.
 
 use super::{bad, place, refuse, refuse_failure};
-use crate::http::{Call, Reply, body, preview_json, reply, status_of};
+use crate::http::{Call, Reply, body, is_preview, preview_json, reply, status_of};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_engine::{Caller, Deleted, Error};
 use foliot_exec::Ran;
 use foliot_model::{Matcher, NANOS_PER_MILLI, NamespaceId, Selector, Test, TimeRange};
-use foliot_proto_opentsdb::Request;
+use foliot_proto_opentsdb::{Params, Request};
 use hyper::StatusCode;
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
-    let order = Order::parse(namespace, &text.bytes)?;
+    let mut order = Order::parse(namespace, &text.bytes)?;
+    order.is_preview |= is_preview(&Params::parse(&call.query), &[]);
     let listed = format!("delete {}", String::from_utf8_lossy(&text.bytes));
     let asked = shared.clone();
     let job = Job::new(who, Some(Title::new(&listed, database)), move |work| {

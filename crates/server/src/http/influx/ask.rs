@@ -1,7 +1,7 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
 use super::{change, doomed, influx_headers, list, needs, select};
-use crate::http::{Call, Reply, accepts_gzip, body, store};
+use crate::http::{Call, Reply, accepts_gzip, body, is_preview, store};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Stopped, Title, Work};
 use crate::shared::Shared;
@@ -14,6 +14,7 @@ use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::encode::{Encoder, Format, refusal};
 use foliot_proto_influx::influxql::{Show, Statement, parse};
 use foliot_proto_influx::{QueryRequest, WriteApi};
+use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
 use std::sync::Arc;
@@ -58,6 +59,11 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         .map_err(|error| bad(format!("error parsing query: {error}")))?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
+        if is_preview(&Params::parse(&call.query), &[]) || is_preview(&Params::parse(&form), &[]) {
+            let text =
+                "there is no dry run of statements: EXPLAIN before one says what it would take";
+            return Err(bad(text.to_owned()));
+        }
     }
     needs::may_ask(&who, &statements, request.database.as_deref())
         .map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;

@@ -7,7 +7,8 @@ use super::doomed::{Doomed, named_measurements};
 use super::{dress, influx_headers, needs};
 use crate::http::routes::{Route, Target};
 use crate::http::{
-    Call, Reply, body, is_preview, preview_json, reply, status_of, status_of_missing, store,
+    Call, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
+    status_of_missing, store,
 };
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
@@ -62,7 +63,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let caller = call.caller("influx v2");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     let params = Params::parse(&call.query);
-    let is_preview = is_preview(&params);
+    let is_preview = is_preview(&params, &text.bytes);
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let order = Order { shared: shared.clone(), is_preview, caller: caller.clone() };
     match (route.target, call.method.as_str()) {
@@ -311,10 +312,19 @@ fn remove(order: &Order, bucket: &Bucket, work: &mut Work<'_>) -> Result<(), Fai
     order.confirm(store, work)
 }
 
+/// What the body of `POST /api/v2/delete` may say.
+const DELETE_MEMBERS: [&str; 3] = ["start", "stop", "predicate"];
+
 /// What `POST /api/v2/delete` means: from `start` to `stop`, what the predicate selects.
 fn doomed(namespace: NamespaceId, text: &[u8]) -> Result<(Selector, TimeRange), Reply> {
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
     let body = parse(text)?;
+    // A misspelt condition must not delete more than was meant.
+    let is_known = |name: &str| DELETE_MEMBERS.contains(&name) || means_preview(name);
+    let mut names = body.as_object().into_iter().flat_map(|members| members.keys());
+    if let Some(name) = names.find(|name| !is_known(name)) {
+        return Err(bad(&format!("{name} is none of {}", DELETE_MEMBERS.join(", "))));
+    }
     let time = |name: &str| {
         let text = body.get(name).and_then(Value::as_str);
         let instant = text.and_then(|text| text.parse::<jiff::Timestamp>().ok());

@@ -47,7 +47,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
-    let is_preview = request.deletes && is_preview(&Params::parse(&call.query));
+    let is_preview = request.deletes && is_preview(&Params::parse(&call.query), &text.bytes);
     if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
         let text = "a preview of a delete needs the right to delete: write, in all measurements";
         return Err(refuse_with(StatusCode::FORBIDDEN, text));

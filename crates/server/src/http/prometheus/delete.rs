@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let question = Question::read(shared, call, Access::Write).await?;
-    let is_preview = is_preview(&question.params);
+    let is_preview = is_preview(&question.params, &[]);
     if !is_preview && !shared.config.opentsdb_allow_delete {
         let reason = "deleting is not enabled: set opentsdb.allow_delete";
         return Err(refuse(&Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason)));
