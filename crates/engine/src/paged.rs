@@ -55,7 +55,10 @@ pub(crate) fn restore(
 ) -> Result<(), Error> {
     let layout = Layout::read(file, path, number)?;
     let mut tell = |offset: u64, reason: &str| {
-        tell(Error::corrupt(path, offset, format!("{reason}, and is mended")).to_string());
+        tell(
+            Error::corrupt(path, offset, format!("{reason}; the parity of the file mends it"))
+                .to_string(),
+        );
     };
     if let Some((offset, reason)) = &layout.damage {
         tell(*offset, reason);

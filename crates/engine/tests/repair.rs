@@ -147,7 +147,10 @@ fn a_flipped_bit_of_any_paged_file_costs_nothing() {
             let problems = checked(&disk).problems;
             assert!(problems.iter().any(|problem| problem.contains(name)), "{at}: {problems:?}");
             let said = repaired(&disk).unwrap();
-            assert!(said[0].contains(name) && said[0].ends_with("is mended"), "{said:?}");
+            assert!(
+                said[0].contains(name) && said[0].ends_with("the parity of the file mends it"),
+                "{said:?}"
+            );
             let aside = PathBuf::from(DIR).join("quarantine").join(name);
             assert_eq!(bytes(&disk, &aside), bad, "the damaged file is kept");
             assert_eq!(bytes(&disk, &path), good, "the file is what it was");
