@@ -128,7 +128,7 @@ pub(crate) fn promql(data: &[u8]) {
             for row in &gridded.rows {
                 answer.row(&row.labels, &row.values, &mut out);
             }
-            answer.finish(&mut out);
+            answer.finish(&gridded.notes, text, &mut out);
             let answered: Result<serde_json::Value, _> = serde_json::from_slice(&out);
             assert!(answered.is_ok(), "{}", String::from_utf8_lossy(&out));
         }

@@ -18,14 +18,16 @@ mod fold;
 mod over;
 mod relabel;
 mod stored;
+mod walk;
 
 pub(crate) use stored::labelled;
 
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
 use foliot_model::{Label, Labels};
-use foliot_plan::grid::{Grid, MEASUREMENT, Steps};
+use foliot_plan::grid::{Grid, MEASUREMENT, Notes, Steps};
 use std::collections::HashMap;
+use walk::Walk;
 
 /// A series of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,30 +58,29 @@ fn labels_bytes(labels: &Labels) -> usize {
 pub struct Gridded<'q> {
     /// Series that have a value at some instant.
     pub rows: Vec<GridRow>,
+    /// What was met on the way.
+    pub notes: Notes,
     charge: Charge<'q>,
     ran: Ran,
 }
 
 impl<'q> Gridded<'q> {
-    fn none(query: &'q Query<'_>) -> Self {
-        Self { rows: Vec::new(), charge: query.meter.open(), ran: Ran::default() }
+    fn none(walk: &Walk<'q>) -> Self {
+        let charge = walk.meter.open();
+        Self { rows: Vec::new(), notes: Notes::default(), charge, ran: Ran::default() }
     }
 
     /// One series without labels.
-    fn scalar(
-        query: &'q Query<'_>,
-        steps: &Steps,
-        value: impl Fn(i64) -> f64,
-    ) -> Result<Self, Error> {
-        let mut made = Self::none(query);
+    fn scalar(walk: &Walk<'q>, steps: &Steps, value: impl Fn(i64) -> f64) -> Result<Self, Error> {
+        let mut made = Self::none(walk);
         let values = (0..steps.count).map(|index| Some(value(steps.at(index)))).collect();
-        made.push(query, GridRow { labels: Labels::default(), values })?;
+        made.push(walk, GridRow { labels: Labels::default(), values })?;
         Ok(made)
     }
 
     /// Adds a series, unless it has no values.
-    fn push(&mut self, query: &Query<'_>, row: GridRow) -> Result<(), Error> {
-        query.meter.check(0)?;
+    fn push(&mut self, walk: &Walk<'_>, row: GridRow) -> Result<(), Error> {
+        walk.meter.check(0)?;
         if !row.is_empty() {
             self.charge.add(row.bytes())?;
             self.rows.push(row);
@@ -107,45 +108,54 @@ impl<'q> Gridded<'q> {
 /// When a limit is met or the query is cancelled, when series cannot be told apart or matched, and
 /// when the store cannot be read.
 pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
-    let mut made = evaluated(query, plan, steps)?;
+    let walk = Walk::new(query);
+    let mut made = evaluated(&walk, plan, steps)?;
+    made.notes = walk.into_notes();
     made.ran.samples_scanned = query.meter.samples();
     made.ran.memory_peak_bytes = query.meter.memory_peak_bytes();
     Ok(made)
 }
 
-fn evaluated<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
+fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
     match plan {
-        Grid::Number(number) => Gridded::scalar(query, steps, |_| *number),
-        Grid::Time => Gridded::scalar(query, steps, seconds),
-        Grid::Instants(plan) => stored::instants(query, plan, steps),
-        Grid::Over(plan) => over::over(query, plan, steps),
-        Grid::Each(plan) => each::each(query, plan, steps),
-        Grid::Binary(plan) => binary::binary(query, plan, steps),
-        Grid::Aggregate(plan) => aggregate::aggregate(query, plan, steps),
-        Grid::Relabel(plan) => relabel::relabel(query, plan, steps),
-        Grid::Buckets { quantile, input } => buckets::buckets(query, quantile, input, steps),
+        Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
+        Grid::Time => Gridded::scalar(walk, steps, seconds),
+        Grid::Instants(plan) => stored::instants(walk, plan, steps),
+        Grid::Over(plan) => over::over(walk, plan, steps),
+        Grid::Each(plan) => each::each(walk, plan, steps),
+        Grid::Binary(plan) => binary::binary(walk, plan, steps),
+        Grid::Aggregate(plan) => aggregate::aggregate(walk, plan, steps),
+        Grid::Relabel(plan) => relabel::relabel(walk, plan, steps),
+        Grid::Buckets { quantile, input, places } => {
+            buckets::buckets(walk, quantile, input, *places, steps)
+        }
         Grid::Absent { input, labels } => {
-            let input = grid(query, input, steps)?;
+            let input = evaluated(walk, input, steps)?;
             let is_there =
                 |index: usize| input.rows.iter().any(|row| value(&row.values, index).is_some());
             let values = (0..steps.count).map(|index| (!is_there(index)).then_some(1.0)).collect();
-            let mut made = Gridded::none(query);
-            made.push(query, GridRow { labels: labels.iter().cloned().collect(), values })?;
+            let mut made = Gridded::none(walk);
+            made.push(walk, GridRow { labels: labels.iter().cloned().collect(), values })?;
             Ok(made)
         }
         Grid::Scalar(input) => {
-            let input = grid(query, input, steps)?;
-            let mut made = Gridded::none(query);
+            let input = evaluated(walk, input, steps)?;
+            let mut made = Gridded::none(walk);
             let only = |index: usize| {
                 let mut there = input.rows.iter().filter_map(|row| value(&row.values, index));
                 there.next().filter(|_| there.next().is_none()).unwrap_or(f64::NAN)
             };
             let values = (0..steps.count).map(|index| Some(only(index))).collect();
-            made.push(query, GridRow { labels: Labels::default(), values })?;
+            made.push(walk, GridRow { labels: Labels::default(), values })?;
             Ok(made)
         }
-        Grid::Sorted { input, descending } => {
-            let mut made = grid(query, input, steps)?;
+        Grid::Sorted { input, descending, place } => {
+            let mut made = evaluated(walk, input, steps)?;
+            if steps.count > 1 {
+                walk.unsorted(*place);
+                made.rows.sort_by(|a, b| a.labels.cmp(&b.labels));
+                return Ok(made);
+            }
             let of = |row: &GridRow| value(&row.values, 0).unwrap_or(f64::NAN);
             // What is no number comes last either way.
             made.rows.sort_by(|a, b| match (of(a), of(b)) {
@@ -165,8 +175,8 @@ struct Looked<'q> {
 }
 
 impl<'q> Looked<'q> {
-    fn new(query: &'q Query<'_>) -> Self {
-        Self { meter: &query.meter, values: 0 }
+    fn new(walk: &Walk<'q>) -> Self {
+        Self { meter: walk.meter, values: 0 }
     }
 
     /// Counts `values` as samples, and asks at times whether the query may go on.

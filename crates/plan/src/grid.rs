@@ -4,8 +4,15 @@
 //! one series without labels that has a value at every instant; the operators that want one say so.
 //! Labels of a vector hold the measurement and the field too, under [`MEASUREMENT`].
 
+mod notes;
+
+pub use notes::{Mended, Notes};
+
 use foliot_model::{DEFAULT_FIELD, Matcher, Pattern, Selector};
 use std::sync::Arc;
+
+/// Where an operator stands in the text of its question: [`Notes`] say it, nobody else looks at it.
+pub type Place = usize;
 
 /// The label that a measurement is among the labels of a grid, with its field.
 pub const MEASUREMENT: &str = "__name__";
@@ -74,6 +81,8 @@ pub enum Grid {
         quantile: Box<Grid>,
         /// The series.
         input: Box<Grid>,
+        /// Of the quantile, and of the series.
+        places: (Place, Place),
     },
     /// 1 where the input has no series, under the given labels.
     Absent {
@@ -84,12 +93,14 @@ pub enum Grid {
     },
     /// A vector of one series as a scalar, NaN where it has none or several.
     Scalar(Box<Grid>),
-    /// The input, by its values at the only instant.
+    /// The input, by its values at the only instant; by its labels where there are several.
     Sorted {
         /// What is sorted.
         input: Box<Grid>,
         /// Whether the highest comes first.
         descending: bool,
+        /// Its own.
+        place: Place,
     },
 }
 
@@ -135,6 +146,8 @@ pub struct Over {
     pub range_ns: i64,
     /// What they come to.
     pub fold: RangeFold,
+    /// Of the samples, or of the quantile that is asked for.
+    pub place: Place,
 }
 
 /// Where the samples of a range come from.
@@ -376,6 +389,8 @@ pub struct GridAggregate {
     pub by: Labels,
     /// What the group comes to.
     pub fold: GroupFold,
+    /// Of the scalar that the fold has.
+    pub place: Place,
 }
 
 /// What the values of a group come to.

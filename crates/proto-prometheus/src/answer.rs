@@ -1,8 +1,9 @@
 //! Answers in JSON, and the times and numbers in them.
 
+use crate::annotations::annotations;
 use crate::promql::{STALE, SamplesAsked, duration_seconds};
 use foliot_model::{Frame, Labels, NANOS_PER_MILLI};
-use foliot_plan::grid::{MEASUREMENT, Steps, name};
+use foliot_plan::grid::{MEASUREMENT, Notes, Steps, name};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 
@@ -15,10 +16,12 @@ fn begin(kind: &str, out: &mut Vec<u8>) {
 }
 
 /// An answer whose only value is a text or a number.
-pub fn single(kind: &str, at_ms: i64, text: &str) -> Vec<u8> {
+/// It ends as [`SeriesAnswer::finish`] says.
+pub fn single(kind: &str, at_ms: i64, text: &str, (notes, question): (&Notes, &str)) -> Vec<u8> {
     let mut out = Vec::new();
     begin(kind, &mut out);
-    out.extend_from_slice(format!("{},{}]}}}}", seconds(at_ms), json!(text)).as_bytes());
+    let said = annotations(notes, question, false);
+    out.extend_from_slice(format!("{},{}]}}{said}}}", seconds(at_ms), json!(text)).as_bytes());
     out
 }
 
@@ -37,7 +40,7 @@ pub struct SeriesAnswer {
 }
 
 /// What Prometheus says of an answer of which a limit has kept something away.
-const CUT: &str = "results truncated due to limit";
+pub(crate) const CUT: &str = "results truncated due to limit";
 
 impl SeriesAnswer {
     /// Values of one instant, of so many series at most.
@@ -109,16 +112,13 @@ impl SeriesAnswer {
         }
     }
 
-    /// Ends the answer.
-    pub fn finish(mut self, out: &mut Vec<u8>) {
+    /// Ends the answer with what is said beside it: what was noted of a question.
+    pub fn finish(mut self, notes: &Notes, question: &str, out: &mut Vec<u8>) {
         if !self.is_begun {
             self.begin(out);
         }
-        out.extend_from_slice(b"]}");
-        if self.is_cut {
-            out.extend_from_slice(format!(r#","warnings":["{CUT}"]"#).as_bytes());
-        }
-        out.push(b'}');
+        let said = annotations(notes, question, self.is_cut);
+        out.extend_from_slice(format!("]}}{said}}}").as_bytes());
     }
 
     /// What stands before a series.

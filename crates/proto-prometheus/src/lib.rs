@@ -9,6 +9,7 @@
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
 //! and its samples are floats of the default field. So all doors see it.
 
+mod annotations;
 mod answer;
 mod exposition;
 mod json_lines;

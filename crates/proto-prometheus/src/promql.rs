@@ -23,7 +23,7 @@ pub(crate) use parse::duration_seconds;
 pub use reader::ParseError;
 pub use selector::VectorSelector;
 
-use foliot_plan::grid::{Labels, Many, Operator};
+use foliot_plan::grid::{Labels, Many, Operator, Place};
 use functions::Callable;
 use std::fmt;
 use std::sync::Arc;
@@ -63,6 +63,10 @@ pub struct Expression {
     height: usize,
     /// Whether parentheses stand around it, and how many.
     parentheses: usize,
+    /// Byte at which it begins, without its parentheses.
+    place: Place,
+    /// Byte at which the first of its parentheses stands, or itself.
+    opens: Place,
 }
 
 impl Expression {

@@ -28,7 +28,7 @@ use foliot_engine::{Ack, Commit, Snapshot};
 use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
 use foliot_model::{Frame, Labels, Table, TimeRange};
 use foliot_plan::Series;
-use foliot_plan::grid::{Grid, Steps, Stored};
+use foliot_plan::grid::{Grid, Notes, Steps, Stored};
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
@@ -141,7 +141,7 @@ impl Work<'_> {
         }
     }
 
-    /// Values at instants; `encode` appends each series to the answer.
+    /// Values at instants; `encode` appends each series to the answer. Returns also what was noted.
     ///
     /// # Errors
     /// What stopped the query, or when nobody takes the answer.
@@ -150,7 +150,7 @@ impl Work<'_> {
         plan: &Grid,
         steps: &Steps,
         encode: &mut dyn FnMut(&GridRow, &mut Vec<u8>),
-    ) -> Result<Ran, Failure> {
+    ) -> Result<(Ran, Notes), Failure> {
         let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
         // Series that cannot be matched are known only now: the question is a good one.
         let gridded = foliot_exec::grid(&query, plan, steps).map_err(|error| match error {
@@ -161,7 +161,7 @@ impl Work<'_> {
             encode(row, &mut self.out.bytes);
             self.out.send_if_large()?;
         }
-        Ok(gridded.ran())
+        Ok((gridded.ran(), gridded.notes))
     }
 
     /// What `encode` makes of the labels of series.

@@ -2,22 +2,22 @@
 
 use super::binary::some_of;
 use super::fold::{average, deviation, quantile, sum};
-use super::{GridRow, Gridded, Looked, grid, value};
-use crate::{Error, Query};
+use super::{GridRow, Gridded, Looked, Walk, evaluated, value};
+use crate::Error;
 use foliot_model::{Label, Labels};
-use foliot_plan::grid::{GridAggregate, GroupFold, Steps};
+use foliot_plan::grid::{GridAggregate, GroupFold, Place, Steps};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) fn aggregate<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     plan: &GridAggregate,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let input = grid(query, &plan.input, steps)?;
+    let input = evaluated(walk, &plan.input, steps)?;
     let parameter = match &plan.fold {
         GroupFold::Quantile(of) | GroupFold::Top(of) | GroupFold::Bottom(of) => {
-            Some(grid(query, of, steps)?)
+            Some(evaluated(walk, of, steps)?)
         }
         _ => None,
     };
@@ -26,14 +26,17 @@ pub(super) fn aggregate<'q>(
     if picks && parameters.iter().flatten().any(|count| count.is_nan()) {
         return Err(Error::Plan("Parameter value is NaN".to_owned()));
     }
-    if let GroupFold::CountValues(name) = &plan.fold {
-        return counted(query, plan, &input, name, steps);
+    if let GroupFold::Quantile(_) = plan.fold {
+        noted(walk, parameters, plan.place)?;
     }
-    let (mut made, mut looked) = (Gridded::none(query), Looked::new(query));
+    if let GroupFold::CountValues(name) = &plan.fold {
+        return counted(walk, plan, &input, name, steps);
+    }
+    let (mut made, mut looked) = (Gridded::none(walk), Looked::new(walk));
     for (labels, rows) in groups(plan, &input) {
         match &plan.fold {
-            GroupFold::Top(_) => picked(query, &rows, parameters, steps, true, &mut made)?,
-            GroupFold::Bottom(_) => picked(query, &rows, parameters, steps, false, &mut made)?,
+            GroupFold::Top(_) => picked(walk, &rows, parameters, steps, true, &mut made)?,
+            GroupFold::Bottom(_) => picked(walk, &rows, parameters, steps, false, &mut made)?,
             fold => {
                 let mut values = Vec::with_capacity(steps.count);
                 for index in 0..steps.count {
@@ -41,11 +44,20 @@ pub(super) fn aggregate<'q>(
                     let parameter = value(parameters, index).unwrap_or(f64::NAN);
                     values.push(folded(fold, &rows, index, parameter));
                 }
-                made.push(query, GridRow { labels, values })?;
+                made.push(walk, GridRow { labels, values })?;
             }
         }
     }
     Ok(made)
+}
+
+/// Notes which shares no quantile can be given of: the furthest of them.
+fn noted(walk: &Walk<'_>, shares: &[Option<f64>], place: Place) -> Result<(), Error> {
+    let shares = || shares.iter().copied().flatten();
+    let (low, high) = shares()
+        .fold((0.0, 1.0), |(low, high): (f64, f64), share| (low.min(share), high.max(share)));
+    let none = shares().find(|share| share.is_nan());
+    [low, high].into_iter().chain(none).try_for_each(|share| walk.share(share, place))
 }
 
 /// Groups in the order in which they are met.
@@ -84,7 +96,7 @@ fn folded(fold: &GroupFold, rows: &[&GridRow], index: usize, parameter: f64) -> 
 
 /// The series of a group with the highest or lowest values, at each instant.
 fn picked(
-    query: &Query<'_>,
+    walk: &Walk<'_>,
     rows: &[&GridRow],
     parameters: &[Option<f64>],
     steps: &Steps,
@@ -92,10 +104,10 @@ fn picked(
     made: &mut Gridded<'_>,
 ) -> Result<(), Error> {
     let mut kept: Vec<Vec<Option<f64>>> = Vec::new();
-    let mut held = query.meter.open();
+    let mut held = walk.meter.open();
     held.add(rows.len().saturating_mul(steps.count * size_of::<Option<f64>>()))?;
     kept.resize(rows.len(), vec![None; steps.count]);
-    let (mut order, mut looked) = (Vec::new(), Looked::new(query));
+    let (mut order, mut looked) = (Vec::new(), Looked::new(walk));
     for index in 0..steps.count {
         looked.at(rows.len())?;
         let count = value(parameters, index).unwrap_or(0.0);
@@ -123,7 +135,7 @@ fn picked(
     for at in order {
         if let (Some(row), Some(values)) = (rows.get(at), kept.get_mut(at)) {
             let values = std::mem::take(values);
-            made.push(query, GridRow { labels: row.labels.clone(), values })?;
+            made.push(walk, GridRow { labels: row.labels.clone(), values })?;
         }
     }
     Ok(())
@@ -131,7 +143,7 @@ fn picked(
 
 /// How many series have each value, which is a label of their group.
 fn counted<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     plan: &GridAggregate,
     input: &Gridded<'_>,
     name: &Arc<str>,
@@ -139,9 +151,9 @@ fn counted<'q>(
 ) -> Result<Gridded<'q>, Error> {
     let mut rows: Vec<GridRow> = Vec::new();
     let mut numbers: HashMap<Labels, usize> = HashMap::new();
-    let mut held = query.meter.open();
+    let mut held = walk.meter.open();
     for row in &input.rows {
-        query.meter.check(steps.count)?;
+        walk.meter.check(steps.count)?;
         let group = some_of(&plan.by, &row.labels);
         for (index, one) in row.values.iter().enumerate() {
             let Some(one) = one else { continue };
@@ -162,8 +174,8 @@ fn counted<'q>(
         }
     }
     drop(held);
-    let mut made = Gridded::none(query);
-    rows.into_iter().try_for_each(|row| made.push(query, row))?;
+    let mut made = Gridded::none(walk);
+    rows.into_iter().try_for_each(|row| made.push(walk, row))?;
     Ok(made)
 }
 

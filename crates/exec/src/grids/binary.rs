@@ -1,7 +1,7 @@
 //! Two grids, value by value.
 
-use super::{GridRow, Gridded, grid, joined, unnamed, value};
-use crate::{Error, Query};
+use super::{GridRow, Gridded, Walk, evaluated, joined, unnamed, value};
+use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
     Binary, Calculation, Comparison, Labels as Some_, MEASUREMENT, Many, Matching, Operator, Sides,
@@ -10,23 +10,23 @@ use foliot_plan::grid::{
 use std::collections::HashMap;
 
 pub(super) fn binary<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     plan: &Binary,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let left = grid(query, &plan.left, steps)?;
-    let right = grid(query, &plan.right, steps)?;
+    let left = evaluated(walk, &plan.left, steps)?;
+    let right = evaluated(walk, &plan.right, steps)?;
     match &plan.sides {
         Sides::Scalars | Sides::RightScalar => {
-            with_scalar(query, plan.operator, &left, &right, &|a, b| (a, b))
+            with_scalar(walk, plan.operator, &left, &right, &|a, b| (a, b))
         }
-        Sides::LeftScalar => with_scalar(query, plan.operator, &right, &left, &|a, b| (b, a)),
+        Sides::LeftScalar => with_scalar(walk, plan.operator, &right, &left, &|a, b| (b, a)),
         Sides::Vectors(matching) => match plan.operator {
             Operator::And | Operator::Or | Operator::Unless => {
-                kept(query, plan.operator, matching, &left, &right)
+                kept(walk, plan.operator, matching, &left, &right)
             }
             Operator::Calculate(_) | Operator::Compare { .. } => {
-                Pairs { query, plan, matching, steps }.meet(&left, &right)
+                Pairs { walk, plan, matching, steps }.meet(&left, &right)
             }
         },
     }
@@ -34,13 +34,13 @@ pub(super) fn binary<'q>(
 
 /// Each value of `input` with that of a scalar, in the order that `sides` gives them.
 fn with_scalar<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     operator: Operator,
     input: &Gridded<'_>,
     scalar: &Gridded<'_>,
     sides: &dyn Fn(f64, f64) -> (f64, f64),
 ) -> Result<Gridded<'q>, Error> {
-    let mut made = Gridded::none(query);
+    let mut made = Gridded::none(walk);
     for row in &input.rows {
         let of = |(index, one): (usize, &Option<f64>)| {
             let one = (*one)?;
@@ -54,7 +54,7 @@ fn with_scalar<'q>(
             }
         };
         let values = row.values.iter().enumerate().map(of).collect();
-        made.push(query, GridRow { labels: labels_after(operator, &row.labels), values })?;
+        made.push(walk, GridRow { labels: labels_after(operator, &row.labels), values })?;
     }
     joined(made)
 }
@@ -120,14 +120,14 @@ fn signatures(matching: &Matching, left: &[GridRow], right: &[GridRow]) -> [Vec<
 
 /// Series of one side that the other has, or has not.
 fn kept<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     operator: Operator,
     matching: &Matching,
     left: &Gridded<'_>,
     right: &Gridded<'_>,
 ) -> Result<Gridded<'q>, Error> {
     let [of_left, of_right] = signatures(matching, &left.rows, &right.rows);
-    let mut made = Gridded::none(query);
+    let mut made = Gridded::none(walk);
     let mut keep = |rows: &[GridRow], of: &[usize], others: (&[GridRow], &[usize]), where_there| {
         let mut by_signature: HashMap<usize, Vec<&GridRow>> = HashMap::new();
         for (row, signature) in others.0.iter().zip(others.1) {
@@ -141,7 +141,7 @@ fn kept<'q>(
                 one.filter(|_| is_there(index) == where_there)
             };
             let values = row.values.iter().enumerate().map(of).collect();
-            made.push(query, GridRow { labels: row.labels.clone(), values })?;
+            made.push(walk, GridRow { labels: row.labels.clone(), values })?;
         }
         Ok::<_, Error>(())
     };
@@ -159,7 +159,7 @@ fn kept<'q>(
 
 /// Series of two vectors that meet.
 struct Pairs<'p, 'q> {
-    query: &'q Query<'q>,
+    walk: &'p Walk<'q>,
     plan: &'p Binary,
     matching: &'p Matching,
     steps: &'p Steps,
@@ -175,7 +175,7 @@ impl<'q> Pairs<'_, 'q> {
             true => ((&right.rows, of_right), (&left.rows, of_left)),
         };
         let signatures = of_many.iter().chain(&of_one).max().map_or(0, |max| max + 1);
-        let mut charge = self.query.meter.open();
+        let mut charge = self.walk.meter.open();
         charge.add(signatures.saturating_mul(2 * size_of::<Option<usize>>()))?;
         // Seldom are there more rows than on the side of many.
         charge.add(many.len().saturating_mul(self.steps.count * size_of::<Option<f64>>()))?;
@@ -186,7 +186,7 @@ impl<'q> Pairs<'_, 'q> {
         let mut found: Vec<Option<usize>> = Vec::new();
         let mut met: Vec<bool> = Vec::new();
         for index in 0..self.steps.count {
-            self.query.meter.check(0)?;
+            self.walk.meter.check(0)?;
             // Where nothing can meet, nothing is in doubt.
             if !many.iter().any(|row| value(&row.values, index).is_some()) {
                 continue;
@@ -231,8 +231,8 @@ impl<'q> Pairs<'_, 'q> {
             }
         }
         drop(charge);
-        let mut made = Gridded::none(self.query);
-        rows.into_iter().try_for_each(|row| made.push(self.query, row))?;
+        let mut made = Gridded::none(self.walk);
+        rows.into_iter().try_for_each(|row| made.push(self.walk, row))?;
         Ok(made)
     }
 

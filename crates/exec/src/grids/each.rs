@@ -1,29 +1,25 @@
 //! Functions of each value.
 
-use super::{GridRow, Gridded, grid, joined, seconds, unnamed, value};
-use crate::{Error, Query};
+use super::{GridRow, Gridded, Walk, evaluated, joined, seconds, unnamed, value};
+use crate::Error;
 use foliot_plan::grid::{Each, Function, Math, Steps};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-pub(super) fn each<'q>(
-    query: &'q Query<'_>,
-    plan: &Each,
-    steps: &Steps,
-) -> Result<Gridded<'q>, Error> {
-    let input = grid(query, &plan.input, steps)?;
+pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gridded<'q>, Error> {
+    let input = evaluated(walk, &plan.input, steps)?;
     let (first, second) = match &plan.function {
-        Function::Rounded(to) => (Some(grid(query, to, steps)?), None),
+        Function::Rounded(to) => (Some(evaluated(walk, to, steps)?), None),
         Function::Clamped(low, high) => {
-            (Some(grid(query, low, steps)?), Some(grid(query, high, steps)?))
+            (Some(evaluated(walk, low, steps)?), Some(evaluated(walk, high, steps)?))
         }
         Function::Math(_) | Function::Instant => (None, None),
     };
     let parameter = |of: &Option<Gridded<'_>>, index: usize| {
         of.as_ref().and_then(|of| value(of.scalars(), index)).unwrap_or(f64::NAN)
     };
-    let mut made = Gridded::none(query);
+    let mut made = Gridded::none(walk);
     for row in &input.rows {
         let function = |(index, one): (usize, &Option<f64>)| {
             let one = (*one)?;
@@ -46,7 +42,7 @@ pub(super) fn each<'q>(
             }
         };
         let values = row.values.iter().enumerate().map(function).collect();
-        made.push(query, GridRow { labels: unnamed(&row.labels), values })?;
+        made.push(walk, GridRow { labels: unnamed(&row.labels), values })?;
     }
     joined(made)
 }

@@ -2,37 +2,39 @@
 
 use super::fold::{Window, average, deviation, extrapolated, line, quantile, sum};
 use super::stored::{OnSeries, each_series, looked_at};
-use super::{GridRow, Gridded, Looked, grid, joined, unnamed, value};
-use crate::{Error, Query};
+use super::{GridRow, Gridded, Looked, Walk, evaluated, joined, unnamed, value};
+use crate::Error;
 use foliot_model::Labels;
-use foliot_plan::grid::{Grid, Over, RangeFold, Samples, Shift, Steps};
+use foliot_plan::grid::{Grid, MEASUREMENT, Over, RangeFold, Samples, Shift, Steps};
 
-pub(super) fn over<'q>(
-    query: &'q Query<'_>,
-    plan: &Over,
-    steps: &Steps,
-) -> Result<Gridded<'q>, Error> {
+pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gridded<'q>, Error> {
     let parameter = match &plan.fold {
         RangeFold::Predicted(parameter) | RangeFold::Quantile(parameter) => {
-            Some(grid(query, parameter, steps)?)
+            Some(evaluated(walk, parameter, steps)?)
         }
         _ => None,
     };
     let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
-    let mut made = Gridded::none(query);
+    let mut made = Gridded::none(walk);
     let mut each = |shift: &Shift, labels: Labels, numbers: &[(i64, f64)]| {
-        let folded = fold_series(query, plan, shift, steps, (numbers, parameters))?;
+        let folded = fold_series(walk, plan, shift, steps, (numbers, parameters))?;
+        if let RangeFold::Extrapolated { is_counter: true, .. } = plan.fold
+            && let Some(name) = labels.get(MEASUREMENT)
+            && folded.iter().any(Option::is_some)
+        {
+            walk.counter(name, plan.place)?;
+        }
         // The newest value is one of the series; others are of something else.
         let labels = match plan.fold {
             RangeFold::Last => labels,
             _ => unnamed(&labels),
         };
-        made.push(query, GridRow { labels, values: folded })
+        made.push(walk, GridRow { labels, values: folded })
     };
     match &plan.samples {
         Samples::Stored(stored, stale_bits) => {
             let mut fresh = Vec::new();
-            each_series(query, stored, plan.range_ns, steps, &mut |labels, numbers| {
+            each_series(walk, stored, plan.range_ns, steps, &mut |labels, numbers| {
                 let is_stale = |value: f64| value.to_bits() == *stale_bits;
                 if !numbers.iter().any(|(_, value)| is_stale(*value)) {
                     return each(&stored.shift, labels, numbers);
@@ -45,7 +47,7 @@ pub(super) fn over<'q>(
         Samples::Grid { input, step_ns, shift } => {
             let inner = inner_steps(shift, *step_ns, plan.range_ns, steps);
             if let Some(inner) = inner {
-                gridded(query, input, &inner, &mut |labels, numbers| each(shift, labels, numbers))?;
+                gridded(walk, input, &inner, &mut |labels, numbers| each(shift, labels, numbers))?;
             }
         }
     }
@@ -63,16 +65,11 @@ fn inner_steps(shift: &Shift, step_ns: i64, range_ns: i64, steps: &Steps) -> Opt
 }
 
 /// Calls `each` with the values that a grid has.
-fn gridded(
-    query: &Query<'_>,
-    input: &Grid,
-    steps: &Steps,
-    each: OnSeries<'_>,
-) -> Result<(), Error> {
+fn gridded(walk: &Walk<'_>, input: &Grid, steps: &Steps, each: OnSeries<'_>) -> Result<(), Error> {
     // Each of its instants counts as a sample, before there are any.
-    query.meter.check(steps.count)?;
-    query.meter.open().add(steps.count.saturating_mul(size_of::<(i64, f64)>()))?;
-    let inner = grid(query, input, steps)?;
+    walk.meter.check(steps.count)?;
+    walk.meter.open().add(steps.count.saturating_mul(size_of::<(i64, f64)>()))?;
+    let inner = evaluated(walk, input, steps)?;
     let mut numbers = Vec::new();
     for row in &inner.rows {
         numbers.clear();
@@ -84,13 +81,13 @@ fn gridded(
 }
 
 fn fold_series(
-    query: &Query<'_>,
+    walk: &Walk<'_>,
     plan: &Over,
     shift: &Shift,
     steps: &Steps,
     (numbers, parameters): (&[(i64, f64)], &[Option<f64>]),
 ) -> Result<Vec<Option<f64>>, Error> {
-    let (mut first, mut end, mut looked) = (0, 0, Looked::new(query));
+    let (mut first, mut end, mut looked) = (0, 0, Looked::new(walk));
     let mut values = Vec::with_capacity(steps.count);
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
@@ -106,6 +103,9 @@ fn fold_series(
         looked.at(samples.len())?;
         let window = Window { samples, start_ns, end_ns };
         let parameter = value(parameters, index).unwrap_or(f64::NAN);
+        if matches!(plan.fold, RangeFold::Quantile(_)) && !samples.is_empty() {
+            walk.share(parameter, plan.place)?;
+        }
         let at_ns = steps.at(index);
         values.push(if samples.is_empty() {
             None

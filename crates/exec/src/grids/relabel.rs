@@ -1,33 +1,33 @@
 //! Other labels, the same values.
 
-use super::{GridRow, Gridded, grid, joined};
-use crate::{Error, Query};
+use super::{GridRow, Gridded, Walk, evaluated, joined};
+use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{NewValue, Relabel, Steps};
 
 pub(super) fn relabel<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     plan: &Relabel,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let input = grid(query, &plan.input, steps)?;
-    let mut made = Gridded::none(query);
+    let input = evaluated(walk, &plan.input, steps)?;
+    let mut made = Gridded::none(walk);
     // A value may be many times as long as those that it is made of, and relabelling goes on with
     // it. Rows of all operators share it from then on.
-    let mut making = query.meter.open();
+    let mut making = walk.meter.open();
     for GridRow { labels, values } in &input.rows {
         making.resize(bytes_max(&plan.value, labels))?;
         let labels = match new_value(&plan.value, labels) {
             None => labels.clone(),
             Some(value) => {
-                query.meter.keep(value.len())?;
+                walk.meter.keep(value.len())?;
                 let others = labels.iter().filter(|label| label.name != plan.target).cloned();
                 let own = Label { name: plan.target.clone(), value: value.into() };
                 let own = Some(own).filter(|own| !own.value.is_empty());
                 others.chain(own).collect::<Vec<_>>().into()
             }
         };
-        made.push(query, GridRow { labels, values: values.clone() })?;
+        made.push(walk, GridRow { labels, values: values.clone() })?;
     }
     joined(made)
 }

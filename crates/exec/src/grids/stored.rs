@@ -1,6 +1,6 @@
 //! Series of the store.
 
-use super::{GridRow, Gridded, seconds};
+use super::{GridRow, Gridded, Walk, seconds};
 use crate::limits::{CHUNK_SAMPLES, Charge};
 use crate::source::{Source, Spares};
 use crate::{Error, Query};
@@ -20,7 +20,7 @@ pub(super) fn looked_at(shift: &Shift, at_ns: i64) -> i64 {
 /// Calls `each` with the labels and the numbers of each series, in the order of their labels.
 /// Samples are those of `before_ns` before the first instant, left out itself, to the last one.
 pub(super) fn each_series(
-    query: &Query<'_>,
+    walk: &Walk<'_>,
     stored: &Stored,
     before_ns: i64,
     steps: &Steps,
@@ -29,18 +29,18 @@ pub(super) fn each_series(
     let first = looked_at(&stored.shift, steps.start_ns);
     let last = looked_at(&stored.shift, steps.end_ns());
     let range = TimeRange::new(first.saturating_sub(before_ns).saturating_add(1), last);
-    let source = Source::Snapshot(query.snapshot);
-    let mut charge = query.meter.open();
-    let mut series = named(query, stored, range, &mut charge)?;
-    query.meter.admit(series.len())?;
+    let source = Source::Snapshot(walk.snapshot);
+    let mut charge = walk.meter.open();
+    let mut series = named(walk, stored, range, &mut charge)?;
+    walk.meter.admit(series.len())?;
     series.sort_unstable();
     let spares = Arc::new(Spares::default());
     let (mut chunk, mut numbers) = (Samples::default(), Vec::new());
     for (labels, sid) in series {
         numbers.clear();
-        let mut held = query.meter.open();
-        let mut stream = source.open(sid, range, &spares, &query.meter)?;
-        while stream.next(&query.meter, &mut chunk)? {
+        let mut held = walk.meter.open();
+        let mut stream = source.open(sid, range, &spares, walk.meter)?;
+        while stream.next(walk.meter, &mut chunk)? {
             held.add(chunk.len() * size_of::<(i64, f64)>())?;
             let there = chunk.iter().filter_map(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
             numbers.extend(there);
@@ -54,18 +54,18 @@ pub(super) fn each_series(
 
 /// Series with their labels. What they weigh is added to `charge`.
 fn named(
-    query: &Query<'_>,
+    walk: &Walk<'_>,
     stored: &Stored,
     range: TimeRange,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<(Labels, u32)>, Error> {
-    let source = Source::Snapshot(query.snapshot);
-    let sids = source.select(&stored.selector, range, &query.meter)?;
+    let source = Source::Snapshot(walk.snapshot);
+    let sids = source.select(&stored.selector, range, walk.meter)?;
     charge.add(sids.len() * size_of::<u32>())?;
     let mut series = Vec::new();
     for sids in sids.chunks(CHUNK_SAMPLES) {
         let before = series.len();
-        source.identities(sids, &query.meter, &mut |sid, identity| {
+        source.identities(sids, walk.meter, &mut |sid, identity| {
             let name = name(&identity.measurement, &identity.field);
             if stored.measurements.iter().all(|matcher| matcher.matches(Some(&name))) {
                 series.push((labels_of(&identity, name), sid));
@@ -84,9 +84,9 @@ pub(crate) fn labelled(
     range: TimeRange,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Labels>, Error> {
-    let mut all = Vec::new();
+    let (walk, mut all) = (Walk::new(query), Vec::new());
     for stored in stored {
-        all.extend(named(query, stored, range, charge)?.into_iter().map(|(labels, _)| labels));
+        all.extend(named(&walk, stored, range, charge)?.into_iter().map(|(labels, _)| labels));
     }
     all.sort_unstable();
     all.dedup();
@@ -100,12 +100,12 @@ fn labels_of(identity: &Identity, name: Arc<str>) -> Labels {
 
 /// The last sample before each instant.
 pub(super) fn instants<'q>(
-    query: &'q Query<'_>,
+    walk: &Walk<'q>,
     plan: &Instants,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let mut made = Gridded::none(query);
-    each_series(query, &plan.stored, plan.lookback_ns, steps, &mut |labels, numbers| {
+    let mut made = Gridded::none(walk);
+    each_series(walk, &plan.stored, plan.lookback_ns, steps, &mut |labels, numbers| {
         let mut next = 0;
         let value = |index: usize| {
             let at_ns = looked_at(&plan.stored.shift, steps.at(index));
@@ -120,7 +120,7 @@ pub(super) fn instants<'q>(
         };
         let labels = if plan.stamps { super::unnamed(&labels) } else { labels };
         let values = (0..steps.count).map(value).collect();
-        made.push(query, GridRow { labels, values })
+        made.push(walk, GridRow { labels, values })
     })?;
     Ok(made)
 }

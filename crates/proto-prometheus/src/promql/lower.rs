@@ -6,7 +6,7 @@ use foliot_model::{NANOS_PER_MILLI, NamespaceId, Pattern, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{
     self, Each, Function, Grid, GridAggregate, GroupFold, Instants, Labels, Many, Matching, Math,
-    NewValue, Operator, Over, RangeFold, Relabel, Samples, Shift, Sides, Steps, Stored,
+    NewValue, Operator, Over, Place, RangeFold, Relabel, Samples, Shift, Sides, Steps, Stored,
 };
 
 /// Bits of the NaN that marks a series as over.
@@ -132,9 +132,10 @@ impl Lowering<'_> {
             Node::Aggregate { name, by, parameter, input } => {
                 let input = self.grid(input)?;
                 let fold = self.group_fold(name, parameter.as_deref())?;
-                Ok(Grid::Aggregate(Box::new(GridAggregate { input, by: by.clone(), fold })))
+                let place = parameter.as_ref().map_or(of.place, |parameter| parameter.place);
+                Ok(Grid::Aggregate(Box::new(GridAggregate { input, by: by.clone(), fold, place })))
             }
-            Node::Call { function, arguments } => self.call(function, arguments),
+            Node::Call { function, arguments } => self.call(function, arguments, of.place),
             Node::Text(_) | Node::Range(..) | Node::Subquery { .. } => {
                 Err(format!("unexpected {}", of.kind))
             }
@@ -189,6 +190,10 @@ impl Lowering<'_> {
     }
 
     fn over(&self, of: &Expression, fold: RangeFold) -> Result<Grid, String> {
+        self.over_at(of, fold, of.place)
+    }
+
+    fn over_at(&self, of: &Expression, fold: RangeFold, place: Place) -> Result<Grid, String> {
         let (samples, range_ms) = match &of.what {
             Node::Range(selected, range_ms) => {
                 (Samples::Stored(self.stored(selected), STALE), *range_ms)
@@ -200,10 +205,15 @@ impl Lowering<'_> {
             }
             _ => return Err(format!("unexpected {}", of.kind)),
         };
-        Ok(Grid::Over(Box::new(Over { samples, range_ns: ns(range_ms), fold })))
+        Ok(Grid::Over(Box::new(Over { samples, range_ns: ns(range_ms), fold, place })))
     }
 
-    fn call(&self, function: &Callable, arguments: &[Expression]) -> Result<Grid, String> {
+    fn call(
+        &self,
+        function: &Callable,
+        arguments: &[Expression],
+        place: Place,
+    ) -> Result<Grid, String> {
         if let Some(math) = math(function.name) {
             let input = match arguments {
                 [] => Grid::Time,
@@ -239,6 +249,7 @@ impl Lowering<'_> {
             ("sort" | "sort_desc", [input]) => Ok(Grid::Sorted {
                 input: Box::new(self.grid(input)?),
                 descending: function.name == "sort_desc",
+                place,
             }),
             ("absent", [input]) => {
                 let labels = match &input.what {
@@ -273,11 +284,12 @@ impl Lowering<'_> {
                 self.over(input, RangeFold::Predicted(self.grid(seconds)?))
             }
             ("quantile_over_time", [share, input]) => {
-                self.over(input, RangeFold::Quantile(self.grid(share)?))
+                self.over_at(input, RangeFold::Quantile(self.grid(share)?), share.place)
             }
             ("histogram_quantile", [quantile, input]) => Ok(Grid::Buckets {
                 quantile: Box::new(self.grid(quantile)?),
                 input: Box::new(self.grid(input)?),
+                places: (quantile.place, input.place),
             }),
             (name, [input]) => match range_fold(name) {
                 Some(fold) => self.over(input, fold),

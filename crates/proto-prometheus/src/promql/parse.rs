@@ -52,7 +52,15 @@ const fn compare(comparison: Comparison) -> Operator {
 
 impl Expression {
     fn new(what: Node, kind: Type, below: usize) -> Self {
-        Self { what, kind, height: below + 1, parentheses: 0 }
+        Self { what, kind, height: below + 1, parentheses: 0, place: 0, opens: 0 }
+    }
+
+    /// The same expression, which begins at this byte with whatever stands around it.
+    fn at(mut self, start: usize) -> Self {
+        if self.parentheses == 0 {
+            self.place = start;
+        }
+        Self { opens: start, ..self }
     }
 }
 
@@ -220,10 +228,10 @@ impl Reader<'_> {
         if are_scalars && matches!(operator, Operator::Compare { is_told: false, .. }) {
             return refuse("comparisons between scalars must use BOOL modifier".to_owned());
         }
-        let below = left.height.max(right.height);
+        let (below, place) = (left.height.max(right.height), left.opens);
         let kind = if are_scalars { Type::Scalar } else { Type::Vector };
         let binary = Binary { left, right, operator, matching };
-        self.built(Node::Binary(Box::new(binary)), kind, below)
+        Ok(self.built(Node::Binary(Box::new(binary)), kind, below)?.at(place))
     }
 
     /// What operators stand between, with what follows it.
@@ -246,16 +254,16 @@ impl Reader<'_> {
             let (kind, below) = (input.kind, input.height);
             let is_bare = input.parentheses == 0;
             let what = match (is_minus, &input.what) {
-                (false, Node::Number(_) | Node::Length(_)) if is_bare => return Ok(input),
+                (false, Node::Number(_) | Node::Length(_)) if is_bare => return Ok(input.at(start)),
                 (true, Node::Number(number)) if is_bare => Node::Number(-number),
                 (true, Node::Length(seconds)) if is_bare => Node::Length(-seconds),
                 (false, _) => Node::Signed(Box::new(input)),
                 (true, _) => Node::Negated(Box::new(input)),
             };
-            return self.built(what, kind, below);
+            return Ok(self.built(what, kind, below)?.at(start));
         }
         let primary = self.primary(depth)?;
-        self.suffixes(start, primary)
+        Ok(self.suffixes(start, primary)?.at(start))
     }
 
     fn primary(&mut self, depth: usize) -> Result<Expression, ParseError> {

@@ -16,6 +16,15 @@ impl fmt::Display for ParseError {
     }
 }
 
+impl ParseError {
+    /// Where a byte of a text stands.
+    pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+        let before = text.get(..at).unwrap_or(text);
+        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
+        (before.matches('\n').count() + 1, column)
+    }
+}
+
 /// What is left of a text.
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
@@ -51,9 +60,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn error(&self, reason: impl Into<String>) -> ParseError {
-        let before = self.text.get(..self.at).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().len() + 1;
+        let (line, column) = ParseError::line_and_column(self.text, self.at);
         ParseError { line, column, reason: reason.into() }
     }
 

@@ -9,6 +9,7 @@ use crate::shared::Shared;
 use foliot_access::Access;
 use foliot_exec::Ran;
 use foliot_model::NANOS_PER_MILLI;
+use foliot_plan::grid::Notes;
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
     Asked, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, number, single,
@@ -93,7 +94,8 @@ pub(super) async fn query(
     }
     let asked = expression.ask(namespace, &span).map_err(|reason| bad("query", reason))?;
     let title = Some(Title::new(&format!("{path} {text}"), database));
-    let job = Job::new(who, title, move |work| carry_out(work, &asked, kind, &span, limit));
+    let text = text.to_owned();
+    let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
     answered.map_err(|failure| refuse(&failure))
 }
@@ -117,6 +119,7 @@ pub(super) async fn read(shared: &Shared, endpoint: Endpoint, call: Call) -> Res
 fn carry_out(
     work: &mut Work<'_>,
     asked: &Asked,
+    question: &str,
     kind: Type,
     span: &Span,
     limit: usize,
@@ -124,24 +127,25 @@ fn carry_out(
     let steps = span.steps();
     match asked {
         Asked::Text(text) => {
-            work.write(&single("string", span.start_ms, text))?;
+            work.write(&single("string", span.start_ms, text, (&Notes::default(), question)))?;
             Ok(Ran::default())
         }
         Asked::Grid(grid) if kind == Type::Scalar && !span.is_range => {
             let mut value = f64::NAN;
-            let ran = work.grid(grid, &steps, &mut |row, _| {
+            let (ran, notes) = work.grid(grid, &steps, &mut |row, _| {
                 value = row.values.first().copied().flatten().unwrap_or(f64::NAN);
             })?;
-            work.write(&single("scalar", span.start_ms, &number(value)))?;
+            let text = number(value);
+            work.write(&single("scalar", span.start_ms, &text, (&notes, question)))?;
             Ok(ran)
         }
         Asked::Grid(grid) => {
             let of = if span.is_range { SeriesAnswer::matrix } else { SeriesAnswer::vector };
             let mut answer = of(steps, limit);
-            let ran = work.grid(grid, &steps, &mut |row, out| {
+            let (ran, notes) = work.grid(grid, &steps, &mut |row, out| {
                 answer.row(&row.labels, &row.values, out);
             })?;
-            answer.finish(work.out());
+            answer.finish(&notes, question, work.out());
             Ok(ran)
         }
         Asked::Samples(asked) => {
@@ -150,7 +154,7 @@ fn carry_out(
                 answer.frame(asked, frame, out);
                 Ok(())
             })?;
-            answer.finish(work.out());
+            answer.finish(&Notes::default(), question, work.out());
             Ok(ran)
         }
     }

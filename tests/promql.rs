@@ -1,0 +1,158 @@
+//! PromQL through the real binary: what is said beside answers.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server};
+use serde_json::{Value as Json, json};
+
+const T: i64 = 1_700_000_000_000;
+
+/// Stores samples: what a line of a target's text says, from [`T`] on, one a minute.
+fn store(server: &Server, series: &[(&str, &[f64])]) {
+    let mut text = String::new();
+    for (name, values) in series {
+        for (minute, value) in values.iter().enumerate() {
+            text += &format!("{name} {value} {}\n", T + minute as i64 * 60_000);
+        }
+    }
+    let path = "/api/v1/import/prometheus";
+    let answer = server.request("POST", path, &[], text.as_bytes());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+}
+
+fn asked(server: &Server, path: &str, span: &str, query: &str) -> Json {
+    let query: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let path = format!("/prometheus/api/v1/{path}?{span}&query={query}");
+    serde_json::from_slice(&server.get(&path).body).unwrap()
+}
+
+fn at_minute(minute: i64) -> String {
+    format!("time={}", T / 1000 + minute * 60)
+}
+
+/// What is said of a question at the fifth minute.
+fn said(server: &Server, query: &str) -> (Json, Json) {
+    let answer = asked(server, "query", &at_minute(5), query);
+    assert_eq!(answer["status"], "success", "{query}: {answer}");
+    (answer["warnings"].clone(), answer["infos"].clone())
+}
+
+#[test]
+fn what_may_be_meant_otherwise_is_said_beside_the_answer() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let rising: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+    store(
+        &server,
+        &[
+            ("requests", rising),
+            ("requests_total", rising),
+            ("seconds_bucket{le=\"1\"}", &[5.0; 6]),
+            ("seconds_bucket{le=\"2\"}", &[4.5; 6]),
+            ("seconds_bucket{le=\"+Inf\"}", &[10.0; 6]),
+            ("odd_bucket{le=\"Hello World\"}", &[1.0; 6]),
+            ("odd_bucket", &[1.0; 6]),
+        ],
+    );
+    let counter = |place: &str| {
+        let what = "metric might not be a counter, name does not end in _total/_sum/_count/_bucket";
+        json!([format!("PromQL info: {what}: \"requests\" ({place})")])
+    };
+    let share = |share: &str, place: &str| {
+        json!([format!(
+            "PromQL warning: quantile value should be between 0 and 1, got {share} ({place})"
+        )])
+    };
+    let none = Json::Null;
+    for (query, warnings, infos) in [
+        // Counters are told by their names.
+        ("rate(requests_total[5m])", none.clone(), none.clone()),
+        ("rate(requests[5m])", none.clone(), counter("1:6")),
+        ("sum(increase((requests[5m])))", none.clone(), counter("1:15")),
+        ("# Why?\n  rate(requests[5m:1m])", none.clone(), counter("2:8")),
+        ("delta(requests[5m]) + irate(requests[5m])", none.clone(), none.clone()),
+        // What has lost its name, or no values, says nothing.
+        ("rate(sum(requests)[5m:1m])", none.clone(), none.clone()),
+        ("rate(requests[30s])", none.clone(), none.clone()),
+        // What is said twice is said once, of the last place.
+        ("rate(requests[5m]) + rate(requests[4m])", none.clone(), counter("1:27")),
+        // Quantiles.
+        ("quantile(1.1, requests)", share("1.1", "1:10"), none.clone()),
+        ("quantile(0.5, requests) + quantile(1, requests)", none.clone(), none.clone()),
+        ("quantile by (job) ((0 - 1e7), requests)", share("-1e+07", "1:21"), none.clone()),
+        ("quantile(NaN, nothing)", share("NaN", "1:10"), none.clone()),
+        ("scalar(quantile(Inf, requests))", share("+Inf", "1:17"), none.clone()),
+        ("quantile_over_time(-0.5, requests[5m])", share("-0.5", "1:20"), none.clone()),
+        ("quantile_over_time(2, nothing[5m])", none.clone(), none.clone()),
+        ("histogram_quantile(2, nothing)", share("2", "1:20"), none.clone()),
+        // Histograms that are none.
+        (
+            "histogram_quantile(0.5, odd_bucket)",
+            json!([
+                "PromQL warning: bucket label \"le\" is missing or has a malformed value of \"\" (1:25)",
+                "PromQL warning: bucket label \"le\" is missing or has a malformed value of \"Hello World\" (1:25)",
+            ]),
+            none.clone(),
+        ),
+        (
+            "histogram_quantile(0.5, seconds_bucket)",
+            none.clone(),
+            json!([
+                "PromQL info: input to histogram_quantile needed to be fixed for monotonicity (see \
+                    https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile), \
+                    from buckets 2 to 2, with a max diff of 0.5, over 1 samples from \
+                    2023-11-14T22:18:20Z to 2023-11-14T22:18:20Z (1:25)"
+            ]),
+        ),
+        ("sort(requests)", none.clone(), none.clone()),
+    ] {
+        assert_eq!(said(&server, query), (warnings, infos), "{query}");
+    }
+}
+
+#[test]
+fn over_ranges_it_is_said_once() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    store(
+        &server,
+        &[
+            ("a_bucket{le=\"1\"}", &[5.0, 5.0, 9.0]),
+            ("a_bucket{le=\"+Inf\"}", &[4.0, 6.0, 5.0]),
+            ("b", &[2.0; 3]),
+            ("a", &[3.0; 3]),
+        ],
+    );
+    let seconds = T / 1000;
+    let span = format!("start={seconds}&end={}&step=60", seconds + 120);
+    let answer = asked(&server, "query_range", &span, "histogram_quantile(0.5, a_bucket)");
+    let infos = answer["infos"].as_array().unwrap();
+    let wanted = "from buckets +Inf to +Inf, with a max diff of 4, over 2 samples from \
+                  2023-11-14T22:13:20Z to 2023-11-14T22:15:20Z (1:25)";
+    assert!(infos.len() == 1 && infos[0].as_str().unwrap().ends_with(wanted), "{answer}");
+    // A share that changes is said by its ends.
+    let query = format!("quantile((time() - {}) / 60, b)", seconds + 60);
+    let answer = asked(&server, "query_range", &span, &query);
+    let share = "PromQL warning: quantile value should be between 0 and 1, got -1 (1:10)";
+    assert_eq!(answer["warnings"], json!([share]));
+    // Series have the order of their labels, whatever is asked.
+    let query = "sort({__name__=~'a|b'})";
+    let answer = asked(&server, "query_range", &span, query);
+    let sort = "PromQL warning: sort is ineffective for range queries since results are always \
+                ordered by labels (1:1)";
+    assert_eq!(answer["warnings"], json!([sort]));
+    let names = answer["data"]["result"].as_array().unwrap().iter();
+    assert_eq!(names.map(|of| &of["metric"]["__name__"]).collect::<Vec<_>>(), ["a", "b"]);
+    // Beside what a limit keeps away.
+    let answer = asked(&server, "query_range", &format!("{span}&limit=1"), query);
+    assert_eq!(answer["warnings"], json!(["results truncated due to limit", sort]));
+    assert_eq!(answer["infos"], Json::Null);
+}
