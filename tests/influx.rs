@@ -109,6 +109,19 @@ fn databases_and_policies_are_created_altered_and_dropped() {
 }
 
 #[test]
+fn all_points_that_are_dropped_are_counted() {
+    let dir = Scratch::new();
+    let server = Server::start(&dir.path().join("data"), &["--retention", "1h"]);
+    let lines: String = (0..2500).map(|at| format!("m v=1 {}\n", 1_000_000_000 + at)).collect();
+    for path in ["/write?db=default&precision=s", "/api/v2/write?bucket=default&precision=s"] {
+        let answer = server.post(path, &lines);
+        assert_eq!(answer.status, 400);
+        assert!(answer.text().contains("dropped=2500\""), "{path}: {}", answer.text());
+    }
+    server.stop();
+}
+
+#[test]
 fn a_field_keeps_its_kind() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

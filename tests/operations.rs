@@ -121,10 +121,34 @@ fn closed_store(data: &Path) {
 }
 
 fn part(data: &Path) -> PathBuf {
-    let mut parts: Vec<_> = std::fs::read_dir(data).unwrap().map(|e| e.unwrap().path()).collect();
-    parts.retain(|path| path.extension().is_some_and(|extension| extension == "part"));
-    parts.sort();
-    parts.remove(0)
+    first(data, "part")
+}
+
+/// The first file with a name that ends so.
+fn first(data: &Path, end: &str) -> PathBuf {
+    let mut files: Vec<_> = std::fs::read_dir(data).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == end));
+    files.sort();
+    files.remove(0)
+}
+
+#[test]
+fn a_store_that_lost_its_index_says_what_to_do() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    closed_store(&data);
+    let index = first(&data, "idx");
+    std::fs::remove_file(&index).unwrap();
+    let (place, name) = (data.to_str().unwrap(), index.file_name().unwrap().to_str().unwrap());
+    for command in ["serve", "retention"] {
+        let (is_sound, _, error) = output(&[command, "--data-dir", place]);
+        assert!(!is_sound && error.contains(name), "{command}: {error}");
+        let next = format!("foliot check --repair --data-dir {place}");
+        assert!(error.contains(&next), "{command}: {error}");
+    }
+    let (is_sound, said, _) = output(&["check", "--data-dir", place]);
+    let problems: Vec<_> = said.lines().filter(|line| line.starts_with("problem: ")).collect();
+    assert!(!is_sound && problems.iter().all(|problem| problem.contains(name)), "{said}");
 }
 
 #[test]

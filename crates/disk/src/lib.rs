@@ -58,6 +58,10 @@ pub trait Disk: Send + Sync + 'static {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Opens an existing file, which nobody else appends to, for appending at its end.
     fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+    /// Opens an existing file, which nobody else writes to, for writing over what it holds from its
+    /// beginning on: a length of 0, to begin with. What is not yet written over stays, behind what
+    /// was written. Until a sync a power cut may leave old bytes in the place of new ones.
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Cuts an existing file, which nobody appends to, to `len` bytes, for a torn tail. A longer
     /// `len` than the file's is an `ErrorKind::InvalidInput`. Durable after `sync_dir`.
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;
@@ -131,16 +135,16 @@ pub trait ReadFile: Send + Sync {
     }
 }
 
-/// A file open for appending.
+/// A file open for appending, or for writing over what it held before.
 pub trait AppendFile: Send {
-    /// Writes all of `bytes` at the end, to the operating system. On an error (a full disk) a
-    /// prefix of them may stand in the file; [`AppendFile::len`] tells how much.
+    /// Writes all of `bytes` behind what was written, to the operating system. On an error (a full
+    /// disk) a prefix of them may stand in the file; [`AppendFile::len`] tells how much.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
     /// Waits until everything appended is on stable storage (fdatasync). After an error the bytes
     /// not yet synced may be lost although they can still be read and a later sync succeeds: that
     /// is how Linux behaves, and why a failed sync must not be retried.
     fn sync(&mut self) -> io::Result<()>;
-    /// Bytes in the file.
+    /// Bytes in the file, without those that are still to be written over.
     fn len(&self) -> u64;
     /// Whether nothing was appended yet.
     fn is_empty(&self) -> bool {

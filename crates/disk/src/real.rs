@@ -83,6 +83,11 @@ impl Disk for RealDisk {
         Ok(Box::new(RealAppendFile { file, len }))
     }
 
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        Ok(Box::new(RealAppendFile { file, len: 0 }))
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(path)?;
         if file.metadata()?.len() < len {

@@ -1,6 +1,6 @@
 //! The simulated half: a machine in memory whose power can be cut at any operation.
 //!
-//! A file is its bytes plus the list of appended extents that were not synced ([`content`]); names
+//! A file is its bytes plus the list of written extents that were not synced ([`content`]); names
 //! are a durable map plus the log of changes that were not synced ([`names`]). [`SimDisk::crash`]
 //! draws from the seed what of both survives. Equal seeds and equal calls give equal machines.
 
@@ -253,6 +253,13 @@ impl Disk for SimDisk {
         Ok(Box::new(SimAppendFile { disk: self.clone(), content, len }))
     }
 
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let mut machine = self.machine.lock();
+        machine.faults.meet(Operation::Open)?;
+        let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
+        Ok(Box::new(SimAppendFile { disk: self.clone(), content, len: 0 }))
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         self.change(Operation::Name, |machine| {
             let cut = machine.names.get(path).ok_or_else(not_found)?.lock().cut(len)?;
@@ -402,15 +409,18 @@ impl AppendFile for SimAppendFile {
             CAPACITY_BYTES => u64::MAX,
             _ => machine.free_bytes(),
         };
+        let mut content = self.content.lock();
+        // What is written over takes no more room.
+        let room = free.saturating_add(content.len().saturating_sub(self.len));
         let (fitting, result) = match result {
-            Ok(()) if free < bytes.len() as u64 => {
-                (free as usize, Err(FaultKind::NoSpace { operations: 1 }.error()))
+            Ok(()) if room < bytes.len() as u64 => {
+                (room as usize, Err(FaultKind::NoSpace { operations: 1 }.error()))
             }
             result => (fitting, result),
         };
-        let mut content = self.content.lock();
-        content.append(bytes.get(..fitting).unwrap_or(bytes));
-        self.len = content.len();
+        let written = bytes.get(..fitting).unwrap_or(bytes);
+        content.write(self.len, written);
+        self.len += written.len() as u64;
         result
     }
 

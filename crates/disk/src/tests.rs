@@ -235,6 +235,24 @@ fn a_cut_is_durable_after_the_directory_is_synced() {
 }
 
 #[test]
+fn what_is_written_over_is_the_new_bytes_and_then_the_old() {
+    on_both(|disk, dir, reboot| {
+        let path = dir.join("a");
+        write_durably(disk, &path, b"old bytes");
+        let mut file = disk.overwrite(&path).unwrap();
+        assert!(file.is_empty());
+        file.append(b"n").unwrap();
+        file.append(b"ew").unwrap();
+        assert_eq!((file.len(), &read(disk, &path)[..]), (3, &b"new bytes"[..]));
+        file.append(b" and longer").unwrap();
+        file.sync().unwrap();
+        assert_eq!(file.len(), 14);
+        assert_eq!(kind_of(disk.overwrite(&dir.join("b"))), ErrorKind::NotFound);
+        assert_eq!(read(&*reboot(), &path), b"new and longer");
+    });
+}
+
+#[test]
 fn the_lock_is_exclusive_unseen_and_ends_with_its_holder() {
     on_both(|disk, dir, reboot| {
         let lock = disk.lock(dir).unwrap();
@@ -322,6 +340,28 @@ fn appends_survive_in_any_order_with_holes_of_zeros() {
     let bytes: [&[u8]; 7] = [b"", b"\0", b"\0\0", b"x", b"x\0", b"\0y", b"xy"];
     let expected: BTreeSet<_> = bytes.iter().map(|bytes| files(&[("a", bytes)])).collect();
     assert_eq!(fates, expected);
+}
+
+#[test]
+fn what_was_written_over_may_be_what_it_was() {
+    let fates = outcomes(|disk| {
+        write_durably(disk, Path::new("d/a"), b"xyz");
+        let mut file = disk.overwrite(Path::new("d/a")).unwrap();
+        file.append(b"12").unwrap();
+        file.append(b"34").unwrap();
+    });
+    let first: [&[u8]; 3] = [b"xy", b"1y", b"12"];
+    // Behind the old end a lost byte is not there, or zero.
+    let then: [&[u8]; 6] = [b"z", b"z\0", b"3", b"3\0", b"34", b""];
+    let both = |first: &[u8], then: &[u8]| files(&[("a", &[first, then].concat())]);
+    let possible = |of: &Vec<(String, Vec<u8>)>| {
+        first.iter().any(|first| then.iter().any(|then| both(first, then) == *of))
+    };
+    assert!(fates.iter().all(possible), "{fates:?}");
+    for bytes in [&b"xyz"[..], b"12z", b"1yz", b"xy34", b"1234", b"123", b"12z\0", b"xyz\0"] {
+        assert!(fates.contains(&files(&[("a", bytes)])), "{bytes:?} in {fates:?}");
+    }
+    assert!(fates.iter().all(|fate| fate[0].1.len() >= 3), "what was durable keeps its length");
 }
 
 #[test]
@@ -667,5 +707,26 @@ proptest! {
             (names, bytes, rebooted.random())
         };
         prop_assert_eq!(run(), run());
+    }
+}
+
+#[test]
+fn what_is_written_over_what_a_failed_sync_lost_is_durable_once_synced() {
+    for seed in 0..500 {
+        let disk = SimDisk::new(seed);
+        disk.create_dir_all(Path::new("d")).unwrap();
+        let path = Path::new("d/a");
+        let mut file = write(&disk, path, &[1; 100]);
+        disk.sync_dir(Path::new("d")).unwrap();
+        disk.fail_after(1, FaultKind::SyncError);
+        file.sync().unwrap_err();
+        let mut file = disk.overwrite(path).unwrap();
+        file.append(&[2; 40]).unwrap();
+        file.append(&[3; 30]).unwrap();
+        file.sync().unwrap();
+        file.append(&[4; 10]).unwrap();
+        let bytes = read(&disk.crash(), path);
+        assert_eq!(bytes[..70], [[2; 40].to_vec(), [3; 30].to_vec()].concat(), "seed {seed}");
+        assert!(bytes[70..].iter().all(|byte| [0, 1, 4].contains(byte)), "seed {seed}: {bytes:?}");
     }
 }

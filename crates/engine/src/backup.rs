@@ -70,7 +70,7 @@ pub fn backup(
         let place = to.display();
         return Err(Error::Invalid(format!("{place} is not empty, it holds {name}; name another")));
     }
-    let mut copy = Copy { disk, from, to, earlier, there: BTreeMap::new() };
+    let mut copy = Copy { disk, from, to, earlier, wal: Vec::new(), there: BTreeMap::new() };
     for _ in 0..BACKUP_TRIES {
         if copy.follow(&manifest)? {
             copy.remove_unnamed(&manifest)?;
@@ -82,6 +82,10 @@ pub fn backup(
             let each = &mut |_, _, _: &[u8]| Ok(());
             let (store_id, start_lsn) = (manifest.store_id, manifest.wal_start_lsn);
             let replayed = reader::replay(disk, to, store_id, start_lsn, each)?;
+            if let Some((path, len)) = &replayed.overlong {
+                disk.truncate(path, *len).map_err(Error::io("cut", path))?;
+                disk.sync_dir(to).map_err(Error::io("sync", to))?;
+            }
             let wal_damaged_bytes = replayed.damaged_bytes;
             return Ok(BackedUp { wal_damaged_bytes, ..copy.done() });
         }
@@ -104,6 +108,8 @@ struct Copy<'c> {
     from: &'c Path,
     to: &'c Path,
     earlier: Option<&'c Path>,
+    /// Where the segments of the wal begin that the manifest needs.
+    wal: Vec<u64>,
     /// What the copy holds.
     there: BTreeMap<Named, Copied>,
 }
@@ -131,13 +137,15 @@ impl Copy<'_> {
         if wal.first().is_some_and(|&base| base > manifest.wal_start_lsn) {
             return Ok(false);
         }
-        for base in wal {
+        for &base in &wal {
             // It may have grown since an earlier round copied it.
             if !self.take(Named::Wal(base))? {
                 return Ok(false);
             }
         }
-        Ok(true)
+        self.wal = wal;
+        // One that has lost its name meanwhile may have been written over while it was read.
+        Ok(self.wal.iter().all(|base| self.disk.exists(&filenames::wal(self.from, *base))))
     }
 
     /// Shares or copies one file; false if it has gone.
@@ -198,7 +206,11 @@ impl Copy<'_> {
     /// Removes what earlier rounds copied and the last manifest does not need.
     fn remove_unnamed(&mut self, manifest: &Manifest) -> Result<(), Error> {
         let files: BTreeSet<Named> = manifest.files().into_iter().collect();
-        let is_needed = |named: &Named| matches!(named, Named::Wal(_)) || files.contains(named);
+        let wal: BTreeSet<u64> = self.wal.iter().copied().collect();
+        let is_needed = |named: &Named| match named {
+            Named::Wal(base) => wal.contains(base),
+            named => files.contains(named),
+        };
         for named in self.there.keys().filter(|named| !is_needed(named)) {
             let path = filenames::path(self.to, *named);
             self.disk.remove(&path).map_err(Error::io("remove", &path))?;

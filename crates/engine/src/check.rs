@@ -56,7 +56,7 @@ pub struct Checked {
 /// fails. Damage is no error but an answer.
 pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Checked, Error> {
     let _lock = recover::lock(&**disk, dir)?;
-    let mut checker = Checker { disk, dir, done: Checked::default() };
+    let mut checker = Checker { disk, dir, has_index: false, done: Checked::default() };
     let Some(manifest) = checker.manifest()? else { return Ok(checker.done) };
     checker.names(&manifest)?;
     for named in manifest.files() {
@@ -66,13 +66,19 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Checked, Error> {
     let deletes = recover::read_deletes(&**disk, dir, &manifest, &cache);
     let deletes = checker.note(deletes)?.unwrap_or_default();
     let epochs = recover::read_epochs(&**disk, dir, &manifest, &deletes, &cache);
+    let epochs = checker.note(epochs)?;
+    checker.has_index = epochs.is_some();
     let none = || Epochs::new(Arc::new(Registry::new(0)), manifest.store_id);
-    let mut epochs = checker.note(epochs)?.unwrap_or_else(none);
+    let mut epochs = epochs.unwrap_or_else(none);
     let catalog = recover::read_catalog(&**disk, dir, &manifest, &cache);
     let catalog = checker.note(catalog)?.unwrap_or_default();
     checker.wal(&manifest, &mut epochs, &catalog)?;
     checker.namespaces(&manifest, &catalog);
     checker.done.series = epochs.series();
+    if !checker.has_index {
+        let note = "without the index nobody can say whose the samples of parts and log are";
+        checker.done.notes.push(note.to_owned());
+    }
     let handles = Arc::new(Handles::new(disk.clone()));
     for entry in &manifest.parts {
         let read = checker.part(&handles, *entry, &manifest, &epochs);
@@ -84,6 +90,8 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Checked, Error> {
 struct Checker<'c> {
     disk: &'c Arc<dyn Disk>,
     dir: &'c Path,
+    /// Whether the indexes of all epochs were read.
+    has_index: bool,
     done: Checked,
 }
 
@@ -92,7 +100,7 @@ impl Checker<'_> {
     fn note<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {
             Ok(sound) => Ok(Some(sound)),
-            Err(error) if recover::is_damage(&error) => {
+            Err(error) if error.is_damage() => {
                 let sentence = error.to_string();
                 if !self.done.problems.contains(&sentence) {
                     self.done.problems.push(sentence);
@@ -134,7 +142,7 @@ impl Checker<'_> {
                     "holds files that were set aside; the store does not need them"
                 }
                 None => "is no file of the store",
-                Some(Named::Wal(_) | Named::WalBegun(_)) => continue,
+                Some(Named::Wal(_) | Named::WalBegun(_) | Named::WalSpare(_)) => continue,
                 Some(named) if files.contains(&named) => continue,
                 Some(_) => {
                     "is a leftover, which the next start removes if everything else is there"
@@ -207,10 +215,10 @@ impl Checker<'_> {
         self.done.frames = replayed.frames;
         self.done.problems.extend(replayed.damages.iter().cloned());
         self.done.notes.extend(replayed.torn());
-        if unread > 0 {
+        if unread > 0 && self.has_index {
             self.done.problems.push(format!("{unread} frames of the wal cannot be applied"));
         }
-        if orphans > 0 {
+        if orphans > 0 && self.has_index {
             let problem =
                 format!("{orphans} samples in the wal belong to series nobody registered");
             self.done.problems.push(problem);
@@ -243,7 +251,7 @@ impl Checker<'_> {
                 return Err(damage(format!("blocks of series {sid} are out of order")));
             }
             before = Some((sid, place.range.end_ns));
-            if epochs.epoch_of(sid) != Some(entry.epoch) {
+            if self.has_index && epochs.epoch_of(sid) != Some(entry.epoch) {
                 return Err(damage(format!(
                     "has samples of series {sid}, which nobody registered in epoch {}",
                     entry.epoch

@@ -12,10 +12,11 @@ use crate::filenames::Named;
 use crate::files::Held;
 use crate::ingest::Ingest;
 use crate::retention::{all_of, reclassified};
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::wal::frame::FrameKind;
 use crate::{index_file, segment_file};
-use foliot_index::{Registry, Segment};
+use foliot_index::{Registry, Segment, SidSet};
 use foliot_model::{NamespaceId, TimeRange};
 use std::collections::BTreeMap;
 
@@ -85,9 +86,31 @@ impl Store {
         }
         for ((namespace, floor_ns), sids) in below {
             let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
-            self.delete(namespace, sids.into_iter().collect(), range, false)?;
+            let sids = self.with_earlier(namespace, sids.into_iter().collect(), range)?;
+            self.delete(namespace, sids, range, false)?;
         }
         Ok(())
+    }
+
+    /// These ids, and those that their series had before: what an older id has in `range` was
+    /// overwritten by what a newer one has. An older one may be of another class, if the process
+    /// died while it gave out classes.
+    fn with_earlier(
+        &self,
+        namespace: NamespaceId,
+        mut sids: SidSet,
+        range: TimeRange,
+    ) -> Result<SidSet, Error> {
+        let snapshot = Snapshot::new(&self.files, &self.ingest);
+        let mut earlier = Vec::new();
+        for sid in snapshot.select(&all_of(namespace), range)? {
+            let ids = snapshot.ids(sid);
+            let newest = ids.iter().rposition(|id| sids.contains(*id)).unwrap_or(0);
+            earlier.extend(ids.into_iter().take(newest));
+        }
+        earlier.sort_unstable();
+        sids.add(&earlier.into_iter().collect());
+        Ok(sids)
     }
 
     /// Gives series other classes than they had. No flush is under way meanwhile, so that every

@@ -17,6 +17,8 @@ pub struct Config {
     pub wal_segment_bytes: u64,
     /// Bytes that the wal leaves free on the disk beside what the next flush needs.
     pub wal_reserve_bytes: u64,
+    /// Bytes of segments that nobody needs any more, at most, which are kept to be written over.
+    pub wal_spare_bytes: u64,
     /// Samples in memory are flushed to a part when they take more than this many bytes.
     pub head_bytes_max: u64,
     /// Memory for pages of files.
@@ -63,6 +65,7 @@ impl Default for Config {
             wal_replay_target: Duration::from_secs(20),
             wal_segment_bytes: WAL_SEGMENT_BYTES,
             wal_reserve_bytes: 16 << 20,
+            wal_spare_bytes: 256 << 20,
             head_bytes_max: 256 << 20,
             cache_bytes_max: 32 << 20,
             series_max: 100_000_000,

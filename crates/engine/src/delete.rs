@@ -154,8 +154,13 @@ impl Engine {
     ) -> Result<(Deleted, Commit), Error> {
         check(selector)?;
         let _alone = self.store().taking.lock();
-        let (deleted, sids) = count_all(&self.snapshot(), selector, range, goes_on)?;
-        if deleted.samples > 0 {
+        let snapshot = self.snapshot();
+        let (deleted, mut sids) = count_all(&snapshot, selector, range, goes_on)?;
+        if snapshot.may_hide(selector.namespace, range) {
+            // A longer retention, or a clock that goes back, would show again what stayed.
+            (_, sids) = count_all(&snapshot.of_all_ages(), selector, range, goes_on)?;
+        }
+        if !sids.is_empty() {
             let act = Act::Delete(selector, range);
             self.store().audit(caller, selector.namespace, &act, Some(&deleted))?;
         }

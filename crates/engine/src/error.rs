@@ -1,7 +1,7 @@
 //! What can go wrong in the store.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// An error of the store: what happened, where, and what to do.
@@ -85,6 +85,18 @@ impl Error {
 
     pub(crate) fn corrupt(path: &Path, offset: u64, reason: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_owned(), offset, reason: reason.into() }
+    }
+
+    /// Whether it says that a file is not what it should be, or not there. A disk that cannot be
+    /// read just now says nothing about the file.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Corrupt { .. } => true,
+            Self::Io { source, .. } => {
+                matches!(source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof)
+            }
+            _ => false,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! MANIFEST.copy       the same once more
 //! MANIFEST.new        a manifest being written; MANIFEST.copy.new
 //! wal-<lsn>.log       a stretch of the wal that begins at this lsn, 16 hex digits
+//! spare-<lsn>.wal     one whose content files hold by now, to be written over
 //! begun-<lsn>.wal     says that this stretch, the newest one, was begun; empty
 //! part-<number>.part  blocks of samples
 //! index-<number>.idx  registrations
@@ -33,6 +34,10 @@ pub(crate) fn wal_begun(dir: &Path, lsn: u64) -> PathBuf {
     dir.join(format!("begun-{lsn:016x}.wal"))
 }
 
+pub(crate) fn wal_spare(dir: &Path, lsn: u64) -> PathBuf {
+    dir.join(format!("spare-{lsn:016x}.wal"))
+}
+
 pub(crate) fn part(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("part-{number:010}.part"))
 }
@@ -54,6 +59,7 @@ pub(crate) fn path(dir: &Path, named: Named) -> PathBuf {
     match named {
         Named::Wal(lsn) => wal(dir, lsn),
         Named::WalBegun(lsn) => wal_begun(dir, lsn),
+        Named::WalSpare(lsn) => wal_spare(dir, lsn),
         Named::Part(number) => part(dir, number),
         Named::Index(number) => index(dir, number),
         Named::Segment(number) => segment(dir, number),
@@ -73,6 +79,7 @@ pub(crate) fn deletes(dir: &Path, number: u64) -> PathBuf {
 pub(crate) enum Named {
     Wal(u64),
     WalBegun(u64),
+    WalSpare(u64),
     Part(u64),
     Index(u64),
     Segment(u64),
@@ -91,7 +98,11 @@ impl Named {
             | Self::Segment(number)
             | Self::Catalog(number)
             | Self::Deletes(number) => Some(number),
-            Self::Wal(_) | Self::WalBegun(_) | Self::ManifestNew | Self::ManifestCopyNew => None,
+            Self::Wal(_)
+            | Self::WalBegun(_)
+            | Self::WalSpare(_)
+            | Self::ManifestNew
+            | Self::ManifestCopyNew => None,
         }
     }
 }
@@ -108,8 +119,10 @@ pub(crate) fn parse(name: &str) -> Option<Named> {
     }
     let lsn = |text: Option<&str>| u64::from_str_radix(text?, 16).ok();
     let wal = lsn(middle("wal-", ".log")).map(Named::Wal);
-    if let Some(wal) = wal.or_else(|| lsn(middle("begun-", ".wal")).map(Named::WalBegun)) {
-        return Some(wal);
+    let wal = wal.or_else(|| lsn(middle("begun-", ".wal")).map(Named::WalBegun));
+    let wal = wal.or_else(|| lsn(middle("spare-", ".wal")).map(Named::WalSpare));
+    if wal.is_some() {
+        return wal;
     }
     number(middle("part-", ".part"))
         .map(Named::Part)
@@ -133,6 +146,7 @@ mod tests {
         };
         assert_eq!(read(wal(dir, 0xabc)), Some(Named::Wal(0xabc)));
         assert_eq!(read(wal_begun(dir, 0xabc)), Some(Named::WalBegun(0xabc)));
+        assert_eq!(read(wal_spare(dir, 0xabc)), Some(Named::WalSpare(0xabc)));
         assert_eq!(read(part(dir, 7)), Some(Named::Part(7)));
         assert_eq!(read(index(dir, 8)), Some(Named::Index(8)));
         assert_eq!(read(segment(dir, 8)), Some(Named::Segment(8)));

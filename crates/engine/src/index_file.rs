@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::paged::{PagedReader, PagedWriter};
 use crate::part::format::take;
 use crate::preamble::{Preamble, VERSION};
-use crate::recover;
 use foliot_disk::Disk;
 use foliot_index::{Mark, Origin, Registry};
 use std::path::Path;
@@ -143,7 +142,7 @@ pub(crate) fn salvage(
     number: u64,
     registry: &Registry,
 ) -> Result<(), Error> {
-    let end = |error| if recover::is_damage(&error) { Ok(()) } else { Err(error) };
+    let end = |error: Error| if error.is_damage() { Ok(()) } else { Err(error) };
     let paged = match PagedReader::open(disk, path, number, Arc::new(Cache::new(0))) {
         Ok(paged) => paged,
         Err(error) => return end(error),

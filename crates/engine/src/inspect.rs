@@ -69,6 +69,10 @@ pub fn inspect(
         Some(Named::Catalog(number)) => inspector.catalog(path, number),
         Some(Named::Deletes(number)) => inspector.deletes(path, number),
         Some(Named::Wal(base) | Named::WalBegun(base)) => inspector.wal(&[base]),
+        Some(Named::WalSpare(_)) => Err(Error::Invalid(format!(
+            "{} is a segment of the wal that files hold the content of; its store writes over it",
+            path.display()
+        ))),
         Some(Named::ManifestNew | Named::ManifestCopyNew) => Err(Error::Invalid(format!(
             "{} is a manifest that was not finished; its store ignores it",
             path.display()
@@ -157,7 +161,7 @@ impl Inspector<'_, '_> {
                 Named::Segment(number) => self.segment(number)?,
                 Named::Catalog(number) => self.catalog(&path, number)?,
                 Named::Deletes(number) => self.deletes(&path, number)?,
-                Named::Wal(_) | Named::WalBegun(_) => {}
+                Named::Wal(_) | Named::WalBegun(_) | Named::WalSpare(_) => {}
                 Named::ManifestNew | Named::ManifestCopyNew => {}
             }
         }

@@ -308,12 +308,12 @@ fn seal(bytes: &[u8]) -> u32 {
     checksum_append(checksum(preamble), rest.get(4..).unwrap_or_default())
 }
 
-/// The damage of a manifest of which the other copy is no better, with what can be done.
+/// The damage of a manifest of which the other copy is no better.
 fn hopeless(error: Error) -> Error {
     match error {
         Error::Corrupt { path, offset, reason } => {
-            let next = "the other copy is no better; `foliot check --repair` makes it anew";
-            Error::Corrupt { path, offset, reason: format!("{reason}; {next}") }
+            let reason = format!("{reason}; the other copy is no better");
+            Error::Corrupt { path, offset, reason }
         }
         error => error,
     }

@@ -177,7 +177,7 @@ pub(crate) fn read_epochs(
             // Its index files are read by nobody who has the segment.
             for &number in &entry.index_files {
                 match index_file::owner(disk, &filenames::index(dir, number), number) {
-                    Err(error) if !is_damage(&error) => return Err(error),
+                    Err(error) if !error.is_damage() => return Err(error),
                     Err(error) => cache.damages.note(format!("{error}, a copy")),
                     Ok(_) => {}
                 }
@@ -254,10 +254,7 @@ fn create(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
         return Err(Error::Corrupt {
             path: dir.join(filenames::MANIFEST),
             offset: 0,
-            reason: format!(
-                "missing, while there is a file {name} that it should name; put it back, or have \
-                 `foliot check --repair` make it again"
-            ),
+            reason: format!("missing, while there is a file {name} that it should name"),
         });
     }
     let mut manifest = Manifest {
@@ -286,7 +283,7 @@ fn open_parts(
     for entry in &manifest.parts {
         match Part::open(handles, dir, *entry, manifest.store_id, cache) {
             Ok(part) => parts.push(Arc::new(part)),
-            Err(error) if !is_damage(&error) => return Err(error),
+            Err(error) if !error.is_damage() => return Err(error),
             Err(error) => {
                 let way_out = match handles.disk.exists(&filenames::part(dir, entry.number)) {
                     true => "`foliot check --repair` has saved what can be read",
@@ -331,18 +328,6 @@ pub(crate) fn free_place(disk: &dyn Disk, quarantine: &Path, name: &OsStr) -> Pa
         place = quarantine.join(format!("{}.{number}", name.display()));
     }
     place
-}
-
-/// Whether an error says that a file is not what it should be. A disk that cannot be read just now
-/// says nothing about the file: then the store does not start, and nothing is set aside.
-pub(crate) fn is_damage(error: &Error) -> bool {
-    match error {
-        Error::Corrupt { .. } => true,
-        Error::Io { source, .. } => {
-            matches!(source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof)
-        }
-        _ => false,
-    }
 }
 
 /// What a frame of the wal says.
@@ -460,6 +445,9 @@ fn rewrite_wal(
     start_lsn: u64,
     replayed: &Replayed,
 ) -> Result<(), Error> {
+    if let Some((path, len)) = &replayed.overlong {
+        disk.truncate(path, *len).map_err(Error::io("cut", path))?;
+    }
     // Frames that parts hold already are read by nobody again.
     if replayed.end_lsn > start_lsn
         && let Some(&newest) = segment::list(disk, dir)?.last()

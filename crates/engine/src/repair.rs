@@ -9,9 +9,9 @@
 //!   (`repair/salvage.rs`), the facts of a catalog.
 //!
 //! A file that is missing and lies in the quarantine comes back first. A manifest of which both
-//! copies are lost is made anew from what the files say of themselves. The index of the open epoch
-//! is made again from the names that stand elsewhere (`repair/indexes.rs`); those that stand
-//! nowhere else only a backup brings back.
+//! copies are lost is made anew from what the files say of themselves. The index of an epoch
+//! without a segment is made again from the names that stand elsewhere (`repair/indexes.rs`); those
+//! that stand nowhere else only a backup brings back.
 
 mod facts;
 mod indexes;
@@ -64,7 +64,7 @@ pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, may_lose: MayLose) -> Result<Vec
     let mut manifest = repairer.manifest()?;
     repairer.segments(&mut manifest)?;
     repairer.deletes(&manifest)?;
-    repairer.open_index(&mut manifest)?;
+    repairer.indexes(&mut manifest)?;
     repairer.index_files(&manifest)?;
     repairer.catalog(&mut manifest)?;
     repairer.parts(&mut manifest)?;
@@ -93,7 +93,7 @@ impl Repairer<'_> {
                 return Ok(manifest);
             }
             Ok(None) => {}
-            Err(error) if !recover::is_damage(&error) => return Err(error),
+            Err(error) if !error.is_damage() => return Err(error),
             Err(error) => {
                 self.set_aside(&path)?;
                 self.set_aside(&self.dir.join(filenames::MANIFEST_COPY))?;
@@ -129,7 +129,7 @@ impl Repairer<'_> {
             match *named {
                 Named::Part(number) => match Part::read_header(&**self.disk, &path, number) {
                     Ok(header) => headers.push(header),
-                    Err(error) if recover::is_damage(&error) => {
+                    Err(error) if error.is_damage() => {
                         self.set_aside(&path)?;
                         self.said.push(format!("{error}: set aside"));
                     }
@@ -146,7 +146,7 @@ impl Repairer<'_> {
                         manifest.epoch_entry(origin).segment = number;
                     }
                     // Its epoch is read from its index file, and written to a segment in time.
-                    Err(error) if recover::is_damage(&error) => {
+                    Err(error) if error.is_damage() => {
                         self.set_aside(&path)?;
                         self.said.push(format!("{error}: set aside"));
                         lost = Some(error);
@@ -156,7 +156,7 @@ impl Repairer<'_> {
                 // Of several the newest was written last.
                 Named::Catalog(number) => manifest.catalog_file = number,
                 Named::Deletes(number) => manifest.deletes_file = number,
-                Named::Wal(_) | Named::WalBegun(_) => {}
+                Named::Wal(_) | Named::WalBegun(_) | Named::WalSpare(_) => {}
                 Named::ManifestNew | Named::ManifestCopyNew => {}
             }
         }
@@ -220,7 +220,7 @@ impl Repairer<'_> {
                 entry.written_ns = entry.range.end_ns.min(self.disk.now_ns());
                 Ok(entry)
             }
-            Err(error) if recover::is_damage(&error) => Ok(entry),
+            Err(error) if error.is_damage() => Ok(entry),
             Err(error) => Err(error),
         }
     }
@@ -257,7 +257,7 @@ impl Repairer<'_> {
 
 /// An error about a file that nothing else can take the place of.
 fn needed(error: Error) -> Error {
-    match recover::is_damage(&error) {
+    match error.is_damage() {
         false => error,
         true => Error::Invalid(format!(
             "{error}; it cannot be mended: copy it from a backup of this store, where it has the \

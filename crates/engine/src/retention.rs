@@ -130,6 +130,19 @@ impl Retention {
         Self { default, namespaces, rules, expired, size_floor_ns, size_floor_cap, reclassified }
     }
 
+    /// Keeps everything for ever.
+    pub(crate) fn forever() -> Self {
+        Self {
+            default: None,
+            namespaces: BTreeMap::new(),
+            rules: Vec::new(),
+            expired: BTreeMap::new(),
+            size_floor_ns: i64::MIN,
+            size_floor_cap: 0,
+            reclassified: Vec::new(),
+        }
+    }
+
     /// Whether nothing is ever too old.
     pub(crate) fn is_forever(&self) -> bool {
         self.default.is_none()
@@ -410,11 +423,17 @@ impl Engine {
                 let snapshot = self.snapshot();
                 let found = snapshot.select(&all_of(namespace), range)?;
                 let mut sids = Vec::new();
-                for sid in found.into_iter().flat_map(|sid| snapshot.ids(sid)) {
-                    let class = store.ingest.epochs().describe(sid)?.map(|series| series.class);
-                    if of.is_none_or(|(_, wanted)| class == Some(wanted)) {
-                        sids.push(sid);
+                for sid in found {
+                    let mut ids = snapshot.ids(sid);
+                    // What an older id has was overwritten by what a newer one loses.
+                    while let (Some(newest), Some((_, wanted))) = (ids.last(), of) {
+                        let series = store.ingest.epochs().describe(*newest)?;
+                        if series.is_some_and(|series| series.class == wanted) {
+                            break;
+                        }
+                        ids.pop();
                     }
+                    sids.append(&mut ids);
                 }
                 sids.sort_unstable();
                 let sids: SidSet = sids.into_iter().collect();

@@ -18,7 +18,7 @@ use crate::sight::{Narrowed, Sight};
 use crate::tombstones::Mask;
 use crate::view::View;
 use foliot_index::{Identity, Listed, MayGather, SymbolKind};
-use foliot_model::{Samples, Selector, TimeRange};
+use foliot_model::{NamespaceId, Samples, Selector, TimeRange};
 use std::sync::Arc;
 
 /// What one reader sees. Clones see the same.
@@ -61,6 +61,25 @@ impl Snapshot {
     /// The same, showing only what `sight` shows.
     pub fn seen_by(self, sight: Arc<Sight>) -> Self {
         Self { sight: Some(sight), ..self }
+    }
+
+    /// The same, showing also what is too old to be seen.
+    pub(crate) fn of_all_ages(&self) -> Self {
+        Self {
+            epochs: self.epochs.clone(),
+            earlier: self.earlier.clone(),
+            head: self.head.clone(),
+            view: self.view.clone(),
+            retention: Arc::new(Retention::forever()),
+            now_ns: self.now_ns,
+            sight: self.sight.clone(),
+        }
+    }
+
+    /// Whether something in `range` may be too old to be seen.
+    pub(crate) fn may_hide(&self, namespace: NamespaceId, range: TimeRange) -> bool {
+        !self.retention.is_forever()
+            && self.retention.floors(self.now_ns, namespace).1 > range.start_ns
     }
 
     /// What of a selector may be seen.

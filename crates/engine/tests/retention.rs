@@ -7,7 +7,7 @@ mod support;
 
 use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Caller, Config, Engine, FIELD_RETENTION, RetentionRule};
-use foliot_model::{DEFAULT_NAMESPACE, TimeRange};
+use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -451,4 +451,95 @@ fn a_change_of_rules_reaches_closed_epochs() {
     let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
     let checked = foliot_engine::check(&dynamic, Path::new("store")).unwrap();
     assert_eq!(checked.problems, [""; 0]);
+}
+
+/// A store whose rules keep `m` for 30 days and `short` for 5; what is older of `short` is gone
+/// from the disk. One value of `m` was overwritten in a later epoch.
+fn overwritten_in_a_later_epoch() -> (SimDisk, i64) {
+    let disk = SimDisk::new(10);
+    let engine = open_with_rules(&disk, 30);
+    let then_ns = disk.now_ns();
+    let put = |value| {
+        write(&engine, DEFAULT_NAMESPACE, &[line(HOST, then_ns, value)]).0.unwrap();
+        engine.flush().unwrap();
+    };
+    write(&engine, DEFAULT_NAMESPACE, &[line("short", then_ns, 0)]).0.unwrap();
+    put(1);
+    (0..3).for_each(|_| engine.begin_epoch().unwrap());
+    put(2);
+    for _ in 0..10 {
+        disk.advance(DAY as u64);
+        while engine.maintain().unwrap() {}
+    }
+    engine.close().unwrap();
+    (disk, then_ns)
+}
+
+fn open_with_rules(disk: &SimDisk, kept: u64) -> Engine {
+    open(disk, |config| config.retention_rules = rules(kept))
+}
+
+fn rules(kept: u64) -> Vec<RetentionRule> {
+    let rule = |measurement: &str, kept| RetentionRule {
+        measurement: measurement.to_owned(),
+        labels: Vec::new(),
+        keep: days(kept),
+    };
+    vec![rule("m", kept), rule("short", 5)]
+}
+
+#[test]
+fn a_change_of_rules_that_is_cut_short_shows_no_overwritten_value() {
+    let values = |engine: &Engine| {
+        let snapshot = engine.snapshot();
+        let sids = snapshot.select(&selector(DEFAULT_NAMESPACE, "m"), TimeRange::ALL).unwrap();
+        let values = sids.into_iter().flat_map(|sid| read(&snapshot, sid, TimeRange::ALL));
+        values.map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    let (disk, _) = overwritten_in_a_later_epoch();
+    assert_eq!(values(&open_with_rules(&disk, 30)), [Owned::Integer(2)]);
+    let mut lost = 0;
+    for operation in 1.. {
+        let (disk, _) = overwritten_in_a_later_epoch();
+        disk.fail_after(operation, FaultKind::Crash);
+        let config = Config { background: false, retention_rules: rules(5), ..Config::default() };
+        let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+        let is_done = Engine::open(dynamic, Path::new("store"), config).is_ok() && !disk.is_dead();
+        let disk = disk.kill();
+        let found = values(&open_with_rules(&disk, 30));
+        assert!(found == [Owned::Integer(2)] || found.is_empty(), "{operation}: {found:?}");
+        lost += usize::from(found.is_empty());
+        if is_done {
+            break;
+        }
+    }
+    assert!(lost > 0, "the shorter time took something for good");
+}
+
+#[test]
+fn a_delete_takes_also_what_is_too_old_to_be_seen() {
+    let disk = SimDisk::new(11);
+    let now_ns = disk.now_ns();
+    let engine = open(&disk, |config| config.retention = days(30));
+    write_days(&engine, HOST, now_ns, 0..20);
+    write_days(&engine, "m host=old", now_ns, 15..20);
+    write_days(&engine, "m host=kept", now_ns, 15..20);
+    engine.set_retention(DEFAULT_NAMESPACE, days(10), &Caller::default()).unwrap();
+    assert_eq!(found(&engine, "m", now_ns), (0..=10).collect::<Vec<_>>());
+    for host in ["a", "old"] {
+        let test = Test::equal(host);
+        let name = "host".to_owned();
+        let matcher = Matcher { name, test, negated: false, accepts_absent: false };
+        let only = Selector { matchers: vec![matcher], ..selector(DEFAULT_NAMESPACE, "m") };
+        let (deleted, commit) = engine.delete(&only, TimeRange::ALL, &Caller::default()).unwrap();
+        assert_eq!(deleted.samples, if host == "a" { 11 } else { 0 }, "what was to be seen");
+        engine.wait(commit, Ack::Durable).unwrap();
+    }
+    engine.set_retention(DEFAULT_NAMESPACE, days(30), &Caller::default()).unwrap();
+    let kept = (15..20).collect::<Vec<_>>();
+    assert_eq!(found(&engine, "m", now_ns), kept);
+    engine.flush().unwrap();
+    drop(engine);
+    let engine = open(&disk, |config| config.retention = days(30));
+    assert_eq!(found(&engine, "m", now_ns), kept);
 }

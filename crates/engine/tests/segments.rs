@@ -4,13 +4,16 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "test code says what must hold by unwrapping"
 )]
 
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine, MayLose, RetentionRule, check, repair};
+use foliot_engine::{
+    Ack, Caller, Config, Engine, MayLose, RetentionRule, SymbolKind, check, repair,
+};
 use foliot_model::{Matcher, Selector, Test, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -234,4 +237,109 @@ fn a_manifest_that_is_made_anew_reads_closed_epochs_from_their_index_files() {
     }
     assert!(!files(&disk, "segment-").is_empty());
     expect_all(&engine, "from segments again");
+}
+
+/// A store whose first epoch closed just now, so that its index is in no segment yet; the second
+/// one has half of its series.
+fn closing(is_final: bool) -> SimDisk {
+    let disk = SimDisk::new(11);
+    let engine = open(&disk);
+    for (step, hosts) in [(0, HOSTS), (1, HOSTS / 2)] {
+        let line = |host: i64| Line {
+            key: format!("cpu host=server-{host:05} rack=r{}", host % 97),
+            time_ns: step * 1_000_000_000,
+            fields: vec![("user".to_owned(), Owned::Integer(host * 10 + step))],
+        };
+        let (commit, _) = write(&engine, 0, &(0..hosts).map(line).collect::<Vec<_>>());
+        engine.wait(commit.unwrap(), Ack::Durable).unwrap();
+        if step == 0 {
+            engine.flush().unwrap();
+            is_final.then(|| engine.merge_all().unwrap());
+            engine.begin_epoch().unwrap();
+        }
+    }
+    engine.close().unwrap();
+    assert_eq!((files(&disk, "segment-").len(), files(&disk, "index-").len()), (0, 1));
+    disk
+}
+
+/// How many samples each series has, and whether each number leads to the name that has it.
+fn counted(engine: &Engine) -> Vec<usize> {
+    let snapshot = engine.snapshot();
+    let mut sids = snapshot.select(&selector(0, "cpu"), TimeRange::ALL).unwrap();
+    sids.sort_unstable();
+    let count = |sid: &u32| {
+        let identity = snapshot.identity(*sid).unwrap().unwrap();
+        let name = identity.labels.get("host").unwrap();
+        let number = snapshot.symbol_id(SymbolKind::LabelValue, name).unwrap().unwrap();
+        assert_eq!(
+            snapshot.symbol_name(SymbolKind::LabelValue, number).unwrap(),
+            Some(name.clone())
+        );
+        let host: i64 = name.strip_prefix("server-").unwrap().parse().unwrap();
+        let found = read(&snapshot, *sid, TimeRange::ALL);
+        for (time_ns, value) in &found {
+            assert_eq!(*value, Owned::Integer(host * 10 + time_ns / 1_000_000_000));
+        }
+        found.len()
+    };
+    sids.iter().map(count).collect()
+}
+
+#[test]
+fn the_index_of_an_epoch_that_is_closing_is_made_again_from_final_parts() {
+    for damage in [&b"nothing"[..], b""] {
+        let disk = closing(true);
+        let before = counted(&open(&disk));
+        assert_eq!(before.iter().sum::<usize>() as i64, HOSTS + HOSTS / 2);
+        let [path] = &files(&disk, "index-")[..] else { panic!("one index file") };
+        match damage.is_empty() {
+            true => disk.remove(path).unwrap(),
+            false => replace(&disk, path, damage),
+        }
+        let machine: Arc<dyn Disk> = Arc::new(disk.clone());
+        let checked = check(&machine, Path::new(DIR)).unwrap();
+        assert!(checked.problems.iter().all(|problem| problem.contains("index-")), "{checked:?}");
+        let refused = Engine::open(Arc::new(disk.clone()), Path::new(DIR), Config::default());
+        assert!(refused.err().unwrap().is_damage());
+        let said = repair(&machine, Path::new(DIR), MayLose::default()).unwrap();
+        assert!(said.iter().any(|said| said.contains("with 2000 series")), "{said:?}");
+        let checked = check(&machine, Path::new(DIR)).unwrap();
+        assert_eq!(checked.problems, [""; 0], "{said:?}");
+        let engine = open(&disk);
+        assert_eq!(engine.damages(), [""; 0]);
+        let sorted = |mut counts: Vec<usize>| {
+            counts.sort_unstable();
+            counts
+        };
+        assert_eq!(sorted(counted(&engine)), sorted(before.clone()));
+        // It is written to a segment as if nothing had been.
+        (0..3).for_each(|_| engine.begin_epoch().unwrap());
+        assert!(!files(&disk, "segment-").is_empty());
+        assert_eq!(sorted(counted(&engine)), sorted(before));
+        engine.close().unwrap();
+        drop(engine);
+        assert_eq!(check(&machine, Path::new(DIR)).unwrap().problems, [""; 0]);
+    }
+}
+
+#[test]
+fn without_a_backup_a_store_starts_with_the_epochs_that_have_names() {
+    let disk = closing(false);
+    let [path] = &files(&disk, "index-")[..] else { panic!("one index file") };
+    disk.remove(path).unwrap();
+    let machine: Arc<dyn Disk> = Arc::new(disk.clone());
+    let error = repair(&machine, Path::new(DIR), MayLose::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("2000 series with samples") && error.contains("--lose-names"),
+        "{error}"
+    );
+    let may_lose = MayLose { names: true, ..MayLose::default() };
+    let said = repair(&machine, Path::new(DIR), may_lose).unwrap();
+    assert!(said.iter().any(|said| said.contains("2000 series with samples have no")), "{said:?}");
+    let engine = open(&disk);
+    assert_eq!(counted(&engine), vec![1; HOSTS as usize / 2]);
+    (0..3).for_each(|_| engine.begin_epoch().unwrap());
+    assert_eq!(counted(&engine), vec![1; HOSTS as usize / 2]);
+    engine.close().unwrap();
 }

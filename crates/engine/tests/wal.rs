@@ -89,7 +89,13 @@ fn copy(disk: &SimDisk) -> SimDisk {
 /// Where frames of a kind begin in a segment, and how long their bodies are.
 fn frames(segment: &[u8], kind: u8) -> Vec<(usize, usize)> {
     let (mut at, mut found) = (SEGMENT_HEADER, Vec::new());
+    let base = u64::from_le_bytes(segment[16..24].try_into().unwrap());
     while at + FRAME_HEADER <= segment.len() {
+        // What is left of an older segment says other places.
+        let lsn = u64::from_le_bytes(segment[at + 8..at + 16].try_into().unwrap());
+        if lsn != base + (at - SEGMENT_HEADER) as u64 {
+            break;
+        }
         let length = u32::from_le_bytes(segment[at + 32..at + 36].try_into().unwrap()) as usize;
         if segment[at + 36] == kind {
             found.push((at, length));
@@ -102,6 +108,7 @@ fn frames(segment: &[u8], kind: u8) -> Vec<(usize, usize)> {
 const ROWS: u8 = 1;
 const REGISTER: u8 = 2;
 const COPY: u8 = 5;
+const MARK: u8 = 6;
 const SECTOR: usize = 4096;
 
 #[test]
@@ -130,6 +137,106 @@ fn one_bit_in_the_newest_segment_costs_at_most_the_frame_that_it_hit() {
         let again: usize = found(&open(&twin)).values().sum();
         assert_eq!(again, samples + 1, "byte {at}");
     }
+}
+
+/// A store whose newest segment is written over an older one that was longer.
+fn written_over() -> SimDisk {
+    let disk = SimDisk::new(3);
+    let engine = open(&disk);
+    for steps in [0..60, 60..90, 90..100] {
+        for step in steps {
+            put(&engine, &[line(step % 3, step)]);
+        }
+        engine.flush().unwrap();
+    }
+    for step in 100..110 {
+        put(&engine, &[line(step % 3, step)]);
+    }
+    // The process is killed: in order it would cut the segment where its frames end.
+    let path = segments(&disk).pop().unwrap();
+    let segment = bytes(&disk, &path);
+    assert_eq!(segment[32], 1, "it says so");
+    let end = frames(&segment, ROWS).last().map(|(at, len)| at + FRAME_HEADER + len).unwrap();
+    assert!(segment.len() > end + 500, "{} bytes, frames up to {end}", segment.len());
+    disk.kill()
+}
+
+#[test]
+fn a_segment_that_is_written_over_an_older_one_ends_where_its_frames_do() {
+    let disk = written_over();
+    let path = segments(&disk).pop().unwrap();
+    let before = bytes(&disk, &path).len();
+    let engine = open(&disk);
+    assert_eq!((engine.damages(), engine.notes()), (&[][..], &[][..]));
+    assert_eq!((found(&engine).values().sum::<usize>(), engine.stats().wal_torn_bytes), (110, 0));
+    assert!(bytes(&disk, &path).len() < before, "what is left of the older one is cut off");
+    put(&engine, &[line(0, 1000)]);
+    drop(engine);
+    let disk = disk.crash();
+    assert_eq!(found(&open(&disk)).values().sum::<usize>(), 111);
+}
+
+#[test]
+fn one_bit_in_a_segment_that_is_written_over_an_older_one_costs_a_frame() {
+    let disk = written_over();
+    let path = segments(&disk).pop().unwrap();
+    let segment = bytes(&disk, &path);
+    let end = frames(&segment, MARK).last().map(|(at, len)| at + FRAME_HEADER + len).unwrap();
+    for at in 0..end {
+        let twin = copy(&disk);
+        twin.rot(&path, at as u64, 1 << (at % 8)).unwrap();
+        let engine = open(&twin);
+        let samples: usize = found(&engine).values().sum();
+        assert!(samples >= 109, "byte {at} of {end}: {samples} of 110 samples");
+        assert!(samples == 110 || !engine.damages().is_empty(), "byte {at}: a loss is damage");
+        put(&engine, &[line(0, 1000)]);
+        drop(engine);
+        let again: usize = found(&open(&twin)).values().sum();
+        assert_eq!(again, samples + 1, "byte {at}");
+    }
+}
+
+#[test]
+fn spares_are_bounded_and_go_with_the_store_and_when_room_is_short() {
+    let spares = |disk: &SimDisk| {
+        let names = disk.list(Path::new(DIR)).unwrap();
+        names.into_iter().filter(|name| name.starts_with("spare-")).count()
+    };
+    let flushed = |spare_bytes: u64| {
+        let disk = SimDisk::new(4);
+        let config = Config {
+            background: false,
+            wal_segment_bytes: 1000,
+            wal_spare_bytes: spare_bytes,
+            ..Config::default()
+        };
+        let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
+        let engine = Engine::open(dynamic, Path::new(DIR), config).unwrap();
+        for step in 0..100 {
+            put(&engine, &[line(step % 3, step)]);
+        }
+        engine.flush().unwrap();
+        (disk, engine)
+    };
+    assert_eq!(spares(&flushed(0).0), 0);
+    let (disk, _engine) = flushed(3000);
+    assert!((1..=3).contains(&spares(&disk)));
+    let (disk, engine) = flushed(1 << 20);
+    assert!(spares(&disk) > 5);
+    engine.close().unwrap();
+    assert_eq!(spares(&disk), 0);
+    let (disk, engine) = flushed(1 << 20);
+    // As much as is there now, and the reserve not.
+    disk.resize(1 << 20);
+    disk.advance(10_000_000_000);
+    let (commit, _) = write(&engine, 0, &[line(0, 1000)]);
+    drop(commit.map(|commit| engine.wait(commit, Ack::Durable)));
+    assert_eq!(spares(&disk), 0);
+    let (disk, _engine) = flushed(1 << 20);
+    assert!(spares(&disk) > 5);
+    let disk = disk.kill();
+    drop(open(&disk));
+    assert_eq!(spares(&disk), 0, "those of a killed process are leftovers");
 }
 
 #[test]

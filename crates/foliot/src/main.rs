@@ -18,6 +18,7 @@ use foliot_engine::Engine;
 use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine};
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -100,6 +101,25 @@ fn bench(own: Vec<OsString>) -> ExitCode {
     foliot_bench::main(std::iter::once(OsString::from("foliot bench")).chain(own))
 }
 
+/// Opens a store.
+///
+/// # Errors
+/// What is in the way, and what to do about damage.
+fn open(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    settings: foliot_engine::Config,
+) -> Result<Engine, String> {
+    Engine::open(disk, dir, settings).map_err(|error| match error.is_damage() {
+        false => error.to_string(),
+        true => format!(
+            "{error}; copy the file from a backup of this store, or see what `foliot check --repair \
+             --data-dir {}` can mend",
+            dir.display()
+        ),
+    })
+}
+
 /// Starts everything in order, waits, and stops in reverse.
 fn serve(told: Config) -> Result<(), String> {
     let config = &told;
@@ -114,8 +134,7 @@ fn serve(told: Config) -> Result<(), String> {
     }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     let mut server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
-    let engine = Engine::open(disk.clone(), &config.data_dir, store(config));
-    let engine = Arc::new(engine.map_err(|error| error.to_string())?);
+    let engine = Arc::new(open(disk.clone(), &config.data_dir, store(config))?);
     for damage in engine.damages() {
         log::error!("{damage}");
     }
@@ -162,6 +181,7 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         wal_sync_interval: config.wal_sync_interval,
         wal_replay_target: config.wal_replay_target,
         wal_reserve_bytes: config.wal_reserve.0,
+        wal_spare_bytes: config.wal_spare.0,
         head_bytes_max: config.head_bytes.0,
         cache_bytes_max: config.cache_bytes.0,
         merge_parts: config.merge_parts as usize,

@@ -226,10 +226,7 @@ fn figures(exported: &Exported) -> String {
 /// Opens the store that the settings name.
 fn open(what: &Move, disk: Arc<dyn Disk>) -> Result<Engine, String> {
     let config = what.layers.config().clone().fit(machine::memory_bytes());
-    Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match what.url {
-        None => sentence(error.into()),
-        Some(_) => error.to_string(),
-    })
+    crate::open(disk, &config.data_dir, crate::store(&config))
 }
 
 fn sentence(error: Error) -> String {

@@ -3,7 +3,7 @@
 use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
-    BackedUp, Caller, Checked, Deleted, Engine, Identity, MayLose, Shown, backup, check, has_files,
+    BackedUp, Caller, Checked, Deleted, Identity, MayLose, Shown, backup, check, has_files,
     inspect, is_store, repair,
 };
 use foliot_migrate::{Unspelled, influx, opentsdb};
@@ -119,8 +119,7 @@ pub(crate) fn retention(
     let keep = keep.map(Keep::read).transpose()?.and_then(|keep| keep.0);
     // Without threads nothing expires while we look.
     let settings = foliot_engine::Config { background: false, ..crate::store(config) };
-    let engine = Engine::open(Arc::new(disk), &config.data_dir, settings);
-    let engine = engine.map_err(|error| error.to_string())?;
+    let engine = crate::open(Arc::new(disk), &config.data_dir, settings)?;
     let mut out = String::new();
     if accepts_clock {
         let caller = Caller { door: "command line", from: String::new() };

@@ -147,6 +147,10 @@ impl Disk for Counting {
         self.disk.extend(path)
     }
 
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.disk.overwrite(path)
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         self.disk.truncate(path, len)
     }

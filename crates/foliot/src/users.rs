@@ -147,8 +147,7 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     if !matches!(act, Act::Add { .. } | Act::Token { .. }) {
         need_store(&*disk, &config.data_dir)?;
     }
-    let open = Engine::open(disk.clone(), &config.data_dir, crate::store(config));
-    let engine = open.map_err(|error| error.to_string())?;
+    let engine = crate::open(disk.clone(), &config.data_dir, crate::store(config))?;
     let gate = Gate::new(false).with_passwords_from(config.access_password_length_min as usize);
     let done = perform_on(&engine, &gate, act, disk.now_ns());
     let safe = engine.wait(engine.written(), Ack::Durable).map(drop);

@@ -36,8 +36,10 @@ pub struct Outcome<'a> {
     pub decoded: Decoded,
     /// What decoding refused.
     pub refused: &'a [Reject],
-    /// What the store refused.
+    /// What the store refused, or the first of it.
     pub dropped: &'a [Reject],
+    /// How many rows the store refused.
+    pub rows_dropped: usize,
 }
 
 /// The answer to a write; nothing when all went well (status 204, no body).
@@ -82,7 +84,7 @@ pub fn error_answer(api: WriteApi, status: u16, message: &str) -> Answer {
 fn message(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> String {
     let refused = outcome.refused.iter().map(|reject| (reject, !is_of_time_field(reject)));
     let dropped = outcome.dropped.iter().map(|reject| (reject, is_of_key(reject)));
-    let mut points_dropped = 0;
+    let mut points_dropped = outcome.rows_dropped.saturating_sub(outcome.dropped.len());
     let mut first_dropped = None;
     let mut sentences = Vec::with_capacity(lines.len());
     for ((reject, is_of_syntax), line) in refused.chain(dropped).zip(lines) {
@@ -231,8 +233,14 @@ mod tests {
         let mut refused = Vec::new();
         let decoded = Decoder::default().decode(&mut batch, Settings::default(), &mut refused);
         let rows = batch.rows().len() - dropped.len();
-        let outcome =
-            Outcome { lines: lines.as_bytes(), rows, decoded, refused: &refused, dropped };
+        let outcome = Outcome {
+            lines: lines.as_bytes(),
+            rows,
+            decoded,
+            refused: &refused,
+            dropped,
+            rows_dropped: dropped.len(),
+        };
         write_answer(api, &outcome).map(|answer| {
             assert_eq!(answer.status, 400);
             answer.body

@@ -150,6 +150,10 @@ settings! {
     /// Room that is left free on the disk beside what writing memory out needs; with less writes
     /// are refused, so that memory can be written out and the log given back.
     wal_reserve: ByteSize = ByteSize(16 << 20), "wal.reserve", "wal-reserve";
+    /// Room on the disk for segments of the log that are not needed any more, which are written
+    /// over instead of new ones: the disk confirms that sooner. They go when the server
+    /// stops, and when room is short; `0B` keeps none.
+    wal_spare: ByteSize = ByteSize(256 << 20), "wal.spare", "wal-spare";
     /// How long samples are kept, where a database or policy says nothing else. Older samples are
     /// not shown and not accepted; files follow.
     retention_time: Keep = Keep(None), "retention.time", "retention";

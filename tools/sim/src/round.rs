@@ -103,6 +103,7 @@ fn draw_config(random: &mut Random) -> Config {
             .percent(8)
             .then(|| Duration::from_secs(random.skewed(1, 40) as u64 * 43_200 + 1)),
         wal_segment_bytes: 1 << if random.percent(50) { 26 } else { random.skewed(8, 20) },
+        wal_spare_bytes: if random.percent(75) { 1 << random.skewed(10, 28) } else { 0 },
         retention_bytes_max: match random.percent(6) {
             true => 1 << random.skewed(13, 18),
             false => u64::MAX,

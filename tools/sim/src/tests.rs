@@ -178,6 +178,11 @@ impl Disk for Liar {
         self.disk.open(path)
     }
 
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = self.disk.overwrite(path)?;
+        Ok(Box::new(LiarFile { file, lie: self.lie, appends: 0 }))
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         self.disk.truncate(path, len)
     }

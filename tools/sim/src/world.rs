@@ -283,6 +283,11 @@ impl Disk for Mounted {
         Ok(Box::new(MountedAppendFile { file, path: path.to_owned(), disk: self.clone() }))
     }
 
+    fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = self.look(|| self.disk.overwrite(path))?;
+        Ok(Box::new(MountedAppendFile { file, path: path.to_owned(), disk: self.clone() }))
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         self.change("truncate", path, || self.disk.truncate(path, len))
     }

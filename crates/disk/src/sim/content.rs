@@ -2,6 +2,7 @@
 
 use super::fate::{Fate, Mood};
 use super::faults::{FaultKind, Verdict};
+use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +17,16 @@ const SECTOR_BYTES: usize = 512;
 pub(super) struct Content {
     /// Shared with the machine after a power cut: most files of a store never change again.
     bytes: Arc<Vec<u8>>,
-    /// Appends since the last sync, ascending. All bytes outside of them are durable.
+    /// Writes since the last sync, in their order. All bytes outside of them are durable.
     unsynced: Vec<Extent>,
 }
 
-/// One append that was not synced.
+/// One write that was not synced.
 #[derive(Clone, Debug)]
 struct Extent {
     range: Range<usize>,
+    /// What stood there; shorter than the range where the file has grown.
+    before: Vec<u8>,
     /// A sync failed: no later one makes it durable.
     lost: bool,
 }
@@ -37,10 +40,19 @@ impl Content {
         self.bytes.clone()
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) {
-        let start = self.bytes.len();
-        Arc::make_mut(&mut self.bytes).extend_from_slice(bytes);
-        self.unsynced.push(Extent { range: start..start + bytes.len(), lost: false });
+    /// Writes `bytes` at `offset`, which is no further than the end, over what is there.
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        let content = Arc::make_mut(&mut self.bytes);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+        let range = start..start + bytes.len();
+        let kept = start..range.end.min(content.len());
+        let before = content.get(kept.clone()).unwrap_or_default().to_vec();
+        content.splice(kept, bytes.iter().copied());
+        let mut written = Extent { range, before, lost: false };
+        // What a power cut would leave of what stood there is decided by the newest write alone.
+        let older = std::mem::take(&mut self.unsynced);
+        self.unsynced = older.into_iter().flat_map(|older| older.give_way(&mut written)).collect();
+        self.unsynced.push(written);
     }
 
     pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
@@ -83,6 +95,7 @@ impl Content {
         unsynced.retain(|extent| extent.range.start < end);
         for extent in &mut unsynced {
             extent.range.end = extent.range.end.min(end);
+            extent.before.truncate(extent.range.len());
         }
         Ok(Self { bytes: Arc::new(bytes.to_vec()), unsynced })
     }
@@ -114,19 +127,50 @@ impl Content {
 
     /// The end of the last byte that is surely on the medium.
     fn durable_end(&self) -> usize {
-        let later_first = self.unsynced.iter().rev();
-        later_first.fold(self.bytes.len(), |end, extent| match end {
-            end if end == extent.range.end => extent.range.start,
+        let mut last_first: Vec<&Extent> = self.unsynced.iter().collect();
+        last_first.sort_by_key(|extent| Reverse(extent.range.start));
+        last_first.into_iter().fold(self.bytes.len(), |end, extent| match end {
+            end if end == extent.range.end => extent.range.start + extent.before.len(),
             end => end,
         })
     }
 }
 
-/// Zeroes what of an extent is lost and returns the end of what survives, 0 when nothing does.
+impl Extent {
+    /// What is left of it beside a newer one, which learns what stood there before both.
+    fn give_way(self, newer: &mut Self) -> Vec<Self> {
+        let from = self.range.start.max(newer.range.start);
+        let to = self.range.end.min(newer.range.end);
+        if from >= to {
+            return vec![self];
+        }
+        let older = self.before.get(from - self.range.start..).unwrap_or_default();
+        let older = older.get(..to - from).unwrap_or(older);
+        let at = from - newer.range.start;
+        let known = newer.before.get_mut(at..at + older.len());
+        known.into_iter().for_each(|known| known.copy_from_slice(older));
+        if older.len() < to - from {
+            newer.before.truncate(at + older.len());
+        }
+        let part = |range: Range<usize>| {
+            let before = self.before.get(range.start - self.range.start..).unwrap_or_default();
+            let before = before.get(..range.len()).unwrap_or(before).to_vec();
+            Self { range, before, lost: self.lost }
+        };
+        let parts = [self.range.start..from, to..self.range.end].into_iter();
+        parts.filter(|range| !range.is_empty()).map(part).collect()
+    }
+}
+
+/// Takes back what of an extent is lost, to what stood there or zeros, and returns the end of what
+/// survives, 0 when nothing does.
 fn crash_extent(bytes: &mut [u8], extent: &Extent, mood: Mood, fate: &mut Fate) -> usize {
     let Range { start, end } = extent.range;
-    let mut zero = |from: usize, to: usize| {
-        bytes.get_mut(from..to).into_iter().for_each(|lost| lost.fill(0));
+    let mut lose = |from: usize, to: usize| {
+        let before = extent.before.get(from - start..).unwrap_or_default();
+        let old = before.iter().copied().chain(std::iter::repeat(0));
+        let lost = bytes.get_mut(from..to).into_iter().flatten();
+        lost.zip(old).for_each(|(byte, old)| *byte = old);
     };
     let draw = match mood {
         Mood::Harsh => 0,
@@ -135,11 +179,11 @@ fn crash_extent(bytes: &mut [u8], extent: &Extent, mood: Mood, fate: &mut Fate) 
     };
     match draw {
         0..30 => {
-            zero(start, end);
+            lose(start, end);
             0
         }
         30..40 => {
-            zero(start, end);
+            lose(start, end);
             end
         }
         40..55 => {
@@ -147,7 +191,7 @@ fn crash_extent(bytes: &mut [u8], extent: &Extent, mood: Mood, fate: &mut Fate) 
             let grain = grain.get(fate.up_to(2)).copied().unwrap_or(1);
             let cut = start + fate.up_to(end - start);
             let cut = (cut - cut % grain).max(start);
-            zero(cut, end);
+            lose(cut, end);
             if cut == start { 0 } else { cut }
         }
         55..65 => {
@@ -158,7 +202,7 @@ fn crash_extent(bytes: &mut [u8], extent: &Extent, mood: Mood, fate: &mut Fate) 
                 if fate.percent(50) {
                     survivor = to;
                 } else {
-                    zero(from, to);
+                    lose(from, to);
                 }
                 from = to;
             }

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::filenames;
 use crate::manifest::Manifest;
 use crate::namespaces::{self, Namespaces};
-use crate::recover;
 use crate::wal::frame::FrameKind;
 use crate::wal::reader;
 use foliot_model::NamespaceId;
@@ -68,7 +67,7 @@ impl Repairer<'_> {
         let path = filenames::catalog(self.dir, number);
         match catalog.read(&**self.disk, &path, number, manifest.store_id, &Cache::new(0)) {
             Ok(()) => return Ok((catalog, None)),
-            Err(error) if !recover::is_damage(&error) => return Err(error),
+            Err(error) if !error.is_damage() => return Err(error),
             Err(error) if !self.disk.exists(&path) && !self.may_lose.facts => {
                 return Err(Error::Invalid(format!(
                     "{error}; {FACTS} stand in it and nowhere else: put it back, copy it from a \
@@ -108,7 +107,7 @@ impl Repairer<'_> {
             match named {
                 Ok(Some(names)) => return Ok(Some(names)),
                 Ok(None) => {}
-                Err(error) if recover::is_damage(&error) => {}
+                Err(error) if error.is_damage() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -1,16 +1,18 @@
-//! Repair of the index of the open epoch: where a file of it cannot be read, series get their names
-//! back from what can be read of the others, from the log, and from final parts.
+//! Repair of the indexes of the open epoch and of one that closed and has no segment yet: where a
+//! file of one cannot be read, series get their names back from what can be read of the others,
+//! from the log, and from final parts.
 //!
 //! Ids stay, for parts and log mention series by them. All other numbers are given anew, and the
 //! epoch begins at another [`Origin`] from then on: registrations of the log, which were written
-//! with the old numbers, are passed over by whoever reads it. Here they are read.
+//! with the old numbers, are passed over by whoever reads it. Here they are read. The epoch behind
+//! one that is made again is made again too, so that no number stands for two names.
 
 use super::Repairer;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::index_file;
+use crate::limits::PAGE_SERIES;
 use crate::manifest::{EpochEntry, Manifest, PartEntry};
-use crate::recover;
 use crate::spelled::{SYNTAX, put_key};
 use crate::tombstones::Tombstones;
 use crate::wal::frame::FrameKind;
@@ -19,6 +21,8 @@ use foliot_index::{Identity, LABELS_MAX, Mark, Origin, Registry, Terms};
 use foliot_model::{Batch, BatchBuffers, Cell, KeySecret, Span};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// What is known of a series.
 struct Known {
@@ -30,53 +34,109 @@ struct Known {
 /// Series by id; nothing of those that have samples and no name.
 type Series = BTreeMap<u32, Option<Known>>;
 
+/// The index of an epoch, made again.
+struct Made {
+    /// Where the epoch began before, and its files.
+    old: EpochEntry,
+    registry: Arc<Registry>,
+    /// What was wrong; None with an epoch behind one with damage.
+    damage: Option<Error>,
+    /// Series with a name.
+    named: u64,
+    /// Series with samples and without a name.
+    unnamed: u64,
+}
+
+impl Made {
+    fn said(&self) -> String {
+        let lost = match self.unnamed {
+            0 => String::new(),
+            unnamed => format!("; {unnamed} series with samples have no name any more"),
+        };
+        let reason = match &self.damage {
+            Some(damage) => damage.to_string(),
+            None => format!("epoch {} begins behind it", self.old.origin.epoch),
+        };
+        format!("{reason}: the index is made again, with {} series{lost}", self.named)
+    }
+}
+
 impl Repairer<'_> {
-    /// Writes the index of the open epoch anew if one of its files is damaged beyond what its
+    /// Writes the indexes of epochs without a segment anew where a file is damaged beyond what its
     /// parities mend. Unless names may be lost, not when samples would be left without one.
-    pub(super) fn open_index(&mut self, manifest: &mut Manifest) -> Result<(), Error> {
-        let open = manifest.epochs.last().filter(|entry| entry.segment == 0);
-        let Some(entry) = open.cloned() else { return Ok(()) };
-        let mut damage = None;
-        for &number in &entry.index_files {
-            let found = self.damage(&filenames::index(self.dir, number), Named::Index(number))?;
-            damage = damage.or(found);
-        }
-        let Some(damage) = damage else { return Ok(()) };
-        let tombstones = self.tombstones(manifest)?;
-        let series = self.series(&entry, manifest, &tombstones)?;
-        let (registry, unnamed) = registry_of(&entry.origin, &series, manifest, &tombstones)?;
-        if unnamed > 0 && !self.may_lose.names {
+    pub(super) fn indexes(&mut self, manifest: &mut Manifest) -> Result<(), Error> {
+        let all = self.made_again(manifest)?;
+        let unnamed: u64 = all.iter().map(|made| made.unnamed).sum();
+        let damage = all.iter().find_map(|made| made.damage.as_ref());
+        if let Some(damage) = damage.filter(|_| unnamed > 0 && !self.may_lose.names) {
             return Err(Error::Invalid(format!(
                 "{damage}; {unnamed} series with samples have their names only in it: copy it from a \
                  backup of this store, where it has the same name, or say --lose-names"
             )));
         }
-        let number = manifest.next_file;
-        manifest.next_file += 1;
-        let path = filenames::index(self.dir, number);
-        let store_id = manifest.store_id;
-        index_file::write(&**self.disk, &path, number, store_id, &registry, &Mark::default())?;
-        if let Some(open) = manifest.epochs.last_mut() {
-            open.origin = registry.origin();
-            open.index_files = vec![number];
+        for made in &all {
+            let number = manifest.next_file;
+            manifest.next_file += 1;
+            let path = filenames::index(self.dir, number);
+            let (store_id, registry) = (manifest.store_id, &*made.registry);
+            index_file::write(&**self.disk, &path, number, store_id, registry, &Mark::default())?;
+            let is_old = |entry: &&mut EpochEntry| entry.origin == made.old.origin;
+            if let Some(entry) = manifest.epochs.iter_mut().find(is_old) {
+                entry.origin = registry.origin();
+                entry.index_files = vec![number];
+            }
         }
-        self.publish(manifest)?;
-        for &number in &entry.index_files {
-            self.set_aside(&filenames::index(self.dir, number))?;
+        if !all.is_empty() {
+            self.publish(manifest)?;
         }
-        let named = series.len() as u64 - unnamed;
-        let lost = match unnamed {
-            0 => String::new(),
-            unnamed => format!("; {unnamed} series with samples have no name any more"),
-        };
-        self.said.push(format!("{damage}: the index is made again, with {named} series{lost}"));
+        for made in &all {
+            for &number in &made.old.index_files {
+                self.set_aside(&filenames::index(self.dir, number))?;
+            }
+            self.said.push(made.said());
+        }
         Ok(())
     }
 
-    /// All series of the open epoch that something tells of.
+    /// The indexes that have to be made again, oldest first.
+    fn made_again(&self, manifest: &mut Manifest) -> Result<Vec<Made>, Error> {
+        let mut all: Vec<Made> = Vec::new();
+        let epochs = manifest.epochs.clone();
+        for (at, entry) in epochs.iter().enumerate() {
+            if entry.segment != 0 {
+                continue;
+            }
+            let mut damage = None;
+            for &number in &entry.index_files {
+                let found =
+                    self.damage(&filenames::index(self.dir, number), Named::Index(number))?;
+                damage = damage.or(found);
+            }
+            let before = all.last().map(|made| made.registry.clone());
+            if damage.is_none() && before.is_none() {
+                continue;
+            }
+            let next = epochs.get(at + 1);
+            let sids = entry.origin.base..next.map_or(u32::MAX, |next| next.origin.base);
+            let tombstones = self.tombstones(manifest)?;
+            let series = self.series(entry, sids.clone(), manifest, &tombstones)?;
+            let registry = registry_behind(before, &entry.origin);
+            // No new series may get an id that a part or a delete still mentions.
+            let dropped =
+                tombstones.dropped().within(sids.start, sids.end.saturating_sub(1)).last();
+            let last = series.keys().last().copied().max(dropped);
+            let unnamed = fill(&registry, &series, last, KeySecret(manifest.key_secret))?;
+            let named = series.len() as u64 - unnamed;
+            all.push(Made { old: entry.clone(), registry, damage, named, unnamed });
+        }
+        Ok(all)
+    }
+
+    /// All series of an epoch that something tells of.
     fn series(
         &self,
         entry: &EpochEntry,
+        sids: Range<u32>,
         manifest: &Manifest,
         tombstones: &Tombstones,
     ) -> Result<Series, Error> {
@@ -118,7 +178,7 @@ impl Repairer<'_> {
             let class = if found.class == 0 { of_parts } else { found.class };
             series.insert(sid, Some(Known { namespace: found.namespace, class, identity }));
         }
-        series.retain(|sid, _| *sid >= entry.origin.base && !tombstones.dropped().contains(*sid));
+        series.retain(|sid, _| sids.contains(sid) && !tombstones.dropped().contains(*sid));
         Ok(series)
     }
 
@@ -132,7 +192,7 @@ impl Repairer<'_> {
         let PartEntry { namespace, class, .. } = entry;
         let part = match self.open(entry, store_id) {
             Ok(part) => part,
-            Err(error) if recover::is_damage(&error) => return Ok(()),
+            Err(error) if error.is_damage() => return Ok(()),
             Err(error) => return Err(error),
         };
         for number in 0.. {
@@ -144,7 +204,7 @@ impl Repairer<'_> {
             match read {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) if recover::is_damage(&error) => {}
+                Err(error) if error.is_damage() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -152,31 +212,42 @@ impl Repairer<'_> {
     }
 }
 
-/// A registry in which each series has the id that it had, and how many have no name in it.
-fn registry_of(
-    before: &Origin,
+/// The empty registry of an epoch that is made again, whose symbols have numbers that none has yet,
+/// but for those that the epoch `before`, made again too, knows.
+fn registry_behind(before: Option<Arc<Registry>>, origin: &Origin) -> Arc<Registry> {
+    let mut again = origin.again();
+    if let Some(before) = &before {
+        let taken = before.next_origin(PAGE_SERIES as u32).symbols;
+        for (number, taken) in again.symbols.iter_mut().zip(taken) {
+            *number = taken.max(*number);
+        }
+    }
+    let registry = Registry::begin(again);
+    registry.set_closing(before);
+    Arc::new(registry)
+}
+
+/// Registers each series under the id that it had, and returns how many have no name in it.
+/// Ids up to `last` are taken from then on.
+fn fill(
+    registry: &Registry,
     series: &Series,
-    manifest: &Manifest,
-    tombstones: &Tombstones,
-) -> Result<(Registry, u64), Error> {
-    let registry = Registry::begin(before.again());
+    last: Option<u32>,
+    secret: KeySecret,
+) -> Result<u64, Error> {
     let mut unnamed = 0;
     for (&sid, known) in series {
-        reserve(&registry, sid)?;
-        let is_named = known.as_ref().is_some_and(|known| {
-            register(&registry, known, KeySecret(manifest.key_secret)) == Some(sid)
-        });
+        reserve(registry, sid)?;
+        let is_named =
+            known.as_ref().is_some_and(|known| register(registry, known, secret) == Some(sid));
         unnamed += u64::from(!is_named);
     }
-    // No new series may get an id that a part or a delete still mentions.
-    let dropped = tombstones.dropped().last().filter(|sid| *sid >= before.base);
-    let last = series.keys().last().copied().max(dropped);
     if let Some(last) = last.filter(|last| *last >= registry.series_end()) {
-        reserve(&registry, last.saturating_add(1))?;
+        reserve(registry, last.saturating_add(1))?;
         // Numbers that are lost at the end are told by who has a class.
         let Ok(_) = registry.assign_class::<Infallible>(last, 1, 0, &mut |_| Ok(()));
     }
-    Ok((registry, unnamed))
+    Ok(unnamed)
 }
 
 fn reserve(registry: &Registry, end: u32) -> Result<(), Error> {

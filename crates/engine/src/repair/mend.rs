@@ -55,7 +55,7 @@ impl Repairer<'_> {
         match paged::restore(&*file, path, number, tell, &mut |_| Ok(())) {
             Ok(()) if damages.is_empty() => return Ok(()),
             Ok(()) => {}
-            Err(error) if recover::is_damage(&error) => return Ok(()),
+            Err(error) if error.is_damage() => return Ok(()),
             Err(error) => return Err(error),
         }
         let new = self.new_aside()?;

@@ -25,7 +25,7 @@ impl Repairer<'_> {
             }
             let reason = match self.is_sound(entry, manifest.store_id) {
                 Ok(()) => continue,
-                Err(error) if recover::is_damage(&error) => error.to_string(),
+                Err(error) if error.is_damage() => error.to_string(),
                 Err(error) => return Err(error),
             };
             let saved = self.salvage(entry, manifest)?;
@@ -60,7 +60,7 @@ impl Repairer<'_> {
     ) -> Result<Option<PartEntry>, Error> {
         let part = match self.open(entry, manifest.store_id) {
             Ok(part) => Arc::new(part),
-            Err(error) if recover::is_damage(&error) => return Ok(None),
+            Err(error) if error.is_damage() => return Ok(None),
             Err(error) => return Err(error),
         };
         let mut kept = Kept { cursor: Cursor::before(part), reader: BlockReader::default() };
@@ -142,7 +142,7 @@ impl Kept {
         let mut moved = self.cursor.skip_page();
         loop {
             match moved {
-                Err(error) if !recover::is_damage(&error) => return Err(error),
+                Err(error) if !error.is_damage() => return Err(error),
                 Err(_) => {
                     moved = self.cursor.skip_page();
                     continue;
@@ -164,7 +164,7 @@ impl Kept {
                         writer.push(sid, BlockRef { range, count, times, values, summary })?;
                     }
                 }
-                Err(error) if !recover::is_damage(&error) => return Err(error),
+                Err(error) if !error.is_damage() => return Err(error),
                 Err(_) if self.cursor.sid().is_none() => moved = self.cursor.skip_page(),
                 Err(_) => {}
             }

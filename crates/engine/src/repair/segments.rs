@@ -34,7 +34,7 @@ impl Repairer<'_> {
             .and_then(|file| paged::restore(&*file, path, number, &mut |_| {}, &mut |_| Ok(())));
         match read {
             Ok(()) => Ok(None),
-            Err(error) if recover::is_damage(&error) => Ok(Some(error)),
+            Err(error) if error.is_damage() => Ok(Some(error)),
             Err(error) => Err(error),
         }
     }
@@ -59,7 +59,7 @@ impl Repairer<'_> {
         };
         match read {
             Ok(()) => {}
-            Err(error) if recover::is_damage(&error) => return Ok(()),
+            Err(error) if error.is_damage() => return Ok(()),
             Err(error) => return Err(error),
         }
         let new = self.new_aside()?;

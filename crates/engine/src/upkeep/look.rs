@@ -9,7 +9,7 @@ use super::Upkeep;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::files::Files;
-use crate::{paged, recover};
+use crate::paged;
 use foliot_model::{NamespaceId, TimeRange};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -68,7 +68,7 @@ impl Upkeep {
         self.judge_files();
         match looked {
             // It was replaced meanwhile, or is known to be absent.
-            Err(error) if recover::is_damage(&error) => Ok(()),
+            Err(error) if error.is_damage() => Ok(()),
             looked => looked,
         }
     }

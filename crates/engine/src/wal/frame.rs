@@ -18,7 +18,7 @@
 use crate::limits::WAL_FRAME_BYTES_MAX;
 use foliot_codec::{checksum, checksum_append};
 
-const MAGIC: u32 = u32::from_le_bytes(*b"Ffrm");
+pub(super) const MAGIC: u32 = u32::from_le_bytes(*b"Ffrm");
 
 /// Bytes of a frame before its body.
 pub(crate) const HEADER_LEN: usize = 40;

@@ -5,19 +5,19 @@
 //! commit). An lsn is a position in the stream. What is durable is the stream up to
 //! [`Progress::durable_lsn`].
 //!
-//! This file is the face: `writer.rs` writes, `reader.rs` reads back, `segment.rs`, `frame.rs`,
-//! `copies.rs` and `rows.rs` say how it lies on the disk.
+//! This file is the face: `writer.rs` writes, over `spares.rs` where there are some, `reader.rs`
+//! reads back, `segment.rs`, `frame.rs`, `copies.rs` and `rows.rs` say how it lies on the disk.
 
 pub(crate) mod copies;
 pub(crate) mod frame;
 pub(crate) mod reader;
 pub(crate) mod rows;
 pub(crate) mod segment;
+mod spares;
 mod writer;
 
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
-use crate::filenames;
 use crate::limits::WAL_FRAME_BYTES_MAX;
 use copies::Single;
 use foliot_disk::{Disk, Thread};
@@ -208,7 +208,7 @@ impl Wal {
         refused().map_or(Ok(()), Err)
     }
 
-    /// Forgets everything before `lsn`, which parts hold now: begins a new segment and removes
+    /// Forgets everything before `lsn`, which parts hold now: begins a new segment and lets go
     /// those that end at or before `lsn`.
     pub(crate) fn forget(&self, lsn: u64) -> Result<(), Error> {
         let writer = &*self.writer;
@@ -219,8 +219,7 @@ impl Wal {
             if let [base, next] = *pair
                 && next <= lsn
             {
-                let path = filenames::wal(&writer.dir, base);
-                writer.disk.remove(&path).map_err(Error::io("remove", &path))?;
+                writer.let_go(base)?;
             }
         }
         Ok(())
@@ -243,6 +242,7 @@ impl Wal {
         {
             return Err(Error::Poisoned("the wal writer panicked".to_owned()));
         }
+        self.writer.end();
         written
     }
 }

@@ -12,12 +12,13 @@
 //! Reading begins at the lsn that the manifest names. Damage before it costs nothing.
 
 use super::copies::{Copied, Single};
-use super::frame::{Author, FrameKind, HEADER_LEN, Header, Purpose, body_checksum};
+use super::frame::{self, Author, FrameKind, HEADER_LEN, Header, Purpose, body_checksum};
 use super::segment::{self, SEGMENT_HEADER_LEN, SegmentHeader};
 use crate::error::Error;
 use crate::filenames;
 use crate::limits::SECTOR_BYTES;
 use foliot_disk::{Disk, ReadFile};
+use memchr::memmem;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub(crate) struct Replayed {
     pub(crate) mends: Vec<Mend>,
     /// Changes that no copy of was met: they are to be repeated.
     pub(crate) singles: Vec<Single>,
+    /// The newest segment and where its frames end, if what is left of an older one follows.
+    pub(crate) overlong: Option<(PathBuf, u64)>,
 }
 
 /// A frame that stands in the place of a damaged one.
@@ -179,6 +182,8 @@ struct Segment {
     author: Author,
     /// Whether the incarnation is known.
     is_known: bool,
+    /// Whether what is left of an older segment follows its frames.
+    is_over: bool,
     /// Up to here everything was durable once.
     vouched_lsn: u64,
     buffer: Vec<u8>,
@@ -202,6 +207,7 @@ impl Segment {
             limit: next.unwrap_or(u64::MAX).min(base.saturating_add(frames_len)),
             author: Author::new(store_id, 0),
             is_known: false,
+            is_over: false,
             vouched_lsn: if next.is_some() { u64::MAX } else { 0 },
             buffer: Vec::new(),
             buffer_at: 0,
@@ -255,6 +261,10 @@ impl Segment {
             lsn += header.frame_len();
         }
         replayed.end_lsn = replayed.end_lsn.max(lsn);
+        if self.is_over && lsn < self.limit {
+            let len = lsn - self.base + SEGMENT_HEADER_LEN as u64;
+            replayed.overlong = Some((self.path.clone(), len));
+        }
         Ok(())
     }
 
@@ -331,17 +341,25 @@ impl Segment {
     /// frame at or behind `lsn`. False if there is nothing to read.
     fn enter(&mut self, lsn: u64, replayed: &mut Replayed) -> Result<bool, Error> {
         let path = self.path.display().to_string();
-        match SegmentHeader::read(&*self.file, &self.path)? {
-            Some(SegmentHeader { store_id, base_lsn, incarnation }) => {
-                if (store_id, base_lsn) != (self.store_id, self.base) {
+        let is_newest = self.vouched_lsn == 0;
+        let header = SegmentHeader::read(&*self.file, &self.path)?;
+        // The power may have taken the header that was written over an older one, not the name.
+        let is_older = |header: &SegmentHeader| {
+            is_newest && header.store_id == self.store_id && header.base_lsn < self.base
+        };
+        let is_older = header.as_ref().is_some_and(is_older);
+        match header.filter(|_| !is_older) {
+            Some(header) => {
+                if (header.store_id, header.base_lsn) != (self.store_id, self.base) {
                     let other = format!("wal {path} is of another store or place, and was skipped");
                     replayed.damage(self.file.len(), other);
                     return Ok(false);
                 }
-                self.know(incarnation);
+                self.know(header.incarnation);
+                self.is_over = header.is_over;
                 return Ok(true);
             }
-            None if lsn < self.limit || self.vouched_lsn > 0 => {}
+            None if lsn < self.limit || !is_newest => {}
             // Frames before are in parts already, and nobody can say more about the newest header.
             None => {
                 replayed.tear(0);
@@ -351,7 +369,7 @@ impl Segment {
         let found = self.find(lsn)?;
         self.vouch(found, self.base + 1)?;
         if self.vouched_lsn <= self.base {
-            replayed.tear(self.limit - self.base);
+            replayed.tear(if is_older { 0 } else { self.limit - self.base });
             return Ok(false);
         }
         let sentence = format!("wal {path} has a damaged header; its frames were read without it");
@@ -364,7 +382,8 @@ impl Segment {
         self.is_known = true;
     }
 
-    /// Passes over a bad frame at `bad`.
+    /// Passes over a bad frame at `bad`. Behind the frames of a segment that is written over an
+    /// older one nothing is torn unless a frame was begun.
     fn pass(&mut self, bad: u64, replayed: &mut Replayed) -> Result<Passed, Error> {
         let found = self.find(bad + 1)?;
         self.vouch(found, found)?;
@@ -380,16 +399,44 @@ impl Segment {
         if proven == found {
             return Ok(Passed::To(found));
         }
-        replayed.tear(self.limit - proven);
+        match (self.is_over, self.begun(proven)?) {
+            (false, _) => replayed.tear(self.limit - proven),
+            (true, Some(frame_len)) => replayed.tear(frame_len.min(self.limit - proven)),
+            (true, None) => {}
+        }
         Ok(Passed::Torn(proven))
+    }
+
+    /// The length of the frame that was begun at `lsn`, as far as its header tells.
+    fn begun(&mut self, lsn: u64) -> Result<Option<u64>, Error> {
+        if !self.fill(lsn, HEADER_LEN)? {
+            return Ok(None);
+        }
+        let header = Header::parse(self.at(lsn, HEADER_LEN), lsn);
+        let own = header.filter(|header| header.incarnation == self.author.incarnation);
+        Ok(own.map(|header| header.frame_len()))
     }
 
     /// Where the first good frame at or behind `lsn` is; the limit if there is none.
     fn find(&mut self, mut lsn: u64) -> Result<u64, Error> {
         while lsn < self.limit && self.frame(lsn)?.is_none() {
-            lsn += 1;
+            lsn = self.find_magic(lsn + 1)?;
         }
         Ok(lsn.min(self.limit))
+    }
+
+    /// Where the first frame at or behind `lsn` may begin; the limit if there is none.
+    fn find_magic(&mut self, mut lsn: u64) -> Result<u64, Error> {
+        let magic = frame::MAGIC.to_le_bytes();
+        while self.fill(lsn, HEADER_LEN)? {
+            let ahead = self.buffer.get((lsn - self.buffer_at) as usize..).unwrap_or_default();
+            if let Some(at) = memmem::find(ahead, &magic) {
+                return Ok(lsn + at as u64);
+            }
+            // It may have begun at the end of what was read.
+            lsn = self.buffer_at + self.buffer.len() as u64 - (magic.len() as u64 - 1);
+        }
+        Ok(self.limit)
     }
 
     /// Reads on from `lsn` until a frame vouches for everything before `wanted`, or to the end.

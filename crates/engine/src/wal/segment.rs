@@ -1,15 +1,16 @@
 //! Segments: the files that the wal lies in.
 //!
 //! ```text
-//! +----------+--------------+--------------+-----------------+---------+-----------+
-//! | preamble | store id u64 | base lsn u64 | incarnation u64 | 0 0 0 0 | crc32 u32 |  40 bytes
-//! +----------+--------------+--------------+-----------------+---------+-----------+
-//! | frames, the first at the base lsn ...                                          |
-//! +--------------------------------------------------------------------------------+
+//! +----------+--------------+--------------+-----------------+-----------+-----------+
+//! | preamble | store id u64 | base lsn u64 | incarnation u64 | flags u32 | crc32 u32 |  40 bytes
+//! +----------+--------------+--------------+-----------------+-----------+-----------+
+//! | frames, the first at the base lsn ...                                            |
+//! +----------------------------------------------------------------------------------+
 //! ```
 //!
-//! A segment holds frames of one incarnation and ends where the next one begins. Reading them back
-//! is `reader.rs`' affair.
+//! A segment holds frames of one incarnation and ends where the next one begins. One that is
+//! written over an older one (flag 1, `spares.rs`) has what is left of that behind its last frame.
+//! Reading them back is `reader.rs`' affair.
 
 use crate::error::Error;
 use crate::filenames::{self, Named};
@@ -22,6 +23,8 @@ use std::path::Path;
 const PREAMBLE: Preamble = Preamble { magic: *b"Fwal", version: VERSION, what: "a wal segment" };
 /// Bytes of a segment before its first frame.
 pub(crate) const SEGMENT_HEADER_LEN: usize = 40;
+/// Flag of a segment that is written over an older one.
+const IS_OVER: u32 = 1;
 
 /// What a segment's header says beside what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(crate) struct SegmentHeader {
     pub(crate) store_id: u64,
     pub(crate) base_lsn: u64,
     pub(crate) incarnation: u64,
+    /// Whether it is written over an older segment.
+    pub(crate) is_over: bool,
 }
 
 impl SegmentHeader {
@@ -38,7 +43,8 @@ impl SegmentHeader {
         out.extend_from_slice(&self.store_id.to_le_bytes());
         out.extend_from_slice(&self.base_lsn.to_le_bytes());
         out.extend_from_slice(&self.incarnation.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        let flags = if self.is_over { IS_OVER } else { 0 };
+        out.extend_from_slice(&flags.to_le_bytes());
         let crc = checksum(&out);
         out.extend_from_slice(&crc.to_le_bytes());
         out
@@ -68,7 +74,8 @@ impl SegmentHeader {
         };
         let fields = (take(), take(), take());
         let (Some(store_id), Some(base_lsn), Some(incarnation)) = fields else { return Ok(None) };
-        Ok(Some(Self { store_id, base_lsn, incarnation }))
+        let flags = rest.first_chunk::<4>().map_or(0, |flags| u32::from_le_bytes(*flags));
+        Ok(Some(Self { store_id, base_lsn, incarnation, is_over: flags & IS_OVER != 0 }))
     }
 }
 

@@ -13,6 +13,7 @@
 use super::copies::Single;
 use super::frame::{self, Author, FrameKind, HEADER_LEN, Purpose};
 use super::segment::{self, SegmentHeader};
+use super::spares::Spares;
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::filenames;
@@ -159,6 +160,9 @@ struct Io {
     file: Option<Box<dyn AppendFile>>,
     /// Where the file begins.
     base_lsn: u64,
+    /// Bytes of the older segment that the file is written over.
+    over_bytes: u64,
+    spares: Spares,
     /// Bytes taken from the queue and not yet written: kept when the disk is full.
     taken: Vec<u8>,
     rotate: bool,
@@ -203,6 +207,8 @@ impl Writer {
         let io = Io {
             file: None,
             base_lsn: 0,
+            over_bytes: 0,
+            spares: Spares::new(disk.clone(), dir.clone(), config.wal_spare_bytes),
             taken: Vec::new(),
             rotate: false,
             is_name_new: false,
@@ -512,22 +518,60 @@ impl Writer {
     fn rotate(&self, io: &mut Io, base_lsn: u64) -> Result<(), Refusal> {
         // A sync of the new file must never vouch for bytes of the old one.
         self.sync(io)?;
-        io.file = None;
-        let (store_id, incarnation) = (self.store_id, self.author.incarnation);
-        let header = SegmentHeader { store_id, base_lsn, incarnation }.encode();
-        let made = self.disk.create(&filenames::wal(&self.dir, base_lsn)).and_then(|mut file| {
-            file.append(&header)?;
-            Ok(file)
-        });
-        io.file = Some(made.map_err(|error| match is_out_of_space(&error) {
-            true => Refusal::NoSpace,
-            // No byte of the stream is in doubt: another try may do.
-            false => Refusal::Stalled(format!("a new segment of the wal cannot be made: {error}")),
-        })?);
-        io.base_lsn = base_lsn;
+        self.end_segment(io);
+        let (file, over_bytes) = self.make_segment(io, base_lsn).map_err(|error| {
+            match is_out_of_space(&error) {
+                true => Refusal::NoSpace,
+                // No byte of the stream is in doubt: another try may do.
+                false => {
+                    Refusal::Stalled(format!("a new segment of the wal cannot be made: {error}"))
+                }
+            }
+        })?;
+        (io.file, io.over_bytes, io.base_lsn) = (Some(file), over_bytes, base_lsn);
         (io.is_name_new, io.is_unnoted) = (true, true);
         io.rotate = false;
         Ok(())
+    }
+
+    /// A new file with a header, which may be written over a spare, and the bytes of that.
+    fn make_segment(&self, io: &mut Io, base_lsn: u64) -> io::Result<(Box<dyn AppendFile>, u64)> {
+        let path = filenames::wal(&self.dir, base_lsn);
+        let spare = io.spares.take(&path)?;
+        let (store_id, incarnation) = (self.store_id, self.author.incarnation);
+        let is_over = spare.is_some();
+        let (mut file, over_bytes) = match spare {
+            Some(spare) => spare,
+            None => (self.disk.create(&path)?, 0),
+        };
+        file.append(&SegmentHeader { store_id, base_lsn, incarnation, is_over }.encode())?;
+        Ok((file, over_bytes))
+    }
+
+    /// Lets the segment's file go, without what is left of the one that it was written over.
+    fn end_segment(&self, io: &mut Io) {
+        let Some(file) = io.file.take() else { return };
+        let len = file.len();
+        drop(file);
+        if len < io.over_bytes {
+            // Frames end where the next segment begins, whether or not bytes follow: where this
+            // cannot be done they only take room, and tell less of a segment that is missing.
+            let _ = self.disk.truncate(&filenames::wal(&self.dir, io.base_lsn), len);
+        }
+    }
+
+    /// Lets the last segment and the spares go, once everything was written.
+    pub(super) fn end(&self) {
+        let mut io = self.io.lock();
+        if !io.is_dead {
+            self.end_segment(&mut io);
+        }
+        io.spares.clear();
+    }
+
+    /// Takes the segment at `base` out of the wal: nobody needs it any more.
+    pub(super) fn let_go(&self, base: u64) -> Result<(), Error> {
+        self.io.lock().spares.keep(base)
     }
 
     /// The only place that syncs the wal. Any failure here is final: what the system did with the
@@ -580,9 +624,15 @@ impl Writer {
         }
         (io.looked_ns, io.unlooked_bytes) = (Some(now_ns), 0);
         // A file system that cannot say is taken for one with room: a full one says so on append.
-        let free = self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
+        let look = || self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
+        let mut free = look();
+        let reserve = self.reserve_bytes.load(Ordering::Relaxed);
+        if free < reserve && !io.spares.is_empty() {
+            io.spares.clear();
+            free = look();
+        }
         self.free_bytes.store(free, Ordering::Relaxed);
-        io.is_short = free < self.reserve_bytes.load(Ordering::Relaxed);
+        io.is_short = free < reserve;
     }
 
     /// Begins a durable new segment where the written stream ends, so that what lies before can be

@@ -144,6 +144,7 @@ fn take(
         decoded: stored.decoded,
         refused: &stored.refused,
         dropped: &stored.dropped,
+        rows_dropped: stored.rows_dropped,
     };
     Ok((write_answer(api, &outcome), stored.commit))
 }

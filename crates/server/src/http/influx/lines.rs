@@ -25,6 +25,8 @@ pub(super) struct Stored {
     pub(super) decoded: Decoded,
     pub(super) refused: Vec<Reject>,
     pub(super) dropped: Vec<Reject>,
+    /// How many rows the store refused, also those that are not worded.
+    pub(super) rows_dropped: usize,
     pub(super) commit: Option<Commit>,
 }
 
@@ -119,6 +121,7 @@ fn store_slice(
     stored.decoded.next_line = decoded.next_line;
     stored.decoded.refused += decoded.refused;
     let dropped = rejects.split_off(worded.min(rejects.len()));
+    stored.rows_dropped += dropped.len();
     let room = |list: &Vec<Reject>| REJECTS_MAX.saturating_sub(list.len());
     stored.refused.extend(rejects.into_iter().take(room(&stored.refused)));
     stored.dropped.extend(dropped.into_iter().take(room(&stored.dropped)));
