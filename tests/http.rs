@@ -378,6 +378,37 @@ fn a_stalled_body_is_given_up_and_its_memory_is_shared_fairly() {
 }
 
 #[test]
+fn fields_and_facts_share_the_memory_of_names() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.registry_bytes=16MiB"]);
+    let write = |first: usize| {
+        let fields: Vec<_> = (first..first + 5_000).map(|n| format!("f{n}=1")).collect();
+        server.post("/write?db=default", &format!("wide {} 1\n", fields.join(",")))
+    };
+    let refused = (0..100).map(|round| write(round * 5_000)).find(|answer| answer.status != 204);
+    let refused = refused.expect("it is refused at last");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("limits.registry_bytes"), "{}", refused.text());
+    let held = || server.metric("foliot_registry_bytes") + server.metric("foliot_catalog_bytes");
+    let before = held();
+    assert!(before < f64::from(20 << 20), "{before}");
+    for round in 200..250 {
+        assert_eq!(write(round * 5_000).status, 400);
+    }
+    assert!(held() < before + 65536.0, "what is refused leaves nothing behind");
+    let note = r#"{"startTime":"1700000000","description":"more"}"#;
+    for (path, body) in
+        [("/api/annotation", note), ("/api/uid/assign", r#"{"metric":["some.new.name"]}"#)]
+    {
+        let answer = server.post(path, body);
+        assert_eq!(answer.status, 503, "{path}: {}", answer.text());
+        assert!(answer.text().contains("limits.registry_bytes"), "{path}: {}", answer.text());
+    }
+    assert_eq!(write(0).status, 204, "known fields go on");
+    server.stop();
+}
+
+#[test]
 fn series_beyond_their_memory_are_refused_and_known_ones_go_on() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--set", "limits.registry_bytes=16MiB"]);

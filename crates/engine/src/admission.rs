@@ -31,9 +31,15 @@ impl Admission {
         }
     }
 
-    /// How many series may be created now that there are `series`, whose names take `bytes`.
+    /// Whether names and facts may be added to those that take `bytes`.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        bytes < self.bytes_max
+    }
+
+    /// How many series may be created now that there are `series`, and names and facts take
+    /// `bytes`.
     pub(crate) fn room(&self, disk: &dyn Disk, series: u64, bytes: u64) -> u64 {
-        if bytes >= self.bytes_max {
+        if !self.has_room(bytes) {
             return 0;
         }
         let below_max = self.series_max.saturating_sub(series);

@@ -31,41 +31,62 @@ const HEADER_LEN: usize = 24;
 /// Takes a fact: kind, key, bytes.
 pub(crate) type TakeFact<'t> = dyn FnMut(&str, &str, &[u8]) -> Result<(), Error> + 't;
 
+/// What a fact takes beside its key and its bytes: two boxes, and its share of a node of the tree.
+const FACT_BYTES: usize = 64;
+
+/// The facts of one kind, by key.
+type Facts = BTreeMap<Box<str>, Box<[u8]>>;
+
 /// Facts by kind, then by key: looking for one copies neither.
-type Table = BTreeMap<String, BTreeMap<String, Vec<u8>>>;
+#[derive(Clone, Default)]
+struct Table {
+    kinds: BTreeMap<String, Facts>,
+    /// Memory that they take, estimated.
+    memory_bytes: u64,
+}
 
 /// The table in memory.
 pub(crate) struct Catalog {
     table: RwLock<Table>,
 }
 
-/// The bytes of one change; without `bytes` the key is deleted.
-pub(crate) fn encode_change(kind: &str, key: &str, bytes: Option<&[u8]>) -> Vec<u8> {
-    let mut out = vec![u8::from(bytes.is_some())];
+/// Adds the bytes of one change to `out`; without `bytes` the key is deleted.
+fn encode_change(out: &mut Vec<u8>, kind: &str, key: &str, bytes: Option<&[u8]>) {
+    out.push(u8::from(bytes.is_some()));
     for part in [kind.as_bytes(), key.as_bytes(), bytes.unwrap_or_default()] {
-        put_u64(&mut out, part.len() as u64);
+        put_u64(out, part.len() as u64);
         out.extend_from_slice(part);
     }
-    out
 }
 
-/// Kind, key and bytes of all facts, by kind, then by key.
-fn facts(table: &Table) -> impl Iterator<Item = (&str, &str, &[u8])> {
-    table.iter().flat_map(|(kind, of_kind)| {
-        of_kind.iter().map(move |(key, bytes)| (kind.as_str(), key.as_str(), bytes.as_slice()))
-    })
-}
+impl Table {
+    /// Sets a fact, or takes it away where there are no bytes.
+    fn set(&mut self, kind: &str, key: &str, bytes: Option<&[u8]>) {
+        let weight = |bytes: &[u8]| (key.len() + bytes.len() + FACT_BYTES) as u64;
+        let before = match (self.kinds.get_mut(kind), bytes) {
+            (Some(facts), Some(bytes)) => facts.insert(key.into(), bytes.into()),
+            (Some(facts), None) => facts.remove(key),
+            (None, Some(bytes)) => {
+                let first = BTreeMap::from([(key.into(), bytes.into())]);
+                self.kinds.insert(kind.to_owned(), first);
+                None
+            }
+            (None, None) => None,
+        };
+        self.memory_bytes += bytes.map_or(0, weight);
+        self.memory_bytes -= before.as_deref().map_or(0, weight);
+    }
 
-/// Sets a fact, or takes it away where there are no bytes.
-fn set(table: &mut Table, kind: &str, key: &str, bytes: Option<&[u8]>) {
-    match (table.get_mut(kind), bytes) {
-        (Some(of_kind), Some(bytes)) => drop(of_kind.insert(key.to_owned(), bytes.to_vec())),
-        (Some(of_kind), None) => drop(of_kind.remove(key)),
-        (None, Some(bytes)) => {
-            let first = BTreeMap::from([(key.to_owned(), bytes.to_vec())]);
-            table.insert(kind.to_owned(), first);
+    /// All facts as changes, by kind, then by key, and how many there are.
+    fn encode(&self) -> (u64, Vec<u8>) {
+        let (mut count, mut out) = (0, Vec::new());
+        for (kind, facts) in &self.kinds {
+            for (key, bytes) in facts {
+                encode_change(&mut out, kind, key, Some(bytes));
+            }
+            count += facts.len() as u64;
         }
-        (None, None) => {}
+        (count, out)
     }
 }
 
@@ -77,7 +98,7 @@ impl Default for Catalog {
 
 impl Catalog {
     pub(crate) fn get(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
-        self.table.read().get(kind)?.get(key).cloned()
+        self.table.read().kinds.get(kind)?.get(key).map(|bytes| bytes.to_vec())
     }
 
     /// All of a kind, by key.
@@ -104,16 +125,24 @@ impl Catalog {
         mut each: impl FnMut(&str, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let table = self.table.read();
-        let Some(of_kind) = table.get(kind) else { return Ok(()) };
+        let Some(of_kind) = table.kinds.get(kind) else { return Ok(()) };
         let from = of_kind.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         let mut wanted = from.take_while(|(key, _)| key.starts_with(prefix));
         wanted.try_for_each(|(key, bytes)| each(key, bytes))
     }
 
-    /// Calls `each` with every fact: kind, key, bytes; by kind, then by key.
+    /// Memory that all facts take, estimated.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.table.read().memory_bytes
+    }
+
+    /// Calls `each` with every fact of a copy: kind, key, bytes; by kind, then by key.
     pub(crate) fn each(&self, each: &mut TakeFact<'_>) -> Result<(), Error> {
         let table = self.table.read().clone();
-        facts(&table).try_for_each(|(kind, key, bytes)| each(kind, key, bytes))
+        for (kind, facts) in &table.kinds {
+            facts.iter().try_for_each(|(key, bytes)| each(kind, key, bytes))?;
+        }
+        Ok(())
     }
 
     /// Makes a change after `log` accepted its bytes; both under one lock, so that the table and
@@ -126,8 +155,10 @@ impl Catalog {
         log: impl FnOnce(&[u8]) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut table = self.table.write();
-        let logged = log(&encode_change(kind, key, bytes))?;
-        set(&mut table, kind, key, bytes);
+        let mut change = Vec::new();
+        encode_change(&mut change, kind, key, bytes);
+        let logged = log(&change)?;
+        table.set(kind, key, bytes);
         Ok(logged)
     }
 
@@ -138,10 +169,12 @@ impl Catalog {
         facts: &[(String, Vec<u8>)],
         log: impl Fn(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut table = self.table.write();
+        let (mut table, mut change) = (self.table.write(), Vec::new());
         for (key, bytes) in facts {
-            log(&encode_change(kind, key, Some(bytes)))?;
-            set(&mut table, kind, key, Some(bytes));
+            change.clear();
+            encode_change(&mut change, kind, key, Some(bytes));
+            log(&change)?;
+            table.set(kind, key, Some(bytes));
         }
         Ok(())
     }
@@ -152,7 +185,7 @@ impl Catalog {
         let kind = take_text(rest)?;
         let key = take_text(rest)?;
         let bytes = take_bytes(rest)?;
-        set(&mut self.table.write(), &kind, &key, (is_put != 0).then_some(bytes));
+        self.table.write().set(&kind, &key, (is_put != 0).then_some(bytes));
         Some(())
     }
 
@@ -165,13 +198,12 @@ impl Catalog {
         store_id: u64,
     ) -> Result<(), Error> {
         let mut paged = PagedWriter::create(disk, path, number)?;
-        let table = self.table.read().clone();
+        // A fact takes a third of its memory here, and others change the table meanwhile.
+        let (count, facts) = self.table.read().encode();
         paged.write(&PREAMBLE.bytes())?;
         paged.write(&store_id.to_le_bytes())?;
-        paged.write(&(facts(&table).count() as u64).to_le_bytes())?;
-        for (kind, key, bytes) in facts(&table) {
-            paged.write(&encode_change(kind, key, Some(bytes)))?;
-        }
+        paged.write(&count.to_le_bytes())?;
+        paged.write(&facts)?;
         paged.finish().map(|_| ())
     }
 

@@ -204,6 +204,16 @@ impl Ingest {
         done
     }
 
+    /// Memory that names of series and facts take.
+    pub(crate) fn names_bytes(&self, registry: &Registry) -> u64 {
+        registry.counts().memory_bytes + self.catalog.memory_bytes()
+    }
+
+    /// See `Engine::has_room_for_names`.
+    pub(crate) fn has_room_for_names(&self) -> bool {
+        self.admission.has_room(self.names_bytes(&self.registry()))
+    }
+
     /// The number of a name, which gets one if it has none. See `Engine::assign_symbol`.
     pub(crate) fn assign_symbol(
         &self,
@@ -211,6 +221,9 @@ impl Ingest {
         name: &str,
     ) -> Result<(Option<u32>, Option<Commit>), Error> {
         let _gate = self.join();
+        if !self.has_room_for_names() {
+            return Ok((self.registry().symbol_id(kind, name), None));
+        }
         let mut commit = None;
         let id = self.registry().symbol_assign(kind, name, &mut |records| {
             commit = Some(self.wal.append(FrameKind::Register, records)?);

@@ -50,6 +50,8 @@ pub struct Stats {
     pub epochs: u64,
     /// Memory of registries, in bytes, estimated.
     pub registry_bytes: u64,
+    /// Memory of the catalog's facts, in bytes, estimated.
+    pub catalog_bytes: u64,
     /// Memory of samples in the head and on their way into parts, in bytes.
     pub head_bytes: u64,
     /// Memory of the head that stays when it is flushed, in bytes.
@@ -145,6 +147,7 @@ impl Stats {
             series_closed: epochs.series_closed(),
             epochs: epochs.closed().len() as u64 + 1,
             registry_bytes: epochs.in_memory().map(|r| r.counts().memory_bytes).sum(),
+            catalog_bytes: store.ingest.catalog().memory_bytes(),
             head_bytes: ingest.head().bytes() + view.frozen.bytes(),
             head_fixed_bytes: ingest.head().fixed_bytes(),
             wal_bytes: progress.written_lsn.saturating_sub(load(&counters.flushed_lsn)),

@@ -209,7 +209,8 @@ impl Engine {
     }
 
     /// The number of a name, which gets one if it has none, and the commit that says so. No number
-    /// when the name is empty, too long, or there is no room.
+    /// when the name is empty, too long, or there is no room (see
+    /// [`Engine::has_room_for_names`]).
     ///
     /// # Errors
     /// When the wal refuses.
@@ -248,6 +249,12 @@ impl Engine {
         each: impl FnMut(&str, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.store.ingest.catalog().each_from(kind, prefix, each)
+    }
+
+    /// Whether there is memory for more names and facts. Who adds what a stranger chooses asks
+    /// first; what the store itself or its owner adds is never refused.
+    pub fn has_room_for_names(&self) -> bool {
+        self.store.ingest.has_room_for_names()
     }
 
     /// Writes a line to the audit log about who may do what: what is done, and to whom.

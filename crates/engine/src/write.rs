@@ -194,7 +194,7 @@ impl Workspace {
         let series = counts.series - counts.forgotten;
         let retention = ingest.retention();
         let terms = Terms {
-            admit: ingest.admission().room(ingest.disk(), series, counts.memory_bytes),
+            admit: ingest.admission().room(ingest.disk(), series, ingest.names_bytes(registry)),
             labels_max: ingest.config().labels_max,
             class: &|key| retention.class_of_key(key),
         };

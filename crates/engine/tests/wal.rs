@@ -58,6 +58,13 @@ fn found(engine: &Engine) -> BTreeMap<i64, usize> {
     found
 }
 
+fn replace(disk: &SimDisk, path: &Path, bytes: &[u8]) {
+    let mut file = disk.create(path).unwrap();
+    file.append(bytes).unwrap();
+    file.sync().unwrap();
+    disk.sync_dir(path.parent().unwrap()).unwrap();
+}
+
 fn segments(disk: &SimDisk) -> Vec<PathBuf> {
     let mut names = disk.list(Path::new(DIR)).unwrap();
     names.retain(|name| name.starts_with("wal-"));
@@ -193,6 +200,36 @@ fn one_bit_in_a_segment_that_is_written_over_an_older_one_costs_a_frame() {
         drop(engine);
         let again: usize = found(&open(&twin)).values().sum();
         assert_eq!(again, samples + 1, "byte {at}");
+    }
+}
+
+#[test]
+fn a_damaged_last_frame_over_an_older_segment_is_told_as_torn() {
+    let disk = written_over();
+    let path = segments(&disk).pop().unwrap();
+    let mut segment = bytes(&disk, &path);
+    let rows = frames(&segment, ROWS);
+    // Nothing behind the last rows vouches for them: the process died before it could.
+    let (last, len) = *rows.last().unwrap();
+    let end = last + FRAME_HEADER + len;
+    for (at, byte) in segment.iter_mut().enumerate().skip(end) {
+        *byte = at as u8;
+    }
+    let twin = copy(&disk);
+    replace(&twin, &path, &segment);
+    let engine = open(&twin);
+    assert_eq!((found(&engine).values().sum::<usize>(), engine.stats().wal_torn_bytes), (110, 0));
+    for (from, lost) in [(last, 1), (rows[rows.len() - 2].0, 2)] {
+        for at in from..from + FRAME_HEADER + len {
+            let twin = copy(&disk);
+            replace(&twin, &path, &segment);
+            twin.rot(&path, at as u64, 1 << (at % 8)).unwrap();
+            let engine = open(&twin);
+            let samples: usize = found(&engine).values().sum();
+            let (torn, told) = (engine.stats().wal_torn_bytes, engine.damages().len());
+            assert!(samples >= 110 - lost, "byte {at} of {from}: {samples}");
+            assert!(torn > 0 || told > 0, "byte {at} of {from}: {samples} of 110 and no word");
+        }
     }
 }
 

@@ -110,14 +110,19 @@ fn open(
     dir: &Path,
     settings: foliot_engine::Config,
 ) -> Result<Engine, String> {
-    Engine::open(disk, dir, settings).map_err(|error| match error.is_damage() {
+    Engine::open(disk, dir, settings).map_err(|error| unopened(&error, dir))
+}
+
+/// What is in the way of opening a store, and what to do about damage.
+pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
+    match error.is_damage() {
         false => error.to_string(),
         true => format!(
             "{error}; copy the file from a backup of this store, or see what `foliot check --repair \
              --data-dir {}` can mend",
             dir.display()
         ),
-    })
+    }
 }
 
 /// Starts everything in order, waits, and stops in reverse.

@@ -226,7 +226,10 @@ fn figures(exported: &Exported) -> String {
 /// Opens the store that the settings name.
 fn open(what: &Move, disk: Arc<dyn Disk>) -> Result<Engine, String> {
     let config = what.layers.config().clone().fit(machine::memory_bytes());
-    crate::open(disk, &config.data_dir, crate::store(&config))
+    Engine::open(disk, &config.data_dir, crate::store(&config)).map_err(|error| match what.url {
+        None if !error.is_damage() => sentence(error.into()),
+        _ => crate::unopened(&error, &config.data_dir),
+    })
 }
 
 fn sentence(error: Error) -> String {

@@ -24,6 +24,9 @@ const KIND: &str = "field";
 /// Shapes of lines that are remembered; more are looked up again.
 const REMEMBERED_MAX: usize = 1 << 16;
 
+/// Columns of all remembered shapes together, a byte each.
+const REMEMBERED_COLUMNS_MAX: usize = 1 << 22;
+
 /// Decides and remembers the kinds of fields.
 #[derive(Debug)]
 pub struct Kinds {
@@ -48,8 +51,27 @@ type Columns = Arc<[Kind]>;
 #[derive(Debug, Default)]
 struct Remembered {
     columns: HashMap<(u128, u128), Columns>,
+    /// Columns of all of them.
+    count: usize,
     /// How often everything was forgotten: what was looked up before must not be remembered after.
     forgotten: u64,
+}
+
+impl Remembered {
+    fn remember(&mut self, place: (u128, u128), columns: Columns) {
+        if self.columns.len() >= REMEMBERED_MAX || self.count >= REMEMBERED_COLUMNS_MAX {
+            self.columns.clear();
+            self.count = 0;
+        }
+        self.count += columns.len();
+        self.columns.insert(place, columns);
+    }
+
+    fn forget(&mut self) {
+        self.columns.clear();
+        self.count = 0;
+        self.forgotten += 1;
+    }
 }
 
 /// How a door takes the values of its lines.
@@ -109,9 +131,7 @@ impl Kinds {
     }
 
     fn forget_remembered(&self) {
-        let mut remembered = self.remembered.write();
-        remembered.columns.clear();
-        remembered.forgotten += 1;
+        self.remembered.write().forget();
     }
 
     /// Has a field go on as the default field of a measurement.
@@ -171,7 +191,8 @@ impl Kinds {
             for span in fields_of(batch, row) {
                 field.clear();
                 let name = plain(batch, batch.slice(*span), &mut field);
-                if declared(engine, batch.namespace(), &measurement, &name).is_none() {
+                let is_new = declared(engine, batch.namespace(), &measurement, &name).is_none();
+                if is_new && engine.has_room_for_names() {
                     let _one_at_a_time = self.deciding.lock();
                     declare(engine, batch.namespace(), &measurement, &name, Kind::Histogram)?;
                 }
@@ -223,23 +244,22 @@ impl Kinds {
         if fields_of(batch, row).len() > FIELDS_MAX {
             return Ok(Columns::default());
         }
-        let mut columns = Ok(Columns::default());
-        let mut decide = || columns = self.decide(engine, batch, row, measurement, manner);
+        let mut decided = Ok((Columns::default(), true));
+        let mut decide = || decided = self.decide(engine, batch, row, measurement, manner);
         match fields_of(batch, row).len() <= FEW_SERIES_MAX {
             true => decide(),
             false => engine.aside(&mut decide),
         }
-        let columns = columns?;
+        let (columns, are_all_declared) = decided?;
         let mut remembered = self.remembered.write();
-        if remembered.forgotten == forgotten {
-            if remembered.columns.len() >= REMEMBERED_MAX {
-                remembered.columns.clear();
-            }
-            remembered.columns.insert(place, columns.clone());
+        if are_all_declared && remembered.forgotten == forgotten {
+            remembered.remember(place, columns.clone());
         }
         Ok(columns)
     }
 
+    /// The kinds of a row's fields, and whether all of them are declared now. Where there is no
+    /// memory for more names new fields are not: the store refuses their series.
     #[cold]
     fn decide(
         &self,
@@ -248,7 +268,7 @@ impl Kinds {
         row: &Row,
         measurement: &[u8],
         manner: Manner,
-    ) -> Result<Columns, Error> {
+    ) -> Result<(Columns, bool), Error> {
         let (namespace, mut scratch) = (batch.namespace(), Vec::new());
         let measurement = plain(batch, measurement, &mut scratch).into_owned();
         let fields = fields_of(batch, row);
@@ -276,8 +296,11 @@ impl Kinds {
             new.push((key(namespace, &measurement, &field), vec![kind as u8]));
             columns.push(kind);
         }
-        engine.catalog_put_all(KIND, &new)?;
-        Ok(columns.into())
+        let has_room = new.is_empty() || engine.has_room_for_names();
+        if has_room {
+            engine.catalog_put_all(KIND, &new)?;
+        }
+        Ok((columns.into(), has_room))
     }
 }
 

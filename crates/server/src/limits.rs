@@ -86,7 +86,11 @@ impl Limit {
 /// happens.
 const OTHERS: [(&str, &str, &str); 22] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
-    ("`limits.registry_bytes`", "", "the row is refused, reason `limit`"),
+    (
+        "`limits.registry_bytes`",
+        "",
+        "the row is refused, reason `limit`; annotations and the like 503",
+    ),
     ("`limits.new_series_per_second`", "", "the row is refused, reason `limit`"),
     ("`limits.labels`", "", "the row is refused, reason `name`"),
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),

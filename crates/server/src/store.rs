@@ -173,6 +173,7 @@ impl Store {
             ("sources", Gauge, "Sources registered", stats.sources),
             ("series_created_total", Counter, "Series created", stats.series_created),
             ("registry_bytes", Gauge, "Memory of the registry, estimated", stats.registry_bytes),
+            ("catalog_bytes", Gauge, "Memory of facts, estimated", stats.catalog_bytes),
             ("head_bytes", Gauge, "Memory of samples not yet in parts", stats.head_bytes),
             ("head_fixed_bytes", Gauge, "Memory of the head that stays", stats.head_fixed_bytes),
             ("parts", Gauge, "Parts", stats.parts),

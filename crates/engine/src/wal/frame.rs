@@ -165,6 +165,24 @@ impl Header {
         })
     }
 
+    /// The length of a frame whose header was written at `lsn` and may be damaged; None where these
+    /// bytes are none of the segment that begins at `base`. What is left of an older segment has
+    /// another lsn and vouches for less than `base`, so a damaged lsn is told from it.
+    pub(super) fn begun(bytes: &[u8], lsn: u64, base: u64, incarnation: u64) -> Option<u64> {
+        let bytes = bytes.first_chunk::<HEADER_LEN>()?;
+        let (magic, rest) = bytes.split_first_chunk::<4>()?;
+        let (_, rest) = rest.split_first_chunk::<4>()?;
+        let (found_lsn, rest) = rest.split_first_chunk::<8>()?;
+        let (durable_lsn, rest) = rest.split_first_chunk::<8>()?;
+        let (found_incarnation, rest) = rest.split_first_chunk::<8>()?;
+        let len = u32::from_le_bytes(*rest.first_chunk::<4>()?);
+        let is_here = u64::from_le_bytes(*found_lsn) == lsn;
+        let is_own = u32::from_le_bytes(*magic) == MAGIC
+            && u64::from_le_bytes(*found_incarnation) == incarnation
+            && u64::from_le_bytes(*durable_lsn) >= base;
+        (is_here || is_own).then_some(HEADER_LEN as u64 + u64::from(len))
+    }
+
     /// Whether `body` is the body that was written under this header, for the store of `author`.
     pub(crate) fn fits(&self, author: &Author, body: &[u8]) -> bool {
         let [_, _, _, _, a, b, c, d, ..] = self.bytes;

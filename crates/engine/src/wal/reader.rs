@@ -399,11 +399,13 @@ impl Segment {
         if proven == found {
             return Ok(Passed::To(found));
         }
-        match (self.is_over, self.begun(proven)?) {
-            (false, _) => replayed.tear(self.limit - proven),
-            (true, Some(frame_len)) => replayed.tear(frame_len.min(self.limit - proven)),
-            (true, None) => {}
-        }
+        let torn = match self.is_over {
+            false => Some(self.limit - proven),
+            // Good frames follow, for which nobody vouches.
+            true if found < self.limit => Some(self.limit - proven),
+            true => self.begun(proven)?.map(|len| len.min(self.limit - proven)),
+        };
+        torn.into_iter().for_each(|bytes| replayed.tear(bytes));
         Ok(Passed::Torn(proven))
     }
 
@@ -412,9 +414,8 @@ impl Segment {
         if !self.fill(lsn, HEADER_LEN)? {
             return Ok(None);
         }
-        let header = Header::parse(self.at(lsn, HEADER_LEN), lsn);
-        let own = header.filter(|header| header.incarnation == self.author.incarnation);
-        Ok(own.map(|header| header.frame_len()))
+        let (base, incarnation) = (self.base, self.author.incarnation);
+        Ok(Header::begun(self.at(lsn, HEADER_LEN), lsn, base, incarnation))
     }
 
     /// Where the first good frame at or behind `lsn` is; the limit if there is none.

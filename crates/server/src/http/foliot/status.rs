@@ -75,6 +75,7 @@ fn describe(stats: &Stats) -> Value {
         "samples": stats.samples_written,
         "rows_rejected": stats.rows_rejected,
         "registry_bytes": stats.registry_bytes,
+        "catalog_bytes": stats.catalog_bytes,
         "head_bytes": stats.head_bytes,
         "wal_bytes": stats.wal_bytes,
         "wal_unsynced_bytes": stats.wal_unsynced_bytes,

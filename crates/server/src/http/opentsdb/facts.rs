@@ -77,11 +77,20 @@ fn perform(
 
 fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {
     let engine = store.engine();
+    if change.bytes.is_some() && !engine.has_room_for_names() {
+        return Err(no_room());
+    }
     let made = match &change.bytes {
         Some(bytes) => engine.catalog_put(change.kind, &change.key, bytes),
         None => engine.catalog_delete(change.kind, &change.key),
     };
     made.map_err(|error| failed(&error))
+}
+
+fn no_room() -> HttpError {
+    let reason = "there is no memory for more names and facts; delete some, or raise \
+                  limits.registry_bytes";
+    HttpError::new(503, reason)
 }
 
 /// Lends the store to the door, for as long as its request may go on and with the memory that it
@@ -114,7 +123,10 @@ pub(super) fn with_view<T>(
             let assigned = engine.assign_symbol(symbol_kind(kind), name);
             let (id, written) = assigned.map_err(|error| failed(&error))?;
             commit.set(written.or(commit.get()));
-            Ok(id)
+            match id {
+                None if !engine.has_room_for_names() => Err(no_room()),
+                id => Ok(id),
+            }
         },
         in_use: &|kind, name: &str| names.is_used(kind, name).map_err(refused),
         note: &|change: &Change| {
