@@ -188,7 +188,11 @@ impl Gate {
         };
         // What knows no address is on this machine.
         let from = from.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
-        if let Some(wait_s) = self.throttle.lock().wait_s(from, now_ns) {
+        // Nobody guesses a token of 256 bits, and looking for one costs little: a client with one
+        // that has ended must not keep out others at its address.
+        let may_be_guessed = matches!(credentials, Credentials::Password { .. });
+        let wait_s = self.throttle.lock().wait_s(from, now_ns).filter(|_| may_be_guessed);
+        if let Some(wait_s) = wait_s {
             self.put_off.fetch_add(1, Ordering::Relaxed);
             return Err(Refusal::Throttled(wait_s));
         }
@@ -198,7 +202,9 @@ impl Gate {
         })?;
         let Some((principal, is_kept)) = found else {
             self.failed.fetch_add(1, Ordering::Relaxed);
-            self.throttle.lock().fail(from, now_ns);
+            if may_be_guessed {
+                self.throttle.lock().fail(from, now_ns);
+            }
             return Err(Refusal::Wrong);
         };
         let principal = Arc::new(principal);

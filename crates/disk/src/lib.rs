@@ -60,7 +60,9 @@ pub trait Disk: Send + Sync + 'static {
     fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Opens an existing file, which nobody else writes to, for writing over what it holds from its
     /// beginning on: a length of 0, to begin with. What is not yet written over stays, behind what
-    /// was written. Until a sync a power cut may leave old bytes in the place of new ones.
+    /// was written. Until a sync a power cut may leave old bytes in the place of new ones. What is
+    /// no file, or has a second name (a copy by hard links, which is somebody's), is refused with
+    /// `ErrorKind::InvalidInput` or the system's word.
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
     /// Cuts an existing file, which nobody appends to, to `len` bytes, for a torn tail. A longer
     /// `len` than the file's is an `ErrorKind::InvalidInput`. Durable after `sync_dir`.

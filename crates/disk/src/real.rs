@@ -1,11 +1,12 @@
 //! The real half: the operating system's files, clock and randomness.
 
 use crate::{AppendFile, DirLock, Disk, ReadFile};
+use rustix::fs::OFlags;
 use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -84,7 +85,14 @@ impl Disk for RealDisk {
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let file = OpenOptions::new().write(true).open(path)?;
+        // Neither through a link, nor for a reader of a pipe that never comes.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+        let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() || found.nlink() != 1 {
+            let reason = "it is no file, or a file that has another name beside this one";
+            return Err(io::Error::new(ErrorKind::InvalidInput, reason));
+        }
         Ok(Box::new(RealAppendFile { file, len: 0 }))
     }
 

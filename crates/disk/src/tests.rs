@@ -253,6 +253,24 @@ fn what_is_written_over_is_the_new_bytes_and_then_the_old() {
 }
 
 #[test]
+fn what_somebody_else_has_a_name_for_is_not_written_over() {
+    let disk = RealDisk::new();
+    let dir = std::env::temp_dir().join(format!("foliot-disk-{:016x}", disk.random()));
+    disk.create_dir_all(&dir).unwrap();
+    let (file, copy) = (dir.join("a"), dir.join("copy"));
+    write_durably(&disk, &file, b"bytes");
+    std::fs::hard_link(&file, &copy).unwrap();
+    std::os::unix::fs::symlink(&file, dir.join("link")).unwrap();
+    std::fs::create_dir(dir.join("folder")).unwrap();
+    for name in ["a", "copy", "link", "folder"] {
+        assert!(disk.overwrite(&dir.join(name)).is_err(), "{name}");
+    }
+    std::fs::remove_file(&copy).unwrap();
+    assert!(disk.overwrite(&file).is_ok());
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
 fn the_lock_is_exclusive_unseen_and_ends_with_its_holder() {
     on_both(|disk, dir, reboot| {
         let lock = disk.lock(dir).unwrap();

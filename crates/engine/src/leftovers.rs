@@ -41,9 +41,9 @@ pub(crate) fn clear(
         let path = filenames::path(dir, *leftover);
         match leftover {
             Named::Wal(_) | Named::WalBegun(_) => {}
-            Named::ManifestNew | Named::ManifestCopyNew | Named::WalSpare(_) => {
-                remove(disk, &path)?;
-            }
+            Named::ManifestNew | Named::ManifestCopyNew => remove(disk, &path)?,
+            // Nobody needs it: where it cannot be removed, it only takes room.
+            Named::WalSpare(_) => drop(remove(disk, &path)),
             _ if is_sufficient => {
                 notes.push(format!(
                     "{} is named by no manifest, which has everything without it: removed",

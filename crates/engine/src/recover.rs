@@ -425,6 +425,8 @@ fn replay(
     counters.samples_orphaned.store(orphans, Ordering::Relaxed);
     counters.wal_damaged_bytes.store(replayed.damaged_bytes, Ordering::Relaxed);
     counters.wal_torn_bytes.store(replayed.torn_bytes, Ordering::Relaxed);
+    let missing = u64::from(replayed.is_newest_missing);
+    counters.wal_segments_missing.store(missing, Ordering::Relaxed);
     if unread > 0 || orphans > 0 {
         replayed.damages.push(format!(
             "the wal's damage left {unread} frames unread and {orphans} samples without a series"

@@ -31,6 +31,8 @@ pub(crate) struct Counters {
     pub(crate) wal_damaged_bytes: AtomicU64,
     /// Bytes behind a torn end of the wal that recovery did not read.
     pub(crate) wal_torn_bytes: AtomicU64,
+    /// Segments that were begun and not there at the start: one or none.
+    pub(crate) wal_segments_missing: AtomicU64,
     /// The lsn up to which parts hold everything.
     pub(crate) flushed_lsn: AtomicU64,
 }

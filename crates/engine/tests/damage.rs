@@ -201,12 +201,14 @@ fn files_swapped_or_missing_are_found() {
     }
 }
 
-fn remove_newest_wal(disk: &SimDisk) -> String {
+fn remove_newest_wal(disk: &SimDisk) -> (String, Vec<u8>) {
     let mut names = names(disk);
     names.retain(|name| name.ends_with(".log"));
     let newest = names.pop().unwrap();
-    disk.remove(&PathBuf::from(DIR).join(&newest)).unwrap();
-    newest
+    let path = PathBuf::from(DIR).join(&newest);
+    let held = bytes(disk, &path);
+    disk.remove(&path).unwrap();
+    (newest, held)
 }
 
 /// Opens the store as a server does, and writes one more sample of the first host durably.
@@ -231,13 +233,18 @@ fn the_newest_segment_of_the_log_is_missed() {
         for disk in [make(), make().crash()] {
             assert_eq!(checked(&disk).problems, Vec::<String>::new());
             assert_eq!(open(&disk).unwrap().damages(), Vec::<String>::new());
-            let name = remove_newest_wal(&disk);
+            let (name, held) = remove_newest_wal(&disk);
             assert!(checked(&disk).problems.iter().any(|problem| problem.contains(&name)));
             // It is told by each start, until something is written in its place.
             for _ in 0..2 {
                 let engine = open(&disk).unwrap();
                 assert!(engine.damages().iter().any(|damage| damage.contains(&name)), "{name}");
+                let troubles: Vec<_> = engine.troubles().iter().map(|t| t.to_string()).collect();
+                assert!(troubles.iter().any(|trouble| trouble.contains("newest segment")));
             }
+            let mended = disk.crash();
+            replace(&mended, &PathBuf::from(DIR).join(&name), &held);
+            assert_eq!(open(&mended).unwrap().damages(), Vec::<String>::new());
             work(&disk, 500);
             assert_eq!(open(&disk).unwrap().damages(), Vec::<String>::new());
         }

@@ -96,14 +96,15 @@ fn message(outcome: &Outcome<'_>, lines: &[Cow<'_, str>]) -> String {
         let place = place(reject, true);
         sentences.push(format!("unable to parse '{line}': {}{place}", reject.reason));
     }
-    // Of points that were dropped InfluxDB names the first reason, and no line that it could not
-    // parse.
-    if let Some((Reject { reason, .. }, place)) = first_dropped {
-        return format!("partial write: {reason}{place} dropped={points_dropped}");
-    }
     let unworded = outcome.decoded.refused.saturating_sub(outcome.refused.len());
     if unworded > 0 {
         sentences.push(format!("unable to parse {unworded} more lines"));
+    }
+    // Of points that were dropped the first reason is named, as InfluxDB does. It says nothing then
+    // of lines that it could not parse, which would be lost in silence.
+    if let Some((Reject { reason, .. }, place)) = first_dropped {
+        sentences.push(format!("{reason}{place} dropped={points_dropped}"));
+        return format!("partial write: {}", sentences.join("\n"));
     }
     let sentences = sentences.join("\n");
     match outcome.rows == 0 {

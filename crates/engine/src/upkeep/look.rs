@@ -102,6 +102,13 @@ impl Upkeep {
                  skipped, the samples in them are lost, and {orphans} others lost their series"
             ));
         }
+        if load(&self.counters.wal_segments_missing) > 0 {
+            wrong.push(
+                "the newest segment of the log was not there when this process started: what was \
+                 written to it and not yet to a part is lost"
+                    .to_owned(),
+            );
+        }
         let wrong = Some(wrong.join("; ")).filter(|wrong| !wrong.is_empty());
         self.troubles.set(crate::troubles::Work::Files, wrong);
     }

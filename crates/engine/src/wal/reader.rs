@@ -39,6 +39,8 @@ pub(crate) struct Replayed {
     pub(crate) is_torn: bool,
     /// Bytes behind the torn place, which were not read.
     pub(crate) torn_bytes: u64,
+    /// Whether the newest segment is not there.
+    pub(crate) is_newest_missing: bool,
     /// Damaged frames of which there is another: what would stand in their place.
     pub(crate) mends: Vec<Mend>,
     /// Changes that no copy of was met: they are to be repeated.
@@ -122,8 +124,10 @@ pub(crate) fn replay(
     }
     if let Some(base) = segment::missing(disk, dir, start_lsn)? {
         let path = filenames::wal(dir, base);
+        replayed.is_newest_missing = true;
         replayed.damages.push(format!(
-            "wal {} was begun and is missing: what was written to it and not yet to a part is lost",
+            "wal {} was begun and is missing: what was written to it and not yet to a part is lost, \
+             unless the server is stopped before it writes again and the file is put back",
             path.display()
         ));
     }

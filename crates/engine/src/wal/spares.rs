@@ -52,11 +52,18 @@ impl Spares {
     }
 
     /// Gives a spare the name `path`, and its file for writing over it, with the length that it
-    /// has; None if there is no spare.
+    /// has; None if there is no spare. One that cannot be written over, because somebody has put
+    /// something else in its place or keeps a copy by hard links, loses its name here.
     pub(super) fn take(&mut self, path: &Path) -> io::Result<Option<(Box<dyn AppendFile>, u64)>> {
-        let Some(spare) = self.all.pop() else { return Ok(None) };
-        self.disk.rename(&spare.path, path)?;
-        Ok(Some((self.disk.overwrite(path)?, spare.len)))
+        while let Some(spare) = self.all.pop() {
+            let Ok(file) = self.disk.overwrite(&spare.path) else {
+                let _ = self.disk.remove(&spare.path);
+                continue;
+            };
+            self.disk.rename(&spare.path, path)?;
+            return Ok(Some((file, spare.len)));
+        }
+        Ok(None)
     }
 
     /// Removes all: their room is wanted, or the store ends.

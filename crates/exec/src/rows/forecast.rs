@@ -108,7 +108,14 @@ impl Model {
                 *weight = if number >> (3 - place) & 1 == 0 { GUESSES[0] } else { GUESSES[1] };
             }
             meter.check(self.values.len())?;
-            let (error, parameters) = minimise(&start, |parameters| self.error(parameters));
+            // Every look at the error is work of its own, as long as there are values.
+            let error = |parameters: &mut [f64]| {
+                meter.check(0)?;
+                Ok(self.error(parameters))
+            };
+            let mut charge = meter.open();
+            charge.resize(simplex_bytes(start.len()))?;
+            let (error, parameters) = minimise(&start, error)?;
             if best.as_ref().is_none_or(|(least, _)| error < *least) {
                 best = Some((error, parameters));
             }
@@ -193,8 +200,17 @@ fn power(mut base: f64, mut exponent: usize) -> f64 {
     product
 }
 
+/// What the search over so many parameters holds: a corner more than parameters, and some to try.
+fn simplex_bytes(parameters: usize) -> usize {
+    let corner = parameters.saturating_mul(size_of::<f64>()).saturating_add(32);
+    corner.saturating_mul(parameters.saturating_add(8))
+}
+
 /// Finds parameters near `start` for which `error` is least.
-fn minimise(start: &[f64], error: impl Fn(&mut [f64]) -> f64) -> (f64, Vec<f64>) {
+fn minimise(
+    start: &[f64],
+    error: impl Fn(&mut [f64]) -> Result<f64, Error>,
+) -> Result<(f64, Vec<f64>), Error> {
     let n = start.len();
     let (count, root) = (n as f64, (n as f64 + 1.0).sqrt());
     let far = (root - 1.0 + count) / (count * std::f64::consts::SQRT_2);
@@ -207,14 +223,13 @@ fn minimise(start: &[f64], error: impl Fn(&mut [f64]) -> f64) -> (f64, Vec<f64>)
         });
         shifted.collect()
     };
-    let mut corners: Vec<(f64, Vec<f64>)> = (0..=n)
-        .map(|number| {
-            let mut corner = corner(number);
-            (error(&mut corner), corner)
-        })
-        .collect();
+    let mut corners: Vec<(f64, Vec<f64>)> = Vec::with_capacity(n + 1);
+    for number in 0..=n {
+        let mut corner = corner(number);
+        corners.push((error(&mut corner)?, corner));
+    }
     for _ in 0..STEPS_MAX {
-        step(&mut corners, &error);
+        step(&mut corners, &error)?;
         let mean = corners.iter().map(|(error, _)| error).sum::<f64>() / (count + 1.0);
         let spread: f64 =
             corners.iter().map(|(error, _)| (error - mean) * (error - mean) / count).sum();
@@ -224,7 +239,7 @@ fn minimise(start: &[f64], error: impl Fn(&mut [f64]) -> f64) -> (f64, Vec<f64>)
     }
     let least = position(&corners, |a, b| a < b);
     let best = corners.swap_remove(least).1;
-    (error(&mut best.clone()), best)
+    Ok((error(&mut best.clone())?, best))
 }
 
 /// The first corner whose error no other one is better than.
@@ -239,7 +254,10 @@ fn position(corners: &[(f64, Vec<f64>)], is_better: impl Fn(f64, f64) -> bool) -
 }
 
 /// Replaces the worst corner, or draws all of them toward the best one.
-fn step(corners: &mut [(f64, Vec<f64>)], error: &impl Fn(&mut [f64]) -> f64) {
+fn step(
+    corners: &mut [(f64, Vec<f64>)],
+    error: &impl Fn(&mut [f64]) -> Result<f64, Error>,
+) -> Result<(), Error> {
     let worst = position(corners, |a, b| a > b);
     let best = position(corners, |a, b| a < b);
     let error_at = |corners: &[(f64, Vec<f64>)], at: usize| corners.get(at).map_or(0.0, |c| c.0);
@@ -263,23 +281,25 @@ fn step(corners: &mut [(f64, Vec<f64>)], error: &impl Fn(&mut [f64]) -> f64) {
         centre.iter().zip(from).map(|(centre, from)| centre + scale * (from - centre)).collect()
     };
     let mut reflected = along(-1.0, &worst_corner);
-    let reflected_error = error(&mut reflected);
+    let reflected_error = error(&mut reflected)?;
     if reflected_error < second.1 {
         let mut chosen = (reflected_error, reflected.clone());
         if reflected_error < best_error {
             let mut expanded = along(2.0, &reflected);
-            let expanded_error = error(&mut expanded);
+            let expanded_error = error(&mut expanded)?;
             if expanded_error < reflected_error {
                 chosen = (expanded_error, expanded);
             }
         }
-        return set(corners, worst, chosen);
+        set(corners, worst, chosen);
+        return Ok(());
     }
     let from = if reflected_error < worst_error { &reflected } else { &worst_corner };
     let mut contracted = along(0.5, from);
-    let contracted_error = error(&mut contracted);
+    let contracted_error = error(&mut contracted)?;
     if contracted_error < worst_error {
-        return set(corners, worst, (contracted_error, contracted));
+        set(corners, worst, (contracted_error, contracted));
+        return Ok(());
     }
     let best_corner = corners.get(best).map(|(_, corner)| corner.clone()).unwrap_or_default();
     for (at, (_, corner)) in corners.iter_mut().enumerate() {
@@ -290,9 +310,10 @@ fn step(corners: &mut [(f64, Vec<f64>)], error: &impl Fn(&mut [f64]) -> f64) {
     }
     for at in [worst, second.0] {
         if let Some((value, corner)) = corners.get_mut(at) {
-            *value = error(corner);
+            *value = error(corner)?;
         }
     }
+    Ok(())
 }
 
 fn set(corners: &mut [(f64, Vec<f64>)], at: usize, corner: (f64, Vec<f64>)) {
@@ -309,11 +330,26 @@ mod tests {
         // H. H. Rosenbrock, "An automatic method for finding the greatest or least value of a
         // function", 1960: the least value is 0 at (1, 1).
         let valley = |p: &mut [f64]| {
-            let [x, y] = p else { return f64::NAN };
-            100.0 * (*y - *x * *x).powi(2) + (1.0 - *x).powi(2)
+            let [x, y] = p else { return Ok(f64::NAN) };
+            Ok(100.0 * (*y - *x * *x).powi(2) + (1.0 - *x).powi(2))
         };
-        let (error, found) = minimise(&[-1.2, 1.0], valley);
+        let (error, found) = minimise(&[-1.2, 1.0], valley).unwrap();
         assert!(error < 1e-3, "{error} at {found:?}");
+    }
+
+    #[test]
+    fn a_search_takes_from_the_account() {
+        let points: Vec<(i64, f64)> = (0..5000).map(|at| (at, (at % 7) as f64)).collect();
+        let plan = Forecast { count: 10, season: 4000, with_fit: false, width_ns: 1 };
+        let seconds = std::time::Duration::from_millis(50);
+        let slow = Meter::new(Limits { seconds, ..Limits::default() }, Cancel::default());
+        let found = forecast(&plan, &points, &slow);
+        assert!(matches!(found, Err(Error::Deadline { .. })), "{found:?}");
+        assert!(slow.memory_peak_bytes() > 4000 * 4000 * 8);
+        let small =
+            Meter::new(Limits { memory_bytes: 1 << 20, ..Limits::default() }, Cancel::default());
+        let found = forecast(&plan, &points, &small);
+        assert!(matches!(found, Err(Error::Memory { .. })), "{found:?}");
     }
 
     #[test]

@@ -52,6 +52,9 @@ impl Setting for Keep {
     }
 }
 
+/// Least size of a store: a number without its unit is a mistake, which would remove everything.
+const CAP_BYTES_MIN: u64 = 1 << 20;
+
 /// Bytes that parts may take; nothing is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap(pub Option<u64>);
@@ -61,7 +64,13 @@ impl Setting for Cap {
     fn read(text: &str) -> Result<Self, String> {
         match text.trim() {
             NONE => Ok(Self(None)),
-            text => ByteSize::read(text).map(|size| Self(Some(size.0))),
+            text => match ByteSize::read(text)?.0 {
+                size if size < CAP_BYTES_MIN => Err(format!(
+                    "{size} bytes would keep next to nothing: give a size with its unit (`20GB`) \
+                     of 1MiB or more, or `none`"
+                )),
+                size => Ok(Self(Some(size))),
+            },
         }
     }
     fn show(&self) -> String {
