@@ -10,97 +10,15 @@
 
 mod harness;
 
+use harness::api::{ROOT, described, get, post};
 use harness::{PATIENCE, Response, Scratch, Server};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const ROOT: &str = "/api/foliot/v1";
-
 /// A name as hostile as clients can make it.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'{}";
-
-fn openapi() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-/// Fails unless a value is as a schema says, as far as the schemas of this API go.
-fn check(api: &Value, schema: &Value, value: &Value, place: &str) {
-    if let Some(name) = schema["$ref"].as_str() {
-        return check(api, api.pointer(&name[1..]).expect(name), value, place);
-    }
-    if let Some(choices) = schema["oneOf"].as_array() {
-        let keys: Vec<&String> = value.as_object().into_iter().flat_map(|map| map.keys()).collect();
-        let fits = |choice: &&Value| {
-            let choice = match choice["$ref"].as_str() {
-                Some(name) => api.pointer(&name[1..]).expect(name),
-                None => choice,
-            };
-            match choice["properties"].as_object() {
-                Some(properties) => keys.iter().any(|key| properties.contains_key(*key)),
-                None => value.is_null(),
-            }
-        };
-        let choice = choices.iter().find(fits).unwrap_or_else(|| panic!("{place}: {value}"));
-        return check(api, choice, value, place);
-    }
-    let is = |kind: &str| match kind {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        other => panic!("{place}: the schema has the type {other}"),
-    };
-    let fits = match &schema["type"] {
-        Value::String(kind) => is(kind),
-        Value::Array(kinds) => kinds.iter().any(|kind| is(kind.as_str().unwrap())),
-        _ => panic!("{place} has no type"),
-    };
-    assert!(fits, "{place} is {value}, not {}", schema["type"]);
-    if let Some(known) = schema["enum"].as_array() {
-        assert!(known.contains(value), "{place} is {value}");
-    }
-    for item in value.as_array().into_iter().flatten() {
-        check(api, &schema["items"], item, &format!("{place}[]"));
-    }
-    let Some(map) = value.as_object() else { return };
-    for name in schema["required"].as_array().into_iter().flatten() {
-        assert!(map.contains_key(name.as_str().unwrap()), "{place} lacks {name}: {value}");
-    }
-    for (name, value) in map {
-        let known = schema["properties"].get(name).unwrap_or(&schema["additionalProperties"]);
-        assert!(known.is_object(), "{place}.{name} is not described");
-        check(api, known, value, &format!("{place}.{name}"));
-    }
-}
-
-/// An answer, once it was found to be as described.
-fn described(method: &str, path: &str, response: &Response, status: u16) -> Value {
-    assert_eq!(response.status, status, "{method} {path}: {}", response.text());
-    let api = openapi();
-    let plain = path.split('?').next().unwrap();
-    let responses = &api["paths"][plain][method.to_ascii_lowercase()]["responses"];
-    let found = responses.get("200").filter(|_| status == 200).unwrap_or(&responses["default"]);
-    let schema = &found["content"]["application/json"]["schema"];
-    let value: Value = serde_json::from_slice(&response.body).expect("no JSON");
-    check(&api, schema, &value, plain);
-    value
-}
-
-fn get(server: &Server, what: &str) -> Value {
-    let path = format!("{ROOT}/{what}");
-    described("GET", &path, &server.get(&path), 200)
-}
-
-fn post(server: &Server, what: &str, body: &Value, status: u16) -> Value {
-    let path = format!("{ROOT}/{what}");
-    described("POST", &path, &server.post(&path, &body.to_string()), status)
-}
 
 fn ask(server: &Server, body: &Value) -> Value {
     post(server, "query", body, 200)
@@ -112,7 +30,7 @@ fn write(server: &Server, lines: &str) {
 }
 
 #[test]
-fn both_languages_answer_what_was_written_as_series() {
+fn all_languages_answer_what_was_written_as_series() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
     write(
@@ -152,6 +70,17 @@ fn both_languages_answer_what_was_written_as_series() {
     assert_eq!(answer["series"][1]["values"], json!([4, 8]));
     assert_eq!(answer["series"][2]["labels"], json!({"host": "b"}));
 
+    let text = "sum by (host) (sum_over_time({__name__=~\"cpu.usage|cpu\"}[$step]))";
+    let answer = ask(&server, &range(json!({"language": "promql", "text": text})));
+    let names: Vec<_> = answer["series"].as_array().unwrap().iter().map(|s| &s["labels"]).collect();
+    assert_eq!(names, [&json!({"host": "a"}), &json!({"host": "b"})], "{answer}");
+
+    let text = json!({"language": "promql", "text": "sum(x[1m])", "explain": true});
+    post(&server, "query", &text, 400);
+    let text = json!({"language": "promql", "text": "quantile(7, x)", "explain": true});
+    let answer = ask(&server, &range(text));
+    assert_eq!(answer["tree"]["type"], "aggregation", "{answer}");
+
     let text = "SELECT note, \"on\" FROM cpu WHERE host = 'a'";
     let body = json!({"language": "influxql", "text": text, "unit": "ns"});
     let answer = ask(&server, &body);
@@ -186,6 +115,16 @@ fn refusals_say_what_is_wrong_and_where() {
     refused(opentsdb("cpu.usage"), 400, "");
     refused(opentsdb("sum:cpu.usage&delete=true"), 400, "");
     refused(json!({"language": "sql", "text": "x"}), 400, "language: must be");
+    let promql = |text: &str| json!({"language": "promql", "text": text});
+    let place = refused(promql("sum(\n  rate(x[5m])"), 400, "unexpected end of input");
+    assert_eq!(place["line"], 2);
+    refused(promql("\"text\""), 400, "a string has no graph");
+    refused(json!({"language": "promql", "query": {}}), 400, "asked as text");
+    refused(
+        json!({"language": "promql", "text": "x", "start_ms": 0, "end_ms": 20_000, "step_ms": 1}),
+        400,
+        "11000 steps",
+    );
     refused(json!({"language": "opentsdb"}), 400, "text: give the question");
     refused(json!({"language": "opentsdb", "text": "a", "query": {}}), 400, "text: give");
     refused(json!({"language": "opentsdb", "text": "a", "step_ms": 0}), 400, "step_ms");
@@ -310,6 +249,14 @@ fn cardinality_counts_series_and_values() {
     assert_eq!(counted["metrics"], json!([metric("cpu.a", 30), metric("cpu.b", 30)]));
     let label = |name: &str, values: u64, series: u64| json!({"name": name, "values": values, "series": series});
     assert_eq!(counted["labels"], json!([label("host", 30, 60), label("dc", 4, 63)]));
+    let pair = |name: &str, value: &str, series: u64| json!({"name": name, "value": value, "series": series});
+    assert_eq!(counted["pairs"], json!([pair("dc", "x", 60), pair("host", "h0", 2)]));
+    assert_eq!(get(&server, "cardinality?start_ms=600001")["series"], 0);
+    assert_eq!(get(&server, "cardinality?start_ms=600000&end_ms=600000")["series"], 63);
+    for bad in ["start_ms=x", "start_ms=2&end_ms=1"] {
+        let path = format!("{ROOT}/cardinality?{bad}");
+        described("GET", &path, &server.get(&path), 400);
+    }
     let counted = get(&server, "cardinality?metric=mem.v");
     assert_eq!(counted["labels"], json!([label("dc", 3, 3)]));
     server.stop();
@@ -413,12 +360,16 @@ fn status_counts_what_came_by_each_protocol() {
     let refused = &status["rejects"];
     assert_eq!(refused.as_array().unwrap().len(), 1, "{status}");
     assert_eq!((&refused[0]["protocol"], &refused[0]["line"]), (&json!("telnet"), &json!(2)));
+    assert_eq!(refused[0]["text"], "put sys.x nonsense");
     assert!(
         refused[0]["message"].as_str().unwrap().starts_with("not enough arguments"),
         "{status}"
     );
     assert_eq!((&status["store"]["series"], &status["store"]["samples"]), (&json!(3), &json!(3)));
     assert_eq!(status["is_ready"], true);
+    let parts = status["memory"]["parts"].as_array().unwrap();
+    assert!(parts.iter().any(|part| part["name"] == "names of series" && part["bytes"] != 0));
+    assert!(status["store"]["wal_syncs"].as_u64() > Some(0), "{status}");
     assert!(status["memory"]["resident_bytes"].as_u64().unwrap() > 1 << 20, "{status}");
     server.stop();
 }
@@ -447,6 +398,8 @@ fn a_query_that_runs_is_listed_and_ended() {
         (&listed["text"], &listed["is_cancelled"]),
         (&json!("sum:1s-avg-zero:m.v{h=*}"), &json!(false))
     );
+    assert_eq!(listed["owner"], "");
+    assert!(listed["memory_bytes"].as_u64() > Some(0), "{listed}");
     let cancelled = post(&server, "queries/cancel", &json!({"id": listed["id"]}), 200);
     assert_eq!(cancelled["cancelled"], listed["id"]);
     let is_told = |row: &Value| row["is_cancelled"] == true;
@@ -456,6 +409,11 @@ fn a_query_that_runs_is_listed_and_ended() {
         assert!(Instant::now() < deadline, "the query goes on");
         std::thread::sleep(Duration::from_millis(10));
     }
+    let costs = get(&server, "queries/costs")["costs"].clone();
+    let cost = costs.as_array().unwrap().iter().find(|cost| cost["text"] == listed["text"]);
+    let cost = cost.expect("what it cost is remembered");
+    assert_eq!(cost["count"], 1);
+    assert!(cost["memory_peak_bytes"].as_u64() >= listed["memory_bytes"].as_u64(), "{cost}");
     post(&server, "queries/cancel", &json!({"id": listed["id"]}), 404);
     post(&server, "queries/cancel", &json!({}), 400);
     server.stop();

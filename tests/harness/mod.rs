@@ -4,6 +4,7 @@
 //! prints is for whoever reads the output of a failing test.
 #![allow(clippy::print_stdout, dead_code, reason = "see above")]
 
+pub(crate) mod api;
 pub(crate) mod broker;
 pub(crate) mod terminal;
 

@@ -97,6 +97,11 @@ impl Cache {
         shard.entries.push(Entry { key, bytes, is_marked: false });
     }
 
+    /// Bytes of pages that are kept.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().bytes as u64).sum()
+    }
+
     /// Hits and misses since the start.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))

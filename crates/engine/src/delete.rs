@@ -40,6 +40,24 @@ pub struct Deleted {
     pub bytes: u64,
 }
 
+impl Snapshot {
+    /// What of the selected series lies in `range`, as far as it may be seen: how many series, how
+    /// many samples, and what they take. Ends with [`Error::Stopped`] when `goes_on`, asked before
+    /// each series, says no.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub fn weigh(
+        &self,
+        selector: &Selector,
+        range: TimeRange,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Deleted, Error> {
+        let wanted = wanted(self, &[(selector.clone(), range)], goes_on)?;
+        count(self, &wanted, goes_on).map(|(deleted, _)| deleted)
+    }
+}
+
 impl Engine {
     /// What deletes of all these would take away together: a sample that several of them name
     /// counts once. Ends with [`Error::Stopped`] when `goes_on`, asked before each series, says no.

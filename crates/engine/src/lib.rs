@@ -46,6 +46,7 @@ mod order;
 mod paged;
 mod part;
 mod preamble;
+mod reads;
 mod recover;
 mod rename;
 mod repair;
@@ -84,6 +85,7 @@ pub use foliot_index::{
 };
 pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;
+pub use reads::Reads;
 pub use rename::{Renamed, Renaming};
 pub use repair::{MayLose, repair};
 pub use retention::RetentionRule;

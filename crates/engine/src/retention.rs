@@ -68,7 +68,8 @@ impl RetentionRule {
         self.keep.map_or(CLASS_FOREVER, |keep| seconds(keep) as u32)
     }
 
-    fn fits<'a>(&self, measurement: &str, label: &dyn Fn(&str) -> Option<&'a str>) -> bool {
+    /// Whether it is for series of this measurement, with labels as `label` tells them.
+    pub fn fits<'a>(&self, measurement: &str, label: &dyn Fn(&str) -> Option<&'a str>) -> bool {
         test(&self.measurement).passes(measurement)
             && self
                 .labels

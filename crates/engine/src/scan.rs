@@ -12,6 +12,7 @@ use crate::head::page::SeriesCopy;
 use crate::head::stream::Reader;
 use crate::limits::BLOCK_SAMPLES_MAX;
 use crate::part::{BlockPlace, Part};
+use crate::reads::{AllReads, OwnReads};
 use crate::tombstones::Mask;
 use foliot_codec::Summary;
 use foliot_model::{Samples, TimeRange};
@@ -66,6 +67,7 @@ pub struct Scan {
     buffer: Vec<u8>,
     places: Vec<BlockPlace>,
     samples: Samples,
+    reads: OwnReads,
 }
 
 impl Scan {
@@ -81,7 +83,13 @@ impl Scan {
             buffer: Vec::new(),
             places: Vec::new(),
             samples: Samples::default(),
+            reads: OwnReads::default(),
         }
+    }
+
+    /// Counts what is read from now on among `all`.
+    pub(crate) fn tell(&mut self, all: &Arc<AllReads>) {
+        self.reads.tell(all);
     }
 
     /// Turns to a series that shows nothing before `floor_ns`.
@@ -207,11 +215,13 @@ impl Scan {
 
     /// Passes over the block that [`Scan::peek`] showed.
     pub fn skip(&mut self) {
+        self.reads.now.blocks_skipped += 1;
         self.pieces.pop();
     }
 
     /// The same for one that may be wanted after all: see [`Scan::go_back`].
     pub(crate) fn pass(&mut self) -> Option<Passed> {
+        self.reads.now.blocks_skipped += 1;
         self.pieces.pop().map(Passed)
     }
 
@@ -281,6 +291,10 @@ impl Scan {
 
     /// Appends a whole piece to `out`, or leaves it in `merged` to be handed out in turn.
     fn read(&mut self, piece: Piece, out: &mut Samples) -> Result<(), Error> {
+        if !matches!(piece.source, Source::Columns(_)) {
+            self.reads.now.blocks_read += 1;
+            self.reads.now.bytes_read += piece.source.size().1;
+        }
         match piece.source {
             Source::Part(part, place) => {
                 part.read(&place, self.range, &mut self.decoder, &mut self.buffer, out)

@@ -12,6 +12,7 @@ use crate::head::page::SeriesCopy;
 use crate::head::{self, Frozen, Head};
 use crate::ingest::Ingest;
 use crate::part::Part;
+use crate::reads::{AllReads, Reads};
 use crate::retention::Retention;
 use crate::scan::Scan;
 use crate::sight::{Narrowed, Sight};
@@ -31,6 +32,8 @@ pub struct Snapshot {
     view: Arc<View>,
     retention: Arc<Retention>,
     now_ns: i64,
+    /// What was read of it, its clones' reads included.
+    reads: Arc<AllReads>,
     /// What may be seen; nothing means everything.
     sight: Option<Arc<Sight>>,
 }
@@ -48,6 +51,7 @@ impl Snapshot {
             view: files.view(),
             retention: ingest.retention(),
             now_ns: ingest.clock().shown_ns(),
+            reads: Arc::default(),
             sight: None,
         }
     }
@@ -55,7 +59,8 @@ impl Snapshot {
     /// What there is now, with what selections of this one found out.
     pub(crate) fn renewed(&self, files: &Files, ingest: &Ingest) -> Self {
         let (earlier, sight) = (self.earlier.clone(), self.sight.clone());
-        Self { earlier, sight, ..Self::new(files, ingest) }
+        let reads = self.reads.clone();
+        Self { earlier, reads, sight, ..Self::new(files, ingest) }
     }
 
     /// The same, showing only what `sight` shows.
@@ -72,6 +77,7 @@ impl Snapshot {
             view: self.view.clone(),
             retention: Arc::new(Retention::forever()),
             now_ns: self.now_ns,
+            reads: Arc::default(),
             sight: self.sight.clone(),
         }
     }
@@ -95,6 +101,11 @@ impl Snapshot {
     /// Whether nothing was flushed between this snapshot and another.
     pub(crate) fn is_of_same_flush(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.view.frozen, &other.view.frozen)
+    }
+
+    /// What was read of it so far, but for scans that are at work.
+    pub fn reads(&self) -> Reads {
+        self.reads.get()
     }
 
     /// Series of all epochs, which is what a selection may have to look through.
@@ -241,6 +252,7 @@ impl Snapshot {
     }
 
     fn scan_above(&self, sid: u32, rank: Option<u64>, scan: &mut Scan) -> Result<(), Error> {
+        scan.tell(&self.reads);
         scan.clear(self.floor(sid)?);
         if scan.range().is_empty() {
             return Ok(());

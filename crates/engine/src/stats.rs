@@ -113,6 +113,14 @@ pub struct Stats {
     pub merge_debt_parts: u64,
     /// Bytes of parts that are due to be merged.
     pub merge_debt_bytes: u64,
+    /// Syncs of the wal since the start.
+    pub wal_syncs: u64,
+    /// Time that they took together, in nanoseconds.
+    pub wal_sync_ns: u64,
+    /// Time that the longest of them took, in nanoseconds.
+    pub wal_sync_max_ns: u64,
+    /// Bytes of pages in the cache.
+    pub cache_bytes: u64,
     /// Pages found in the cache since the start.
     pub cache_hits: u64,
     /// Pages read from files since the start.
@@ -142,6 +150,7 @@ impl Stats {
         let counters = ingest.counters();
         let debt = upkeep.merge_debt(&view);
         let (cache_hits, cache_misses) = files.cache().counts();
+        let [wal_syncs, wal_sync_ns, wal_sync_max_ns] = ingest.wal().syncs();
         Self {
             series: counts.series - counts.forgotten,
             sources: counts.sources,
@@ -179,6 +188,10 @@ impl Stats {
             bytes_merged: load(&counters.bytes_merged),
             merge_debt_parts: debt.parts,
             merge_debt_bytes: debt.bytes,
+            wal_syncs,
+            wal_sync_ns,
+            wal_sync_max_ns,
+            cache_bytes: files.cache().bytes(),
             cache_hits,
             cache_misses,
             damages_mended: store.files.cache().damages.count(),

@@ -201,12 +201,23 @@ impl Meter {
         &self.account.limits
     }
 
+    /// Samples of the whole request so far.
+    pub fn samples_of_all(&self) -> u64 {
+        self.account.samples.load(Ordering::Relaxed)
+    }
+
+    /// What is taken at present, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.account.memory_bytes.load(Ordering::Relaxed)
+    }
+
     /// Samples of this run.
     pub(crate) fn samples(&self) -> u64 {
         self.account.samples.load(Ordering::Relaxed) - self.samples_before
     }
 
-    pub(crate) fn memory_peak_bytes(&self) -> u64 {
+    /// The most that was taken at once, in bytes.
+    pub fn memory_peak_bytes(&self) -> u64 {
         self.account.memory_peak_bytes.load(Ordering::Relaxed)
     }
 }

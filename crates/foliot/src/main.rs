@@ -15,6 +15,7 @@ mod welcome;
 use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
+use foliot_server::config::Layers;
 use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine};
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
@@ -91,7 +92,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         }
         Command::Certificate { names, into } => print(&certificate::write(&names, &into)?),
         Command::User(act, layers) => users::perform(layers.config(), act),
-        Command::Serve(layers) => serve(layers.config().clone()),
+        Command::Serve(layers) => serve(&layers),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -126,7 +127,8 @@ pub(crate) fn unopened(error: &foliot_engine::Error, dir: &Path) -> String {
 }
 
 /// Starts everything in order, waits, and stops in reverse.
-fn serve(told: Config) -> Result<(), String> {
+fn serve(layers: &Layers) -> Result<(), String> {
+    let told = layers.config().clone();
     let config = &told;
     config.check()?;
     logging::start(config.log_level, config.log_format);
@@ -138,7 +140,9 @@ fn serve(told: Config) -> Result<(), String> {
         );
     }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
-    let mut server = Server::bind(config.clone(), build()).map_err(|error| error.to_string())?;
+    let settings = layers.told(machine::memory_bytes());
+    let mut server =
+        Server::bind(config.clone(), settings, build()).map_err(|error| error.to_string())?;
     let engine = Arc::new(open(disk.clone(), &config.data_dir, store(config))?);
     for damage in engine.damages() {
         log::error!("{damage}");

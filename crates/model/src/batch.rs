@@ -85,6 +85,8 @@ pub struct Batch<'a> {
     syntax: &'static KeySyntax,
     hasher: KeyHasher,
     cells_done: usize,
+    /// Number of the first line of the bytes; 0 where they are no lines.
+    first_line: u32,
     buffers: BatchBuffers,
 }
 
@@ -103,7 +105,7 @@ impl<'a> Batch<'a> {
         buffers.rows.clear();
         buffers.cells.clear();
         let hasher = KeyHasher::new(secret, namespace, syntax);
-        Self { bytes, namespace, syntax, hasher, cells_done: 0, buffers }
+        Self { bytes, namespace, syntax, hasher, cells_done: 0, first_line: 0, buffers }
     }
 
     /// Gives the memory back for the next batch.
@@ -129,6 +131,17 @@ impl<'a> Batch<'a> {
     /// The request's bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// Says that the bytes are lines, of which the first has this number.
+    pub fn number_lines(&mut self, first: u32) {
+        self.first_line = first;
+    }
+
+    /// The line of this number; nothing where the bytes are no lines, or it is none of them.
+    pub fn line(&self, number: u32) -> Option<&'a [u8]> {
+        let behind = number.checked_sub(self.first_line).filter(|_| self.first_line > 0)?;
+        self.bytes.split(|byte| *byte == b'\n').nth(behind as usize)
     }
 
     /// The bytes of a span; empty when it lies outside.
@@ -265,6 +278,15 @@ mod tests {
     fn copy_field(raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
         out.extend_from_slice(raw);
         Ok(())
+    }
+
+    #[test]
+    fn lines_are_found_by_their_numbers() {
+        let mut batch = Batch::new(b"a\nb b\nc", 0, &SYNTAX, KeySecret(7), Default::default());
+        assert_eq!(batch.line(1), None, "nobody said that these are lines");
+        batch.number_lines(7);
+        let lines = [6, 7, 8, 9, 10].map(|number| batch.line(number));
+        assert_eq!(lines, [None, Some(&b"a"[..]), Some(b"b b"), Some(b"c"), None]);
     }
 
     #[test]

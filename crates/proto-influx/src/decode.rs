@@ -87,7 +87,9 @@ impl Decoder {
         if settings.is_partial {
             bytes = bytes.get(..memrchr(b'\n', bytes).map_or(0, |at| at + 1)).unwrap_or_default();
         }
-        let mut cursor = Cursor::new(bytes, settings.first_line.max(1));
+        let first_line = settings.first_line.max(1);
+        batch.number_lines(first_line);
+        let mut cursor = Cursor::new(bytes, first_line);
         let mut refused = 0;
         while cursor.skip_to_row() {
             let start = cursor.at;

@@ -67,6 +67,9 @@ impl Session {
     /// 1 over the connection.
     pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> Step {
         let bytes = batch.bytes();
+        if !self.is_skipping {
+            batch.number_lines(self.line.saturating_add(1));
+        }
         let mut consumed = 0;
         while let Some(rest) = bytes.get(consumed..).filter(|rest| !rest.is_empty()) {
             let Some(length) = memchr(b'\n', rest) else {

@@ -28,6 +28,13 @@ pub(crate) fn annotations(notes: &Notes, text: &str, is_cut: bool) -> String {
     there.map(|(name, texts)| format!(",\"{name}\":{}", json!(texts))).collect()
 }
 
+/// Everything that is said beside an answer, warnings first. `text` is the question of which
+/// `notes` were made.
+pub fn said(notes: &Notes, text: &str) -> Vec<String> {
+    let warnings = shown(warnings(notes, text), "warning");
+    warnings.into_iter().chain(shown(infos(notes, text), "info")).collect()
+}
+
 fn warnings(notes: &Notes, text: &str) -> impl Iterator<Item = String> {
     let warning = |what: String, place| format!("PromQL warning: {what} ({})", at(text, place));
     let shares = notes.shares.iter().map(move |(bits, place)| {

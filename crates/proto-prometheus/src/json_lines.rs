@@ -46,6 +46,7 @@ impl<'a> JsonLines<'a> {
     /// Puts the next piece into an empty batch. What cannot be stored becomes a reject with the
     /// number of its line. Returns whether there may be more.
     pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> bool {
+        batch.number_lines(1);
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = PIECE_ROWS_MAX;

@@ -21,6 +21,7 @@ mod text;
 mod wire;
 mod write;
 
+pub use annotations::said;
 pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
 pub use exposition::Exposition;
 pub use json_lines::{JsonLines, json_lines};

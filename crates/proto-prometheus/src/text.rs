@@ -28,6 +28,7 @@ pub fn decode_text(
     now_ms: i64,
     rejects: &mut Vec<Reject>,
 ) -> u32 {
+    batch.number_lines(first_line);
     let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
     let shape = batch.push_shape(&[field]);
     let text = batch.bytes();

@@ -100,6 +100,16 @@ impl Kinds {
         declared(engine, namespace, measurement, field).unwrap_or(Kind::Float)
     }
 
+    /// The kind that was declared for a field; nothing where no line decided it yet.
+    pub fn declared(
+        engine: &Engine,
+        namespace: NamespaceId,
+        measurement: &str,
+        field: &str,
+    ) -> Option<Kind> {
+        declared(engine, namespace, measurement, field)
+    }
+
     /// Forgets a measurement: its next line decides anew.
     ///
     /// # Errors

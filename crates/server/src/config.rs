@@ -11,7 +11,7 @@ mod retention;
 mod setting;
 
 pub(crate) use layers::nearest;
-pub use layers::{Layers, Origin};
+pub use layers::{Layers, Origin, Told};
 pub use reference::{reference, sample};
 pub use retention::{Cap, Keep, KeepRules};
 pub use setting::{

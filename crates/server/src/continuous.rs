@@ -2,7 +2,7 @@
 
 use crate::http::{may_ask, run_into};
 use crate::shared::Shared;
-use foliot_exec::Cancel;
+use foliot_exec::{Cancel, Meter};
 use foliot_proto_influx::influxql::{Parameters, Statement, parse};
 use foliot_schema::continuous::{ContinuousQuery, Timing, list};
 use std::collections::HashMap;
@@ -71,11 +71,11 @@ impl Runs {
             let statement = [Statement::Select(select.clone())];
             let may = may_ask(&who, &statement, Some(&query.database));
             let run = || {
-                let cancel = Cancel::default();
+                let meter = Meter::new(shared.query_limits, Cancel::default());
                 let listed = (select.to_string(), query.database.clone());
-                let _entry = shared.queries.enter(who.clone(), listed.0, listed.1, cancel.clone());
+                let _entry = shared.queries.enter(who.clone(), listed.0, listed.1, meter.clone());
                 let about = (&*who, query.database.as_str());
-                run_into(shared, store, about, &select, (now_ns, cancel))
+                run_into(shared, store, about, &select, (now_ns, meter))
             };
             match may.and_then(|()| run()) {
                 Ok(written) => log::debug!("continuous query {}: {written} points", stored.name),

@@ -266,8 +266,8 @@ fn changes(route: &Route, call: &Call) -> bool {
     match (route.right, route.target) {
         (Right::Administer, _) => !matches!(&*call.method, "GET" | "HEAD"),
         (Right::Write | Right::Form(Access::Write), _)
-        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3)
-        | (_, Target::Foliot(foliot::Endpoint::Delete)) => true,
+        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3) => true,
+        (_, Target::Foliot(endpoint)) => endpoint.changes(&call.method),
         (_, Target::OpenTsdb(Endpoint::Logs)) => Params::parse(&call.query).has("level"),
         (_, Target::OpenTsdb(endpoint)) => {
             let (path, query) = (call.path.as_str(), call.query.as_str());

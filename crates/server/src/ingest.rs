@@ -71,7 +71,8 @@ pub(crate) fn append(
             log_failure(shared, way, error);
         }
     }
-    log_rejects(shared, way, rejects);
+    let line = |number| batch.line(number);
+    log_rejects(shared, way, rejects, &line);
     outcome
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn refuse_whole(
     let ingest = shared.metrics.way(way);
     ingest.count_rejects(rejects);
     ingest.count_unworded(rows);
-    log_rejects(shared, way, rejects);
+    log_rejects(shared, way, rejects, &|_| None);
 }
 
 /// Takes rows out whose measurements may not be written.
@@ -152,14 +153,22 @@ fn log_failure(shared: &Shared, way: Way, error: &Error) {
 }
 
 /// Keeps the first reject of each reason for whoever looks, and logs it once in a while for each
-/// protocol and reason: senders do not read the log of their sins.
-pub(crate) fn log_rejects(shared: &Shared, way: Way, rejects: &[Reject]) {
+/// protocol and reason: senders do not read the log of their sins. `line` finds the text of a
+/// line, where it is one.
+pub(crate) fn log_rejects<'a>(
+    shared: &Shared,
+    way: Way,
+    rejects: &[Reject],
+    line: &dyn Fn(u32) -> Option<&'a [u8]>,
+) {
     let mut firsts: BTreeMap<&'static str, (usize, &Reject)> = BTreeMap::new();
     for reject in rejects {
         firsts.entry(reason_name(reject)).or_insert((0, reject)).0 += 1;
     }
     for (class, (count, first)) in firsts {
-        shared.rejects.keep(way.name(), class, first, now_ns());
+        // What is no command may be a password that somebody typed.
+        let text = line(first.line).filter(|_| class != "command");
+        shared.rejects.keep(way.name(), class, (first, text), now_ns());
         if let Some(silent) = shared.rejects_log.admit(way.name(), class) {
             let reason = shortened(&first.reason);
             log::warn!(

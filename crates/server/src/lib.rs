@@ -11,6 +11,7 @@
 pub mod config;
 mod continuous;
 mod errands;
+mod history;
 mod host;
 mod http;
 mod ingest;

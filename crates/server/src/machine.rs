@@ -30,6 +30,13 @@ fn group_limit(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u6
     limits.filter_map(|path| read(path.to_str()?)?.trim().parse().ok()).min()
 }
 
+/// Memory that this process has at present, in bytes. Nothing where the system does not say.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages = text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
+
 fn meminfo_total(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)

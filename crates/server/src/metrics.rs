@@ -229,6 +229,16 @@ impl Metrics {
         self.ingest.get(way as usize).unwrap_or(first)
     }
 
+    /// Samples stored since the start, by protocol.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        WAYS.iter().zip(&self.ingest).map(|((_, name), ingest)| (*name, ingest.samples.get()))
+    }
+
+    /// Rows dropped since the start, however they came.
+    pub(crate) fn rejected(&self) -> u64 {
+        self.ingest.iter().flat_map(|ingest| &ingest.rejected).map(Counter::get).sum()
+    }
+
     /// Counts an answer.
     pub(crate) fn count_answer(&self, route: &'static str, status: u16, took: Duration) {
         let mut answered = self.answered.0.lock();

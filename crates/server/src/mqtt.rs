@@ -172,7 +172,7 @@ fn take(
 fn reject(shared: &Shared, line: u32, field: &'static str, reason: String) {
     let rejects = [Reject { line, field: Cow::Borrowed(field), reason }];
     shared.metrics.way(Way::Mqtt).count_rejects(&rejects);
-    log_rejects(shared, Way::Mqtt, &rejects);
+    log_rejects(shared, Way::Mqtt, &rejects, &|_| None);
 }
 
 fn take_lines(shared: &Shared, store: &Store, text: &[u8]) -> Result<Option<Commit>, String> {

@@ -1,9 +1,11 @@
-//! Queries that run: what `SHOW QUERIES` lists and `KILL QUERY` ends; and the last ones that ran,
-//! for `/api/stats/query`.
+//! Queries that run: what `SHOW QUERIES` lists and `KILL QUERY` ends; the last ones that ran, for
+//! `/api/stats/query`; and what they cost, question by question.
 
+use crate::metrics::now_ns;
 use foliot_access::Principal;
-use foliot_exec::Cancel;
+use foliot_exec::Meter;
 use foliot_lock::{Mutex, Rank};
+use foliot_model::NANOS_PER_MILLI;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +15,16 @@ use std::time::{Duration, Instant};
 /// 2 000 characters by who enters them, so that these take two megabytes at most.
 const ENDED_MAX: usize = 256;
 
+/// Questions of which it is remembered what they cost. Those that cost least time go first.
+const COSTS_MAX: usize = 100;
+
 /// Queries that run, by number, and those that ended last, newest last.
 #[derive(Debug)]
 pub(crate) struct Queries {
     next: AtomicU64,
     running: Mutex<BTreeMap<u64, Running>>,
     ended: Mutex<VecDeque<Ended>>,
+    costs: Mutex<Vec<Cost>>,
 }
 
 impl Default for Queries {
@@ -27,6 +33,7 @@ impl Default for Queries {
             next: AtomicU64::new(0),
             running: Mutex::new(Rank::Table, BTreeMap::new()),
             ended: Mutex::new(Rank::Table, VecDeque::new()),
+            costs: Mutex::new(Rank::Table, Vec::new()),
         }
     }
 }
@@ -55,7 +62,7 @@ struct Running {
     text: String,
     database: String,
     began: Instant,
-    cancel: Cancel,
+    meter: Meter,
 }
 
 /// A query that runs, as it is listed.
@@ -64,8 +71,53 @@ pub(crate) struct Listed {
     pub(crate) id: u64,
     pub(crate) text: String,
     pub(crate) database: String,
+    /// The name of who asked it; empty where nobody is asked for one.
+    pub(crate) owner: String,
     pub(crate) runs_for: Duration,
+    pub(crate) memory_bytes: u64,
+    pub(crate) samples: u64,
     pub(crate) is_killed: bool,
+}
+
+/// What a question cost so far, however often it was asked. Those that were over before they could
+/// be listed are not counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Cost {
+    who: Arc<Principal>,
+    pub(crate) text: String,
+    pub(crate) database: String,
+    /// How often it was asked.
+    pub(crate) count: u64,
+    /// How long that took together.
+    pub(crate) took: Duration,
+    /// How long the longest took.
+    pub(crate) took_max: Duration,
+    /// Samples that were read for all of them.
+    pub(crate) samples: u64,
+    /// The most memory that one of them held.
+    pub(crate) memory_peak_bytes: u64,
+    /// When the last one ended, in milliseconds.
+    pub(crate) ended_ms: i64,
+}
+
+impl Cost {
+    /// The name of who asked it; empty where nobody is asked for one.
+    pub(crate) fn owner(&self) -> &str {
+        self.who.name()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.text, &self.database, self.owner()) == (&other.text, &other.database, other.owner())
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.took += other.took;
+        self.took_max = self.took_max.max(other.took_max);
+        self.samples += other.samples;
+        self.memory_peak_bytes = self.memory_peak_bytes.max(other.memory_peak_bytes);
+        self.ended_ms = other.ended_ms;
+    }
 }
 
 /// Takes a query off the list when it ends, however it does.
@@ -82,10 +134,10 @@ impl Queries {
         who: Arc<Principal>,
         text: String,
         database: String,
-        cancel: Cancel,
+        meter: Meter,
     ) -> Entry {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let running = Running { who, text, database, began: Instant::now(), cancel };
+        let running = Running { who, text, database, began: Instant::now(), meter };
         self.running.lock().insert(id, running);
         Entry { queries: self.clone(), id }
     }
@@ -98,11 +150,19 @@ impl Queries {
             id: *id,
             text: running.text.clone(),
             database: running.database.clone(),
+            owner: running.who.name().to_owned(),
             runs_for: running.began.elapsed(),
-            is_killed: running.cancel.is_cancelled(),
+            memory_bytes: running.meter.memory_bytes(),
+            samples: running.meter.samples_of_all(),
+            is_killed: running.meter.cancel().is_cancelled(),
         };
         let seen = running.iter().filter(|(_, running)| who.oversees(&running.who));
         seen.map(listed).collect()
+    }
+
+    /// Memory that those that run have at present.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.running.lock().values().map(|running| running.meter.memory_bytes()).sum()
     }
 
     /// How long those that run have been at it, on average.
@@ -136,19 +196,58 @@ impl Queries {
     pub(crate) fn kill(&self, id: u64, who: &Principal) -> bool {
         let running = self.running.lock();
         let found = running.get(&id).filter(|running| who.oversees(&running.who));
-        found.inspect(|running| running.cancel.cancel()).is_some()
+        found.inspect(|running| running.meter.cancel().cancel()).is_some()
+    }
+
+    /// What questions cost, as far as somebody may see them, those first that took longest in all.
+    pub(crate) fn costs(&self, who: &Principal) -> Vec<Cost> {
+        let costs = self.costs.lock();
+        let mut seen: Vec<Cost> =
+            costs.iter().filter(|cost| who.oversees(&cost.who)).cloned().collect();
+        seen.sort_by_key(|cost| std::cmp::Reverse(cost.took));
+        seen
+    }
+
+    /// Takes a query off the list, and remembers what it cost.
+    fn leave(&self, id: u64) {
+        let left = self.running.lock().remove(&id);
+        let Some(Running { who, text, database, began, meter }) = left else { return };
+        let took = began.elapsed();
+        let cost = Cost {
+            who,
+            text,
+            database,
+            count: 1,
+            took,
+            took_max: took,
+            samples: meter.samples_of_all(),
+            memory_peak_bytes: meter.memory_peak_bytes(),
+            ended_ms: now_ns() / NANOS_PER_MILLI,
+        };
+        let mut costs = self.costs.lock();
+        if let Some(known) = costs.iter_mut().find(|known| known.is_same(&cost)) {
+            return known.add(&cost);
+        }
+        if costs.len() >= COSTS_MAX {
+            let cheapest = costs.iter().enumerate().min_by_key(|(_, cost)| cost.took);
+            if let Some((at, _)) = cheapest {
+                costs.swap_remove(at);
+            }
+        }
+        costs.push(cost);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.queries.running.lock().remove(&self.id);
+        self.queries.leave(self.id);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foliot_exec::{Cancel, Limits};
 
     #[test]
     fn queries_are_listed_while_they_run_and_can_be_killed() {
@@ -156,7 +255,8 @@ mod tests {
         let cancel = Cancel::default();
         let anyone = Arc::new(Principal::anyone());
         let enter = |text: &str, cancel| {
-            queries.enter(anyone.clone(), text.to_owned(), String::new(), cancel)
+            let meter = Meter::new(Limits::default(), cancel);
+            queries.enter(anyone.clone(), text.to_owned(), String::new(), meter)
         };
         let first = enter("a", cancel.clone());
         let second = enter("b", Cancel::default());
@@ -171,6 +271,31 @@ mod tests {
         assert_eq!(list().len(), 1);
         drop(second);
         assert!(list().is_empty());
+    }
+
+    #[test]
+    fn what_questions_cost_is_added_up_and_the_cheapest_are_forgotten() {
+        let queries = Arc::new(Queries::default());
+        let anyone = Arc::new(Principal::anyone());
+        let ask = |text: &str, samples: usize| {
+            let meter = Meter::new(Limits::default(), Cancel::default());
+            let text = text.to_owned();
+            drop(queries.enter(anyone.clone(), text, String::new(), meter.clone()));
+            let meter = Meter::new(Limits::default(), Cancel::default());
+            meter.check(samples).unwrap();
+            meter.open().add(samples * 8).unwrap();
+            meter
+        };
+        let meter = ask("a", 5);
+        drop(queries.enter(anyone.clone(), "a".to_owned(), String::new(), meter));
+        let costs = queries.costs(&anyone);
+        assert_eq!(costs.len(), 1);
+        let told = (costs[0].count, costs[0].samples, costs[0].memory_peak_bytes);
+        assert_eq!(told, (2, 5, 40));
+        assert!(costs[0].took >= costs[0].took_max);
+        assert!(queries.costs(&Principal::nobody()).is_empty());
+        (0..2 * COSTS_MAX).for_each(|n| drop(ask(&n.to_string(), 0)));
+        assert_eq!(queries.costs(&anyone).len(), COSTS_MAX);
     }
 
     #[test]

@@ -263,9 +263,9 @@ impl Work<'_> {
     /// look at it is not listed.
     pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
         if !self.is_brief() {
-            let (queries, cancel) = (&self.shared.queries, self.meter.cancel());
+            let (queries, meter) = (&self.shared.queries, self.meter.clone());
             let Title { text, database } = title();
-            self.entry = Some(queries.enter(self.who.clone(), text, database, cancel));
+            self.entry = Some(queries.enter(self.who.clone(), text, database, meter));
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Refused {
     /// Number of the line in what came with it.
     pub(crate) line: u32,
     pub(crate) message: String,
+    /// The line itself, cut as the message is; empty where it was no line of text.
+    pub(crate) text: String,
 }
 
 /// By protocol and reason, the newest last.
@@ -36,16 +38,17 @@ impl Rejects {
         &self,
         protocol: &'static str,
         reason: &'static str,
-        reject: &Reject,
+        (reject, text): (&Reject, Option<&[u8]>),
         time_ns: i64,
     ) {
+        let text = shortened(&String::from_utf8_lossy(text.unwrap_or_default()));
         let message = shortened(&reject.reason);
         let mut kept = self.0.lock();
         let rows = kept.entry((protocol, reason)).or_default();
         if rows.len() >= ROWS_MAX {
             rows.pop_front();
         }
-        rows.push_back(Refused { time_ns, line: reject.line, message });
+        rows.push_back(Refused { time_ns, line: reject.line, message, text });
     }
 
     /// All of them with protocol and reason, newest first.
@@ -76,15 +79,17 @@ mod tests {
         let rejects = Rejects::default();
         let reject = |line| Reject { line, field: "value".into(), reason: "é".repeat(300) };
         for line in 1..=9 {
-            rejects.keep("telnet", "value", &reject(line), i64::from(line) * 10);
+            let told = (&reject(line), Some(&b"put x"[..]));
+            rejects.keep("telnet", "value", told, i64::from(line) * 10);
         }
-        rejects.keep("udp", "value", &reject(1), 35);
+        rejects.keep("udp", "value", (&reject(1), None), 35);
         let listed = rejects.list();
         let told: Vec<_> = listed.iter().map(|(way, _, row)| (*way, row.line)).collect();
         assert_eq!(
             told,
             [("telnet", 9), ("telnet", 8), ("telnet", 7), ("telnet", 6), ("telnet", 5), ("udp", 1)]
         );
+        assert_eq!((&*listed[0].2.text, &*listed[5].2.text), ("put x", ""));
         assert!(listed.iter().all(|(.., row)| row.message.chars().count() == CHARS_MAX));
     }
 }

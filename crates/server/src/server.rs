@@ -1,6 +1,6 @@
 //! The server as a whole: bind, open, wait, stop.
 
-use crate::config::Config;
+use crate::config::{Config, Told};
 use crate::errands::Errand;
 use crate::http::Dialect;
 use crate::listen::{self, Accepts, Places};
@@ -8,7 +8,7 @@ use crate::reload::reload;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::tls::Tls;
-use crate::{continuous, host, manager, mqtt, udp};
+use crate::{continuous, history, host, manager, mqtt, udp};
 use foliot_engine::Engine;
 use foliot_proto_opentsdb::BuildInfo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -66,11 +66,12 @@ impl fmt::Display for Stop {
 impl std::error::Error for Stop {}
 
 impl Server {
-    /// Listens on all configured addresses and answers that the store is not there yet.
+    /// Listens on all configured addresses and answers that the store is not there yet. `settings`
+    /// are those of `config`, with where they came from.
     ///
     /// # Errors
     /// When an address cannot be had.
-    pub fn bind(config: Config, build: BuildInfo) -> Result<Self, Stop> {
+    pub fn bind(config: Config, settings: Vec<Told>, build: BuildInfo) -> Result<Self, Stop> {
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .thread_name("foliot-io")
@@ -78,7 +79,7 @@ impl Server {
             .map_err(|error| Stop(format!("cannot start threads: {error}")))?;
         let connections = connections_max(config.limits_connections);
         let tls = Tls::open(&config).map_err(Stop)?;
-        let shared = Arc::new(Shared::new(config, build, tls));
+        let shared = Arc::new(Shared::new(config, settings, build, tls));
         let (alive, all_done) = mpsc::channel(1);
         let places = Places::new(connections);
         let mut listeners = Vec::new();
@@ -119,6 +120,7 @@ impl Server {
         }
         runtime.spawn(continuous::serve(shared.clone()));
         runtime.spawn(watch_certificate(shared.clone()));
+        runtime.spawn(history::keep(shared.clone()));
         if config.agent_host {
             runtime.spawn(host::serve(shared.clone()));
         }

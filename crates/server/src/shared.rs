@@ -1,6 +1,7 @@
 //! What all connections share.
 
-use crate::config::Config;
+use crate::config::{Config, Told};
+use crate::history::History;
 use crate::http::Budget;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Kind, Metrics, one};
@@ -30,6 +31,8 @@ const SPARE_BYTES_MAX: usize = 32 << 20;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
+    /// The same with where they came from.
+    pub(crate) settings: Vec<Told>,
     pub(crate) build: BuildInfo,
     pub(crate) metrics: Metrics,
     /// There once the store has recovered.
@@ -63,6 +66,8 @@ pub(crate) struct Shared {
     /// Held while facts of the catalog are read to be changed.
     pub(crate) facts: Mutex<()>,
     pub(crate) rejects: Rejects,
+    /// How the last day went.
+    pub(crate) history: History,
     pub(crate) rejects_log: Repeats,
     pub(crate) failures_log: Repeats,
     /// The newest checkpoint of a feeder: when it is durable, all before it are.
@@ -77,8 +82,14 @@ pub(crate) struct Decoding {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, build: BuildInfo, tls: Option<Tls>) -> Self {
+    pub(crate) fn new(
+        config: Config,
+        settings: Vec<Told>,
+        build: BuildInfo,
+        tls: Option<Tls>,
+    ) -> Self {
         Self {
+            settings,
             build,
             metrics: Metrics::default(),
             store: OnceLock::new(),
@@ -104,6 +115,7 @@ impl Shared {
             batches: Spares::default(),
             facts: Mutex::new(Rank::Facts, ()),
             rejects: Rejects::default(),
+            history: History::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
             last_checkpoint: Mutex::new(Rank::Table, None),

@@ -219,10 +219,15 @@ impl Store {
             ("merge_debt_bytes", Gauge, "Bytes due to be merged", stats.merge_debt_bytes),
             ("cache_hits_total", Counter, "Pages found in the cache", stats.cache_hits),
             ("cache_misses_total", Counter, "Pages read from files", stats.cache_misses),
+            ("cache_bytes", Gauge, "Memory of pages of files", stats.cache_bytes),
+            ("wal_syncs_total", Counter, "Syncs of the log", stats.wal_syncs),
         ];
         for (name, kind, help, value) in figures.into_iter().chain(log_figures(&stats)) {
             one(visit, name, kind, help, &[], value as f64);
         }
+        let help = "Time that syncs of the log took";
+        let seconds = stats.wal_sync_ns as f64 / 1e9;
+        one(visit, "wal_sync_seconds_total", Counter, help, &[], seconds);
         self.visit_troubles(visit);
         let amplification = stats.write_amplification();
         let help = "Bytes written to parts for each byte flushed, since the start";

@@ -153,7 +153,7 @@ fn store_run(
 fn refuse(shared: &Shared, way: Way, field: &'static str, reason: String, taken: &mut Taken) {
     let rejects = [Reject { line: 1, field: Cow::Borrowed(field), reason }];
     shared.metrics.way(way).count_rejects(&rejects);
-    ingest::log_rejects(shared, way, &rejects);
+    ingest::log_rejects(shared, way, &rejects, &|_| None);
     taken.rows += 1;
     taken.refused += 1;
 }

@@ -183,6 +183,12 @@ impl Wal {
         Commit { lsn: self.writer.queue.lock().changed_lsn }
     }
 
+    /// How many syncs there were, how long they took together and how long the longest of them, in
+    /// nanoseconds.
+    pub(crate) fn syncs(&self) -> [u64; 3] {
+        self.writer.syncs()
+    }
+
     /// Bytes free on the disk when last looked; none before the first look.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         self.writer.free_bytes()

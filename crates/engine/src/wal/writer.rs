@@ -53,6 +53,10 @@ pub(super) struct Writer {
     /// The highest lsn that somebody wants durable.
     pub(super) wanted_lsn: AtomicU64,
     last_sync_ns: AtomicU64,
+    /// Syncs, how long they took together, and how long the longest of them.
+    syncs: AtomicU64,
+    sync_ns: AtomicU64,
+    sync_max_ns: AtomicU64,
     /// Whether the wal is poisoned, for a look without the lock.
     pub(super) is_poisoned: AtomicBool,
     /// Whether nothing is accepted for want of space, for a look without the lock.
@@ -232,6 +236,9 @@ impl Writer {
             marked_lsn: AtomicU64::new(end_lsn),
             wanted_lsn: AtomicU64::new(0),
             last_sync_ns: AtomicU64::new(disk.monotonic_ns()),
+            syncs: AtomicU64::new(0),
+            sync_ns: AtomicU64::new(0),
+            sync_max_ns: AtomicU64::new(0),
             is_poisoned: AtomicBool::new(false),
             lacks_space: AtomicBool::new(false),
             free_bytes: AtomicU64::new(u64::MAX),
@@ -318,6 +325,12 @@ impl Writer {
             Ack::Os => self.written_lsn.load(Ordering::Acquire) >= commit.lsn,
             Ack::Durable => self.durable_lsn.load(Ordering::Acquire) >= commit.lsn,
         }
+    }
+
+    /// How many syncs there were, how long they took together and how long the longest of them, in
+    /// nanoseconds.
+    pub(super) fn syncs(&self) -> [u64; 3] {
+        [&self.syncs, &self.sync_ns, &self.sync_max_ns].map(|number| number.load(Ordering::Relaxed))
     }
 
     /// Bytes free on the disk when last looked; none before the first look.
@@ -578,6 +591,7 @@ impl Writer {
     /// unsynced bytes cannot be known.
     fn sync(&self, io: &mut Io) -> Result<(), Refusal> {
         let written = self.written_lsn.load(Ordering::Acquire);
+        let began_ns = self.disk.monotonic_ns();
         if let Some(file) = &mut io.file {
             let result = file.sync().and_then(|()| match io.is_name_new {
                 true => self.disk.sync_dir(&self.dir),
@@ -593,7 +607,12 @@ impl Writer {
                 io.is_unnoted = noted.is_err();
             }
         }
-        self.last_sync_ns.store(self.disk.monotonic_ns(), Ordering::Release);
+        let now_ns = self.disk.monotonic_ns();
+        let took_ns = now_ns.saturating_sub(began_ns);
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        self.sync_ns.fetch_add(took_ns, Ordering::Relaxed);
+        self.sync_max_ns.fetch_max(took_ns, Ordering::Relaxed);
+        self.last_sync_ns.store(now_ns, Ordering::Release);
         self.durable_lsn.store(written, Ordering::Release);
         Ok(())
     }

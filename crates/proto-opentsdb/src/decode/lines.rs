@@ -31,6 +31,7 @@ fn decode_each(
     put_optional: bool,
 ) -> u32 {
     let bytes = batch.bytes();
+    batch.number_lines(1);
     let mut number = 0_u32;
     let mut start = 0;
     while let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) {

@@ -156,6 +156,7 @@ pub fn read_checkpoint(line: &[u8]) -> Result<(&str, &str, &str), String> {
 /// become rejects, numbered from 1.
 pub fn decode_puts(batch: &mut Batch<'_>, options: &Options, rejects: &mut Vec<Reject>) {
     let bytes = batch.bytes();
+    batch.number_lines(1);
     let mut shapes = Shapes::default();
     let mut number = 0_u32;
     let mut start = 0;

@@ -17,6 +17,16 @@ impl fmt::Display for ParseError {
 }
 
 impl ParseError {
+    /// Line and column at which it was found, counted from 1.
+    pub fn position(&self) -> (usize, usize) {
+        (self.line, self.column)
+    }
+
+    /// What is wrong, without the place.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
     /// Where a byte of a text stands.
     pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
         let before = text.get(..at).unwrap_or(text);

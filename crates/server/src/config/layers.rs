@@ -35,6 +35,19 @@ impl fmt::Display for Origin {
     }
 }
 
+/// A setting that is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Its dotted name.
+    pub name: &'static str,
+    /// As it stands; secrets are covered.
+    pub value: String,
+    /// Where it came from, for a person.
+    pub origin: String,
+    /// What it does.
+    pub help: &'static str,
+}
+
 /// Settings with their origins. Layers are added from the weakest to the strongest.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
@@ -65,6 +78,13 @@ impl Layers {
             let note = if told == value { "" } else { ", fitted to the memory" };
             (key.name, value, format!("{origin}{note}"))
         })
+    }
+
+    /// The same as [`Layers::show`], as a server tells of its own settings.
+    pub fn told(&self, memory_bytes: Option<u64>) -> Vec<Told> {
+        let helps = KEYS.iter().map(|key| key.help.trim());
+        let shown = self.show(memory_bytes).zip(helps);
+        shown.map(|((name, value, origin), help)| Told { name, value, origin, help }).collect()
     }
 
     /// Adds the keys of a TOML text that was read from `path`.

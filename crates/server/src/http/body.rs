@@ -51,6 +51,12 @@ impl Budget {
         Self { free, bytes: permits * PERMIT_BYTES as u64 }
     }
 
+    /// What is held of it at present, and how much it is.
+    pub(crate) fn used(&self) -> (u64, u64) {
+        let free = self.free.available_permits() as u64 * PERMIT_BYTES as u64;
+        (self.bytes.saturating_sub(free), self.bytes)
+    }
+
     /// Makes `held` as much as `bytes` need, but for less than a page, without waiting; nothing
     /// when there is not so much.
     pub(crate) fn hold(&self, held: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Option<()> {

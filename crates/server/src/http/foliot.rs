@@ -4,16 +4,24 @@
 //! It has no evaluator of its own: a question is parsed and planned by the door whose language it
 //! is in, carried out by `exec`, and written down here.
 
+mod annotations;
 mod cardinality;
 mod catalogue;
 mod delete;
 mod encode;
+mod history;
+mod import;
+mod metric;
+mod promql;
 mod queries;
 mod query;
+mod retention;
+mod saved;
 mod series;
+mod settings;
 mod status;
 
-use super::{Call, Reply, namespace, status_of_missing, store};
+use super::{Call, Reply, body, namespace, status_of_missing, store};
 use crate::http::routes::Right;
 use crate::query::Failure;
 use crate::shared::Shared;
@@ -22,7 +30,7 @@ use foliot_model::NamespaceId;
 use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
 use hyper::header;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// What a path of this API is for.
@@ -32,10 +40,31 @@ pub(crate) enum Endpoint {
     Catalogue,
     Cardinality,
     Series,
+    Metric,
     Delete,
+    Saved,
+    Annotations,
+    Import,
     Status,
+    History,
+    Settings,
+    Logs,
+    Retention,
+    RetentionTest,
     Queries,
+    Costs,
     Cancel,
+}
+
+impl Endpoint {
+    /// Whether a request by this method changes what is stored.
+    pub(super) fn changes(self, method: &str) -> bool {
+        match self {
+            Self::Delete | Self::Import => true,
+            Self::Saved | Self::Annotations => !matches!(method, "GET" | "HEAD"),
+            _ => false,
+        }
+    }
 }
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
@@ -44,6 +73,16 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Catalogue => catalogue::answer(shared, call).await,
         Endpoint::Cardinality => cardinality::answer(shared, call).await,
         Endpoint::Series => series::answer(shared, call).await,
+        Endpoint::Metric => metric::answer(shared, call).await,
+        Endpoint::Saved => saved::answer(shared, call).await,
+        Endpoint::Annotations => annotations::answer(shared, call).await,
+        Endpoint::Import => import::answer(shared, call).await,
+        Endpoint::History => Ok(history::answer(shared)),
+        Endpoint::Settings => Ok(settings::list(shared)),
+        Endpoint::Logs => settings::logs(&call),
+        Endpoint::Retention => retention::list(shared),
+        Endpoint::RetentionTest => retention::test(shared, call).await,
+        Endpoint::Costs => Ok(queries::costs(shared, &call.who)),
         Endpoint::Delete => delete::answer(shared, call).await,
         Endpoint::Status => Ok(status::answer(shared)),
         Endpoint::Queries => Ok(queries::list(shared, &call.who)),
@@ -73,6 +112,26 @@ fn refuse_failure(failure: &Failure) -> Reply {
 
 fn bad(message: &str) -> Reply {
     refuse(StatusCode::BAD_REQUEST, message)
+}
+
+/// Longest body of a request that is an object of a few fields.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The body of a request, an object with no members but the `known` ones: a misspelt wish must not
+/// do more than was meant.
+async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<String, Value>, Reply> {
+    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    if text.bytes.len() > BODY_BYTES_MAX {
+        let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
+        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
+    }
+    let body: Value = serde_json::from_slice(&text.bytes)
+        .map_err(|error| bad(&format!("the body is no JSON: {error}")))?;
+    let Value::Object(body) = body else { return Err(bad("the body must be an object of JSON")) };
+    match body.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),
+        None => Ok(body),
+    }
 }
 
 /// The store and the namespace that a request names.

@@ -9,6 +9,7 @@ mod slices;
 mod stats;
 
 pub(super) use ask::Scope;
+pub(super) use facts::perform;
 
 use super::routes::Right;
 use super::{

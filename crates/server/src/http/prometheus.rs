@@ -8,6 +8,8 @@ mod question;
 mod read;
 mod status;
 
+pub(in crate::http) use ask::{LOOKBACK_MS, POINTS_MAX};
+
 use super::routes::Right;
 use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,

@@ -166,6 +166,7 @@ const GET: &[&str] = &["GET"];
 const POST: &[&str] = &["POST"];
 const CHANGE: &[&str] = &["POST", "PUT"];
 const DELETE: &[&str] = &["DELETE"];
+const FACT: &[&str] = &["GET", "POST", "DELETE"];
 const ASK: &[&str] = &["GET", "POST"];
 const BUCKET: &[&str] = &["GET", "PATCH", "DELETE"];
 const ALL: &[&str] = &["GET", "POST", "PUT", "DELETE"];
@@ -181,9 +182,24 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/foliot/v1/catalogue", Right::Door, Target::Foliot(Foliot::Catalogue)),
     row(GET, "/api/foliot/v1/cardinality", Right::Read, Target::Foliot(Foliot::Cardinality)),
     row(GET, "/api/foliot/v1/series", Right::Read, Target::Foliot(Foliot::Series)),
+    row(GET, "/api/foliot/v1/metric", Right::Read, Target::Foliot(Foliot::Metric)),
     row(POST, "/api/foliot/v1/delete", Right::Edit, Target::Foliot(Foliot::Delete)),
+    row(FACT, "/api/foliot/v1/saved", Right::Edit, Target::Foliot(Foliot::Saved)),
+    row(FACT, "/api/foliot/v1/annotations", Right::Edit, Target::Foliot(Foliot::Annotations)),
+    row(POST, "/api/foliot/v1/import", Right::Write, Target::Foliot(Foliot::Import)),
     row(GET, "/api/foliot/v1/status", Right::Operate, Target::Foliot(Foliot::Status)),
+    row(GET, "/api/foliot/v1/history", Right::Operate, Target::Foliot(Foliot::History)),
+    row(GET, "/api/foliot/v1/settings", Right::Operate, Target::Foliot(Foliot::Settings)),
+    row(GET, "/api/foliot/v1/logs", Right::Operate, Target::Foliot(Foliot::Logs)),
+    row(GET, "/api/foliot/v1/retention", Right::Operate, Target::Foliot(Foliot::Retention)),
+    row(
+        POST,
+        "/api/foliot/v1/retention/test",
+        Right::Operate,
+        Target::Foliot(Foliot::RetentionTest),
+    ),
     row(GET, "/api/foliot/v1/queries", Right::Operate, Target::Foliot(Foliot::Queries)),
+    row(GET, "/api/foliot/v1/queries/costs", Right::Operate, Target::Foliot(Foliot::Costs)),
     row(POST, "/api/foliot/v1/queries/cancel", Right::Operate, Target::Foliot(Foliot::Cancel)),
     row(ASK, "/ping", Right::Public, Target::Ping),
     row(ASK, "/api/v2/ping", Right::Public, Target::Ping),

@@ -9,7 +9,7 @@ use foliot_exec::Ran;
 use foliot_model::{Matcher, NANOS_PER_MILLI, NamespaceId, Selector, Test, TimeRange};
 use foliot_proto_opentsdb::{Params, Request};
 use hyper::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Longest body of a request.
@@ -35,6 +35,16 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     query::answer(shared, reply::JSON, false, job).await.map_err(|failure| refuse_failure(&failure))
 }
 
+/// Tests for series that have all these labels.
+pub(super) fn matchers(labels: &Map<String, Value>) -> Result<Vec<Matcher>, Reply> {
+    let matcher = |(name, value): (&String, &Value)| {
+        let value = value.as_str().ok_or_else(|| bad("labels: each must have a text"))?;
+        let test = Test::equal(value);
+        Ok(Matcher { name: name.clone(), test, negated: false, accepts_absent: false })
+    };
+    labels.iter().map(matcher).collect()
+}
+
 /// What is to go.
 struct Order {
     selector: Selector,
@@ -57,19 +67,7 @@ impl Order {
         let mut selector = Request::metric_selector(namespace, metric);
         match body.get("labels") {
             None | Some(Value::Null) => {}
-            Some(Value::Object(labels)) => {
-                for (name, value) in labels {
-                    let value = value.as_str();
-                    let value = value.ok_or_else(|| bad("labels: each must have a text"))?;
-                    let test = Test::equal(value);
-                    selector.matchers.push(Matcher {
-                        name: name.clone(),
-                        test,
-                        negated: false,
-                        accepts_absent: false,
-                    });
-                }
-            }
+            Some(Value::Object(labels)) => selector.matchers.extend(matchers(labels)?),
             Some(_) => return Err(bad("labels: must be an object of names and values")),
         }
         let time = |name: &str, usual: i64| match body.get(name) {

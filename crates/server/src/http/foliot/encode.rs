@@ -3,11 +3,13 @@
 
 use super::catalogue::kind_name;
 use crate::query::Failure;
+use foliot_engine::Reads;
 use foliot_exec::Ran;
 use foliot_model::{
     Frame, Item, Kind, Labels, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Table, TableHead,
     Value, is_null_float,
 };
+use foliot_plan::grid::MEASUREMENT;
 use hyper::StatusCode;
 use serde_json::json;
 use std::io::Write as _;
@@ -40,6 +42,17 @@ impl Unit {
             Self::Nanos => write!(out, "\"{time_ns}\""),
         };
     }
+}
+
+/// What is told beside an answer.
+pub(super) struct Told<'a> {
+    pub(super) ran: &'a Ran,
+    pub(super) reads: Reads,
+    pub(super) took_ms: f64,
+    /// Warnings and hints in the words of the language.
+    pub(super) notes: &'a [String],
+    /// How the question was read, where that is wanted and known.
+    pub(super) tree: Option<&'a serde_json::Value>,
 }
 
 /// Writes an answer.
@@ -120,6 +133,28 @@ impl Encoder {
         Ok(())
     }
 
+    /// Appends a series of values at instants, as PromQL answers; where it has none is no sample.
+    pub(super) fn row(
+        &mut self,
+        labels: &Labels,
+        values: impl Iterator<Item = (i64, f64)>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        self.close(out);
+        let mut labels = pairs(labels);
+        let of_name = |(name, _): &(&str, &str)| *name == MEASUREMENT;
+        let name = labels.iter().find(|pair| of_name(pair)).map_or("", |(_, value)| value);
+        labels.retain(|pair| !of_name(pair));
+        let mut column = Column::new(describe(name, "", labels, Vec::new()));
+        for (time_ns, value) in values {
+            column.push(self.unit, time_ns, Value::Float(value));
+        }
+        check(column.bytes(), self.bytes_max)?;
+        self.frames = Some((Arc::default(), column));
+        self.close(out);
+        Ok(())
+    }
+
     /// Writes the series that are open.
     fn close(&mut self, out: &mut Vec<u8>) {
         let of_frames = self.frames.take().map(|(_, column)| column);
@@ -140,8 +175,9 @@ impl Encoder {
         self.is_begun = true;
     }
 
-    /// Ends the answer with what it cost.
-    pub(super) fn finish(mut self, ran: &Ran, took_ms: f64, out: &mut Vec<u8>) {
+    /// Ends the answer with what it cost, and with what is to be said of it.
+    pub(super) fn finish(mut self, told: &Told<'_>, out: &mut Vec<u8>) {
+        let Told { ran, reads, took_ms, notes, tree } = told;
         self.close(out);
         if !self.is_begun {
             out.extend_from_slice(b"{\"series\":[");
@@ -153,8 +189,15 @@ impl Encoder {
             "samples_read": ran.samples_scanned,
             "memory_peak_bytes": ran.memory_peak_bytes,
             "took_ms": took_ms,
+            "blocks_read": reads.blocks_read,
+            "blocks_summed": reads.blocks_skipped,
+            "bytes_read": reads.bytes_read,
         });
-        let _ = write!(out, "],\"figures\":{figures}}}");
+        let _ = write!(out, "],\"notes\":{},", json!(notes));
+        if let Some(tree) = tree {
+            let _ = write!(out, "\"tree\":{tree},");
+        }
+        let _ = write!(out, "\"figures\":{figures}}}");
     }
 }
 
@@ -275,13 +318,14 @@ fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foliot_model::{Samples, Values};
+    use foliot_model::{Label, Samples, Values};
 
     fn answer(feed: impl FnOnce(&mut Encoder, &mut Vec<u8>)) -> serde_json::Value {
         let mut out = Vec::new();
         let mut encoder = Encoder::new(Unit::Nanos, 1 << 20);
         feed(&mut encoder, &mut out);
-        encoder.finish(&Ran::default(), 0.0, &mut out);
+        let (ran, reads) = (&Ran::default(), Reads::default());
+        encoder.finish(&Told { ran, reads, took_ms: 0.0, notes: &[], tree: None }, &mut out);
         serde_json::from_slice(&out).unwrap()
     }
 
@@ -333,6 +377,23 @@ mod tests {
         assert_eq!(series[0]["values"], json!(["Infinity", "NaN"]));
         assert_eq!((&series[1]["field"], &series[1]["times"]), (&json!("b"), &json!(["6"])));
         assert_eq!(series[1]["values"], json!(["\u{1}"]));
+    }
+
+    #[test]
+    fn a_row_is_called_by_its_measurement_and_has_no_other_label_of_that_name() {
+        let answer = answer(|encoder, out| {
+            let label = |name: &str, value: &str| Label { name: name.into(), value: value.into() };
+            let labels = Labels::new(vec![label(MEASUREMENT, "up"), label("job", "x")]);
+            encoder.row(&labels, [(1, 0.5), (2, f64::NAN)].into_iter(), out).unwrap();
+            encoder.row(&Labels::default(), std::iter::empty(), out).unwrap();
+        });
+        let series = answer["series"].as_array().unwrap();
+        assert_eq!(series.len(), 1);
+        assert_eq!(
+            (&series[0]["name"], &series[0]["labels"]),
+            (&json!("up"), &json!({"job": "x"}))
+        );
+        assert_eq!(series[0]["values"], json!([0.5, "NaN"]));
     }
 
     #[test]

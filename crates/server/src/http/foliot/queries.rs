@@ -1,4 +1,4 @@
-//! `queries`: those that run, and an end to one of them.
+//! `queries`: those that run, what they cost, and an end to one of them.
 
 use super::{bad, refuse};
 use crate::http::{Call, Reply, body};
@@ -16,12 +16,34 @@ pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
             "id": query.id,
             "text": query.text,
             "database": query.database,
+            "owner": query.owner,
             "runs_for_ms": query.runs_for.as_millis() as u64,
+            "memory_bytes": query.memory_bytes,
+            "samples_read": query.samples,
             "is_cancelled": query.is_killed,
         })
     };
     let running: Vec<Value> = shared.queries.list(who).into_iter().map(row).collect();
     Reply::json(StatusCode::OK, json!({"queries": running}).to_string())
+}
+
+/// What questions cost so far.
+pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
+    let row = |cost: crate::queries::Cost| {
+        json!({
+            "text": cost.text,
+            "database": cost.database,
+            "owner": cost.owner(),
+            "count": cost.count,
+            "took_ms": cost.took.as_millis() as u64,
+            "took_max_ms": cost.took_max.as_millis() as u64,
+            "samples_read": cost.samples,
+            "memory_peak_bytes": cost.memory_peak_bytes,
+            "ended_ms": cost.ended_ms,
+        })
+    };
+    let costs: Vec<Value> = shared.queries.costs(who).into_iter().map(row).collect();
+    Reply::json(StatusCode::OK, json!({"costs": costs}).to_string())
 }
 
 pub(super) async fn cancel(shared: &Shared, call: Call) -> Result<Reply, Reply> {

@@ -3,7 +3,8 @@
 //! Texts may say `$start`, `$end` and `$step`; the request's range and step are put there, so that
 //! a text stays the same while somebody looks at other times.
 
-use super::encode::{Encoder, Unit};
+use super::encode::{Encoder, Told, Unit};
+use super::promql::PromQl;
 use super::{bad, place, refuse, refuse_at, refuse_failure};
 use crate::http::influx::{may_ask, plan_for};
 use crate::http::opentsdb::Scope;
@@ -13,7 +14,7 @@ use crate::query::{self, Failure, Job, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_exec::Ran;
-use foliot_model::NANOS_PER_MILLI;
+use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_proto_influx::influxql::{Parameter, Parameters, Select, Statement, parse};
 use foliot_proto_opentsdb::{HttpRequest, Request};
 use hyper::StatusCode;
@@ -35,7 +36,7 @@ const LISTED_CHARS_MAX: usize = 2_000;
 const TIME_MS_MAX: i64 = i64::MAX / NANOS_PER_MILLI;
 
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
-    place(shared, &call)?;
+    let (_, namespace) = place(shared, &call)?;
     let gzip = accepts_gzip(&call.headers);
     let scope = Scope::of(shared, &call)?;
     let (who, database) = (call.who.clone(), call.database(shared));
@@ -52,10 +53,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             let selects = asked.influxql(&who, &database)?;
             Question::InfluxQl { selects, database: database.clone(), policy }
         }
+        Language::PromQl => Question::PromQl(asked.promql(namespace)?),
     };
-    let (unit, shared_by_job) = (asked.unit, shared.clone());
+    let (form, shared_by_job) = ((asked.unit, asked.explains), shared.clone());
     let title = Title::new(&asked.listed(), database);
-    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, unit, work));
+    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, form, work));
     let job = job.that_reads(true);
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }
@@ -64,22 +66,25 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
 enum Language {
     OpenTsdb,
     InfluxQl,
+    PromQl,
 }
 
 /// A question that was parsed.
 enum Question {
     OpenTsdb(Request, Box<Scope>),
     InfluxQl { selects: Vec<Select>, database: String, policy: Option<String> },
+    PromQl(PromQl),
 }
 
 fn run(
     shared: &Shared,
     question: &Question,
-    unit: Unit,
+    (unit, explains): (Unit, bool),
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let began = Instant::now();
     let mut encoder = Encoder::new(unit, work.meter().limits().memory_bytes);
+    let mut notes = Vec::new();
     let ran = match question {
         Question::OpenTsdb(request, scope) => {
             // Names need not stay what they are: each run looks them up again.
@@ -99,8 +104,19 @@ fn run(
             }
             ran
         }
+        Question::PromQl(question) => {
+            let (ran, said) = question.run(&mut encoder, work)?;
+            notes = said;
+            ran
+        }
     };
-    encoder.finish(&ran, began.elapsed().as_secs_f64() * 1000.0, work.out());
+    let took_ms = began.elapsed().as_secs_f64() * 1000.0;
+    let reads = work.snapshot.reads();
+    let tree = match question {
+        Question::PromQl(question) if explains => Some(question.tree()),
+        _ => None,
+    };
+    encoder.finish(&Told { ran: &ran, reads, took_ms, notes: &notes, tree }, work.out());
     Ok(ran)
 }
 
@@ -131,10 +147,13 @@ struct Asked {
     end_ms: i64,
     step_ms: i64,
     unit: Unit,
+    /// Whether the answer tells how the question was read.
+    explains: bool,
 }
 
 /// What a question may say.
-const MEMBERS: [&str; 7] = ["language", "text", "query", "start_ms", "end_ms", "step_ms", "unit"];
+const MEMBERS: [&str; 8] =
+    ["language", "text", "query", "start_ms", "end_ms", "step_ms", "unit", "explain"];
 
 impl Asked {
     fn parse(body: &[u8]) -> Result<Self, Reply> {
@@ -162,7 +181,8 @@ impl Asked {
         let language = match text_of("language")?.as_deref() {
             Some("opentsdb") => Language::OpenTsdb,
             Some("influxql") => Language::InfluxQl,
-            _ => return Err(bad("language: must be opentsdb or influxql")),
+            Some("promql") => Language::PromQl,
+            _ => return Err(bad("language: must be opentsdb, influxql or promql")),
         };
         let end_ms = number_of("end_ms", now_ns() / NANOS_PER_MILLI)?;
         let start_ms = number_of("start_ms", end_ms.saturating_sub(RANGE_USUAL_MS))?;
@@ -177,12 +197,17 @@ impl Asked {
         let unit = text_of("unit")?;
         let unit = Unit::parse(unit.as_deref().unwrap_or("ms"));
         let unit = unit.ok_or_else(|| bad("unit: must be s, ms or ns"))?;
+        let explains = match body.get("explain") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(explains)) => *explains,
+            Some(_) => return Err(bad("explain: must be true or false")),
+        };
         let text = text_of("text")?;
         let parts = body.get("query").filter(|parts| !parts.is_null()).cloned();
         if text.is_some() == parts.is_some() {
             return Err(bad("text: give the question as text, or by its parts in query"));
         }
-        Ok(Self { language, text, parts, start_ms, end_ms, step_ms, unit })
+        Ok(Self { language, text, parts, start_ms, end_ms, step_ms, unit, explains })
     }
 
     /// What the question is listed as while it runs.
@@ -221,6 +246,13 @@ impl Asked {
             let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::BAD_REQUEST);
             refuse(status, &error.message)
         })
+    }
+
+    /// PromQL's question.
+    fn promql(&self, namespace: NamespaceId) -> Result<PromQl, Reply> {
+        let text = self.text.as_deref();
+        let text = text.ok_or_else(|| bad("query: PromQL is asked as text"))?;
+        PromQl::read(text, namespace, (self.start_ms, self.end_ms), self.step_ms)
     }
 
     /// InfluxQL's statements, which may select and nothing else.

@@ -20,6 +20,7 @@ pub(super) fn answer(shared: &Shared) -> Reply {
     let memory = json!({
         "resident_bytes": figures.number("process_resident_memory_bytes"),
         "limit_bytes": limit,
+        "parts": memory_parts(shared),
     });
     let queries = json!({
         "running": figures.number("foliot_queries_running"),
@@ -49,7 +50,9 @@ pub(super) fn answer(shared: &Shared) -> Reply {
         let troubles = store.engine().troubles();
         let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
         answer.insert("troubles".to_owned(), json!(troubles));
-        answer.insert("store".to_owned(), describe(&stats));
+        let left = |free: u64| shared.history.seconds_left(free);
+        let described = describe(&stats, stats.disk_free_bytes.and_then(left));
+        answer.insert("store".to_owned(), described);
     }
     Reply::json(StatusCode::OK, answer.to_string())
 }
@@ -63,12 +66,31 @@ fn rejects(shared: &Shared) -> Vec<Value> {
             "reason": reason,
             "line": row.line,
             "message": row.message,
+            "text": row.text,
         })
     };
     shared.rejects.list().into_iter().map(row).collect()
 }
 
-fn describe(stats: &Stats) -> Value {
+/// What memory goes to, part by part, each with the setting that bounds it.
+fn memory_parts(shared: &Shared) -> Vec<Value> {
+    let config = &shared.config;
+    let stats = shared.store().map(|store| store.engine().stats()).unwrap_or_default();
+    let (bodies, bodies_max) = shared.body_budget.used();
+    let of_queries = shared.queries.memory_bytes();
+    let queries_max = config.limits_queries.saturating_mul(config.limits_query_memory_bytes.0);
+    let part = |name: &str, bytes: u64, limit: Option<u64>, setting: &str| json!({"name": name, "bytes": bytes, "limit_bytes": limit, "setting": setting});
+    let names_max = config.limits_registry_bytes.0;
+    vec![
+        part("names of series", stats.registry_bytes, names_max, "limits.registry_bytes"),
+        part("recent samples", stats.head_bytes, Some(config.head_bytes.0), "head.bytes"),
+        part("pages of files", stats.cache_bytes, Some(config.cache_bytes.0), "cache.bytes"),
+        part("queries", of_queries, Some(queries_max), "limits.query_memory_bytes"),
+        part("request bodies", bodies, Some(bodies_max), "limits.pending_body_bytes"),
+    ]
+}
+
+fn describe(stats: &Stats, disk_seconds_left: Option<u64>) -> Value {
     json!({
         "series": stats.series,
         "series_created": stats.series_created,
@@ -79,6 +101,9 @@ fn describe(stats: &Stats) -> Value {
         "head_bytes": stats.head_bytes,
         "wal_bytes": stats.wal_bytes,
         "wal_unsynced_bytes": stats.wal_unsynced_bytes,
+        "wal_syncs": stats.wal_syncs,
+        "wal_sync_us": stats.wal_sync_ns / 1_000,
+        "wal_sync_max_us": stats.wal_sync_max_ns / 1_000,
         "is_poisoned": stats.is_poisoned,
         "parts": stats.parts,
         "parts_absent": stats.parts_absent,
@@ -86,7 +111,18 @@ fn describe(stats: &Stats) -> Value {
         "part_samples": stats.part_samples,
         "merge_debt_parts": stats.merge_debt_parts,
         "merge_debt_bytes": stats.merge_debt_bytes,
+        "flushes": stats.flushes,
+        "flushes_failed": stats.flushes_failed,
+        "merges": stats.merges,
+        "merges_failed": stats.merges_failed,
+        "write_amplification": stats.write_amplification(),
+        "deletes": stats.deletes,
+        "samples_deleted": stats.samples_deleted,
+        "samples_expired": stats.samples_expired,
+        "cache_hits": stats.cache_hits,
+        "cache_misses": stats.cache_misses,
         "disk_free_bytes": stats.disk_free_bytes,
+        "disk_seconds_left": disk_seconds_left,
         "disk_reserve_bytes": stats.wal_reserve_bytes,
         "lacks_space": stats.lacks_space,
     })

@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
 use foliot_engine::Snapshot;
-use foliot_exec::{Cancel, Charge, Meter, Query};
+use foliot_exec::{Charge, Meter, Query};
 use foliot_model::{Item, NamespaceId, TableShape, Test};
 use foliot_proto_influx::influxql::{
     self, Clauses, Measurement, Name, PlanError, Select, Selection, Show, Shown, Target,
@@ -162,10 +162,9 @@ pub(crate) fn run_into(
     store: &Store,
     (who, database): (&Principal, &str),
     select: &Select,
-    (now_ns, cancel): (i64, Cancel),
+    (now_ns, meter): (i64, Meter),
 ) -> Result<u64, String> {
     let snapshot = store.snapshot(who);
-    let meter = Meter::new(shared.query_limits, cancel);
     let planner = Planner {
         shared,
         store,

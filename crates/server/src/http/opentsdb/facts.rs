@@ -53,7 +53,7 @@ pub(super) async fn serve(
 }
 
 /// Asks the door and makes the changes that it wants.
-fn perform(
+pub(in crate::http) fn perform(
     scope: &Scope,
     endpoint: Endpoint,
     request: &HttpRequest<'_>,

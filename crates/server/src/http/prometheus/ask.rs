@@ -20,14 +20,14 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// Most instants of a question, which is Prometheus' limit.
-const POINTS_MAX: i64 = 11_000;
+pub(in crate::http) const POINTS_MAX: i64 = 11_000;
 
 /// Names in each list of statistics, and how many there are when it is not said.
 const STATISTICS_MAX: usize = 10_000;
 const STATISTICS_USUAL: usize = 10;
 
 /// How long a sample counts when no later one follows it: Prometheus' default.
-const LOOKBACK_MS: i64 = 5 * 60 * 1000;
+pub(in crate::http) const LOOKBACK_MS: i64 = 5 * 60 * 1000;
 
 /// `/prometheus/api/v1/series`, `labels`, `label/{name}/values` and `status/tsdb`.
 pub(super) async fn list(

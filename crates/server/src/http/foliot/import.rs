@@ -1,0 +1,287 @@
+//! `import`: lines of a file, a piece at a time: stored, or only looked at.
+//!
+//! Whoever sends a file cuts it at the ends of lines, so that it can tell how far it is and stop
+//! in between. What a dry run finds good may still be refused for what only the store knows: that
+//! it is too old to be kept, or one series too many.
+
+use super::catalogue::{kind_name, metric};
+use super::{bad, refuse};
+use crate::http::{Call, Reply, body, namespace, status_of, status_of_missing, status_of_wait};
+use crate::http::{routes::Right, store};
+use crate::ingest;
+use crate::metrics::{Way, now_ns};
+use crate::rejects::shortened;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_access::Measurements;
+use foliot_engine::Commit;
+use foliot_model::{Batch, Cell, KeyParts, KeySyntax, NANOS_PER_MILLI, NamespaceId, Reject};
+use foliot_proto_influx::{Precision, Settings};
+use foliot_proto_opentsdb::Params;
+use foliot_schema::{Kinds, Manner};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Faults that one answer words; all are counted.
+const FAULTS_MAX: usize = 100;
+
+/// Metrics, and labels, that a dry run lists.
+const NAMES_MAX: usize = 100;
+
+/// The language of the lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// Influx lines.
+    Influx,
+    /// OpenTSDB's, with or without `put`.
+    OpenTsdb,
+    /// The text in which targets of Prometheus expose their metrics.
+    Prometheus,
+}
+
+impl Format {
+    fn syntax(self) -> &'static KeySyntax {
+        match self {
+            Self::Influx => &foliot_proto_influx::LINE_SYNTAX,
+            Self::OpenTsdb => &foliot_proto_opentsdb::KEY_SYNTAX,
+            Self::Prometheus => &foliot_proto_prometheus::KEY_SYNTAX,
+        }
+    }
+
+    fn way(self) -> Way {
+        match self {
+            Self::Influx => Way::InfluxHttp,
+            Self::OpenTsdb => Way::Telnet,
+            Self::Prometheus => Way::Exposition,
+        }
+    }
+}
+
+/// What a request asks.
+struct Asked {
+    format: Format,
+    precision: Precision,
+    /// Number of the first line within the file.
+    first_line: u32,
+    is_preview: bool,
+}
+
+pub(super) async fn answer(shared: &Shared, call: Call) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    let params = Params::parse(&call.query);
+    let asked = Asked::parse(&params)?;
+    let right = if asked.is_preview { Right::Read } else { Right::Write };
+    let namespace = namespace(shared, store, &call.query, &call.headers, right)
+        .map_err(|missing| refuse(status_of_missing(&missing), &missing.to_string()))?;
+    let scope = call.write_scope(shared);
+    let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
+    let work = || take(shared, store, (namespace, &scope), &asked, &text.bytes);
+    let (found, commit) = ingest::heavy(text.bytes.len(), work)?;
+    shared.bytes.give(text.into_bytes());
+    if let Some(commit) = commit {
+        let waited = store.wait(commit, shared.config.wal_ack).await;
+        waited.map_err(|error| refuse(status_of_wait(&error), &error.to_string()))?;
+    }
+    Ok(Reply::json(StatusCode::OK, found.to_string()))
+}
+
+impl Asked {
+    fn parse(params: &Params) -> Result<Self, Reply> {
+        let format = match params.get("format").unwrap_or_default() {
+            "influx" => Format::Influx,
+            "opentsdb" => Format::OpenTsdb,
+            "prometheus" => Format::Prometheus,
+            _ => return Err(bad("format: must be influx, opentsdb or prometheus")),
+        };
+        let precision = match params.get("precision").unwrap_or("ns") {
+            "ns" => Precision::Nanosecond,
+            "us" => Precision::Microsecond,
+            "ms" => Precision::Millisecond,
+            "s" => Precision::Second,
+            _ => return Err(bad("precision: must be ns, us, ms or s")),
+        };
+        let first_line = match params.get("first_line").map(str::parse::<u32>) {
+            None => 1,
+            Some(Ok(line)) if line > 0 => line,
+            Some(_) => return Err(bad("first_line: must be a number from 1")),
+        };
+        let is_preview = crate::http::is_preview(params, &[]);
+        Ok(Self { format, precision, first_line, is_preview })
+    }
+}
+
+/// Reads a piece and stores it, if that is wanted.
+fn take(
+    shared: &Shared,
+    store: &Store,
+    (namespace, scope): (NamespaceId, &Measurements),
+    asked: &Asked,
+    bytes: &[u8],
+) -> Result<(Value, Option<Commit>), Reply> {
+    let engine = store.engine();
+    let mut decoding = shared.batches.take();
+    let mut rejects: Vec<Reject> = Vec::new();
+    let syntax = asked.format.syntax();
+    let mut batch = Batch::new(bytes, namespace, syntax, engine.key_secret(), decoding.buffers);
+    let mut refused = 0;
+    match asked.format {
+        Format::Influx => {
+            let (precision, first_line) = (asked.precision, asked.first_line);
+            let settings =
+                Settings { precision, first_line, now_ns: now_ns(), ..Settings::default() };
+            let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
+            refused = decoded.refused.saturating_sub(rejects.len());
+        }
+        Format::OpenTsdb => {
+            let options = crate::telnet::options(shared);
+            foliot_proto_opentsdb::decode_datagram(&mut batch, &options, &mut rejects);
+        }
+        Format::Prometheus => {
+            let now_ms = now_ns() / NANOS_PER_MILLI;
+            foliot_proto_prometheus::decode_text(&mut batch, 1, now_ms, &mut rejects);
+        }
+    }
+    let rows = batch.rows().len();
+    let decoded = rejects.len();
+    let samples = batch.samples();
+    let (mut commit, mut found) = (None, None);
+    if asked.is_preview {
+        found = Some(Found::of(&batch, store, namespace, &mut rejects).show());
+    } else {
+        let manner = Manner::Strict;
+        let checked = match asked.format {
+            Format::Influx => store.kinds().check(engine, &mut batch, manner, &mut rejects),
+            _ => Ok(()),
+        };
+        let (way, patience) = (asked.format.way(), Duration::from_secs(2));
+        let outcome = checked.and_then(|()| {
+            ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience)
+        });
+        commit = outcome.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    }
+    let dropped = rejects.len() - decoded;
+    let answer = json!({
+        "rows": rows.saturating_sub(dropped),
+        "samples": samples,
+        "refused": refused + rejects.len(),
+        "faults": faults(&batch, asked, &rejects),
+        "found": found,
+    });
+    decoding.buffers = batch.into_buffers();
+    shared.batches.give(decoding, bytes.len());
+    Ok((answer, commit))
+}
+
+fn faults(batch: &Batch<'_>, asked: &Asked, rejects: &[Reject]) -> Value {
+    let mut sorted: Vec<&Reject> = rejects.iter().collect();
+    sorted.sort_by_key(|reject| reject.line);
+    // Only Influx lines are numbered over the whole file by their decoder.
+    let behind = if asked.format == Format::Influx { 0 } else { asked.first_line - 1 };
+    let fault = |reject: &&Reject| {
+        let text = String::from_utf8_lossy(batch.line(reject.line).unwrap_or_default());
+        json!({
+            "line": reject.line.saturating_add(behind),
+            "message": shortened(&reject.reason),
+            "text": shortened(&text),
+        })
+    };
+    sorted.iter().take(FAULTS_MAX).map(fault).collect()
+}
+
+/// What a dry run sees.
+#[derive(Default)]
+struct Found {
+    /// Metrics with their kinds and how many samples they have.
+    metrics: BTreeMap<String, (&'static str, u64)>,
+    labels: BTreeSet<String>,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    /// Metrics and labels there are more.
+    more: u64,
+}
+
+impl Found {
+    fn of(
+        batch: &Batch<'_>,
+        store: &Store,
+        namespace: NamespaceId,
+        rejects: &mut Vec<Reject>,
+    ) -> Self {
+        let mut found = Self::default();
+        let mut parts = KeyParts::default();
+        let mut field = Vec::new();
+        for row in batch.rows() {
+            parts.clear();
+            let (head, tail) = (batch.slice(row.key_head), batch.slice(row.key_tail));
+            if let Err(error) = (batch.syntax().parse)(head, tail, &mut parts) {
+                let reason = error.to_string();
+                rejects.push(Reject { line: row.line, field: "key".into(), reason });
+                continue;
+            }
+            let measurement = String::from_utf8_lossy(parts.measurement()).into_owned();
+            for (name, _) in parts.labels() {
+                found.label(&String::from_utf8_lossy(name));
+            }
+            let Some(shape) = batch.shape(row.shape) else { continue };
+            let cells = batch.cells(row, shape.fields_count);
+            for (span, cell) in batch.fields(shape).iter().zip(cells) {
+                field.clear();
+                if (batch.syntax().parse_field)(batch.slice(*span), &mut field).is_err() {
+                    continue;
+                }
+                let name = String::from_utf8_lossy(&field);
+                let known = Kinds::declared(store.engine(), namespace, &measurement, &name);
+                if let Some(known) = known.filter(|known| *known != cell.kind) {
+                    let (is, was) = (kind_name(cell.kind), kind_name(known));
+                    let reason = format!("field {name:?} is {is} here, and {was} in the store");
+                    rejects.push(Reject { line: row.line, field: "field".into(), reason });
+                }
+                found.sample(metric(&measurement, &name), cell, row.time_ns);
+            }
+        }
+        found
+    }
+
+    fn label(&mut self, name: &str) {
+        if !self.labels.contains(name) {
+            match self.labels.len() < NAMES_MAX {
+                true => drop(self.labels.insert(name.to_owned())),
+                false => self.more += 1,
+            }
+        }
+    }
+
+    fn sample(&mut self, metric: String, cell: &Cell, time_ns: i64) {
+        self.start_ns = Some(self.start_ns.map_or(time_ns, |start| start.min(time_ns)));
+        self.end_ns = Some(self.end_ns.map_or(time_ns, |end| end.max(time_ns)));
+        let is_full = self.metrics.len() >= NAMES_MAX;
+        let kind = kind_name(cell.kind);
+        match self.metrics.get_mut(&metric) {
+            Some((known, count)) => {
+                *count += 1;
+                if *known != kind {
+                    *known = "mixed";
+                }
+            }
+            None if is_full => self.more += 1,
+            None => drop(self.metrics.insert(metric, (kind, 1))),
+        }
+    }
+
+    fn show(&self) -> Value {
+        let metrics = self
+            .metrics
+            .iter()
+            .map(|(name, (kind, samples))| json!({"name": name, "kind": kind, "samples": samples}));
+        let millis = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(NANOS_PER_MILLI));
+        json!({
+            "metrics": metrics.collect::<Vec<_>>(),
+            "labels": self.labels,
+            "start_ms": millis(self.start_ns),
+            "end_ms": millis(self.end_ns),
+            "is_whole": self.more == 0,
+        })
+    }
+}

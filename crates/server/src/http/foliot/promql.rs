@@ -1,0 +1,102 @@
+//! Questions in PromQL: read as at Prometheus' door, answered as series of this API.
+
+use super::encode::Encoder;
+use super::{bad, refuse_at, refuse_failure};
+use crate::http::prometheus::{LOOKBACK_MS, POINTS_MAX};
+use crate::query::{Failure, Work};
+use foliot_exec::Ran;
+use foliot_model::NamespaceId;
+use foliot_plan::grid::name;
+use foliot_proto_prometheus::{Asked, Expression, Span, Type, said};
+use hyper::StatusCode;
+use serde_json::Value;
+
+/// A question that was read.
+pub(super) struct PromQl {
+    text: String,
+    asked: Asked,
+    span: Span,
+    tree: Value,
+}
+
+impl PromQl {
+    /// Reads a text; its instants are multiples of the step, so that they stay where they are when
+    /// the range moves on. A range of samples is asked of the end of the range.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub(super) fn read(
+        text: &str,
+        namespace: NamespaceId,
+        (start_ms, end_ms): (i64, i64),
+        step_ms: i64,
+    ) -> Result<Self, super::Reply> {
+        let range = end_ms.saturating_sub(start_ms);
+        let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
+        let text = text
+            .replace("$step", &format!("{step_ms}ms"))
+            .replace("$range", &format!("{range}ms"))
+            .replace("$start", &seconds(start_ms))
+            .replace("$end", &seconds(end_ms));
+        let expression = Expression::parse(&text)
+            .map_err(|error| refuse_at(&error.to_string(), Some(error.position())))?;
+        let is_range = match expression.kind() {
+            Type::Scalar | Type::Vector => true,
+            Type::Matrix => false,
+            Type::Text => return Err(bad("text: a string has no graph; ask for numbers")),
+        };
+        if is_range && range / step_ms > POINTS_MAX {
+            return Err(bad(&format!("step_ms: a range may have {POINTS_MAX} steps at most")));
+        }
+        let first_ms = start_ms.saturating_add(start_ms.wrapping_neg().rem_euclid(step_ms));
+        let start_ms = if is_range { first_ms.min(end_ms) } else { end_ms };
+        let span = Span { start_ms, end_ms, step_ms, lookback_ms: LOOKBACK_MS, is_range };
+        let asked = expression.ask(namespace, &span).map_err(|reason| {
+            refuse_failure(&Failure::new(StatusCode::BAD_REQUEST, reason.to_string()))
+        })?;
+        Ok(Self { text, asked, span, tree: expression.tree() })
+    }
+
+    /// The expression as a tree, in the form of Prometheus' `parse_query`.
+    pub(super) fn tree(&self) -> &Value {
+        &self.tree
+    }
+
+    /// Answers it; returns also what is to be said of the answer.
+    ///
+    /// # Errors
+    /// What stopped the query.
+    pub(super) fn run(
+        &self,
+        encoder: &mut Encoder,
+        work: &mut Work<'_>,
+    ) -> Result<(Ran, Vec<String>), Failure> {
+        let steps = self.span.steps();
+        match &self.asked {
+            Asked::Text(_) => Ok((Ran::default(), Vec::new())),
+            Asked::Grid(grid) => {
+                let mut refused = Ok(());
+                let (ran, notes) = work.grid(grid, &steps, &mut |row, out| {
+                    let values = row.values.iter().enumerate();
+                    let there = values.filter_map(|(at, value)| Some((steps.at(at), (*value)?)));
+                    if refused.is_ok() {
+                        refused = encoder.row(&row.labels, there, out);
+                    }
+                })?;
+                refused?;
+                Ok((ran, said(&notes, &self.text)))
+            }
+            Asked::Samples(asked) => {
+                let plans = std::slice::from_ref(&asked.plan);
+                let ran = work.run(plans, &mut |frame, out| {
+                    let name = name(&frame.head.measurement, &frame.head.field);
+                    match asked.has_name(&name) {
+                        true => encoder.frame(frame, &name, out),
+                        false => Ok(()),
+                    }
+                })?;
+                Ok((ran, Vec::new()))
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `saved`: questions and dashboards that people keep, in the store, by database. What they show is
+//! an address of the page; whoever opens it sees what they may see.
+
+use super::{bad, body_of, place, refuse};
+use crate::http::{Call, Reply, status_of, status_of_wait};
+use crate::metrics::now_ns;
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_engine::{Commit, Error};
+use foliot_model::NANOS_PER_MILLI;
+use foliot_proto_opentsdb::Params;
+use hyper::StatusCode;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The kind of these facts of the catalog; by `<database>/<name>`.
+const KIND: &str = "page";
+
+/// Things that one database keeps.
+const SAVED_MAX: usize = 1_000;
+
+/// Characters of a name, bytes of an address, panels of a dashboard.
+const NAME_CHARS_MAX: usize = 100;
+const ADDRESS_BYTES_MAX: usize = 16 << 10;
+const PANELS_MAX: usize = 40;
+
+/// What every address of Explore begins with.
+const EXPLORE: &str = "#/explore?";
+
+pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let (store, _) = place(shared, &call)?;
+    match &*call.method {
+        "POST" => put(shared, call).await,
+        "DELETE" => take(shared, store, &call).await,
+        _ => Ok(list(shared, store, &call)),
+    }
+}
+
+fn prefix(shared: &Shared, call: &Call) -> String {
+    format!("{}/", call.database(shared))
+}
+
+fn facts(store: &Store, prefix: &str) -> Vec<(String, Vec<u8>)> {
+    let facts = store.engine().catalog_list_from(KIND, prefix);
+    facts.into_iter().filter(|(key, _)| key.starts_with(prefix)).collect()
+}
+
+fn list(shared: &Shared, store: &Store, call: &Call) -> Reply {
+    let facts = facts(store, &prefix(shared, call));
+    let saved: Vec<Value> =
+        facts.iter().filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect();
+    Reply::json(StatusCode::OK, json!({"saved": saved}).to_string())
+}
+
+async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
+    let (prefix, by) = (prefix(shared, &call), call.who.name().to_owned());
+    let known = ["name", "address", "panels"];
+    let body = body_of(shared, call, &known).await?;
+    let name = name(body.get("name").and_then(Value::as_str).unwrap_or_default())?;
+    let mut saved = Map::new();
+    match (body.get("address"), body.get("panels")) {
+        (Some(one), None) => {
+            saved.insert("kind".to_owned(), json!("query"));
+            saved.insert("address".to_owned(), json!(address(one)?));
+        }
+        (None, Some(Value::Array(panels))) if (1..=PANELS_MAX).contains(&panels.len()) => {
+            saved.insert("kind".to_owned(), json!("dashboard"));
+            saved.insert("panels".to_owned(), panels.iter().map(panel).collect::<Result<_, _>>()?);
+        }
+        _ => {
+            let one_of = format!("give an address, or from 1 to {PANELS_MAX} panels");
+            return Err(bad(&format!("address: {one_of}")));
+        }
+    }
+    saved.insert("name".to_owned(), json!(name));
+    saved.insert("by".to_owned(), json!(by));
+    saved.insert("changed_ms".to_owned(), json!(now_ns() / NANOS_PER_MILLI));
+    let store = crate::http::store(shared)?;
+    let key = format!("{prefix}{name}");
+    let written = {
+        // What is counted must not become more meanwhile.
+        let _alone = shared.facts.lock();
+        let there = facts(store, &prefix);
+        if there.len() >= SAVED_MAX && !there.iter().any(|(other, _)| *other == key) {
+            let text = format!("{SAVED_MAX} things are saved already: delete some first");
+            return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
+        }
+        let bytes = Value::Object(saved.clone()).to_string();
+        store.engine().catalog_put(KIND, &key, bytes.as_bytes())
+    };
+    confirm(shared, store, written).await?;
+    Ok(Reply::json(StatusCode::OK, Value::Object(saved).to_string()))
+}
+
+async fn take(shared: &Shared, store: &Store, call: &Call) -> Result<Reply, Reply> {
+    let params = Params::parse(&call.query);
+    let name = name(params.get("name").unwrap_or_default())?;
+    let key = format!("{}{name}", prefix(shared, call));
+    if store.engine().catalog_get(KIND, &key).is_none() {
+        let text = format!("nothing is saved as {name:?}; it may be deleted already");
+        return Err(refuse(StatusCode::NOT_FOUND, &text));
+    }
+    let written = store.engine().catalog_delete(KIND, &key);
+    confirm(shared, store, written).await?;
+    Ok(Reply::json(StatusCode::OK, json!({"deleted": name}).to_string()))
+}
+
+async fn confirm(
+    shared: &Shared,
+    store: &Store,
+    written: Result<Commit, Error>,
+) -> Result<(), Reply> {
+    let commit = written.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    let waited = store.wait(commit, shared.config.wal_ack).await;
+    waited.map_err(|error| refuse(status_of_wait(&error), &error.to_string()))
+}
+
+fn name(name: &str) -> Result<&str, Reply> {
+    let name = name.trim();
+    match (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.contains(char::is_control) {
+        true => Ok(name),
+        false => Err(bad(&format!("name: must have from 1 to {NAME_CHARS_MAX} characters"))),
+    }
+}
+
+fn address(value: &Value) -> Result<&str, Reply> {
+    let text = value.as_str().filter(|text| text.len() <= ADDRESS_BYTES_MAX);
+    text.filter(|text| text.starts_with(EXPLORE)).ok_or_else(|| {
+        bad(&format!(
+            "address: must begin with {EXPLORE} and have {ADDRESS_BYTES_MAX} bytes at most"
+        ))
+    })
+}
+
+fn panel(panel: &Value) -> Result<Value, Reply> {
+    let title = panel.get("title").and_then(Value::as_str).unwrap_or_default();
+    let address = address(panel.get("address").unwrap_or(&Value::Null))?;
+    Ok(json!({"title": name(title)?, "address": address}))
+}

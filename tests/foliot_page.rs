@@ -1,0 +1,252 @@
+//! What the page keeps and shows beside questions, through Foliot's own API: saved things, notes,
+//! imports, figures of a metric, retention, settings, the log. Every answer is held against
+//! `docs/openapi.json`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::api::{ROOT, delete, described, get, post};
+use harness::{Scratch, Server};
+use serde_json::{Value, json};
+
+fn write(server: &Server, lines: &str) {
+    let response = server.post("/write?db=default&precision=s", lines);
+    assert_eq!(response.status, 204, "{}", response.text());
+}
+
+fn import(server: &Server, params: &str, text: &str, status: u16) -> Value {
+    let path = format!("{ROOT}/import?{params}");
+    described("POST", &path, &server.post(&path, text), status)
+}
+
+/// The members of a list, by one of their fields.
+fn column(list: &Value, name: &str) -> Vec<Value> {
+    list.as_array().unwrap().iter().map(|row| row[name].clone()).collect()
+}
+
+#[test]
+fn what_is_saved_survives_a_restart_and_is_kept_by_database() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let query = json!({"name": " Beds ", "address": "#/explore?start=1h-ago&m=avg:a"});
+    assert_eq!(post(&server, "saved", &query, 200)["kind"], "query");
+    let panels = json!([{"title": "<b>", "address": "#/explore?p=up"}]);
+    let board = json!({"name": "Board", "panels": panels});
+    post(&server, "saved", &board, 200);
+    let replaced = json!({"name": "Beds", "address": "#/explore?m=avg:b"});
+    post(&server, "saved", &replaced, 200);
+    assert_eq!(server.post("/query?q=CREATE+DATABASE+other", "").status, 200);
+    assert_eq!(get(&server, "saved?db=other")["saved"], json!([]));
+    server.stop();
+    let server = Server::start(dir.path(), &[]);
+    let saved = get(&server, "saved")["saved"].clone();
+    assert_eq!(column(&saved, "name"), ["Beds", "Board"]);
+    assert_eq!(saved[0]["address"], "#/explore?m=avg:b");
+    assert_eq!((&saved[1]["kind"], &saved[1]["panels"]), (&json!("dashboard"), &panels));
+    assert_eq!(delete(&server, "saved?name=Beds", 200)["deleted"], "Beds");
+    delete(&server, "saved?name=Beds", 404);
+    assert_eq!(column(&get(&server, "saved")["saved"], "name"), ["Board"]);
+    for bad in [
+        json!({}),
+        json!({"name": "x"}),
+        json!({"name": "", "address": "#/explore?"}),
+        json!({"name": "a\u{7}", "address": "#/explore?"}),
+        json!({"name": "x".repeat(101), "address": "#/explore?"}),
+        json!({"name": "x", "address": "javascript:alert(1)"}),
+        json!({"name": "x", "address": format!("#/explore?{}", "m".repeat(20_000))}),
+        json!({"name": "x", "address": "#/explore?", "panels": panels}),
+        json!({"name": "x", "panels": []}),
+        json!({"name": "x", "panels": [{"title": "", "address": "#/explore?"}]}),
+        json!({"name": "x", "address": "#/explore?", "sneaked": 1}),
+    ] {
+        post(&server, "saved", &bad, 400);
+    }
+    assert_eq!(get(&server, "saved")["saved"].as_array().unwrap().len(), 1);
+    server.stop();
+}
+
+#[test]
+fn notes_are_those_of_opentsdb() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let at = 1_767_225_600_000_i64;
+    let note = json!({"start_ms": at, "end_ms": at + 1500, "text": "deploy", "details": "v2"});
+    assert_eq!(post(&server, "annotations", &note, 200), note);
+    let instant = json!({"start_ms": at + 60_000, "text": "<i>", "details": ""});
+    assert_eq!(post(&server, "annotations", &instant, 200)["end_ms"], Value::Null);
+    let early = json!({"start_ms": 5_000, "text": "early"});
+    assert_eq!(post(&server, "annotations", &early, 200)["start_ms"], 5_000);
+    let listed =
+        |params: &str| get(&server, &format!("annotations?{params}"))["annotations"].clone();
+    assert_eq!(column(&listed(""), "text"), ["early", "deploy", "<i>"]);
+    let narrow = format!("start_ms={at}&end_ms={}", at + 30_000);
+    assert_eq!(column(&listed(&narrow), "text"), ["deploy"]);
+    let theirs = server.get(&format!("/api/annotation?start_time={}", at / 1000));
+    assert!(theirs.text().contains("\"description\":\"deploy\""), "{}", theirs.text());
+    delete(&server, &format!("annotations?start_ms={at}"), 200);
+    assert_eq!(column(&listed(""), "text"), ["early", "<i>"]);
+    delete(&server, "annotations", 400);
+    for bad in [
+        json!({}),
+        json!({"start_ms": at}),
+        json!({"start_ms": at, "text": "  "}),
+        json!({"start_ms": "x", "text": "x"}),
+        json!({"start_ms": at, "end_ms": at - 1, "text": "x"}),
+        json!({"start_ms": at, "text": "x", "note": 1}),
+    ] {
+        post(&server, "annotations", &bad, 400);
+    }
+    server.stop();
+}
+
+#[test]
+fn an_import_is_looked_at_before_it_is_stored() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    write(&server, "soil,bed=n depth=1i 600");
+    let lines = "soil,bed=n ph=6.5,wet=0.3 600\n# a comment\nsoil,bed=s ph=broken 600\n\
+                 soil,bed=s depth=1.5 601\nsoil,bed=s ph=7 660\n";
+    let tried = import(&server, "format=influx&precision=s&dry_run=true&first_line=11", lines, 200);
+    assert_eq!((&tried["rows"], &tried["refused"]), (&json!(2), &json!(2)), "{tried}");
+    assert_eq!(column(&tried["faults"], "line"), [13, 14]);
+    assert_eq!(tried["faults"][0]["text"], "soil,bed=s ph=broken 600");
+    assert!(tried["faults"][1]["message"].as_str().unwrap().contains("integer"), "{tried}");
+    let found = &tried["found"];
+    assert_eq!(column(&found["metrics"], "name"), ["soil.depth", "soil.ph", "soil.wet"]);
+    assert_eq!(found["metrics"][1]["samples"], 2);
+    assert_eq!((&found["labels"], &found["is_whole"]), (&json!(["bed"]), &json!(true)));
+    assert_eq!((&found["start_ms"], &found["end_ms"]), (&json!(600_000), &json!(660_000)));
+    assert_eq!(get(&server, "catalogue?of=metrics")["names"], json!(["soil.depth"]));
+    let stored = import(&server, "format=influx&precision=s", lines, 200);
+    assert_eq!((&stored["rows"], &stored["refused"]), (&json!(2), &json!(2)), "{stored}");
+    assert_eq!(column(&stored["faults"], "line"), [3, 4]);
+    let metrics = json!(["soil.depth", "soil.ph", "soil.wet"]);
+    assert_eq!(get(&server, "catalogue?of=metrics")["names"], metrics);
+
+    let puts = "put sys.a 600 1 h=x\nsys.b 600 2 h=x\nsys.c 600\n";
+    let tried = import(&server, "format=opentsdb&dry_run=1&first_line=7", puts, 200);
+    assert_eq!((&tried["rows"], &tried["refused"]), (&json!(2), &json!(1)), "{tried}");
+    assert_eq!(
+        (&tried["faults"][0]["line"], &tried["faults"][0]["text"]),
+        (&json!(9), &json!("sys.c 600"))
+    );
+    assert_eq!(import(&server, "format=opentsdb", puts, 200)["samples"], 2);
+    let text = "# TYPE up gauge\nup{job=\"a\"} 1 600000\nup{job= 1\n";
+    let tried = import(&server, "format=prometheus&dry_run=true", text, 200);
+    assert_eq!((&tried["rows"], &tried["faults"][0]["line"]), (&json!(1), &json!(3)), "{tried}");
+    assert_eq!(tried["found"]["metrics"], json!([{"name": "up", "kind": "float", "samples": 1}]));
+    assert_eq!(import(&server, "format=prometheus", text, 200)["rows"], 1);
+    assert_eq!(get(&server, "catalogue?of=metrics&search=up")["names"], json!(["up"]));
+    for bad in ["", "format=xml", "format=influx&precision=d", "format=influx&first_line=0"] {
+        import(&server, bad, lines, 400);
+    }
+    import(&server, "format=influx&db=none&dry_run=true", lines, 404);
+    server.stop();
+}
+
+#[test]
+fn a_metric_is_told_in_figures() {
+    let dir = Scratch::new();
+    let rules = ["--set", "retention.rules=cpu{host=a}=20000d"];
+    let server = Server::start(dir.path(), &rules);
+    write(
+        &server,
+        "cpu,host=a u=1i 1700000600\ncpu,host=a u=2i 1700000700\ncpu,host=b u=3i 1700000500",
+    );
+    let told = get(&server, "metric?metric=cpu.u");
+    assert_eq!((&told["series"], &told["samples"]), (&json!(2), &json!(3)), "{told}");
+    assert_eq!(
+        (&told["first_ms"], &told["last_ms"]),
+        (&json!(1_700_000_500_000_i64), &json!(1_700_000_700_000_i64))
+    );
+    assert_eq!((&told["kinds"], &told["plain_bytes"]), (&json!(["integer"]), &json!(48)));
+    assert_eq!(column(&told["kept"], "keeps"), ["forever", "20000d"]);
+    assert_eq!(told["kept"][1]["rule"], "cpu{host=a}=20000d");
+    assert_eq!(get(&server, "metric?measurement=none")["samples"], 0);
+    let path = format!("{ROOT}/metric");
+    described("GET", &path, &server.get(&path), 400);
+    server.stop();
+}
+
+#[test]
+fn a_rule_is_tried_before_it_is_set() {
+    let dir = Scratch::new();
+    let rules = ["--set", "retention.rules=audit=forever; cpu*{env=dev}=20000d"];
+    let server = Server::start(dir.path(), &rules);
+    write(
+        &server,
+        "cpu,env=dev,host=a u=1,v=1 1700000600\ncpu,env=dev,host=b u=1 1700000600\ncpu,env=live u=1 1700000600",
+    );
+    let listed = get(&server, "retention");
+    assert_eq!(listed["rules"], json!(["audit=forever", "cpu*{env=dev}=20000d"]));
+    assert_eq!(
+        (&listed["keeps"], &listed["databases"][0]["name"]),
+        (&json!("forever"), &json!("default"))
+    );
+    let tried = |body: Value| post(&server, "retention/test", &body, 200);
+    let dev = tried(json!({"measurement": "cpu", "labels": {"env": "dev"}}));
+    assert_eq!((&dev["number"], &dev["keeps"]), (&json!(2), &json!("20000d")), "{dev}");
+    assert_eq!(
+        (&dev["series"], &dev["samples"], &dev["expired_samples"]),
+        (&json!(3), &json!(3), &json!(0))
+    );
+    let shorter = json!({"measurement": "cpu", "labels": {"env": "dev"}, "rules": "cpu=1d"});
+    let shorter = tried(shorter);
+    assert_eq!(
+        (&shorter["rule"], &shorter["expired_samples"]),
+        (&json!("cpu=1d"), &json!(3)),
+        "{shorter}"
+    );
+    let live = tried(json!({"measurement": "cpu", "labels": {"env": "live"}}));
+    assert_eq!(
+        (&live["rule"], &live["keeps"], &live["samples"]),
+        (&Value::Null, &json!("forever"), &json!(1))
+    );
+    assert_eq!(live["expires_before_ms"], Value::Null);
+    for bad in [
+        json!({}),
+        json!({"measurement": "cpu", "labels": []}),
+        json!({"measurement": "cpu", "labels": {"env": 1}}),
+        json!({"measurement": "cpu", "rules": "cpu=soon"}),
+        json!({"measurement": "cpu", "rule": "cpu=1d"}),
+    ] {
+        post(&server, "retention/test", &bad, 400);
+    }
+    // It was only tried.
+    assert_eq!(get(&server, "metric?metric=cpu.u")["samples"], 3);
+    server.stop();
+}
+
+#[test]
+fn settings_are_told_with_their_origins_and_the_log_with_its_newest_line_first() {
+    let dir = Scratch::new();
+    let secret = "mqtt.password=hushhush";
+    let server = Server::start(dir.path(), &["--limits-queries", "3", "--set", secret]);
+    let settings = get(&server, "settings")["settings"].clone();
+    let one = |name: &str| {
+        settings.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone()
+    };
+    let queries = one("limits.queries");
+    assert_eq!((&queries["value"], &queries["is_default"]), (&json!("3"), &json!(false)));
+    assert_eq!(queries["origin"], "--limits-queries");
+    assert!(!queries["help"].as_str().unwrap().is_empty());
+    assert_eq!(one("merge.parts")["is_default"], true);
+    assert!(!settings.to_string().contains("hushhush"), "{settings}");
+    assert_eq!(server.post("/logs?level=warn", "").status, 200);
+    assert_eq!(server.post("/write?db=default", "cpu u=broken").status, 400);
+    let lines = get(&server, "logs?limit=1")["lines"].clone();
+    assert_eq!(column(&lines, "level"), ["warn"]);
+    assert!(lines[0]["message"].as_str().unwrap().contains("refused"), "{lines}");
+    let path = format!("{ROOT}/logs?limit=0");
+    described("GET", &path, &server.get(&path), 400);
+    let moments = get(&server, "history")["moments"].clone();
+    assert_eq!(moments.as_array().unwrap().len(), 1, "{moments}");
+    server.stop();
+}
