@@ -31,4 +31,30 @@ for (let at = 0; at < lines.length; at += 5000) {
   const answer = await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: lines.slice(at, at + 5000).join("\n") });
   if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
 }
+
+// Prometheus' counters, notes, things that are saved, and lines that are wrong.
+const text = [];
+for (let at = now - 7200; at <= now; at += 15) {
+  for (const [index, code] of ["200", "404", "500"].entries()) {
+    const total = Math.round((at - now + 7200) * [42, 2.5, 0.3][index] * (1 + 0.05 * Math.sin(at / 500)));
+    text.push(`http_requests_total{job="shop",code="${code}"} ${total} ${at}000`);
+  }
+}
+await fetch(`${address}/api/v1/import/prometheus`, { method: "POST", body: text.join("\n") });
+const keep = (what, body) => fetch(`${address}/api/foliot/v1/${what}`, { method: "POST", body: JSON.stringify(body) });
+await keep("annotations", { start_ms: (now - 2400) * 1000, text: "vents opened" });
+await keep("annotations", { start_ms: (now - 1500) * 1000, end_ms: (now - 1100) * 1000, text: "watering" });
+const explore = (pairs) => `#/explore?${new URLSearchParams([["start", "1h-ago"], ...pairs])}`;
+const temp = explore([["m", "avg:$step-avg:greenhouse.temp{bed=*}"]]);
+const moisture = explore([["i", 'SELECT mean(moisture) AS moisture FROM "soil" WHERE time >= $start AND time < $end GROUP BY time($step), bed']]);
+const requests = explore([["stacked", "1"], ["p", "sum by (code) (rate(http_requests_total[5m]))"]]);
+await keep("saved", { name: "Temperature by bed", address: temp });
+await keep("saved", { name: "Shop requests by code", address: requests });
+await keep("saved", { name: "Greenhouse", panels: [
+  { title: "Temperature", address: temp }, { title: "Soil moisture", address: moisture }, { title: "Requests a second", address: requests },
+  { title: "Humidity", address: explore([["m", "avg:$step-avg:greenhouse.humidity{bed=*}"]]) },
+] });
+await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: `greenhouse,bed=north temp=warm ${now}` });
+await fetch(`${address}/write?db=default&precision=s`, { method: "POST", body: `greenhouse,bed=north temp ${now}` });
+await fetch(`${address}/api/put`, { method: "POST", body: '[{"metric":"sys.cpu","timestamp":"yesterday","value":1,"tags":{"host":"a"}}]' });
 console.log(`${lines.length} lines`);

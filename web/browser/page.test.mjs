@@ -57,6 +57,13 @@ function put(lines) {
   });
 }
 
+const API = `${address}/api/foliot/v1`;
+
+async function keep(what, body) {
+  const answer = await fetch(`${API}/${what}`, { method: "POST", body: JSON.stringify(body) });
+  assert.equal(answer.status, 200, await answer.text());
+}
+
 const now = () => Math.floor(Date.now() / 1000);
 
 /** A minute of samples of two hosts. */
@@ -134,11 +141,11 @@ test("what each question cost is told", async () => {
   await load();
   await go(`#/explore?${new URLSearchParams([["start", "15m-ago"], ["m", "none:load.one{host=b}"], ["i", "SELECT count(one) FROM load"]])}`);
   await page.locator(".legend .line").first().waitFor();
-  await page.getByText("What it cost").click();
-  const first = page.locator(".cost li").first();
+  await page.getByText("Explain: how it was answered").click();
+  const first = page.locator(".cost > ul > li").first();
   await first.getByText("1 stored series").waitFor();
-  assert.match(await first.textContent(), /^A none:load\.one\{host=b\}.*samples of 1 series.*at most.*in the server$/);
-  assert.equal(await page.locator(".cost li").count(), 2);
+  assert.match(await first.textContent(), /^A none:load\.one\{host=b\}.*samples of 1 series.*read load\.one\{host=b\}.*blocks.*at most.*in the server$/s);
+  assert.equal(await page.locator(".cost > ul > li").count(), 2);
 });
 
 test("InfluxQL is completed from the catalogue, by keyboard", async () => {
@@ -291,7 +298,7 @@ test("a query that runs is ended from Operations", async () => {
   // The answer is not read, so that the query goes on.
   reader.pause();
   reader.write(`POST /api/foliot/v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-  await go("#/operations");
+  await go("#/operations?view=queries");
   const row = page.getByRole("row", { name: /sum:1s-avg-zero:slow\.v/ });
   const ending = page.waitForResponse("**/queries/cancel**");
   await row.getByRole("button", { name: /^Cancel/ }).click();
@@ -332,6 +339,171 @@ test("samples are deleted once they were counted, and what has gone quiet stands
   assert.match(await last.first().textContent(), /^host=awake/);
 });
 
+test("PromQL is completed, answered, explained and said where it is wrong", async () => {
+  await write([60, 45, 30, 15, 0].map((back) => `jobs_total,queue=a value=${600 - back} ${now() - back}000000000\njobs_total,queue=b value=${60 - back} ${now() - back}000000000`).join("\n"));
+  await go("#/explore?start=15m-ago&m=avg:$step-avg:jobs_total{queue=*}");
+  await page.getByLabel("Language").selectOption("promql");
+  const editor = page.locator(".editor .cm-content");
+  await editor.waitFor();
+  assert.equal(await editor.textContent(), "avg by (queue) (jobs_total)", "the form is said in PromQL");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+  await editor.click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.type("rat");
+  await page.getByRole("option", { name: /^rate\(\)growth a second/ }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("bs_tot");
+  await page.getByRole("option", { name: /^jobs_total/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("{que");
+  await page.getByRole("option", { name: /^queue/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("=\"b");
+  await page.getByRole("option", { name: /^"b"/ }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("sum(rate(jobs_total[5m])) > bool 0");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 1);
+  await page.getByText("Explain: how it was answered").click();
+  assert.deepEqual(await page.locator(".tree > li > b").allTextContents(), ["answer", ">", "sum", "rate", "read", "number"]);
+  await editor.click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText("rate(jobs_total[5m]");
+  await page.keyboard.press("Enter");
+  const failed = page.getByRole("alert");
+  await failed.waitFor();
+  assert.match(await failed.locator("pre").textContent(), /\n +\^$/);
+  complaints = complaints.filter((text) => !text.includes("400"));
+});
+
+test("a question is saved, put on a dashboard, and found there", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-max:load.two");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByRole("button", { name: "Saved" }).click();
+  await page.getByLabel("Name to save it under").fill("Twos");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved as “Twos”.").waitFor();
+  await page.getByLabel("Name to save it under").fill("Board");
+  await page.getByLabel("Save to").selectOption("on a new dashboard");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("is on the dashboard “Board”").waitFor();
+  await page.keyboard.press("Escape");
+  await go("#/dashboards");
+  await page.getByRole("link", { name: "Board", exact: true }).click();
+  await page.getByRole("heading", { name: "Board", level: 1 }).waitFor();
+  await page.locator(".panel .key li").first().waitFor();
+  await page.getByRole("link", { name: "6h" }).click();
+  await page.getByRole("article").getByRole("link", { name: "Board" }).click();
+  await page.waitForFunction(() => location.hash.includes("start=6h-ago") && location.hash.includes("load.two"));
+  await go("#/dashboards");
+  for (const name of ["Board", "Twos"]) {
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+  }
+  await page.getByText("Nothing is saved yet").waitFor();
+});
+
+test("a note is made, drawn beside the lines, and deleted", async () => {
+  await load();
+  await go("#/explore?start=15m-ago&m=max:$step-max:load.two");
+  await page.locator(".legend .line").first().waitFor();
+  await page.getByRole("button", { name: "+ note" }).click();
+  await page.getByLabel("Note", { exact: true }).fill("deploy 7");
+  await page.getByLabel("When").fill("2m-ago");
+  await page.keyboard.press("Enter");
+  await page.locator(".pill", { hasText: "deploy 7" }).waitFor();
+  await page.getByRole("button", { name: "Delete the note deploy 7" }).click();
+  await page.locator(".pill", { hasText: "deploy 7" }).waitFor({ state: "detached" });
+});
+
+test("a file with a bad line is tried, brought in, and drawn", async () => {
+  const rows = Array.from({ length: 50 }, (_, at) => `${now() - 50 + at},bed ${at % 2},${at === 17 ? "wet" : 20 + at}`);
+  await go("#/import");
+  await page.getByText("Drop a file here").waitFor();
+  await page.getByLabel("File to import").setInputFiles({ name: "brought.csv", mimeType: "text/csv", buffer: Buffer.from(`time;bed;temp\n${rows.join("\n").replaceAll(",", ";")}\n`) });
+  await page.getByLabel("What bed is").waitFor();
+  assert.equal(await page.getByLabel("What bed is").inputValue(), "label");
+  assert.equal(await page.getByLabel("What time is").inputValue(), "time");
+  assert.equal(await page.getByLabel("What temp is").inputValue(), "label", "one of its values is no number");
+  await page.getByLabel("What temp is").selectOption("value");
+  await page.getByRole("button", { name: "Dry run" }).click();
+  const faults = page.getByRole("region", { name: "Lines that are refused" });
+  await faults.locator("tbody tr").waitFor();
+  assert.match(await faults.locator("tbody tr").textContent(), /^19.*brought,bed=bed\\ 1 temp=wet/);
+  const stored = async () => (await (await fetch(`${API}/catalogue?of=metrics&search=brought`)).json()).names;
+  assert.deepEqual(await stored(), [], "nothing is stored by a dry run");
+  await page.getByRole("button", { name: "Import 49 good lines" }).click();
+  await page.getByText("Stored: 49 samples in 49 lines, 1 refused").waitFor();
+  assert.deepEqual(await stored(), ["brought.temp"]);
+  await page.getByRole("link", { name: "Explore brought.temp" }).click();
+  await page.locator(".legend .line").first().waitFor();
+});
+
+test("an import is cancelled on its way", async () => {
+  const lines = Array.from({ length: 60_000 }, (_, at) => `cancelled,n=${at % 100} v=${at} ${now() - 60_000 + at}`).join("\n");
+  await go("#/import");
+  await page.route("**/api/foliot/v1/import**", async (route) => { await new Promise((done) => setTimeout(done, 400)); await route.continue().catch(() => undefined); });
+  await page.getByLabel("File to import").setInputFiles({ name: "cancelled.lp", mimeType: "text/plain", buffer: Buffer.from(lines) });
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel" }).waitFor({ state: "detached" });
+  assert.equal(await page.getByRole("button", { name: /^Import/ }).isDisabled(), true);
+});
+
+test("Operations tells settings, retention, storage and the log", async () => {
+  await write(`kept,env=dev v=1 ${now() - 86_400 * 3}000000000`);
+  await put("put logged.line 1 no-number bed=north\n");
+  await go("#/operations");
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByLabel("Find a setting").fill("agent.host");
+  const row = page.getByRole("region", { name: "Settings" }).locator("tbody tr").first();
+  await row.waitFor();
+  assert.match(await row.textContent(), /^agent\.host.*true--set/);
+  await page.getByRole("link", { name: "Retention" }).click();
+  await page.getByLabel("Series").fill("kept{env=dev}");
+  await page.getByLabel("Rules").fill("kept*=1d");
+  await page.getByRole("button", { name: "Try", exact: true }).click();
+  await page.getByText("rule 1").waitFor();
+  assert.match(await page.locator(".tester .facts").textContent(), /Kept for1d.*1 samples of 1 series.*Would go1 samples/);
+  await page.getByRole("link", { name: "Storage" }).click();
+  await page.getByText("names of series").waitFor();
+  await page.getByRole("link", { name: "Log" }).click();
+  await page.getByLabel("Least level").selectOption("warn");
+  await page.getByText(/rows by telnet refused/).first().waitFor();
+});
+
+test("what a metric takes is told, and pairs that make most series", async () => {
+  await load();
+  await go("#/metrics?metric=load.one");
+  const size = page.locator(".tile", { hasText: "Size" });
+  await size.getByText(/each, 1 :/).waitFor();
+  await go("#/metrics");
+  await page.getByRole("heading", { name: "Pairs with most series" }).waitFor();
+});
+
+test("two reports of foliot bench are compared", async () => {
+  const report = (rate) => ({
+    schema_version: 2, tool_version: "1", title: `run ${rate}`, command: "foliot bench suite", machine: [["cpu", "x"]], right: true,
+    sections: [{ heading: "Writes", words: ["w"], plots: [{ title: "Rate", x: "clients", y: "values/s", shape: "Bars", lines: [{ name: "foliot", points: [[0, rate]], labels: ["one"] }] }],
+      tables: [{ name: "rates", keys: 1, columns: ["clients", "rate"], rows: [{ cells: ["1", `${rate} k/s`], source: null, void: null }] }] }],
+  });
+  const file = (name, what) => ({ name, mimeType: "application/json", buffer: Buffer.from(typeof what === "string" ? what : JSON.stringify(what)) });
+  await go("#/reports");
+  const field = page.getByLabel("Reports to open");
+  await field.setInputFiles(file("x.json", "{}"));
+  await page.getByText("This is no report of foliot bench").waitFor();
+  await field.setInputFiles(file("a.json", report(100)));
+  await page.getByRole("img", { name: "Rate" }).waitFor();
+  await field.setInputFiles(file("b.json", report(150)));
+  await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
+});
+
 test("hostile names are text on every page", async () => {
   const name = HOSTILE.replace(/[ =,]/g, "\\$&");
   await write(`${name},${name}=${name} value=1 ${now()}000000000`);
@@ -348,15 +520,39 @@ test("hostile names are text on every page", async () => {
   await go("#/explore");
   await page.getByLabel("Metric").fill("onerr");
   await page.getByRole("option", { name: /<img src=x/ }).waitFor();
-  await go("#/operations");
-  await page.getByText("Up for").waitFor();
+  // What is saved, noted, refused, logged and asked has hostile texts, too.
+  const address = `#/explore?${new URLSearchParams([["start", "1h-ago"], ["p", `{"${HOSTILE.replace(/"/g, '\\"')}"}`]])}`;
+  await keep("saved", { name: HOSTILE, address });
+  await keep("saved", { name: `board ${HOSTILE}`, panels: [{ title: HOSTILE, address }] });
+  await keep("annotations", { start_ms: Date.now() - 60_000, text: HOSTILE });
+  await put(`put ${HOSTILE} now 1 bed=north\n`);
+  const others = [address, "#/dashboards", `#/dashboards?${new URLSearchParams({ name: `board ${HOSTILE}` })}`, "#/operations"];
+  for (const hash of others) {
+    await page.goto("about:blank");
+    await go(hash);
+    await page.getByText("<img src=x").first().waitFor().catch(() => assert.fail(`${hash} does not show the name`));
+    assert.equal(await page.locator("img").count(), 0, hash);
+    assert.match(await page.title(), /Foliot/, hash);
+  }
+  for (const view of ["queries", "log"]) {
+    await go(`#/operations?view=${view}`);
+    await page.locator("main .card").first().waitFor();
+    assert.equal(await page.locator("img").count(), 0, view);
+  }
+  await go("#/import");
+  const csv = `time,${HOSTILE.replace(/[",]/g, "")}\n${now()},1\n${now()},<img src=y>\n`;
+  await page.getByLabel("File to import").setInputFiles({ name: `${HOSTILE}.csv`, mimeType: "text/csv", buffer: Buffer.from(csv) });
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("Lines that are refused").or(page.getByText("This is what would be stored")).first().waitFor();
   assert.equal(await page.locator("img").count(), 0);
+  for (const what of [HOSTILE, `board ${HOSTILE}`]) await fetch(`${API}/saved?${new URLSearchParams({ name: what })}`, { method: "DELETE" });
 });
 
 test("every page fits a phone, and has no serious fault that axe finds", async () => {
   await load();
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/operations"];
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/import", "#/reports",
+    ...["overview", "queries", "storage", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   for (const options of [{ viewport: { width: 390, height: 844 }, colorScheme: "dark" }, { colorScheme: "light" }]) {
     await open(options);
@@ -381,7 +577,7 @@ test("the keyboard alone reaches every page", async () => {
   await load();
   await go("#/home");
   await page.getByText("Values a second").waitFor();
-  for (const [key, heading] of [["3", "Find a metric"], ["4", "Up for"], ["2", "Nothing is asked yet"]]) {
+  for (const [key, heading] of [["3", "Find a metric"], ["4", "Nothing is saved yet"], ["5", "Drop a file here"], ["6", "Up for"], ["7", "Drop a report.json here"], ["2", "Nothing is asked yet"]]) {
     await page.keyboard.press(key);
     await (key === "3" ? page.getByLabel(heading) : page.getByText(heading)).first().waitFor();
   }

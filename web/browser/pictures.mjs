@@ -1,16 +1,43 @@
-// Pictures of every page for docs/images: node browser/pictures.mjs ADDRESS FOLDER
+// Pictures of every page for docs/images: node browser/pictures.mjs ADDRESS FOLDER [REPORT.json]
 // The server is one that collects its host and holds the demonstration of browser/demo.mjs.
 import { chromium } from "playwright-core";
 
-const [address, folder] = process.argv.slice(2);
+const [address, folder, report] = process.argv.slice(2);
 
 const PAGES = {
   home: "#/home",
   explore: "#/explore?start=1h-ago&m=avg:$step-avg:greenhouse.temp{bed=*}",
   influxql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["i", 'SELECT mean(moisture) AS moisture FROM "soil" WHERE time >= $start AND time < $end GROUP BY time($step), bed'], ["m", "sum:$step-avg:rate{dropcounter}:shop.requests{status=*}"]])}`,
+  promql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["stacked", "1"], ["p", "sum by (code) (rate(http_requests_total[5m]))"]])}`,
   metrics: "#/metrics?metric=shop.requests",
   cardinality: "#/metrics",
+  dashboard: "#/dashboards?name=Greenhouse",
+  dashboards: "#/dashboards",
+  import: "#/import",
   operations: "#/operations",
+  queries: "#/operations?view=queries",
+  storage: "#/operations?view=storage",
+  retention: "#/operations?view=retention",
+  settings: "#/operations?view=settings",
+  log: "#/operations?view=log",
+  reports: "#/reports",
+};
+
+/** What somebody does before a picture is taken. */
+const DOES = {
+  promql: (page) => page.getByText("Explain: how it was answered").click(),
+  import: async (page) => {
+    const rows = Array.from({ length: 400 }, (_, at) => `2026-03-01T${String(8 + Math.floor(at / 60)).padStart(2, "0")}:${String(at % 60).padStart(2, "0")}:00Z,bed ${at % 3},${(20 + at % 7).toFixed(1)},${at === 211 ? "dry" : 40 + at % 9}`);
+    const buffer = Buffer.from(`time,bed,temp,humidity\n${rows.join("\n")}\n`);
+    await page.getByLabel("File to import").setInputFiles({ name: "beds.csv", mimeType: "text/csv", buffer });
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByText("Lines that are refused").waitFor();
+  },
+  retention: async (page) => {
+    await page.getByLabel("Series").fill("greenhouse,bed=west");
+    await page.getByRole("button", { name: "Try", exact: true }).click();
+  },
+  reports: async (page) => { if (report) await page.getByLabel("Reports to open").setInputFiles(report); },
 };
 
 const LOOKS = {
@@ -26,7 +53,9 @@ for (const [look, options] of Object.entries(LOOKS)) {
   page.on("console", (message) => message.type() === "error" && console.log(`${look}: ${message.text()}`));
   page.on("pageerror", (error) => console.log(`${look}: ${error.stack}`));
   for (const [name, hash] of Object.entries(PAGES)) {
+    await page.goto("about:blank");
     await page.goto(`${address}/${hash}`);
+    await DOES[name]?.(page);
     await page.waitForTimeout(name === "home" ? 20_000 : 1500);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     if (wide) console.log(`${look} ${name} is wider than its window`);

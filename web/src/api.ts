@@ -39,9 +39,18 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
   throw new Refusal(answer.status, error?.message ?? (text.trim() || answer.statusText), error?.position ?? null);
 }
 
+/** A node of an expression of PromQL, as Prometheus' parse_query has it. */
+export type TreeNode = { type: string; [member: string]: unknown };
+
 export interface Answer {
   series: Series[];
-  figures: { series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number };
+  /** Warnings and hints of the language. */
+  notes: string[];
+  tree?: TreeNode;
+  figures: {
+    series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number;
+    blocks_read: number; blocks_summed: number; bytes_read: number;
+  };
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>
@@ -67,6 +76,7 @@ export interface Cardinality {
   labels_total: number;
   metrics: { name: string; series: number }[];
   labels: { name: string; values: number; series: number }[];
+  pairs: { name: string; value: string; series: number }[];
 }
 
 export const cardinality = (params: Record<string, string | number>, signal?: AbortSignal) =>
@@ -81,6 +91,22 @@ export interface Reporter {
 /** Series with their last samples, which have been quiet longest first. */
 export const reporters = (params: Record<string, string | number>, signal?: AbortSignal) =>
   ask<{ series: Reporter[]; total: number; is_whole: boolean }>("series", params, { signal: signal ?? null });
+
+export interface Facts {
+  series: number;
+  samples: number;
+  bytes: number;
+  plain_bytes: number;
+  first_ms: number | null;
+  last_ms: number | null;
+  kinds: string[];
+  kept: { rule: string | null; keeps: string }[];
+  is_whole: boolean;
+}
+
+/** What is stored of a metric. */
+export const facts = (params: Record<string, string | number>, signal?: AbortSignal) =>
+  ask<Facts>("metric", params, { signal: signal ?? null });
 
 export interface Doomed {
   metric: string;
@@ -116,15 +142,18 @@ export interface Status {
   collects_host: boolean;
   connections: number;
   ingest: Record<string, Ingest>;
-  rejects: { at_ms: number; protocol: string; reason: string; line: number; message: string }[];
-  memory: { resident_bytes: number; limit_bytes: number | null };
+  rejects: { at_ms: number; protocol: string; reason: string; line: number; message: string; text: string }[];
+  memory: { resident_bytes: number; limit_bytes: number | null; parts: { name: string; bytes: number; limit_bytes: number | null; setting: string }[] };
   queries: { running: number; total: number; refused: number; failed: number; cancelled: number; samples_read: number };
   troubles?: string[];
   store?: {
     series: number; samples: number; rows_rejected: number; registry_bytes: number; head_bytes: number;
     wal_bytes: number; wal_unsynced_bytes: number; is_poisoned: boolean; parts: number; parts_absent: number;
     part_bytes: number; part_samples: number; merge_debt_parts: number; merge_debt_bytes: number;
-    disk_free_bytes: number | null; lacks_space: boolean;
+    disk_free_bytes: number | null; disk_reserve_bytes: number; disk_seconds_left: number | null; lacks_space: boolean;
+    wal_syncs: number; wal_sync_us: number; wal_sync_max_us: number;
+    flushes: number; flushes_failed: number; merges: number; merges_failed: number; write_amplification: number;
+    deletes: number; samples_deleted: number; samples_expired: number; cache_hits: number; cache_misses: number;
   };
 }
 
@@ -134,6 +163,9 @@ export interface Running {
   id: number;
   text: string;
   database: string;
+  owner: string;
+  memory_bytes: number;
+  samples_read: number;
   runs_for_ms: number;
   is_cancelled: boolean;
 }
@@ -142,3 +174,118 @@ export const queries = () => ask<{ queries: Running[] }>("queries", {});
 
 export const cancel = (id: number) =>
   ask<{ cancelled: number }>("queries/cancel", {}, { method: "POST", body: JSON.stringify({ id }) });
+
+export interface Cost {
+  text: string;
+  database: string;
+  owner: string;
+  count: number;
+  took_ms: number;
+  took_max_ms: number;
+  samples_read: number;
+  memory_peak_bytes: number;
+  ended_ms: number;
+}
+
+export const costs = () => ask<{ costs: Cost[] }>("queries/costs", {});
+
+export interface Moment {
+  at_ms: number;
+  samples: Record<string, number>;
+  rejected: number;
+  disk_bytes: number;
+  series: number;
+  memory_bytes: number;
+}
+
+/** The last day, a moment each minute. */
+export const pastDay = () => ask<{ moments: Moment[] }>("history", {});
+
+export interface Setting {
+  name: string;
+  value: string;
+  origin: string;
+  is_default: boolean;
+  help: string;
+}
+
+export const settings = () => ask<{ settings: Setting[] }>("settings", {});
+
+export type Level = "error" | "warn" | "info" | "debug" | "trace";
+
+export const logs = (limit: number) =>
+  ask<{ lines: { at_ms: number; level: Level; target: string; message: string }[] }>("logs", { limit });
+
+export interface Retention {
+  keeps: string;
+  size: string;
+  rules: string[];
+  databases: { name: string; policies: { name: string; is_default: boolean; keeps: string }[] }[];
+}
+
+export const retention = () => ask<Retention>("retention", {});
+
+export interface Tried {
+  rule: string | null;
+  number: number | null;
+  keeps: string;
+  expires_before_ms: number | null;
+  series: number;
+  samples: number;
+  bytes: number;
+  expired_samples: number;
+  expired_bytes: number;
+}
+
+/** By which rule a series is kept, and what of it would go. */
+export const tryRetention = (database: string, body: { measurement: string; labels: Record<string, string>; rules?: string }) =>
+  ask<Tried>("retention/test", { db: database }, { method: "POST", body: JSON.stringify(body) });
+
+export interface Panel {
+  title: string;
+  address: string;
+}
+
+export interface Saved {
+  name: string;
+  kind: "query" | "dashboard";
+  address?: string;
+  panels?: Panel[];
+  by: string;
+  changed_ms: number;
+}
+
+export const saved = (signal?: AbortSignal) => ask<{ saved: Saved[] }>("saved", {}, { signal: signal ?? null });
+
+export const keepSaved = (what: { name: string; address: string } | { name: string; panels: Panel[] }) =>
+  ask<Saved>("saved", {}, { method: "POST", body: JSON.stringify(what) });
+
+export const forgetSaved = (name: string) => ask<unknown>("saved", { name }, { method: "DELETE" });
+
+export interface Note {
+  start_ms: number;
+  end_ms: number | null;
+  text: string;
+  details: string;
+}
+
+export const annotations = (database: string, start: number, end: number, signal?: AbortSignal) =>
+  ask<{ annotations: Note[] }>("annotations", { db: database, start_ms: Math.floor(start), end_ms: Math.ceil(end) }, { signal: signal ?? null });
+
+export const annotate = (database: string, note: { start_ms: number; end_ms?: number; text: string }) =>
+  ask<Note>("annotations", { db: database }, { method: "POST", body: JSON.stringify(note) });
+
+export const forgetNote = (database: string, start_ms: number) =>
+  ask<unknown>("annotations", { db: database, start_ms }, { method: "DELETE" });
+
+export interface Imported {
+  rows: number;
+  samples: number;
+  refused: number;
+  faults: { line: number; message: string; text: string }[];
+  found: { metrics: { name: string; kind: string; samples: number }[]; labels: string[]; start_ms: number | null; end_ms: number | null; is_whole: boolean } | null;
+}
+
+/** Stores lines, or only looks at them. */
+export const bring = (params: Record<string, string | number>, lines: string | Blob, signal?: AbortSignal) =>
+  ask<Imported>("import", params, { method: "POST", body: lines, signal: signal ?? null });

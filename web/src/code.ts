@@ -41,6 +41,13 @@ export function link(origin: string, database: string, body: Body): string {
     const params = new URLSearchParams([["start", String(body.start_ms)], ["end", String(body.end_ms)], ["ms", "true"], ["m", m], ...named]);
     return `${origin}/api/query?${params}`;
   }
+  if (body.language === "promql") {
+    const seconds = (ms: number) => (ms / 1000).toFixed(3);
+    const text = body.text.replaceAll("$step", `${body.step_ms}ms`).replaceAll("$range", `${body.end_ms - body.start_ms}ms`)
+      .replaceAll("$start", seconds(body.start_ms)).replaceAll("$end", seconds(body.end_ms));
+    const params = new URLSearchParams([...named, ["query", text], ["start", seconds(body.start_ms)], ["end", seconds(body.end_ms)], ["step", `${body.step_ms}ms`]]);
+    return `${origin}/prometheus/api/v1/query_range?${params}`;
+  }
   const q = body.text.replaceAll("$start", `${body.start_ms}ms`).replaceAll("$end", `${body.end_ms}ms`).replaceAll("$step", `${body.step_ms}ms`);
   return `${origin}/query?${new URLSearchParams([...named, ["epoch", "ms"], ["q", q]])}`;
 }

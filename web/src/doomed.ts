@@ -29,3 +29,11 @@ export function doomed(metric: string, labels: string, from: string, to: string,
   if (made.start_ms !== undefined && made.end_ms !== undefined && made.start_ms > made.end_ms) return "From must not be after To";
   return made;
 }
+
+/** "cpu{host=a}" or "cpu,host=a" as measurement and labels; nothing where it is neither. */
+export function seriesOf(text: string): { measurement: string; labels: Record<string, string> } | null {
+  const found = /^\s*([^{},\s]+)\s*(?:\{([^{}]*)\}|,(.*))?\s*$/.exec(text);
+  const bare = (found?.[2] ?? found?.[3] ?? "").replace(/="([^"]*)"/g, "=$1");
+  const labels = found ? labelsOf(bare) : null;
+  return found?.[1] && labels ? { measurement: found[1], labels } : null;
+}

@@ -1,4 +1,4 @@
-// The editor of InfluxQL's texts: CodeMirror, in a file of its own that is fetched when the first
+// The editor of texts in InfluxQL and PromQL: CodeMirror, in a file of its own that is fetched when the first
 // such text is shown. It lives in a shadow root, where its styles come without a <style> element,
 // which the page's policy would refuse.
 
@@ -9,7 +9,9 @@ import { Annotation, EditorState, Prec } from "@codemirror/state";
 import { EditorView, type KeyBinding, keymap, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { catalogue, fields } from "./api";
-import { CLAUSES, type Expected, FUNCTIONS, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
+import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
+import { PROMQL_HELP, type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
+import { type Language, selectorOf } from "./question";
 
 const NAMES_OFFERED = 50;
 
@@ -17,13 +19,15 @@ const TAGS: Partial<Record<WordClass, string>> = {
   keyword: "keyword", function: "typeName", string: "string", number: "number", bound: "atom", comment: "comment", mark: "operator", name: "variableName",
 };
 
-const language = StreamLanguage.define({
+const coloured = (next: (text: string) => Word) => StreamLanguage.define({
   token(stream) {
-    const word = nextWord(stream.string.slice(stream.pos));
+    const word = next(stream.string.slice(stream.pos));
     stream.pos += word.text.length;
     return TAGS[word.class] ?? null;
   },
 });
+
+const COLOURED: Partial<Record<Language, ReturnType<typeof coloured>>> = { influxql: coloured(nextWord), promql: coloured(nextPromqlWord) };
 
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--c3)", fontWeight: "600" },
@@ -50,8 +54,15 @@ const look = EditorView.theme({
 
 const WORDS = [
   ...CLAUSES.map((label) => ({ label, detail: "" })),
-  ...FUNCTIONS.map((name) => ({ label: `${name}()`, detail: "function" })),
+  ...FUNCTIONS.map((name) => ({ label: `${name}()`, detail: INFLUXQL_HELP[name] ?? "function" })),
 ];
+
+const PROMQL_WORDS = [
+  ...Object.entries(PROMQL_HELP).map(([name, detail]) => ({ label: `${name}()`, detail })),
+  ...["by", "without", "offset", "on", "ignoring", "and", "or", "unless"].map((label) => ({ label, detail: "" })),
+];
+
+const RANGES = ["$step", "1m", "5m", "15m", "1h", "1d"].map((label) => ({ label: `${label}]`, detail: label === "$step" ? "the step of the graph" : "range" }));
 
 interface Offer {
   label: string;
@@ -71,16 +82,33 @@ async function offers(wanted: Expected, database: string): Promise<Offer[]> {
     case "measurements": return names("measurements", "measurement", { measurement: "" });
     case "labels": return [...await names("labels", "label"), { label: "time($step)", detail: "window" }];
     case "values": return wanted.label ? names("values", "value", { label: wanted.label }) : [];
-    case "fields": return [...await fieldNames(), ...WORDS.filter(({ detail }) => detail === "function")];
+    case "fields": return [...await fieldNames(), ...WORDS.filter(({ label }) => label.endsWith("()"))];
     case "fields and labels": return [...await names("labels", "label"), ...await fieldNames(), { label: "time >= $start AND time < $end", detail: "range" }];
     default: return WORDS;
   }
 }
 
-const completing = (database: () => string) => async (context: CompletionContext): Promise<CompletionResult | null> => {
-  const wanted = expected(context.state.doc.toString(), context.pos);
-  if (!context.explicit && wanted.of === "words" && !wanted.typed) return null;
-  const found = await offers(wanted, database()).catch(() => []);
+/** The same for PromQL. */
+async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected, database: string): Promise<Offer[]> {
+  const about: Record<string, string> = metric ? { metric } : {};
+  const names = async (what: string, params = {}) =>
+    (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...about, ...params })).names;
+  switch (of) {
+    case "metrics": return [...(await names("metrics")).map((name) => ({ label: selectorOf(name), detail: "metric" })), ...PROMQL_WORDS];
+    case "labels": return (await names("labels")).map((name) => ({ label: name, detail: "label" }));
+    case "values": return label ? (await names("values", { label })).map((name) => ({ label: JSON.stringify(name), detail: "value" })) : [];
+    case "ranges": return RANGES;
+    default: return [];
+  }
+}
+
+const completing = (language: Language, database: () => string) => async (context: CompletionContext): Promise<CompletionResult | null> => {
+  const isPromql = language === "promql";
+  const text = context.state.doc.toString();
+  const wanted = isPromql ? promqlExpected(text, context.pos) : expected(text, context.pos);
+  if (!context.explicit && (wanted.of === "words" || (wanted.of === "metrics" && text.trim() !== "")) && !wanted.typed) return null;
+  const asked = isPromql ? promqlOffers(wanted as PromqlExpected, database()) : offers(wanted as Expected, database());
+  const found = await asked.catch(() => []);
   const low = wanted.typed.toLowerCase();
   // The server finds any part of a name; names that begin so come first.
   const begins = ({ label }: Offer) => Number(label.toLowerCase().replace(/^["']/, "").startsWith(low));
@@ -97,6 +125,7 @@ const take: KeyBinding = {
 };
 
 export interface Editing {
+  language: Language;
   text: string;
   label: string;
   hint: string;
@@ -124,9 +153,9 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
     extensions: [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run }, take])),
       keymap.of([...completionKeymap, { key: "Enter", run }, ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
-      history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), language, syntaxHighlighting(colours), look,
+      history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language] ?? [], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
-      autocompletion({ override: [completing(editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
+      autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromOutside))) editing.onText(update.state.doc.toString());
       }),

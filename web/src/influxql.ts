@@ -16,6 +16,17 @@ export const FUNCTIONS = [
 
 const FUNCTION_NAMES = new Set(FUNCTIONS);
 
+/** What functions do. */
+export const INFLUXQL_HELP: Record<string, string> = {
+  abs: "without sign", bottom: "the least values", ceil: "rounded up", count: "number of values", cumulative_sum: "running sum", derivative: "change a second",
+  difference: "change to the value before", distinct: "each value once", elapsed: "time to the value before", first: "oldest value", floor: "rounded down",
+  holt_winters: "forecast", integral: "area under the line", last: "newest value", ln: "natural logarithm", log: "logarithm to a base", log10: "logarithm to 10",
+  log2: "logarithm to 2", max: "greatest value", mean: "mean", median: "middle value", min: "least value", mode: "most frequent value",
+  moving_average: "mean of the last ones", non_negative_derivative: "growth a second, without restarts", non_negative_difference: "growth, without restarts",
+  percentile: "value below which so many percent lie", pow: "to the power", round: "rounded", sample: "some values", spread: "greatest less least",
+  sqrt: "square root", stddev: "deviation", sum: "sum", top: "the greatest values",
+};
+
 export interface Word {
   class: WordClass;
   text: string;

@@ -1,19 +1,22 @@
-// The page: a bar with four places, and the place that the address names.
+// The page: a bar with its places, and the place that the address names.
 
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { status } from "./api";
 import { type Theme, useAsked, useTheme } from "./hooks";
+import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
+import { Import } from "./pages/import";
 import { Metrics } from "./pages/metrics";
 import { Operations } from "./pages/operations";
+import { Reports } from "./pages/reports";
 import { type PageName, type Place, place } from "./state";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 const PAGES: [PageName, string][] = [
-  ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["operations", "Operations"],
+  ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
 ];
 
 const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
@@ -68,7 +71,10 @@ function Page() {
         {at.page === "home" && <Home />}
         {at.page === "explore" && <Explore params={at.params} />}
         {at.page === "metrics" && <Metrics params={at.params} />}
-        {at.page === "operations" && <Operations />}
+        {at.page === "dashboards" && <Dashboards params={at.params} />}
+        {at.page === "import" && <Import />}
+        {at.page === "operations" && <Operations params={at.params} />}
+        {at.page === "reports" && <Reports />}
       </main>
     </>
   );

@@ -3,7 +3,7 @@
 
 import type { Span } from "./time";
 
-export type Language = "opentsdb" | "influxql";
+export type Language = "opentsdb" | "influxql" | "promql";
 
 export interface Question {
   language: Language;
@@ -94,8 +94,31 @@ export function about(metric: string, isCounter = false): Question {
 export const selectText = (measurement: string) =>
   `SELECT mean(*) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
 
-/** The same question about samples as they are stored: of OpenTSDB's, what a form can show. */
+/** A name as PromQL says it, in a selector. */
+export const selectorOf = (metric: string) =>
+  /^[a-zA-Z_:][\w:]*$/.test(metric) ? metric : `{"${metric.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"}`;
+
+/** A form's question in PromQL, as far as that can say it. */
+export function promqlOf(form: Form): string {
+  const exact = form.filters.filter(({ pattern }) => pattern !== "*");
+  const tests = exact.map(({ label, pattern }) => {
+    const isPlain = !/[*|]/.test(pattern);
+    const regex = pattern.replace(/[.+?^$()[\]\\]/g, "\\\\$&").replace(/\*/g, ".*");
+    return `${label}${isPlain ? "=" : "=~"}"${isPlain ? pattern : regex}"`;
+  });
+  const plain = selectorOf(form.metric);
+  const selector = tests.length ? (plain.endsWith("}") ? `${plain.slice(0, -1)}, ${tests.join(", ")}}` : `${plain}{${tests.join(", ")}}`) : plain;
+  const inner = form.rate ? `${form.rate === "counter" ? "rate" : "deriv"}(${selector}[5m])` : selector;
+  const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => label);
+  const by = splits.length ? ` by (${splits.join(", ")})` : "";
+  return ["avg", "sum", "min", "max", "count"].includes(form.aggregator) ? `${form.aggregator}${by} (${inner})` : inner;
+}
+
+/** The same question about samples as they are stored: of OpenTSDB's, what a form can show; of PromQL's, a selector alone. */
 export function raw(question: Question): Question {
+  if (question.language === "promql" && /^\s*[\w:]*\s*(\{[^{}]*\})?\s*$/.test(question.text)) {
+    return { ...question, text: `${question.text.trim()}[$range]` };
+  }
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
   return form ? { ...question, text: textOf({ ...form, aggregator: "none", window: "", rate: "" }) } : question;
 }
@@ -104,7 +127,7 @@ export function raw(question: Question): Question {
 export function isRate(question: Question): boolean {
   return question.language === "opentsdb"
     ? /(^|:)rate(\{|:)/.test(question.text)
-    : /\b(non_negative_)?(derivative)\s*\(/i.test(question.text);
+    : /\b((non_negative_)?derivative|i?rate|deriv)\s*\(/i.test(question.text);
 }
 
 export interface Body {
@@ -114,9 +137,11 @@ export interface Body {
   end_ms: number;
   step_ms: number;
   unit?: "ns";
+  /** Whether the answer tells how the question was read. */
+  explain?: boolean;
 }
 
 export const bodyOf = (question: Question, { start, end }: Span, stepMs: number): Body => ({
-  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs,
+  language: question.language, text: question.text, start_ms: start, end_ms: end, step_ms: stepMs, ...(question.language === "promql" ? { explain: true } : {}),
 });
 

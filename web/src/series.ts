@@ -20,7 +20,10 @@ export interface Series {
 export function title(series: Series, shared: Set<string>): string {
   const labels = Object.entries(series.labels).filter(([name, value]) => !shared.has(`${name}\0${value}`));
   const name = series.field && series.field !== "value" ? `${series.name} ${series.field}` : series.name;
-  return labels.length ? `${name} {${labels.map(([label, value]) => `${label}=${value}`).join(", ")}}` : name;
+  const told = labels.map(([label, value]) => `${label}=${value}`).join(", ");
+  // What PromQL computes has no name.
+  if (!name) return `{${told}}`;
+  return labels.length ? `${name} {${told}}` : name;
 }
 
 /** Labels that every series has with the same value, if there are several series. */

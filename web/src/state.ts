@@ -1,7 +1,7 @@
 // What Explore shows, as the part of the address behind "#", so that an address shares it. The
 // names are OpenTSDB's: links made for its page, `/#start=…&m=…`, open here.
 
-import { formOf, type Question } from "./question";
+import { type Language, type Question, formOf } from "./question";
 import type { Range, Zone } from "./time";
 
 export interface Explored {
@@ -23,14 +23,17 @@ export const unexplored = (): Explored => ({
   isStacked: false, isLogarithmic: false, top: 0, questions: [],
 });
 
-export type PageName = "home" | "explore" | "metrics" | "operations";
+export type PageName = "home" | "explore" | "metrics" | "dashboards" | "import" | "operations" | "reports";
+
+/** What stands before a question of each language. */
+const LETTERS: Record<Language, string> = { opentsdb: "m", influxql: "i", promql: "p" };
 
 export interface Place {
   page: PageName;
   params: URLSearchParams;
 }
 
-const PAGES: PageName[] = ["home", "explore", "metrics", "operations"];
+const PAGES: PageName[] = ["home", "explore", "metrics", "dashboards", "import", "operations", "reports"];
 
 /** The page that an address leads to. */
 export function place(hash: string): Place {
@@ -51,8 +54,8 @@ export function read(params: URLSearchParams): Explored {
     const isHidden = hidden.has(explored.questions.length);
     if (name === "m") {
       explored.questions.push({ language: "opentsdb", text: value, isForm: formOf(value) !== null, isHidden });
-    } else if (name === "i") {
-      explored.questions.push({ language: "influxql", text: value, isForm: false, isHidden });
+    } else if (name === "i" || name === "p") {
+      explored.questions.push({ language: name === "i" ? "influxql" : "promql", text: value, isForm: false, isHidden });
     }
   }
   explored.range = { start: params.get("start") || "1h-ago", end: params.get("end") || "now" };
@@ -78,7 +81,7 @@ export function write(explored: Explored): string {
   if (explored.isStacked) params.set("stacked", "1");
   if (explored.isLogarithmic) params.set("log", "1");
   for (const question of explored.questions) {
-    params.append(question.language === "opentsdb" ? "m" : "i", question.text);
+    params.append(LETTERS[question.language], question.text);
   }
   const off = explored.questions.flatMap((question, index) => (question.isHidden ? [index] : []));
   if (off.length) params.set("off", off.join(","));

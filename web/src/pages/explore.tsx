@@ -1,79 +1,31 @@
 // Explore: several questions, each in its language, over one range.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Answer, catalogue, databases, query } from "../api";
+import { type Note, annotations, catalogue, databases } from "../api";
+import { type Outcomes, STEPS_MAX, asBody, askAll, drawn, isAsked } from "../asking";
 import { useAsked } from "../hooks";
-import { Chart, LINES_MAX, type Line } from "../parts/chart";
-import { Cost } from "../parts/cost";
+import { Chart, LINES_MAX } from "../parts/chart";
+import { Explain } from "../parts/explain";
 import { Legend } from "../parts/legend";
 import { Row } from "../parts/row";
 import { Menu } from "../parts/menu";
+import { Notes } from "../parts/notes";
 import { Samples } from "../parts/samples";
+import { SaveMenu } from "../parts/saves";
 import { Copy, Empty, Failed, Loading, save } from "../parts/small";
 import { Toolbar, ViewBar } from "../parts/toolbar";
 import { curl, javascript, link, python } from "../code";
 import { forget, keep, kept } from "../history";
-import { type Body, type Question, bodyOf, emptyForm, formOf, isPlainName, isRate, raw, textOf } from "../question";
-import { csv, greatest, numbers, sharedLabels, title } from "../series";
+import { type Body, type Question, emptyForm, formOf, isPlainName, textOf } from "../question";
+import { csv } from "../series";
 import { type Explored, place, read, write } from "../state";
-import { type Span, durationText, span, step, timeText } from "../time";
-import { format, unitOf } from "../units";
-
-/** Steps that a range is cut into: about one for each three pixels of a wide graph. */
-const STEPS_MAX = 400;
+import { durationText, span, step, timeText } from "../time";
+import { format } from "../units";
 
 /** Names that are offered for one that is none. */
 const NEAREST_MAX = 6;
 
 const blank = (): Question => ({ language: "opentsdb", text: textOf(emptyForm()), isForm: true, isHidden: false });
-
-const isAsked = (question: Question) =>
-  !question.isHidden && (question.language === "influxql" ? question.text.trim() !== "" : formOf(question.text)?.metric !== "");
-
-interface Outcome {
-  question: Question;
-  answer: Answer | null;
-  error: Error | null;
-}
-
-interface Outcomes {
-  span: Span;
-  stepMs: number;
-  outcomes: Outcome[];
-  tookMs: number;
-}
-
-/** What is asked for a view: samples are asked as they are stored. */
-const asBody = (question: Question, view: Explored["view"], wanted: Span, stepMs: number): Body =>
-  (view === "samples" ? { ...bodyOf(raw(question), wanted, stepMs), unit: "ns" } : bodyOf(question, wanted, stepMs));
-
-/** Times in nanoseconds come as texts; beside them, milliseconds are kept as everywhere. */
-function toMillis(answer: Answer): Answer {
-  const series = answer.series.map((one) => {
-    if (typeof one.times[0] !== "string") return one;
-    const nanos = one.times as unknown as string[];
-    return { ...one, nanos, times: nanos.map((text) => Math.floor(Number(text.slice(0, -3)) / 1000)) };
-  });
-  return { ...answer, series };
-}
-
-async function askAll(explored: Explored, signal: AbortSignal): Promise<Outcomes> {
-  const wanted = span(explored.range, Date.now(), explored.zone);
-  if (!wanted) throw new Error("The range makes no sense: the beginning must be a time before the end, as 1h-ago or 2026/03/01-08:00.");
-  const stepMs = step(wanted.end - wanted.start, STEPS_MAX);
-  const began = performance.now();
-  const outcomes = await Promise.all(explored.questions.map(async (question): Promise<Outcome> => {
-    if (!isAsked(question)) return { question, answer: null, error: null };
-    try {
-      const body = asBody(question, explored.view, wanted, stepMs);
-      return { question, answer: toMillis(await query(explored.database, body, signal)), error: null };
-    } catch (error) {
-      if (signal.aborted) throw error;
-      return { question, answer: null, error: error as Error };
-    }
-  }));
-  return { span: wanted, stepMs, outcomes, tookMs: performance.now() - began };
-}
 
 export function Explore({ params }: { params: URLSearchParams }) {
   const explored = useMemo(() => {
@@ -117,6 +69,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
                 question={question} index={index} database={explored.database} canRemove={explored.questions.length > 1}
                 onChange={(next) => setQuestion(index, next)} onRemove={() => setQuestion(index, null)} onRun={asked.again}
               />
+              {failed?.question.text === question.text && failed.answer?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
               {failed?.error && failed.question.text === question.text && (
                 <>
                   <Failed error={failed.error} text={question.text} />
@@ -129,6 +82,7 @@ export function Explore({ params }: { params: URLSearchParams }) {
         <p class="bar">
           <button type="button" onClick={() => set({ questions: [...explored.questions, blank()] })}>+ query</button>
           <Menu title="History">{(close) => <Asked onChoose={close} />}</Menu>
+          <SaveMenu address={address} isAsked={isAnyAsked} />
           <span class="grow" />
           <Copy text={() => location.href}>Copy link</Copy>
           <Menu title="Copy as">
@@ -194,27 +148,11 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
   const [hidden, setHidden] = useState<Set<string>>(new Set());
   const [cursor, setCursor] = useState<{ values: (number | null)[]; time: number } | null>(null);
   const [focus, setFocus] = useState<number | null>(null);
+  const noted = useAsked(`${explored.database} ${found.span.start} ${found.span.end}`, (signal) => annotations(explored.database, found.span.start, found.span.end, signal));
+  const notes: Note[] = noted.answer?.annotations ?? [];
   const answered = found.outcomes.filter(({ answer }) => answer);
   const count = answered.reduce((sum, { answer }) => sum + (answer?.series.length ?? 0), 0);
-  const all = useMemo(() => {
-    const rates = new Map(answered.flatMap(({ answer, question }) => (answer?.series ?? []).map((series) => [series, isRate(question)] as const)));
-    return greatest([...rates.keys()], explored.top).map((series) => ({ series, isRate: rates.get(series) ?? false }));
-  }, [found, explored.top]);
-  const unit = useMemo(() => {
-    const units = new Set(all.map(({ series, isRate: rates }) => unitOf(`${series.name} ${series.field}`, rates)));
-    return units.size === 1 ? [...units][0]! : "plain";
-  }, [all]);
-  const bare = useMemo(() => {
-    const shared = sharedLabels(all.map(({ series }) => series));
-    const seen = new Map<string, number>();
-    return all.slice(0, LINES_MAX).map(({ series }): Line => {
-      const name = title(series, shared);
-      const count = (seen.get(name) ?? 0) + 1;
-      seen.set(name, count);
-      return { title: count > 1 ? `${name} (${count})` : name, times: series.times, values: numbers(series) };
-    });
-  }, [all]);
-  const bareSeries = useMemo(() => all.map(({ series }) => series), [all]);
+  const { lines: bare, unit, series: all } = useMemo(() => drawn(answered, explored.top), [found, explored.top]);
   const lines = useMemo(() => bare.map((line) => ({ ...line, isHidden: hidden.has(line.title) })), [bare, hidden]);
   if (!answered.length) return null;
   const samples = answered.reduce((sum, { answer }) => sum + (answer?.figures.samples ?? 0), 0);
@@ -244,19 +182,20 @@ function Result({ found, explored, set }: { found: Outcomes; explored: Explored;
             Try <button type="button" onClick={() => set({ range: { start: "30d-ago", end: "now" } })}>30 days</button>.</p>
         </Empty>
       )}
-      {all.length > 0 && explored.view !== "graph" && <Samples all={bareSeries} zone={explored.zone} />}
+      {all.length > 0 && explored.view !== "graph" && <Samples all={all} zone={explored.zone} />}
       {all.length > 0 && explored.view === "graph" && (
         <>
           <Chart
             lines={lines} span={found.span} unit={unit} zone={explored.zone} height={360} isStacked={explored.isStacked}
-            isLogarithmic={explored.isLogarithmic} focus={focus} label={`Graph of ${all.length} series`}
+            isLogarithmic={explored.isLogarithmic} focus={focus} notes={notes} label={`Graph of ${all.length} series`}
             onRange={({ start, end }) => set({ range: { start: String(start), end: String(end) } })}
             onCursor={(values, time) => setCursor(values && time !== null ? { values, time } : null)}
           />
+          <Notes notes={notes} database={explored.database} span={found.span} zone={explored.zone} onChange={noted.again} />
           <Legend lines={lines} unit={unit} zone={explored.zone} cursor={cursor} onToggle={toggle} onFocus={setFocus} />
         </>
       )}
-      <Cost asked={found.outcomes} tookMs={found.tookMs} />
+      <Explain asked={found.outcomes} tookMs={found.tookMs} />
     </section>
   );
 }

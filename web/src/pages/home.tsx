@@ -6,13 +6,12 @@ import { CLIENTS } from "../clients";
 import { useAsked } from "../hooks";
 import { Chart, type Line } from "../parts/chart";
 import { Machine } from "../parts/machine";
-import { Copy, Failed, Loading, Meter } from "../parts/small";
+import { Copy, Failed, Loading, Meter, Tile } from "../parts/small";
 import { about, bodyOf, isRate } from "../question";
 import { numbers, sharedLabels, title } from "../series";
 import { spanText } from "../time";
 import { format, unitOf } from "../units";
 import { exploring } from "./metrics";
-import { Tile } from "./operations";
 
 const EVERY_MS = 2000;
 

@@ -1,11 +1,11 @@
 // Metrics: all of them by any part of their names, and one of them closely.
 
 import { useState } from "preact/hooks";
-import { cardinality, catalogue, query, reporters } from "../api";
+import { type Facts, cardinality, catalogue, facts, query, reporters } from "../api";
 import { useAsked } from "../hooks";
 import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
-import { Empty, Failed, Loading } from "../parts/small";
+import { Empty, Failed, Loading, Tile } from "../parts/small";
 import { about, bodyOf, isPlainName } from "../question";
 import { isCounter, numbers, sharedLabels, title } from "../series";
 import { unexplored, write } from "../state";
@@ -54,9 +54,26 @@ export function Metrics({ params }: { params: URLSearchParams }) {
   );
 }
 
+const DAY_MS = 86_400_000;
+
+/** How many series of each metric have samples since yesterday, and in the day before. */
+async function growth(signal: AbortSignal) {
+  const now = Date.now();
+  const [today, before] = await Promise.all([
+    cardinality({ limit: 1000, start_ms: now - DAY_MS }, signal), cardinality({ limit: 1000, start_ms: now - 2 * DAY_MS, end_ms: now - DAY_MS }, signal),
+  ]);
+  const was = new Map(before.metrics.map(({ name, series }) => [name, series]));
+  // Where nothing is as old as that, everything would be growth.
+  if (!before.series) return null;
+  return { total: today.series - before.series, of: new Map(today.metrics.map(({ name, series }) => [name, series - (was.get(name) ?? 0)])) };
+}
+
+const signed = (count: number) => (count > 0 ? `+${format(count)}` : count < 0 ? `−${format(-count)}` : "±0");
+
 /** Without a metric: what most series are due to. */
 function Largest() {
   const asked = useAsked("largest", (signal) => cardinality({ limit: 20 }, signal));
+  const grew = useAsked("growth", growth).answer;
   const found = asked.answer;
   const most = found?.metrics[0]?.series ?? 1;
   const widest = found?.labels[0]?.values ?? 1;
@@ -68,10 +85,19 @@ function Largest() {
         <>
           <section class="card">
             <h2>Metrics with most series</h2>
-            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics</p>
+            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{grew && `; ${signed(grew.total)} report since yesterday`}</p>
             <ul class="ranks">
               {found.metrics.map(({ name, series }) => (
-                <li key={name}><a href={metricAddress(name)}>{name}</a><span>{format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
+                <li key={name}><a href={metricAddress(name)}>{name}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
+              ))}
+            </ul>
+          </section>
+          <section class="card">
+            <h2>Pairs with most series</h2>
+            <p class="note">a label with one of its values</p>
+            <ul class="ranks">
+              {found.pairs.map(({ name, value, series }) => (
+                <li key={`${name}\0${value}`}><b>{name}={value}</b><span>{format(series)}</span><progress value={series} max={found.pairs[0]?.series ?? 1} aria-hidden="true" /></li>
               ))}
             </ul>
           </section>
@@ -107,6 +133,7 @@ function Metric({ metric }: { metric: string }) {
   const drawn = useAsked(metric, (signal) => panel(metric, signal), 10_000);
   const [label, setLabel] = useState("");
   const [turn, setTurn] = useState(0);
+  const told = useAsked(`facts ${metric} ${turn}`, (signal) => facts({ metric }, signal));
   const found = counted.answer;
   const shown = drawn.answer;
   const shared = sharedLabels(shown?.series ?? []);
@@ -129,6 +156,8 @@ function Metric({ metric }: { metric: string }) {
             </>
           : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
       </section>
+      {told.error && <Failed error={told.error} />}
+      {told.answer && <Stored told={told.answer} />}
       <section class="card">
         <h2>Labels</h2>
         {counted.error && <Failed error={counted.error} />}
@@ -147,6 +176,20 @@ function Metric({ metric }: { metric: string }) {
       </section>
       <Reporters key={turn} metric={metric} />
       <Delete metric={metric} onDone={() => { setTurn(turn + 1); counted.again(); drawn.again(); }} />
+    </div>
+  );
+}
+
+/** What is stored of it, in figures. */
+function Stored({ told }: { told: Facts }) {
+  const { series, samples, bytes, plain_bytes, first_ms, last_ms, kinds, kept } = told;
+  const when = (at: number | null) => (at === null ? "–" : timeText(at, "local").slice(0, 16));
+  return (
+    <div class="tiles wide">
+      <Tile name="Samples" value={format(samples)} note={`${kinds.join(", ") || "none"} of ${format(series)} series`} />
+      <Tile name="Size" value={format(bytes, "bytes")} note={samples ? `${format(bytes / samples, "bytes")} each, 1 : ${format(plain_bytes / Math.max(1, bytes))}` : "nothing is stored"} />
+      <Tile name="Last sample" value={last_ms === null ? "–" : last_ms > Date.now() ? "ahead" : `${spanText(Date.now() - last_ms)} ago`} note={`the first ${when(first_ms)}`} />
+      <Tile name="Kept" value={kept.map(({ keeps }) => keeps).join(", ") || "–"} note={kept.find(({ rule }) => rule)?.rule ?? "as its database says"} />
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import type { Note } from "../api";
 import { stacked, withHoles } from "../series";
 import { type Span, type Zone, tickTexts } from "../time";
 import { type Unit, format, tickSteps } from "../units";
@@ -27,6 +28,8 @@ interface Props {
   onRange?: (span: Span) => void;
   /** The sample under the crosshair, as a position; null when there is none. */
   onCursor?: (values: (number | null)[] | null, time: number | null) => void;
+  /** Notes at instants and over ranges. */
+  notes?: Note[];
   /** A line to bring forward. */
   focus?: number | null;
   label: string;
@@ -125,6 +128,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
     })],
     bands: props.isStacked ? props.lines.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })) : [],
     hooks: {
+      draw: [(plot) => drawNotes(plot, handlers.current.notes ?? [])],
       setSelect: [(plot) => {
         const { left, width: wide } = plot.select;
         if (wide > 4) {
@@ -143,6 +147,39 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
       }],
     },
   };
+}
+
+/** A dashed line at each note, and a veil over its range. */
+function drawNotes(plot: uPlot, notes: Note[]) {
+  const { ctx, bbox } = plot;
+  const color = style("--c3");
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.strokeStyle = color;
+  ctx.fillStyle = color;
+  for (const { start_ms, end_ms } of notes) {
+    const from = Math.round(plot.valToPos(start_ms, "x", true));
+    if (end_ms !== null && end_ms > start_ms) {
+      ctx.globalAlpha = 0.12;
+      ctx.fillRect(from, bbox.top, plot.valToPos(end_ms, "x", true) - from, bbox.height);
+    }
+    ctx.globalAlpha = 0.9;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(from, bbox.top);
+    ctx.lineTo(from, bbox.top + bbox.height);
+    ctx.stroke();
+    const side = 5 * devicePixelRatio;
+    ctx.beginPath();
+    ctx.moveTo(from - side, bbox.top);
+    ctx.lineTo(from + side, bbox.top);
+    ctx.lineTo(from, bbox.top + side * 1.4);
+    ctx.fill();
+  }
+  ctx.restore();
 }
 
 /** The line's value there; a line that has none just there has that of the sample before. */
@@ -200,6 +237,9 @@ export function Chart(props: Props) {
   useEffect(() => {
     plot.current?.setData(aligned(props.lines, Boolean(props.isStacked)));
   }, [props.lines, props.span.start, props.span.end]);
+  useEffect(() => {
+    plot.current?.redraw(false);
+  }, [props.notes]);
   useEffect(() => {
     plot.current?.setSeries(props.focus === null || props.focus === undefined ? null : props.focus + 1, { focus: true });
   }, [props.focus]);

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { catalogue } from "../api";
 import {
-  AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, selectText, textOf,
+  AGGREGATORS, FOLDS, type Filter, type Form, type Question, emptyForm, formOf, promqlOf, selectText, textOf,
 } from "../question";
 import { Suggest } from "./suggest";
 import { Text } from "./text";
@@ -27,11 +27,13 @@ const suggest = (of: string, params: Record<string, string>) => async (typed: st
 
 export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {
   const form = question.language === "opentsdb" ? formOf(question.text) : null;
-  const mode = question.language === "influxql" ? "influxql" : question.isForm && form ? "form" : "text";
+  const mode = question.language !== "opentsdb" ? question.language : question.isForm && form ? "form" : "text";
   const choose = (next: string) => {
     if (next === "influxql") {
       const text = form?.metric ? selectText(form.metric) : "SELECT mean(*) FROM \"…\" WHERE time >= $start AND time < $end GROUP BY time($step)";
       onChange({ ...question, language: "influxql", isForm: false, text });
+    } else if (next === "promql") {
+      onChange({ ...question, language: "promql", isForm: false, text: form?.metric ? promqlOf(form) : "" });
     } else {
       const text = question.language === "opentsdb" ? question.text : textOf(emptyForm());
       onChange({ ...question, language: "opentsdb", isForm: next === "form", text });
@@ -48,6 +50,7 @@ export function Row({ question, database, index, canRemove, onChange, onRemove, 
           <option value="form" disabled={question.language === "opentsdb" && !form}>Form</option>
           <option value="text">OpenTSDB</option>
           <option value="influxql">InfluxQL</option>
+          <option value="promql">PromQL</option>
         </select>
       </div>
       {mode === "form" && form

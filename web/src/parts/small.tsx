@@ -49,6 +49,18 @@ export function Copy({ text, children }: { text: () => string; children: Compone
   return <button type="button" class="plain" onClick={copy} aria-live="polite">{said || children}</button>;
 }
 
+interface TileProps {
+  name: string;
+  value: string;
+  note: string;
+  children?: ComponentChildren;
+}
+
+/** A figure with its name, and what is to be said of it. */
+export function Tile({ name, value, note, children }: TileProps) {
+  return <section class="card tile"><h3>{name}</h3><p class="value">{value}</p>{children}<p class="note">{note}</p></section>;
+}
+
 export function Meter({ value, max, label }: { value: number; max: number; label: string }) {
   const isHigh = max > 0 && value / max > 0.9;
   return <progress class={isHigh ? "high" : ""} value={value} max={Math.max(1, max)} aria-label={label} />;

@@ -1,4 +1,4 @@
-// A question as text in its language. InfluxQL's texts get an editor as soon as it is there; until
+// A question as text in its language. Texts of InfluxQL and PromQL get an editor as soon as it is there; until
 // then, and where it does not come, they are a plain field.
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -8,7 +8,10 @@ import type { Language, Question } from "../question";
 const HINTS: Record<Language, string> = {
   opentsdb: "sum:$step-avg:rate:proc.net.bytes{iface=*}",
   influxql: "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step), host",
+  promql: "sum by (status) (rate(shop_requests_total[5m]))",
 };
+
+const hasEditor = (language: Language) => language !== "opentsdb";
 
 interface Props {
   question: Question;
@@ -30,7 +33,7 @@ export function Text({ question, database, onRun }: Props) {
   };
   useEffect(() => {
     let isHere = true;
-    if (question.language === "influxql") {
+    if (hasEditor(question.language)) {
       import("../editor").then((module) => {
         loaded.current = module.edit;
         if (isHere) swap();
@@ -42,8 +45,8 @@ export function Text({ question, database, onRun }: Props) {
   const leave = (now: string) => {
     if (now !== question.text) onRun(now);
   };
-  if (question.language === "influxql" && edit) {
-    return <Edited edit={edit.it} begun={text} asked={question.text} label={label} database={database} onRun={onRun} onLeave={leave} />;
+  if (hasEditor(question.language) && edit) {
+    return <Edited key={question.language} language={question.language} edit={edit.it} begun={text} asked={question.text} label={label} database={database} onRun={onRun} onLeave={leave} />;
   }
   const rows = Math.min(8, Math.max(1, text.split("\n").length, Math.ceil(text.length / 110)));
   return (
@@ -61,6 +64,7 @@ export function Text({ question, database, onRun }: Props) {
 }
 
 interface EditedProps {
+  language: Language;
   edit: Edit;
   /** What was typed before the editor came. */
   begun: string;
@@ -82,7 +86,7 @@ function Edited(props: EditedProps) {
   useEffect(() => {
     if (!host.current) return undefined;
     const made = props.edit(host.current, {
-      text: props.begun, label: props.label, hint: HINTS.influxql, database: () => latest.current.database,
+      language: props.language, text: props.begun, label: props.label, hint: HINTS[props.language], database: () => latest.current.database,
       onText: (text) => { now.current = text; },
       onRun: () => latest.current.onRun(now.current),
       onLeave: () => latest.current.onLeave(now.current),

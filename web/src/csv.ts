@@ -1,0 +1,108 @@
+// Files of commas, and of other marks: which column is what, and what each row is as an Influx line.
+
+export type Role = "time" | "value" | "label" | "none";
+
+export interface Column {
+  name: string;
+  role: Role;
+}
+
+export interface Sheet {
+  columns: Column[];
+  /** Unit of numbers in the column of times. */
+  precision: "s" | "ms" | "us" | "ns" | "date";
+  separator: string;
+}
+
+/** The cells of one line. */
+export function cells(line: string, separator: string): string[] {
+  const found: string[] = [];
+  let cell = "";
+  let isQuoted = false;
+  for (let at = 0; at < line.length; at += 1) {
+    const letter = line[at]!;
+    if (isQuoted) {
+      if (letter === '"' && line[at + 1] === '"') {
+        cell += '"';
+        at += 1;
+      } else if (letter === '"') {
+        isQuoted = false;
+      } else {
+        cell += letter;
+      }
+    } else if (letter === '"' && cell === "") {
+      isQuoted = true;
+    } else if (letter === separator) {
+      found.push(cell);
+      cell = "";
+    } else {
+      cell += letter;
+    }
+  }
+  found.push(cell.replace(/\r$/, ""));
+  return found;
+}
+
+const isNumber = (text: string) => text.trim() !== "" && Number.isFinite(Number(text));
+
+const TIMES = /^(time|timestamp|ts|date|datetime|when|at|time_?(ms|ns|us|s)|_time)$/i;
+
+/** Which column is what, guessed from the header and the first rows. */
+export function sheetOf(lines: string[]): Sheet | null {
+  const header = lines[0];
+  if (!header) return null;
+  const separator = [",", ";", "\t", "|"].map((mark) => [mark, cells(header, mark).length] as const).sort((a, b) => b[1] - a[1])[0]![0];
+  const names = cells(header, separator).map((name) => name.trim());
+  const rows = lines.slice(1).filter(Boolean).map((line) => cells(line, separator));
+  if (names.length < 2 || !rows.length || names.every(isNumber)) return null;
+  const column = (at: number) => rows.map((row) => row[at] ?? "").filter((cell) => cell !== "");
+  const isTime = (at: number) => column(at).length > 0 && column(at).every((cell) => (isNumber(cell) ? Number(cell) > 1e8 : !Number.isNaN(Date.parse(cell))));
+  const named = names.findIndex((name, at) => TIMES.test(name) && isTime(at));
+  const time = named >= 0 ? named : names.findIndex((_, at) => isTime(at));
+  const columns = names.map((name, at): Column => {
+    if (at === time) return { name, role: "time" };
+    if (!name) return { name, role: "none" };
+    return { name, role: column(at).length > 0 && column(at).every(isNumber) ? "value" : "label" };
+  });
+  return { columns, separator, precision: time < 0 ? "ns" : precisionOf(column(time)[0] ?? "") };
+}
+
+/** The unit of a time, by its size: none of these units comes near another for a hundred years. */
+export function precisionOf(text: string): Sheet["precision"] {
+  if (!isNumber(text)) return "date";
+  const size = Math.abs(Number(text));
+  return size < 1e11 ? "s" : size < 1e14 ? "ms" : size < 1e17 ? "us" : "ns";
+}
+
+const escaped = (text: string) => text.replace(/\\/g, "\\\\").replace(/[,= ]/g, "\\$&").replace(/[\n\r\t]/g, "\\ ");
+
+const NANOS = { s: 9, ms: 6, us: 3, ns: 0 } as const;
+
+/** A time in nanoseconds, as text: numbers have not so many digits. */
+function nanos(text: string, precision: Sheet["precision"]): string {
+  if (precision === "date") {
+    const at = Date.parse(text);
+    return Number.isNaN(at) ? text : `${at}000000`;
+  }
+  const [whole = "", part = ""] = text.trim().split(".");
+  const places = NANOS[precision];
+  return /^-?\d+$/.test(whole) && /^\d*$/.test(part) ? `${whole}${part.padEnd(places, "0").slice(0, places)}` : text;
+}
+
+/** A row as an Influx line. What is wrong with a value stays, so that the server says so by its line. */
+export function lineOf(line: string, sheet: Sheet, measurement: string): string {
+  if (!line.trim()) return "";
+  const found = cells(line, sheet.separator);
+  let head = escaped(measurement);
+  const fields: string[] = [];
+  let time = "";
+  sheet.columns.forEach(({ name, role }, at) => {
+    const cell = (found[at] ?? "").trim();
+    if (cell === "") return;
+    if (role === "time") time = ` ${nanos(cell, sheet.precision)}`;
+    if (role === "label") head += `,${escaped(name)}=${escaped(cell)}`;
+    if (role === "value") fields.push(`${escaped(name)}=${cell.replace(/\s/g, "\\ ")}`);
+  });
+  // A row without any value is no point; the server would ask for one.
+  return fields.length ? `${head} ${fields.join(",")}${time}` : "";
+}

@@ -1,0 +1,105 @@
+// Bringing a file in: what kind of file it is, and its lines in pieces.
+
+import { type Imported, bring } from "./api";
+import { type Sheet, lineOf, sheetOf } from "./csv";
+
+export type Format = "csv" | "influx" | "opentsdb" | "prometheus";
+
+export const FORMATS: [Format, string][] = [["csv", "CSV"], ["influx", "Influx lines"], ["opentsdb", "OpenTSDB lines"], ["prometheus", "Prometheus text"]];
+
+/** Bytes that are sent at a time: a tenth of a second of work. */
+const PIECE_BYTES = 512 << 10;
+
+/** Bytes that are looked at to tell what a file is. */
+export const LOOKED_AT_BYTES = 64 << 10;
+
+/** Lines of which the words are kept that are wrong. */
+const FAULTS_MAX = 200;
+
+/** What a file is, by its first lines. */
+export function formatOf(lines: string[]): Format | null {
+  const solid = lines.filter((line) => line.trim() && !line.startsWith("#"));
+  const share = (shape: RegExp) => solid.filter((line) => shape.test(line)).length / Math.max(1, solid.length);
+  if (lines.some((line) => /^# (TYPE|HELP) /.test(line)) || share(/^[a-zA-Z_:][\w:]*(\{[^}]*\})?\s+[-+\d.eE]+(Inf|NaN)?(\s+\d+)?$/) > 0.6) return "prometheus";
+  if (share(/^(put )?\S+ \d{9,13}(\.\d+)? -?[\d.eE+-]+( [^\s=]+=\S+)+\s*$/) > 0.6) return "opentsdb";
+  if (share(/^[^\s,]+(,[^\s=]+=[^\s]+)* [^\s=]+=\S/) > 0.6) return "influx";
+  return sheetOf(lines) ? "csv" : null;
+}
+
+/** Unit of the times of Influx lines, by the size of the first. */
+export function influxPrecision(lines: string[]): "s" | "ms" | "us" | "ns" {
+  const digits = lines.map((line) => / (\d{9,19})\s*$/.exec(line)?.[1]?.length).find(Boolean) ?? 19;
+  return digits <= 11 ? "s" : digits <= 14 ? "ms" : digits <= 17 ? "us" : "ns";
+}
+
+export interface Plan {
+  format: Format;
+  precision: "s" | "ms" | "us" | "ns";
+  sheet: Sheet | null;
+  measurement: string;
+  database: string;
+}
+
+export interface Progress {
+  bytes: number;
+  rows: number;
+  samples: number;
+  refused: number;
+  faults: Imported["faults"];
+  /** Of a dry run: metrics with kinds and samples, labels, and times. */
+  metrics: Map<string, { kind: string; samples: number }>;
+  labels: Set<string>;
+  start_ms: number | null;
+  end_ms: number | null;
+}
+
+const begun = (): Progress => ({
+  bytes: 0, rows: 0, samples: 0, refused: 0, faults: [], metrics: new Map(), labels: new Set(), start_ms: null, end_ms: null,
+});
+
+function add(all: Progress, piece: Imported) {
+  all.rows += piece.rows;
+  all.samples += piece.samples;
+  all.refused += piece.refused;
+  all.faults.push(...piece.faults.slice(0, FAULTS_MAX - all.faults.length));
+  for (const { name, kind, samples } of piece.found?.metrics ?? []) {
+    const known = all.metrics.get(name);
+    all.metrics.set(name, { kind: known && known.kind !== kind ? "mixed" : kind, samples: (known?.samples ?? 0) + samples });
+  }
+  for (const label of piece.found?.labels ?? []) all.labels.add(label);
+  const { start_ms: start = null, end_ms: end = null } = piece.found ?? {};
+  if (start !== null) all.start_ms = Math.min(all.start_ms ?? start, start);
+  if (end !== null) all.end_ms = Math.max(all.end_ms ?? end, end);
+}
+
+/** Sends a file piece by piece, cut at the ends of lines, and tells how far it is. */
+export async function bringFile(file: Blob, plan: Plan, isDry: boolean, signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<Progress> {
+  const all = begun();
+  const isCsv = plan.format === "csv";
+  const format = isCsv ? "influx" : plan.format;
+  let rest = new Uint8Array(0);
+  let line = 1;
+  for (let at = 0; at < file.size || rest.length;) {
+    const read = new Uint8Array(await file.slice(at, at + PIECE_BYTES).arrayBuffer());
+    at += read.length;
+    const bytes = new Uint8Array(rest.length + read.length);
+    bytes.set(rest);
+    bytes.set(read, rest.length);
+    const cut = at < file.size ? bytes.lastIndexOf(10) + 1 : bytes.length;
+    rest = bytes.slice(cut);
+    if (!cut) continue;
+    const text = new TextDecoder().decode(bytes.subarray(0, cut));
+    const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+    const sent = isCsv && plan.sheet
+      ? text.split("\n").map((row, index) => (line + index === 1 ? "" : lineOf(row, plan.sheet!, plan.measurement))).join("\n")
+      : text;
+    const params = {
+      format, first_line: line, db: plan.database, ...(format === "influx" ? { precision: isCsv ? "ns" : plan.precision } : {}), ...(isDry ? { dry_run: "true" } : {}),
+    };
+    add(all, await bring(params, sent, signal));
+    line += lines;
+    all.bytes = Math.min(at, file.size);
+    onProgress({ ...all });
+  }
+  return all;
+}

@@ -1,0 +1,163 @@
+// Dashboards: graphs that people keep together in the store, over one range; and saved questions.
+
+import { useState } from "preact/hooks";
+import { type Panel, type Saved, forgetSaved, keepSaved, saved } from "../api";
+import { askAll, drawn } from "../asking";
+import { useAsked } from "../hooks";
+import { Chart, COLORS } from "../parts/chart";
+import { dashboardAddress, paramsOf, textsOf } from "../parts/saves";
+import { Empty, Failed, Loading } from "../parts/small";
+import { figures } from "../series";
+import { read, write } from "../state";
+import { RANGES, timeText } from "../time";
+import { format } from "../units";
+
+/** Steps of a panel, which is narrower than Explore's graph. */
+const STEPS = 200;
+
+/** Lines that are named under a panel. */
+const NAMED = 6;
+
+const EVERY_MS = 10_000;
+
+export function Dashboards({ params }: { params: URLSearchParams }) {
+  const asked = useAsked("saved", saved);
+  const name = params.get("name") ?? "";
+  const all = asked.answer?.saved ?? [];
+  const board = all.find((one) => one.kind === "dashboard" && one.name === name);
+  return (
+    <div class="dashboards">
+      {asked.error && <Failed error={asked.error} />}
+      {!asked.answer && asked.isLoading && <Loading what="Looking for dashboards…" />}
+      {asked.answer && name && !board && <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>}
+      {asked.answer && name && board && <Board key={name} board={board} params={params} onChange={asked.again} />}
+      {asked.answer && !name && <All all={all} onChange={asked.again} />}
+    </div>
+  );
+}
+
+function All({ all, onChange }: { all: Saved[]; onChange: () => void }) {
+  const boards = all.filter(({ kind }) => kind === "dashboard");
+  const queries = all.filter(({ kind }) => kind === "query");
+  if (!all.length) {
+    return (
+      <section class="card">
+        <Empty title="Nothing is saved yet">
+          <p>Ask something in <a href="#/explore">Explore</a>, then choose Saved → “on a new dashboard”. It is kept in the store, for everybody who may read this database.</p>
+        </Empty>
+      </section>
+    );
+  }
+  return (
+    <div class="halves">
+      <section class="card">
+        <h2>Dashboards</h2>
+        {!boards.length && <p class="note">None yet: in Explore, Saved → “on a new dashboard”.</p>}
+        <ul class="list">{boards.map((one) => <Entry key={one.name} one={one} href={dashboardAddress(one.name)} detail={`${one.panels?.length} panels: ${(one.panels ?? []).map(({ title }) => title).join(", ")}`} onChange={onChange} />)}</ul>
+      </section>
+      <section class="card">
+        <h2>Saved questions</h2>
+        {!queries.length && <p class="note">None yet: in Explore, Saved → “as a query”.</p>}
+        <ul class="list">{queries.map((one) => <Entry key={one.name} one={one} href={one.address ?? ""} detail={textsOf(one.address ?? "")} onChange={onChange} />)}</ul>
+      </section>
+    </div>
+  );
+}
+
+function Entry({ one, href, detail, onChange }: { one: Saved; href: string; detail: string; onChange: () => void }) {
+  const [error, setError] = useState<Error | null>(null);
+  const [isSure, setIsSure] = useState(false);
+  const forget = async () => {
+    if (!isSure) {
+      setIsSure(true);
+      return;
+    }
+    await forgetSaved(one.name).then(onChange, setError);
+  };
+  return (
+    <li>
+      <div><a href={href}>{one.name}</a><p class="note code">{detail}</p><p class="note">{one.by ? `by ${one.by}, ` : ""}{timeText(one.changed_ms, "local").slice(0, 16)}</p></div>
+      <button type="button" class={isSure ? "danger" : "plain"} aria-label={`Delete ${one.name}`} onClick={forget}>{isSure ? "Really delete" : "×"}</button>
+      {error && <Failed error={error} />}
+    </li>
+  );
+}
+
+function Board({ board, params, onChange }: { board: Saved; params: URLSearchParams; onChange: () => void }) {
+  const range = params.get("range") ?? "";
+  const [error, setError] = useState<Error | null>(null);
+  const panels = board.panels ?? [];
+  const keep = (next: Panel[]) => {
+    const done = next.length ? keepSaved({ name: board.name, panels: next }) : forgetSaved(board.name);
+    done.then(onChange, setError);
+  };
+  const address = (name: string) => `#/dashboards?${new URLSearchParams({ name: board.name, ...(name ? { range: name } : {}) })}`;
+  return (
+    <>
+      <div class="head board-head">
+        <h1>{board.name}</h1>
+        <nav class="segments" aria-label="Range">
+          <a href={address("")} aria-current={range === "" ? "true" : undefined}>own</a>
+          {RANGES.map((name) => <a key={name} href={address(name)} aria-current={name === range ? "true" : undefined}>{name}</a>)}
+        </nav>
+      </div>
+      {error && <Failed error={error} />}
+      <div class="panels">
+        {panels.map((panel, index) => (
+          <PanelCard
+            key={`${panel.title}\0${panel.address}`} panel={panel} range={range}
+            onEarlier={index ? () => keep(panels.map((other, at) => (at === index - 1 ? panel : at === index ? panels[index - 1]! : other))) : null}
+            onRemove={() => keep(panels.filter((other) => other !== panel))}
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface PanelProps {
+  panel: Panel;
+  range: string;
+  onEarlier: (() => void) | null;
+  onRemove: () => void;
+}
+
+function PanelCard({ panel, range, onEarlier, onRemove }: PanelProps) {
+  const own = read(paramsOf(panel.address));
+  const explored = range ? { ...own, range: { start: `${range}-ago`, end: "now" } } : own;
+  const isMoving = explored.range.end === "now";
+  const asked = useAsked(`${panel.address} ${range}`, (signal) => askAll({ ...explored, view: "graph" }, signal, STEPS), isMoving ? EVERY_MS : 0);
+  const outcomes = asked.answer?.outcomes ?? [];
+  const { lines, unit } = drawn(outcomes, explored.top);
+  // A name that all lines have in common is the panel's title.
+  const names = lines.map(({ title }) => (/ (\{.*\})$/.exec(title)?.[1] ?? title));
+  const common = new Set(lines.map(({ title }) => title.split(" {")[0])).size === 1 && lines.length > 1;
+  const failed = outcomes.find(({ error }) => error)?.error ?? asked.error;
+  return (
+    <article class="card panel">
+      <div class="head">
+        <h2><a href={write(explored)}>{panel.title}</a></h2>
+        <span class="nowrap">
+          {onEarlier && <button type="button" class="plain" aria-label={`Move ${panel.title} before the panel before it`} onClick={onEarlier}>‹</button>}
+          <button type="button" class="plain" aria-label={`Take ${panel.title} off`} onClick={onRemove}>×</button>
+        </span>
+      </div>
+      {failed && <Failed error={failed} />}
+      {!asked.answer && asked.isLoading && <Loading what="Asking…" />}
+      {asked.answer && !failed && !lines.length && <p class="note">No samples in this range.</p>}
+      {asked.answer && lines.length > 0 && (
+        <>
+          <Chart
+            lines={lines} span={asked.answer.span} unit={unit} zone={explored.zone} height={200} isStacked={explored.isStacked}
+            isLogarithmic={explored.isLogarithmic} label={panel.title}
+            onRange={({ start, end }) => { location.hash = write({ ...explored, range: { start: String(start), end: String(end) } }); }}
+          />
+          <ul class="key">
+            {lines.slice(0, NAMED).map((line, index) => <li key={line.title} class={`c${index % COLORS}`}>{common ? names[index] : line.title} <b>{format(figures(line.values).last, unit)}</b></li>)}
+            {lines.length > NAMED && <li class="more">{lines.length - NAMED} more</li>}
+          </ul>
+        </>
+      )}
+    </article>
+  );
+}

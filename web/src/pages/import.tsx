@@ -1,0 +1,219 @@
+// Import: a file is dropped, looked at, tried without storing anything, and then brought in.
+
+import { useRef, useState } from "preact/hooks";
+import { type Column, type Role, type Sheet, sheetOf } from "../csv";
+import { FORMATS, type Format, LOOKED_AT_BYTES, type Plan, type Progress, bringFile, formatOf, influxPrecision } from "../importing";
+import { Failed } from "../parts/small";
+import { timeText } from "../time";
+import { format } from "../units";
+import { exploring } from "./metrics";
+
+interface Chosen {
+  file: File;
+  lines: string[];
+  plan: Plan;
+}
+
+type Run = { isDry: boolean; progress: Progress | null; isDone: boolean; abort: AbortController };
+
+const ROLES: [Role, string][] = [["time", "time"], ["value", "value"], ["label", "label"], ["none", "left out"]];
+
+const METRICS_LISTED = 50;
+
+async function look(file: File): Promise<Chosen> {
+  const text = await file.slice(0, LOOKED_AT_BYTES).text();
+  const lines = text.split("\n").slice(0, 200);
+  if (file.size > LOOKED_AT_BYTES) lines.pop();
+  const found = formatOf(lines);
+  if (!found) throw new Error("This is neither CSV with a header, nor Influx lines, OpenTSDB lines or Prometheus text. foliot import on the command line knows dumps of OpenTSDB, TickTock and InfluxDB.");
+  const measurement = file.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_") || "imported";
+  const plan: Plan = { format: found, precision: influxPrecision(lines), sheet: found === "csv" ? sheetOf(lines) : null, measurement, database: "" };
+  return { file, lines, plan };
+}
+
+export function Import() {
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [run, setRun] = useState<Run | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const [isOver, setIsOver] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  const choose = async (file: File | undefined) => {
+    if (!file) return;
+    run?.abort.abort();
+    setRun(null);
+    setError(null);
+    try {
+      setChosen(await look(file));
+    } catch (failed) {
+      setChosen(null);
+      setError(failed as Error);
+    }
+  };
+  const set = (part: Partial<Plan>) => {
+    if (!chosen) return;
+    const plan = { ...chosen.plan, ...part };
+    if (part.format === "csv") plan.sheet = sheetOf(chosen.lines);
+    setChosen({ ...chosen, plan });
+    setRun(null);
+  };
+  const start = async (isDry: boolean) => {
+    if (!chosen) return;
+    const abort = new AbortController();
+    // What it is made of was seen by the dry run.
+    const tried = isDry ? null : run?.progress;
+    const seen = (progress: Progress): Progress => (tried ? { ...progress, metrics: tried.metrics, labels: tried.labels, start_ms: tried.start_ms, end_ms: tried.end_ms } : progress);
+    setError(null);
+    setRun({ isDry, progress: null, isDone: false, abort });
+    try {
+      const done = await bringFile(chosen.file, chosen.plan, isDry, abort.signal, (progress) => setRun({ isDry, progress: seen(progress), isDone: false, abort }));
+      setRun({ isDry, progress: seen(done), isDone: true, abort });
+    } catch (failed) {
+      if (abort.signal.aborted) setRun((before) => (before ? { ...before, isDone: true } : null));
+      else {
+        setRun((before) => (before?.progress ? { ...before, isDone: true } : null));
+        setError(failed as Error);
+      }
+    }
+  };
+  const isBusy = run !== null && !run.isDone;
+  const isTried = run !== null && run.isDone && run.isDry && !run.abort.signal.aborted && run.progress !== null;
+  return (
+    <div class="import">
+      <section
+        class={`card drop ${isOver ? "over" : ""}`}
+        onDragOver={(event) => { event.preventDefault(); setIsOver(true); }} onDragLeave={() => setIsOver(false)}
+        onDrop={(event) => { event.preventDefault(); setIsOver(false); choose(event.dataTransfer?.files[0]); }}
+      >
+        <input ref={field} type="file" class="unseen" aria-label="File to import" tabIndex={-1} onChange={(event) => choose(event.currentTarget.files?.[0])} />
+        {chosen
+          ? <p class="bar"><b>{chosen.file.name}</b><span class="note">{format(chosen.file.size, "bytes")}</span><span class="grow" /><button type="button" onClick={() => field.current?.click()}>Another file</button></p>
+          : (
+            <div class="empty">
+              <svg viewBox="0 0 48 24" aria-hidden="true"><path d="M24 3v13M18 10l6 6 6-6M4 15v6h40v-6" /></svg>
+              <p><strong>Drop a file here</strong></p>
+              <p>CSV with a header, Influx lines, OpenTSDB's put lines, or the text of Prometheus' targets. Nothing is stored before you say so.</p>
+              <p><button type="button" class="main" onClick={() => field.current?.click()}>Choose a file</button></p>
+            </div>
+          )}
+      </section>
+      {error && <Failed error={error} />}
+      {chosen && (
+        <section class="card">
+          <div class="head"><h2>What it is</h2>
+            <select aria-label="Format" value={chosen.plan.format} disabled={isBusy} onChange={(event) => set({ format: event.currentTarget.value as Format })}>
+              {FORMATS.map(([name, title]) => <option key={name} value={name}>{title}</option>)}
+            </select>
+          </div>
+          {chosen.plan.format === "csv" && chosen.plan.sheet && (
+            <SheetForm sheet={chosen.plan.sheet} measurement={chosen.plan.measurement} lines={chosen.lines} onSheet={(sheet) => set({ sheet })} onMeasurement={(measurement) => set({ measurement })} />
+          )}
+          {chosen.plan.format === "influx" && (
+            <label class="check">Times are in&nbsp;
+              <select value={chosen.plan.precision} onChange={(event) => set({ precision: event.currentTarget.value as Plan["precision"] })}>
+                <option value="s">seconds</option><option value="ms">milliseconds</option><option value="us">microseconds</option><option value="ns">nanoseconds</option>
+              </select>
+            </label>
+          )}
+          {chosen.plan.format !== "csv" && <pre class="command first-lines">{chosen.lines.slice(0, 5).join("\n")}</pre>}
+          <p class="bar">
+            <button type="button" class={isTried ? "" : "main"} disabled={isBusy} onClick={() => start(true)}>Dry run</button>
+            <button type="button" class={isTried ? "main" : ""} disabled={!isTried || isBusy || !run?.progress?.rows} onClick={() => start(false)}>
+              {isTried && run?.progress ? `Import ${format(run.progress.rows)} good lines` : "Import"}
+            </button>
+            {!isTried && !isBusy && !run && <span class="note">A dry run reads all of it, says what is wrong by line, and stores nothing.</span>}
+            {isBusy && <button type="button" onClick={() => run.abort.abort()}>Cancel</button>}
+          </p>
+          {run && <progress value={run.progress?.bytes ?? 0} max={Math.max(1, chosen.file.size)} aria-label="Read so far" />}
+        </section>
+      )}
+      {run?.progress && <Outcome run={run} progress={run.progress} />}
+    </div>
+  );
+}
+
+interface SheetProps {
+  sheet: Sheet;
+  measurement: string;
+  lines: string[];
+  onSheet: (sheet: Sheet) => void;
+  onMeasurement: (measurement: string) => void;
+}
+
+function SheetForm({ sheet, measurement, lines, onSheet, onMeasurement }: SheetProps) {
+  const rows = lines.slice(1, 5).filter(Boolean).map((line) => line.split(sheet.separator));
+  const setRole = (at: number, role: Role) => onSheet({
+    ...sheet,
+    // There is one time.
+    columns: sheet.columns.map((column, index): Column => (index === at ? { ...column, role } : role === "time" && column.role === "time" ? { ...column, role: "none" } : column)),
+  });
+  const isTimed = sheet.columns.some(({ role }) => role === "time");
+  return (
+    <>
+      <div class="bar">
+        <label class="check">Measurement&nbsp;<input type="text" value={measurement} onInput={(event) => onMeasurement(event.currentTarget.value)} /></label>
+        {isTimed && (
+          <label class="check">Times are&nbsp;
+            <select value={sheet.precision} onChange={(event) => onSheet({ ...sheet, precision: event.currentTarget.value as Sheet["precision"] })}>
+              <option value="date">dates</option><option value="s">seconds</option><option value="ms">milliseconds</option><option value="us">microseconds</option><option value="ns">nanoseconds</option>
+            </select>
+          </label>
+        )}
+        {!isTimed && <span class="quiet">No column is a time: all rows would be of now.</span>}
+      </div>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Columns">
+        <table class="sheet">
+          <thead>
+            <tr>{sheet.columns.map(({ name }, at) => <th scope="col" key={at}>{name || "(no name)"}</th>)}</tr>
+            <tr>
+              {sheet.columns.map(({ name, role }, at) => (
+                <td key={at}><select aria-label={`What ${name} is`} value={role} onChange={(event) => setRole(at, event.currentTarget.value as Role)}>{ROLES.map(([value, title]) => <option key={value} value={value}>{title}</option>)}</select></td>
+              ))}
+            </tr>
+          </thead>
+          <tbody>{rows.map((row, index) => <tr key={index}>{sheet.columns.map((_, at) => <td key={at} class="code">{row[at]}</td>)}</tr>)}</tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Outcome({ run: { isDry, isDone, abort }, progress }: { run: Run; progress: Progress }) {
+  const metrics = [...progress.metrics].sort(([a], [b]) => (a < b ? -1 : 1));
+  const said = abort.signal.aborted ? "Cancelled" : !isDone ? (isDry ? "Reading…" : "Storing…") : isDry ? "This is what would be stored" : "Stored";
+  const first = metrics[0]?.[0];
+  return (
+    <section class="card">
+      <h2 aria-live="polite">{said}: {format(progress.samples)} samples in {format(progress.rows)} lines{progress.refused > 0 && <span class="quiet">, {format(progress.refused)} refused</span>}</h2>
+      {!isDry && abort.signal.aborted && <p class="note">What was stored before stays; the same file may be brought in again, and the same samples are stored once.</p>}
+      {!isDry && isDone && <p><a class="button" href="#/metrics">See its metrics</a> {first && <a class="button" href={exploring(first)}>Explore {first}</a>}</p>}
+      {progress.start_ms !== null && progress.end_ms !== null && (
+        <p class="note">from {timeText(progress.start_ms, "local")} to {timeText(progress.end_ms, "local")}; labels: {[...progress.labels].join(", ") || "none"}</p>
+      )}
+      {metrics.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Metrics of the file">
+          <table>
+            <thead><tr><th scope="col">Metric</th><th scope="col">Kind</th><th scope="col" class="number">Samples</th></tr></thead>
+            <tbody>{metrics.slice(0, METRICS_LISTED).map(([name, { kind, samples }]) => <tr key={name}><td>{name}</td><td>{kind}</td><td class="number">{format(samples)}</td></tr>)}</tbody>
+          </table>
+          {metrics.length > METRICS_LISTED && <p class="note">{metrics.length - METRICS_LISTED} more.</p>}
+        </div>
+      )}
+      {progress.faults.length > 0 && (
+        <>
+          <h3 class="title">Lines that are refused</h3>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Lines that are refused">
+            <table>
+              <thead><tr><th scope="col" class="number">Line</th><th scope="col">What is wrong</th></tr></thead>
+              <tbody>
+                {progress.faults.map(({ line, message, text }, index) => (
+                  <tr key={index}><td class="number">{line}</td><td>{message}{text && <div class="code bad-line">{text}</div>}</td></tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          {progress.refused > progress.faults.length && <p class="note">The first {progress.faults.length} of {format(progress.refused)}.</p>}
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,173 @@
+// Benchmarks: reports of `foliot bench`, opened from files; two of them are compared. Nothing of
+// them leaves the browser.
+
+import { useRef, useState } from "preact/hooks";
+import { Empty, Failed } from "../parts/small";
+import { COLORS } from "../parts/chart";
+import { type Plot, type Report, type ReportTable, compared, reportOf } from "../report";
+import { format, tickSteps } from "../units";
+
+export function Reports() {
+  const [reports, setReports] = useState<Report[]>([]);
+  const [error, setError] = useState<Error | null>(null);
+  const [isOver, setIsOver] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  const open = async (files: FileList | null | undefined) => {
+    const found: Report[] = [];
+    for (const file of [...(files ?? [])]) {
+      const report = reportOf(await file.text());
+      if (typeof report === "string") {
+        setError(new Error(`${file.name}: ${report}`));
+        return;
+      }
+      found.push(report);
+    }
+    setError(null);
+    if (found.length) setReports((before) => [...before, ...found].slice(-2));
+  };
+  const [first, second] = reports;
+  return (
+    <div class="reports">
+      <section
+        class={`card drop ${isOver ? "over" : ""}`}
+        onDragOver={(event) => { event.preventDefault(); setIsOver(true); }} onDragLeave={() => setIsOver(false)}
+        onDrop={(event) => { event.preventDefault(); setIsOver(false); open(event.dataTransfer?.files); }}
+      >
+        <input ref={field} type="file" multiple accept=".json" class="unseen" aria-label="Reports to open" tabIndex={-1} onChange={(event) => open(event.currentTarget.files)} />
+        {!first && (
+          <Empty title="Drop a report.json here, or two to compare">
+            <p><code>foliot bench suite --out report</code> writes one. It stays in this browser.</p>
+            <p><button type="button" class="main" onClick={() => field.current?.click()}>Open reports</button></p>
+          </Empty>
+        )}
+        {first && (
+          <p class="bar">
+            <span>{reports.map(({ title }) => title).join(" → ")}</span><span class="grow" />
+            <button type="button" onClick={() => field.current?.click()}>{second ? "Open others" : "Compare with another"}</button>
+            <button type="button" class="plain" onClick={() => setReports([])}>Close</button>
+          </p>
+        )}
+      </section>
+      {error && <Failed error={error} />}
+      {first && second && <Comparison before={first} after={second} />}
+      {first && !second && <Whole report={first} />}
+    </div>
+  );
+}
+
+function Head({ report }: { report: Report }) {
+  return (
+    <section class="card">
+      <div class="head"><h2>{report.title}</h2>{!report.right && <b class="quiet">something was refused or answered wrongly</b>}</div>
+      <pre class="command">{report.command}</pre>
+      <dl class="facts">{report.machine.flatMap(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} is`}>{value}</dd>])}<dt>foliot</dt><dd>{report.tool_version}</dd></dl>
+    </section>
+  );
+}
+
+function Whole({ report }: { report: Report }) {
+  return (
+    <>
+      <Head report={report} />
+      {report.sections.map((section, index) => (
+        <section class="card" key={index}>
+          <h2>{section.heading}</h2>
+          {section.words.map((words, at) => <p key={at}>{words}</p>)}
+          {section.plots.length > 0 && <div class="plots">{section.plots.map((plot, at) => <PlotView key={at} plot={plot} />)}</div>}
+          {section.tables.map((table, at) => <TableView key={at} table={table} />)}
+        </section>
+      ))}
+    </>
+  );
+}
+
+function TableView({ table }: { table: ReportTable }) {
+  return (
+    <div class="scroll tall" tabIndex={0} role="region" aria-label={table.name}>
+      <h3 class="title">{table.name}</h3>
+      <table>
+        <thead><tr>{table.columns.map((column, at) => <th key={at} scope="col" class={at >= table.keys ? "number" : ""}>{column}</th>)}</tr></thead>
+        <tbody>
+          {table.rows.map((row, index) => (
+            <tr key={index} class={row.source || row.void ? "aside" : ""} title={row.void ?? row.source ?? undefined}>
+              {row.cells.map((cell, at) => <td key={at} class={at >= table.keys ? "number" : ""}>{cell}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** How much one differs from the other before it is said in colour: runs on one machine differ by so much. */
+const NOTED = 0.05;
+
+function Comparison({ before, after }: { before: Report; after: Report }) {
+  const tables = compared(before, after);
+  return (
+    <>
+      <div class="halves"><Head report={before} /><Head report={after} /></div>
+      {!tables.length && <Empty title="They have no table in common"><p>Compare two runs of the same experiment.</p></Empty>}
+      {tables.map((table, index) => (
+        <section class="card" key={index}>
+          <div class="head"><h2>{table.name}</h2><span class="note">{table.heading}{table.alone > 0 && `; ${table.alone} rows are in one of them only`}</span></div>
+          <div class="scroll tall" tabIndex={0} role="region" aria-label={table.name}>
+            <table>
+              <thead><tr>{table.keys.map((column) => <th key={column} scope="col">{column}</th>)}{table.columns.map((column) => <th key={column} scope="col" class="number">{column}</th>)}</tr></thead>
+              <tbody>
+                {table.rows.map((row, at) => (
+                  <tr key={at}>
+                    {row.keys.map((key, column) => <td key={column}>{key}</td>)}
+                    {row.cells.map((cell, column) => (
+                      <td key={column} class="number">
+                        {cell.before === cell.after ? cell.after : <>{cell.before} → {cell.after}</>}
+                        {cell.ratio !== null && Math.abs(cell.ratio - 1) > NOTED && <b class={cell.ratio > 1 ? "more" : "less"}> ×{cell.ratio.toPrecision(3).replace(/\.?0+$/, "")}</b>}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </section>
+      ))}
+    </>
+  );
+}
+
+const [WIDE, HIGH, LEFT, BOTTOM] = [560, 240, 56, 34];
+
+/** A picture of a report, drawn as it stands there: the x of lines is a number, that of bars a label. */
+function PlotView({ plot }: { plot: Plot }) {
+  const points = plot.lines.flatMap((line) => line.points);
+  if (!points.length) return null;
+  const isBars = plot.shape === "Bars";
+  const labels = plot.lines.find((line) => line.labels.length)?.labels ?? [];
+  const highest = Math.max(...points.map(([, y]) => y), 0) || 1;
+  const xs = points.map(([x]) => x);
+  const [low, high] = [Math.min(...xs), Math.max(...xs)];
+  const step = tickSteps("plain").find((size) => highest / size <= 5) ?? highest;
+  const top = Math.ceil(highest / step) * step;
+  const slots = Math.max(1, labels.length || new Set(xs).size);
+  const y = (value: number) => HIGH - BOTTOM - (Math.max(0, value) / top) * (HIGH - BOTTOM - 12);
+  const x = (value: number) => LEFT + (isBars ? ((value + 0.5) / slots) * (WIDE - LEFT - 8) : ((value - low) / Math.max(1e-12, high - low)) * (WIDE - LEFT - 12));
+  const bar = Math.min(34, ((WIDE - LEFT) / slots) * 0.8 / plot.lines.length);
+  const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step);
+  return (
+    <figure>
+      <figcaption>{plot.title} <span class="note">{plot.y}</span></figcaption>
+      <svg viewBox={`0 0 ${WIDE} ${HIGH}`} role="img" aria-label={plot.title} class="plot">
+        {ticks.map((tick) => (
+          <g key={tick}><path class="grid" d={`M${LEFT} ${y(tick)}H${WIDE}`} /><text x={LEFT - 6} y={y(tick) + 4} text-anchor="end">{format(tick)}</text></g>
+        ))}
+        {isBars && labels.map((label, at) => <text key={at} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor="middle">{label.length > 14 ? `${label.slice(0, 13)}…` : label}</text>)}
+        {!isBars && [low, (low + high) / 2, high].map((at, index) => <text key={index} x={x(at)} y={HIGH - BOTTOM + 16} text-anchor={index === 2 ? "end" : index ? "middle" : "start"}>{format(at)}</text>)}
+        {plot.lines.map((line, at) => (isBars
+          ? line.points.map(([px, py], index) => <rect key={`${at} ${index}`} class={`mark c${at % COLORS}`} x={x(px) + (at - plot.lines.length / 2) * bar} y={y(py)} width={bar - 1} height={Math.max(0, HIGH - BOTTOM - y(py))} />)
+          : <polyline key={at} class={`line-mark c${at % COLORS}`} points={line.points.map(([px, py]) => `${x(px)},${y(py)}`).join(" ")} />))}
+        <text x={(WIDE + LEFT) / 2} y={HIGH - 2} text-anchor="middle">{plot.x}</text>
+      </svg>
+      <ul class="key">{plot.lines.map((line, at) => <li key={at} class={`c${at % COLORS}`}>{line.name}</li>)}</ul>
+    </figure>
+  );
+}

@@ -1,0 +1,112 @@
+// How questions were carried out, question by question: as a tree of steps, from what is shown down
+// to what was read, and what that took.
+
+import type { TreeNode } from "../api";
+import type { Outcome } from "../asking";
+import { type Question, formOf } from "../question";
+import { format } from "../units";
+
+interface Props {
+  asked: Outcome[];
+  /** From the first question's sending to the last answer's end. */
+  tookMs: number;
+}
+
+export interface Step {
+  depth: number;
+  what: string;
+  detail: string;
+}
+
+const text = (value: unknown) => (typeof value === "string" ? value : typeof value === "number" ? String(value) : "");
+
+const CHILDREN = ["param", "lhs", "rhs", "expr", "args"];
+
+interface Matcher {
+  name: string;
+  type: string;
+  value: string;
+}
+
+function selector(node: TreeNode): string {
+  const matchers = (node["matchers"] as Matcher[] | undefined ?? []).filter(({ name }) => name !== "__name__");
+  const told = matchers.map(({ name, type, value }) => `${name}${type}${JSON.stringify(value)}`).join(", ");
+  return `${text(node["name"])}${told ? `{${told}}` : ""}`;
+}
+
+const millis = (value: unknown) => format(Number(value ?? 0) / 1000, "seconds");
+
+function told(node: TreeNode): [string, string] {
+  const grouping = (node["grouping"] as string[] | undefined ?? []).join(", ");
+  switch (node.type) {
+    case "aggregation": return [text(node["op"]), grouping ? `${node["without"] ? "without" : "by"} (${grouping})` : "of all series"];
+    case "call": return [text((node["func"] as { name?: string } | undefined)?.name), ""];
+    case "binaryExpr": return [text(node["op"]), "of two sides"];
+    case "unaryExpr": return [text(node["op"]), ""];
+    case "subquery": return ["subquery", `of ${millis(node["range"])}`];
+    case "matrixSelector": return ["read", `${selector(node)} over ${millis(node["range"])} before each instant`];
+    case "vectorSelector": return ["read", selector(node)];
+    case "numberLiteral": return ["number", text(node["val"])];
+    case "stringLiteral": return ["text", text(node["val"])];
+    default: return [node.type, ""];
+  }
+}
+
+/** An expression of PromQL as steps, the outermost first. */
+export function stepsOf(node: TreeNode, depth = 0): Step[] {
+  const below = CHILDREN.flatMap((name) => node[name] ?? []).flat() as TreeNode[];
+  // Parentheses do nothing.
+  if (node.type === "parenExpr") return below.flatMap((child) => stepsOf(child, depth));
+  const [what, detail] = told(node);
+  return [{ depth, what, detail }, ...below.flatMap((child) => stepsOf(child, depth + 1))];
+}
+
+/** A question of another language as steps, as far as its text tells. */
+export function stepsOfText({ language, text: asked }: Question): Step[] {
+  const form = language === "opentsdb" ? formOf(asked) : null;
+  if (!form) return [{ depth: 0, what: "answer", detail: asked }];
+  const splits = form.filters.filter((filter) => filter.splits).map(({ label }) => label).join(", ");
+  const filters = form.filters.map(({ label, pattern }) => `${label}=${pattern}`).join(", ");
+  const steps: [string, string][] = [];
+  if (form.aggregator !== "none") steps.push([form.aggregator, splits ? `by ${splits}` : "of all series"]);
+  if (form.rate) steps.push(["rate", form.rate === "counter" ? "of a counter, over restarts" : "change a second"]);
+  if (form.window) steps.push(["downsample", `${form.fold} of each ${form.window === "$step" ? "step" : form.window}`]);
+  steps.push(["read", `${form.metric}${filters ? `{${filters}}` : ""}`]);
+  return steps.map(([what, detail], depth) => ({ depth, what, detail }));
+}
+
+export function Explain({ asked, tookMs }: Props) {
+  const answered = asked.flatMap(({ question, answer }, index) => (answer ? [{ question, index, answer }] : []));
+  return (
+    <details class="cost">
+      <summary>Explain: how it was answered, and what that cost</summary>
+      <ul>
+        {answered.map(({ question, index, answer: { figures, tree } }) => {
+          const steps = tree ? stepsOf(tree) : stepsOfText(question);
+          const blocks = figures.blocks_read + figures.blocks_summed;
+          return (
+            <li key={index}>
+              <p class="asked"><b>{String.fromCharCode(65 + (index % 26))}</b> <span class="code">{question.text}</span></p>
+              <ol class="tree">
+                <li class="d0"><b>answer</b> <span>{format(figures.samples)} samples of {format(figures.series)} series</span></li>
+                {steps.map(({ depth, what, detail }, at) => (
+                  <li key={at} class={`d${Math.min(depth + 1, 8)}`}><b>{what}</b> <span class="code">{detail}</span></li>
+                ))}
+              </ol>
+              <dl>
+                <dt>read</dt><dd>{format(figures.samples_read)} samples of {format(figures.series_read)} stored series</dd>
+                <dt>blocks</dt>
+                <dd>{blocks
+                  ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries`
+                  : "none: all of it was still in memory"}</dd>
+                <dt>memory</dt><dd>{format(figures.memory_peak_bytes, "bytes")} at most</dd>
+                <dt>time</dt><dd>{format(figures.took_ms / 1000, "seconds")} in the server</dd>
+              </dl>
+            </li>
+          );
+        })}
+      </ul>
+      <p class="note">Asked, sent and read in {format(tookMs / 1000, "seconds")}.</p>
+    </details>
+  );
+}

@@ -1,0 +1,101 @@
+// Queries that run, with an end to each; and what questions cost so far.
+
+import { useState } from "preact/hooks";
+import { type Cost, type Running, cancel, costs, queries } from "../api";
+import { useAsked } from "../hooks";
+import { spanText } from "../time";
+import { format } from "../units";
+import { Failed, Loading } from "./small";
+
+const EVERY_MS = 2000;
+
+export function Queries() {
+  const running = useAsked("queries", () => queries(), EVERY_MS);
+  const cost = useAsked("costs", () => costs(), EVERY_MS);
+  return <><Runs asked={running} /><Costs asked={cost} /></>;
+}
+
+function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error: Error | null; again: () => void } }) {
+  const [error, setError] = useState<Error | null>(null);
+  const end = async (id: number) => {
+    try {
+      await cancel(id);
+      setError(null);
+    } catch (failed) {
+      setError(failed as Error);
+    }
+    asked.again();
+  };
+  const rows = asked.answer?.queries ?? [];
+  return (
+    <section class="card">
+      <h2>Queries that run</h2>
+      {(error ?? asked.error) && <Failed error={(error ?? asked.error)!} />}
+      {asked.answer && !rows.length && <p class="note">None right now.</p>}
+      {rows.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Queries that run">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">For</th><th scope="col">Query</th><th scope="col">Database</th><th scope="col">Owner</th>
+                <th scope="col" class="number">Samples</th><th scope="col" class="number">Memory</th><th scope="col"><span class="unseen">End it</span></th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.id}>
+                  <td class="nowrap">{spanText(row.runs_for_ms)}</td><td class="code">{row.text}</td><td>{row.database}</td><td>{row.owner || "anyone"}</td>
+                  <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_bytes, "bytes")}</td>
+                  <td class="number"><button type="button" disabled={row.is_cancelled} aria-label={`Cancel query ${row.id}`} onClick={() => end(row.id)}>{row.is_cancelled ? "ending…" : "Cancel"}</button></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const ORDERS: [keyof Cost, string][] = [["took_ms", "total time"], ["took_max_ms", "slowest"], ["count", "most often"], ["samples_read", "samples"], ["memory_peak_bytes", "memory"]];
+
+function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Error | null; isLoading: boolean } }) {
+  const [order, setOrder] = useState<keyof Cost>("took_ms");
+  const rows = [...(asked.answer?.costs ?? [])].sort((a, b) => Number(b[order]) - Number(a[order]));
+  return (
+    <section class="card">
+      <div class="head">
+        <h2>Slow and heavy questions</h2>
+        <label class="check">by&nbsp;
+          <select value={order} onChange={(event) => setOrder(event.currentTarget.value as keyof Cost)}>
+            {ORDERS.map(([name, title]) => <option key={name} value={name}>{title}</option>)}
+          </select>
+        </label>
+      </div>
+      {asked.error && <Failed error={asked.error} />}
+      {!asked.answer && asked.isLoading && <Loading what="Asking the server…" />}
+      {asked.answer && !rows.length && <p class="note">None since the start: what is over within milliseconds is not counted.</p>}
+      {rows.length > 0 && (
+        <div class="scroll tall" tabIndex={0} role="region" aria-label="Slow and heavy questions">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Query</th><th scope="col">Owner</th><th scope="col" class="number">Times</th><th scope="col" class="number">Total</th>
+                <th scope="col" class="number">Slowest</th><th scope="col" class="number">Samples</th><th scope="col" class="number">Memory</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={`${row.owner}\0${row.database}\0${row.text}`}>
+                  <td class="code">{row.text}</td><td>{row.owner || "anyone"}</td><td class="number">{format(row.count)}</td>
+                  <td class="number">{format(row.took_ms / 1000, "seconds")}</td><td class="number">{format(row.took_max_ms / 1000, "seconds")}</td>
+                  <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_peak_bytes, "bytes")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

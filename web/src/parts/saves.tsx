@@ -1,0 +1,75 @@
+// What people keep in the store: questions by name, and panels of dashboards.
+
+import { useState } from "preact/hooks";
+import { type Saved, keepSaved, saved } from "../api";
+import { useAsked } from "../hooks";
+import { read } from "../state";
+import { Menu } from "./menu";
+import { Failed } from "./small";
+
+/** The part of an address behind "?". */
+export const paramsOf = (address: string) => new URLSearchParams(address.replace(/^#\/explore\?/, ""));
+
+/** What an address asks, in a line. */
+export const textsOf = (address: string) => read(paramsOf(address)).questions.map(({ text }) => text).join(" · ");
+
+export const dashboardAddress = (name: string) => `#/dashboards?${new URLSearchParams({ name })}`;
+
+export function SaveMenu({ address, isAsked }: { address: string; isAsked: boolean }) {
+  return <Menu title="Saved">{(close) => <Saves address={address} isAsked={isAsked} close={close} />}</Menu>;
+}
+
+function Saves({ address, isAsked, close }: { address: string; isAsked: boolean; close: () => void }) {
+  const asked = useAsked("saved", saved);
+  const all: Saved[] = asked.answer?.saved ?? [];
+  const queries = all.filter(({ kind }) => kind === "query");
+  const boards = all.filter(({ kind }) => kind === "dashboard");
+  const [name, setName] = useState("");
+  const [board, setBoard] = useState("");
+  const [said, setSaid] = useState("");
+  const [error, setError] = useState<Error | null>(null);
+  const keep = async () => {
+    try {
+      const title = name.trim();
+      if (!board) {
+        await keepSaved({ name: title, address });
+        setSaid(`Saved as “${title}”.`);
+      } else {
+        const into = board === "\0" ? title : board;
+        const panels = boards.find((one) => one.name === into)?.panels ?? [];
+        await keepSaved({ name: into, panels: [...panels, { title, address }] });
+        setSaid(`“${title}” is on the dashboard “${into}”.`);
+      }
+      setError(null);
+      setName("");
+      asked.again();
+    } catch (failed) {
+      setError(failed as Error);
+    }
+  };
+  return (
+    <>
+      {asked.error && <Failed error={asked.error} />}
+      {queries.map((one) => (
+        <a key={one.name} href={one.address} onClick={close}><span>{one.name}</span><span class="note code">{textsOf(one.address ?? "")}</span></a>
+      ))}
+      {boards.map((one) => (
+        <a key={one.name} href={dashboardAddress(one.name)} onClick={close}><span>{one.name}</span><span class="note">dashboard of {one.panels?.length}</span></a>
+      ))}
+      {asked.answer && !all.length && <span class="note">Nothing is saved yet. What you save here, everybody sees who may read this database.</span>}
+      {isAsked && (
+        <form class="bar keep" onSubmit={(event) => { event.preventDefault(); keep(); }}>
+          <input type="text" aria-label="Name to save it under" placeholder="Name" required value={name} onInput={(event) => setName(event.currentTarget.value)} />
+          <select aria-label="Save to" value={board} onChange={(event) => setBoard(event.currentTarget.value)}>
+            <option value="">as a query</option>
+            {boards.map((one) => <option key={one.name} value={one.name}>on {one.name}</option>)}
+            <option value={"\0"}>on a new dashboard</option>
+          </select>
+          <button type="submit">Save</button>
+        </form>
+      )}
+      {error && <Failed error={error} />}
+      {said && <span class="note" role="status">{said}</span>}
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+// Reports of `foliot bench`: report.json, read and compared.
+
+export interface ReportTable {
+  name: string;
+  /** How many columns tell the rows apart. */
+  keys: number;
+  columns: string[];
+  rows: { cells: string[]; source: string | null; void: string | null }[];
+}
+
+export interface Plot {
+  title: string;
+  x: string;
+  y: string;
+  shape: "Lines" | "Bars";
+  lines: { name: string; points: [number, number][]; labels: string[] }[];
+}
+
+export interface Report {
+  schema_version: number;
+  tool_version: string;
+  title: string;
+  command: string;
+  machine: [string, string][];
+  sections: { heading: string; words: string[]; tables: ReportTable[]; plots: Plot[] }[];
+  right: boolean;
+}
+
+/** Version of report.json that is read here. */
+const SCHEMA_VERSION = 2;
+
+/** A report out of a file's text; a sentence where it is none. */
+export function reportOf(text: string): Report | string {
+  let found: Partial<Report> | null;
+  try {
+    found = JSON.parse(text) as Partial<Report>;
+  } catch {
+    return "This is no JSON: choose the report.json that foliot bench has written.";
+  }
+  if (!found || !Array.isArray(found.sections) || typeof found.title !== "string") return "This is no report of foliot bench: it has no title and sections.";
+  if (found.schema_version !== SCHEMA_VERSION) return `This report is of version ${found.schema_version}; this page reads version ${SCHEMA_VERSION}. foliot bench report shows it.`;
+  return found as Report;
+}
+
+const PREFIXES: Record<string, number> = { k: 1e3, M: 1e6, G: 1e9, "µ": 1e-6, m: 1e-3, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, n: 1e-9 };
+
+/** The number that a cell begins with, in its plain unit; nothing where it is none. */
+export function numberOf(cell: string): number | null {
+  const found = /^\s*(-?[\d][\d,' ]*\.?\d*(?:e[-+]?\d+)?)\s*([a-zA-Zµ/%]*)/.exec(cell);
+  if (!found?.[1]) return null;
+  const number = Number(found[1].replace(/[,' ]/g, ""));
+  const unit = found[2] ?? "";
+  const prefix = Object.keys(PREFIXES).sort((a, b) => b.length - a.length).find((one) => unit.startsWith(one) && unit.length > one.length);
+  return Number.isFinite(number) ? number * (prefix ? PREFIXES[prefix]! : 1) : null;
+}
+
+export interface ComparedRow {
+  keys: string[];
+  cells: { before: string; after: string; ratio: number | null }[];
+}
+
+export interface Compared {
+  heading: string;
+  name: string;
+  keys: string[];
+  columns: string[];
+  rows: ComparedRow[];
+  /** Rows that only one of the two has. */
+  alone: number;
+}
+
+/** Tables that both reports have, row by row. */
+export function compared(before: Report, after: Report): Compared[] {
+  const tables = (report: Report) => report.sections.flatMap(({ heading, tables: all }) => all.map((table) => ({ heading, table })));
+  const others = tables(after);
+  return tables(before).flatMap(({ heading, table }) => {
+    const other = others.find((one) => one.table.name === table.name && one.heading === heading)?.table;
+    if (!other) return [];
+    const keyOf = (cells: string[]) => cells.slice(0, table.keys).join("\0");
+    const byKey = new Map(other.rows.map((row) => [keyOf(row.cells), row]));
+    const shared = table.columns.slice(table.keys).filter((column) => other.columns.includes(column));
+    const rows = table.rows.flatMap((row): ComparedRow[] => {
+      const match = byKey.get(keyOf(row.cells));
+      if (!match) return [];
+      const cells = shared.map((column) => {
+        const [was, is] = [row.cells[table.columns.indexOf(column)] ?? "", match.cells[other.columns.indexOf(column)] ?? ""];
+        const [a, b] = [numberOf(was), numberOf(is)];
+        return { before: was, after: is, ratio: a && b !== null && a > 0 ? b / a : null };
+      });
+      return [{ keys: row.cells.slice(0, table.keys), cells }];
+    });
+    const alone = table.rows.length + other.rows.length - 2 * rows.length;
+    return rows.length ? [{ heading, name: table.name, keys: table.columns.slice(0, table.keys), columns: shared, rows, alone }] : [];
+  });
+}

@@ -1,0 +1,19 @@
+import { describe, expect, it } from "vitest";
+import { stepsOf, stepsOfText } from "../src/parts/explain";
+
+describe("steps", () => {
+  it("of PromQL stand under each other as they are nested", () => {
+    const vector = { type: "vectorSelector", name: "x", matchers: [{ name: "__name__", type: "=", value: "x" }, { name: "a", type: "!=", value: "b" }] };
+    const tree = {
+      type: "binaryExpr", op: "/", lhs: { type: "parenExpr", expr: { type: "aggregation", op: "sum", grouping: ["c"], without: false, expr: { type: "call", func: { name: "rate" }, args: [{ ...vector, type: "matrixSelector", range: 300_000 }] } } },
+      rhs: { type: "numberLiteral", val: "2" },
+    };
+    expect(stepsOf(tree).map(({ depth, what, detail }) => `${depth} ${what} ${detail}`)).toEqual([
+      "0 / of two sides", "1 sum by (c)", "2 rate ", '3 read x{a!="b"} over 5 min before each instant', "1 number 2",
+    ]);
+  });
+  it("of OpenTSDB's questions are those of the form", () => {
+    const text = stepsOfText({ language: "opentsdb", text: "sum:$step-avg:rate{dropcounter}:m{host=*}{dc=x}", isForm: true, isHidden: false });
+    expect(text.map(({ what, detail }) => `${what} ${detail}`)).toEqual(["sum by host", "rate of a counter, over restarts", "downsample avg of each step", "read m{host=*, dc=x}"]);
+  });
+});

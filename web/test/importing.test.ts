@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { cells, lineOf, precisionOf, sheetOf } from "../src/csv";
+import { seriesOf } from "../src/doomed";
+import { formatOf, influxPrecision } from "../src/importing";
+
+describe("files", () => {
+  it.each([
+    ["time,host,load\n1700000000,a,1.5", "csv"], ["put sys.cpu 1700000000 1 host=a", "opentsdb"], ["sys.cpu 1700000000 1.5 host=a dc=b", "opentsdb"],
+    ["cpu,host=a load=1.5 1700000000", "influx"], ["cpu load=1i,name=\"a b\"", "influx"], ["# TYPE up gauge\nup{job=\"a\"} 1", "prometheus"],
+    ["up 1 1700000000000", "prometheus"],
+  ])("like %s are told by their lines", (text, format) => expect(formatOf(text.split("\n"))).toBe(format));
+  it("that are none of these are nothing", () => expect(formatOf(["lorem ipsum dolor", "sit amet"])).toBeNull());
+  it("of Influx lines tell their unit by its size", () => {
+    expect(["1700000000", "1700000000000", "1700000000000000", "1700000000000000000"].map((time) => influxPrecision([`m v=1 ${time}`]))).toEqual(["s", "ms", "us", "ns"]);
+    expect(influxPrecision(["m v=1"])).toBe("ns");
+  });
+});
+
+describe("tables", () => {
+  it("have cells that may be quoted", () => {
+    expect(cells('a,"b ""c"", d",,e\r', ",")).toEqual(["a", 'b "c", d', "", "e"]);
+  });
+  it("are guessed column by column, whatever divides them", () => {
+    const sheet = sheetOf(["when;bed;temp;;note", "2026-03-01T08:00:00Z;north;20,5;1;x", "2026-03-01T08:01:00Z;south;;2;y"]);
+    expect(sheet?.separator).toBe(";");
+    expect(sheet?.precision).toBe("date");
+    expect(sheet?.columns.map(({ role }) => role)).toEqual(["time", "label", "label", "none", "label"]);
+    expect(sheetOf(["1,2", "3,4"])).toBeNull();
+    expect(sheetOf(["a,b"])).toBeNull();
+  });
+  it("become Influx lines, with exact times and no more names than they have", () => {
+    const sheet = sheetOf(["ts,host name,load", "1700000000.123456789,a b,1.5"])!;
+    expect(lineOf("1700000000.123456789,\"a, b\",1.5", sheet, "my cpu")).toBe("my\\ cpu,host\\ name=a\\,\\ b load=1.5 1700000000123456789");
+    expect(lineOf("1700000000,,2", sheet, "m")).toBe("m load=2 1700000000000000000");
+    expect(lineOf("1700000000,a,", sheet, "m")).toBe("");
+    expect(lineOf("soon,a,wet", sheet, "m")).toBe("m,host\\ name=a load=wet soon");
+  });
+  it("know units of times by their size", () => {
+    expect(["1700000000", "1700000000000", "1700000000000000", "1700000000000000000", "2026-01-01"].map(precisionOf)).toEqual(["s", "ms", "us", "ns", "date"]);
+  });
+});
+
+describe("series", () => {
+  it.each([["cpu", {}], ["cpu,host=a,env=dev", { host: "a", env: "dev" }], ["cpu{host=a, env=\"dev\"}", { host: "a", env: "dev" }]])(
+    "as %s are read", (text, labels) => expect(seriesOf(text)).toEqual({ measurement: "cpu", labels }));
+  it.each(["", "cpu{host}", "{a=b}", "cpu host=a"])("as %s are none", (text) => expect(seriesOf(text)).toBeNull());
+});

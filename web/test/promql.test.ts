@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { nextPromqlWord, promqlExpected } from "../src/promql";
+import { formOf, promqlOf, raw, selectorOf } from "../src/question";
+
+const classes = (text: string) => {
+  const found: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const word = nextPromqlWord(text.slice(at));
+    if (word.class !== "blank") found.push(`${word.text}:${word.class}`);
+    at += word.text.length;
+  }
+  return found;
+};
+
+describe("words of PromQL", () => {
+  it("are told apart", () => {
+    expect(classes("sum by (a) (rate(x{b=\"c\"}[5m])) > 2 # end")).toEqual([
+      "sum:function", "by:keyword", "(:mark", "a:name", "):mark", "(:mark", "rate:function", "(:mark", "x:name", "{:mark", "b:name", "=:mark", "\"c\":string",
+      "}:mark", "[:mark", "5m:number", "]:mark", "):mark", "):mark", ">:mark", "2:number", "# end:comment",
+    ]);
+    expect(classes("rate_total")).toEqual(["rate_total:name"]);
+  });
+  it.each([
+    ["", "metrics", "", ""], ["ra", "metrics", "", ""], ["rate(htt", "metrics", "", ""], ["up{", "labels", "up", ""], ["up{job=\"", "values", "up", "job"],
+    ["up{job=\"a\", ins", "labels", "up", ""], ["up{job=~\"a", "values", "up", "job"], ["rate(up[", "ranges", "", ""], ["sum by (", "labels", "", ""],
+    ["sum(up) by (jo", "labels", "sum", ""],
+  ])("expect after %s %s", (text, of, metric, label) => {
+    const found = promqlExpected(text, text.length);
+    expect([found.of, found.label]).toEqual([of, label]);
+    if (of !== "labels" || metric !== "sum") expect(found.metric).toBe(metric);
+  });
+});
+
+describe("questions", () => {
+  it("of a form are said in PromQL", () => {
+    expect(promqlOf(formOf("sum:$step-avg:rate{dropcounter}:http.requests{host=*}{code=5*}")!))
+      .toBe('sum by (host) (rate({"http.requests", code=~"5.*"}[5m]))');
+    expect(promqlOf(formOf("none:up{job=a}")!)).toBe('up{job="a"}');
+  });
+  it("about samples as they are stored take a range", () => {
+    const promql = (text: string) => raw({ language: "promql", text, isForm: false, isHidden: false }).text;
+    expect(promql(" up{job=\"a\"} ")).toBe("up{job=\"a\"}[$range]");
+    expect(promql("rate(up[5m])")).toBe("rate(up[5m])");
+  });
+  it("quote names that are none", () => expect([selectorOf("a:b"), selectorOf('a."b')]).toEqual(["a:b", '{"a.\\"b"}']));
+});

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { rates } from "../src/parts/overview";
+import { type Report, compared, numberOf, reportOf } from "../src/report";
+
+const report = (rows: string[][], name = "rates"): Report => ({
+  schema_version: 2, tool_version: "1", title: "t", command: "c", machine: [], right: true,
+  sections: [{ heading: "h", words: [], plots: [], tables: [{ name, keys: 1, columns: ["clients", "rate", "p99"], rows: rows.map((cells) => ({ cells, source: null, void: null })) }] }],
+});
+
+describe("reports", () => {
+  it("are read, or refused with words", () => {
+    expect(reportOf("{")).toContain("no JSON");
+    expect(reportOf("{}")).toContain("no report");
+    expect(reportOf(JSON.stringify({ ...report([]), schema_version: 9 }))).toContain("version 9");
+    expect(reportOf(JSON.stringify(report([])))).toMatchObject({ title: "t" });
+  });
+  it.each([["1.5 M/s", 1.5e6], ["12 ms", 0.012], ["2 MiB", 2 ** 21], ["1,234", 1234], ["80 %", 80], ["3 m", 3], ["–", null], ["a 3", null]])(
+    "have %s in a cell", (cell, number) => expect(numberOf(cell)).toBe(number));
+  it("are compared row by row, by their keys", () => {
+    const found = compared(report([["1", "100 k/s", "2 ms"], ["9", "1", "1"]]), report([["1", "150 k/s", "2 ms"], ["2", "1", "1"]]));
+    expect(found).toHaveLength(1);
+    expect(found[0]!.rows).toEqual([{ keys: ["1"], cells: [{ before: "100 k/s", after: "150 k/s", ratio: 1.5 }, { before: "2 ms", after: "2 ms", ratio: 1 }] }]);
+    expect(found[0]!.alone).toBe(2);
+    expect(compared(report([["1", "1", "1"]]), report([["1", "1", "1"]], "other"))).toEqual([]);
+  });
+});
+
+describe("rates of a day", () => {
+  it("have a hole where the server began anew", () => {
+    const moment = (at_ms: number, rejected: number) => ({ at_ms, rejected, samples: {}, disk_bytes: 0, series: 0, memory_bytes: 0 });
+    const found = rates([moment(0, 0), moment(60_000, 60), moment(120_000, 6), moment(180_000, 6)], ({ rejected }) => rejected);
+    expect(found).toEqual({ times: [60_000, 120_000, 180_000], values: [1, null, 0] });
+  });
+});
