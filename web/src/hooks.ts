@@ -71,3 +71,8 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
   }, [theme]);
   return [theme, setTheme];
 }
+
+/** Brings what is chosen of a row that scrolls into sight, when the choice changes. */
+export function useInSight(selector: string, chosen: string) {
+  useEffect(() => document.querySelector(selector)?.scrollIntoView({ block: "nearest", inline: "center" }), [chosen]);
+}

@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { status } from "./api";
-import { type Theme, useAsked, useTheme } from "./hooks";
+import { type Theme, useAsked, useInSight, useTheme } from "./hooks";
 import { Dashboards } from "./pages/dashboards";
 import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
@@ -46,6 +46,7 @@ function Page() {
   }, []);
   const name = PAGES.find(([page]) => page === at.page)?.[1] ?? "";
   const host = asked.answer?.host;
+  useInSight("header nav a[aria-current]", at.page);
   useEffect(() => {
     document.title = host ? `${name} · Foliot on ${host}` : `${name} · Foliot`;
   }, [name, host]);

@@ -139,7 +139,7 @@ function Metric({ metric }: { metric: string }) {
   const shared = sharedLabels(shown?.series ?? []);
   return (
     <div class="details">
-      <section class="card">
+      <section class="card wide">
         <div class="head">
           <h2 class="name">{metric}</h2>
           <a class="button" href={exploring(metric, shown?.counts)}>Explore</a>
@@ -158,7 +158,7 @@ function Metric({ metric }: { metric: string }) {
       </section>
       {told.error && <Failed error={told.error} />}
       {told.answer && <Stored told={told.answer} />}
-      <section class="card">
+      <section class="card wide">
         <h2>Labels</h2>
         {counted.error && <Failed error={counted.error} />}
         {!found && counted.isLoading && <Loading what="Counting series…" />}

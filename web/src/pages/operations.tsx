@@ -2,7 +2,7 @@
 // settings, and the log.
 
 import { type Status, status } from "../api";
-import { useAsked } from "../hooks";
+import { useAsked, useInSight } from "../hooks";
 import { Failed, Loading } from "../parts/small";
 import { Log, Settings } from "../parts/configured";
 import { Overview } from "../parts/overview";
@@ -20,6 +20,7 @@ export function Operations({ params }: { params: URLSearchParams }) {
   const asked = useAsked("status", () => status(), EVERY_MS);
   const view = VIEWS.find(([name]) => name === params.get("view"))?.[0] ?? "overview";
   const now = asked.answer;
+  useInSight(".scroller a[aria-current]", view);
   return (
     <div class="operations">
       <div class="scroller">

@@ -28,12 +28,12 @@ export function Settings() {
       {found.length > 0 && (
         <div class="scroll full" tabIndex={0} role="region" aria-label="Settings">
           <table class="settings">
-            <thead><tr><th scope="col">Setting</th><th scope="col">Value</th><th scope="col">From</th></tr></thead>
+            <thead><tr><th scope="col">Setting</th><th scope="col">Value, and where it came from</th></tr></thead>
             <tbody>
               {found.map(({ name, value, origin, is_default, help }) => (
                 <tr key={name}>
-                  <td><b class="code">{name}</b><div class="note"><Words text={help} /></div></td><td class="code">{value || <span class="note">empty</span>}</td>
-                  <td class={is_default ? "note" : ""}>{origin}</td>
+                  <td><b class="code">{name}</b><div class="note"><Words text={help} /></div></td>
+                  <td><span class="code">{value || <span class="note">empty</span>}</span><div class={is_default ? "note" : "origin"}>{origin}</div></td>
                 </tr>
               ))}
             </tbody>

@@ -44,7 +44,7 @@ function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error
             <tbody>
               {rows.map((row) => (
                 <tr key={row.id}>
-                  <td class="nowrap">{spanText(row.runs_for_ms)}</td><td class="code">{row.text}</td><td>{row.database}</td><td>{row.owner || "anyone"}</td>
+                  <td class="nowrap">{spanText(row.runs_for_ms)}</td><td class="code">{row.text}</td><td>{row.database}</td><td class="nowrap">{row.owner || "anyone"}</td>
                   <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_bytes, "bytes")}</td>
                   <td class="number"><button type="button" disabled={row.is_cancelled} aria-label={`Cancel query ${row.id}`} onClick={() => end(row.id)}>{row.is_cancelled ? "ending…" : "Cancel"}</button></td>
                 </tr>
@@ -56,6 +56,8 @@ function Runs({ asked }: { asked: { answer: { queries: Running[] } | null; error
     </section>
   );
 }
+
+const millis = (ms: number) => format(ms / 1000, "seconds");
 
 const ORDERS: [keyof Cost, string][] = [["took_ms", "total time"], ["took_max_ms", "slowest"], ["count", "most often"], ["samples_read", "samples"], ["memory_peak_bytes", "memory"]];
 
@@ -87,8 +89,8 @@ function Costs({ asked }: { asked: { answer: { costs: Cost[] } | null; error: Er
             <tbody>
               {rows.map((row) => (
                 <tr key={`${row.owner}\0${row.database}\0${row.text}`}>
-                  <td class="code">{row.text}</td><td>{row.owner || "anyone"}</td><td class="number">{format(row.count)}</td>
-                  <td class="number">{format(row.took_ms / 1000, "seconds")}</td><td class="number">{format(row.took_max_ms / 1000, "seconds")}</td>
+                  <td class="code">{row.text}</td><td class="nowrap">{row.owner || "anyone"}</td><td class="number">{format(row.count)}</td>
+                  <td class="number">{millis(row.took_ms)}</td><td class="number">{millis(row.took_max_ms)}</td>
                   <td class="number">{format(row.samples_read)}</td><td class="number">{format(row.memory_peak_bytes, "bytes")}</td>
                 </tr>
               ))}
