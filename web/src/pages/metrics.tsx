@@ -56,6 +56,9 @@ export function Metrics({ params }: { params: URLSearchParams }) {
 
 const DAY_MS = 86_400_000;
 
+/** Of more series than these, what must look at each is counted when somebody asks for it. */
+const COUNTED_MAX = 100_000;
+
 /** How many series of each metric have samples since yesterday, and in the day before. */
 async function growth(signal: AbortSignal) {
   const now = Date.now();
@@ -73,8 +76,12 @@ const signed = (count: number) => (count > 0 ? `+${format(count)}` : count < 0 ?
 /** Without a metric: what most series are due to. */
 function Largest() {
   const asked = useAsked("largest", (signal) => cardinality({ limit: 20 }, signal));
-  const grew = useAsked("growth", growth).answer;
   const found = asked.answer;
+  const [isWanted, setIsWanted] = useState(false);
+  const isDear = found !== null && found.series > COUNTED_MAX;
+  const mayGrow = found !== null && (!isDear || isWanted);
+  const grown = useAsked(`growth ${mayGrow}`, (signal) => (mayGrow ? growth(signal) : Promise.resolve(null)));
+  const grew = grown.answer;
   const most = found?.metrics[0]?.series ?? 1;
   const widest = found?.labels[0]?.values ?? 1;
   return (
@@ -85,7 +92,10 @@ function Largest() {
         <>
           <section class="card">
             <h2>Metrics with most series</h2>
-            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{grew && `; ${signed(grew.total)} report since yesterday`}</p>
+            <p class="note">{format(found.series)} series of {format(found.metrics_total)} metrics{grew && `; ${signed(grew.total)} report since yesterday`}
+              {isDear && !isWanted && <> <button type="button" class="plain" onClick={() => setIsWanted(true)}>count growth since yesterday</button></>}
+            </p>
+            {grown.error && <Failed error={grown.error} />}
             <ul class="ranks">
               {found.metrics.map(({ name, series }) => (
                 <li key={name}><a href={metricAddress(name)}>{name}</a><span>{Boolean(grew?.of.get(name)) && <small title="How many more series report since yesterday than the day before">{signed(grew!.of.get(name)!)} a day</small>} {format(series)}</span><progress value={series} max={most} aria-hidden="true" /></li>
@@ -133,7 +143,10 @@ function Metric({ metric }: { metric: string }) {
   const drawn = useAsked(metric, (signal) => panel(metric, signal), 10_000);
   const [label, setLabel] = useState("");
   const [turn, setTurn] = useState(0);
-  const told = useAsked(`facts ${metric} ${turn}`, (signal) => facts({ metric }, signal));
+  const [isWanted, setIsWanted] = useState(false);
+  const isDear = (counted.answer?.series ?? 0) > COUNTED_MAX;
+  const mayCount = counted.answer !== null && (!isDear || isWanted);
+  const told = useAsked(`facts ${metric} ${turn} ${mayCount}`, (signal) => (mayCount ? facts({ metric }, signal) : Promise.resolve(null)));
   const found = counted.answer;
   const shown = drawn.answer;
   const shared = sharedLabels(shown?.series ?? []);
@@ -157,6 +170,7 @@ function Metric({ metric }: { metric: string }) {
           : <Empty title="No samples in the last hour"><p>Explore may find older ones.</p></Empty>)}
       </section>
       {told.error && <Failed error={told.error} />}
+      {isDear && !isWanted && <p class="bar wide"><button type="button" onClick={() => setIsWanted(true)}>Count its samples and bytes</button></p>}
       {told.answer && <Stored told={told.answer} />}
       <section class="card wide">
         <h2>Labels</h2>

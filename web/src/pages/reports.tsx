@@ -82,15 +82,17 @@ function Whole({ report }: { report: Report }) {
 }
 
 function TableView({ table }: { table: ReportTable }) {
+  const hasReasons = table.rows.some((row) => row.void || row.source);
   return (
     <div class="scroll tall" tabIndex={0} role="region" aria-label={table.name}>
       <h3 class="title">{table.name}</h3>
       <table>
-        <thead><tr>{table.columns.map((column, at) => <th key={at} scope="col" class={at >= table.keys ? "number" : ""}>{column}</th>)}</tr></thead>
+        <thead><tr>{table.columns.map((column, at) => <th key={at} scope="col" class={at >= table.keys ? "number" : ""}>{column}</th>)}{hasReasons && <th scope="col">note</th>}</tr></thead>
         <tbody>
           {table.rows.map((row, index) => (
-            <tr key={index} class={row.source || row.void ? "aside" : ""} title={row.void ?? row.source ?? undefined}>
+            <tr key={index} class={row.source || row.void ? "aside" : ""}>
               {row.cells.map((cell, at) => <td key={at} class={at >= table.keys ? "number" : ""}>{cell}</td>)}
+              {hasReasons && <td>{row.void ? `no verdict: ${row.void}` : row.source ? `not measured here: ${row.source}` : ""}</td>}
             </tr>
           ))}
         </tbody>
