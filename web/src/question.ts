@@ -94,9 +94,16 @@ export function about(metric: string, isCounter = false): Question {
 export const selectText = (measurement: string) =>
   `SELECT mean(*) FROM ${quoted(measurement)} WHERE time >= $start AND time < $end GROUP BY time($step), *`;
 
-/** A name as PromQL says it, in a selector. */
-export const selectorOf = (metric: string) =>
-  /^[a-zA-Z_:][\w:]*$/.test(metric) ? metric : `{"${metric.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"}`;
+/**
+ * A name of the catalogue as PromQL says it, in a selector. There, a field stands behind its measurement with an underscore, and whether the last point
+ * of a name divides the two nobody knows here: so both are meant.
+ */
+export function selectorOf(metric: string): string {
+  if (/^[a-zA-Z_:][\w:]*$/.test(metric)) return metric;
+  const at = metric.lastIndexOf(".");
+  if (at > 0 && /^[\w.:-]+$/.test(metric)) return `{__name__=~"${metric.slice(0, at).replaceAll(".", "[.]")}[._]${metric.slice(at + 1)}"}`;
+  return `{"${metric.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"}`;
+}
 
 /** A form's question in PromQL, as far as that can say it. */
 export function promqlOf(form: Form): string {

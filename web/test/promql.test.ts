@@ -34,7 +34,7 @@ describe("words of PromQL", () => {
 describe("questions", () => {
   it("of a form are said in PromQL", () => {
     expect(promqlOf(formOf("sum:$step-avg:rate{dropcounter}:http.requests{host=*}{code=5*}")!))
-      .toBe('sum by (host) (rate({"http.requests", code=~"5.*"}[5m]))');
+      .toBe('sum by (host) (rate({__name__=~"http[._]requests", code=~"5.*"}[5m]))');
     expect(promqlOf(formOf("none:up{job=a}")!)).toBe('up{job="a"}');
   });
   it("about samples as they are stored take a range", () => {
@@ -42,5 +42,7 @@ describe("questions", () => {
     expect(promql(" up{job=\"a\"} ")).toBe("up{job=\"a\"}[$range]");
     expect(promql("rate(up[5m])")).toBe("rate(up[5m])");
   });
-  it("quote names that are none", () => expect([selectorOf("a:b"), selectorOf('a."b')]).toEqual(["a:b", '{"a.\\"b"}']));
+  it("quote names that are none, and mean fields by either name", () => {
+    expect(["a:b", 'a."b', "a b", "a.b-c.d"].map(selectorOf)).toEqual(["a:b", '{"a.\\"b"}', '{"a b"}', '{__name__=~"a[.]b-c[._]d"}']);
+  });
 });
