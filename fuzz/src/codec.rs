@@ -4,6 +4,7 @@ use foliot_codec::{
     BLOCK_SAMPLES_MAX, BlockValues, Cells, Decoded, Each, Scratch, Summary, decode_cells,
     decode_times, decode_values, encode_times, encode_values, unpack, varint,
 };
+use foliot_model::{Bucket, Histogram};
 
 /// The first two bytes are a count, the rest is read as each thing that a block has.
 pub(crate) fn decode(data: &[u8]) {
@@ -87,6 +88,45 @@ fn number(bits: u64, scale: u8) -> u64 {
     text.parse::<f64>().expect("a decimal").to_bits()
 }
 
+/// The bytes of a native histogram. Those that are one come back, and take no more memory than is
+/// in them.
+pub(crate) fn histogram(data: &[u8]) {
+    let Some(read) = Histogram::read(data) else { return };
+    assert!(read.memory_bytes() <= 1024 + 32 * data.len(), "memory beyond the bytes");
+    let mut again = Vec::new();
+    read.write(&mut again);
+    let twice = Histogram::read(&again).expect("what was written is read");
+    assert_eq!(format!("{twice:?}"), format!("{read:?}"));
+    assert!(read.intervals().count() <= data.len());
+}
+
+pub(crate) fn histogram_seeds() -> Vec<Vec<u8>> {
+    let bucket = |index: i32, count: u32| Bucket { index, count: f64::from(count) };
+    let integers = Histogram {
+        is_integer: true,
+        schema: 3,
+        zero_count: 2.0,
+        count: 12.0,
+        sum: 7.25,
+        positive: vec![bucket(-1, 1), bucket(0, 0), bucket(9, 6)],
+        negative: vec![bucket(4, 3)],
+        ..Histogram::default()
+    };
+    let custom = Histogram {
+        schema: Histogram::CUSTOM,
+        count: 2.5,
+        positive: vec![bucket(0, 1), bucket(2, 1)],
+        bounds: [0.1, 5.0].into(),
+        ..Histogram::default()
+    };
+    let written = |of: &Histogram| {
+        let mut seed = Vec::new();
+        of.write(&mut seed);
+        seed
+    };
+    vec![written(&integers), written(&custom)]
+}
+
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for kind in 0_u8..4 {
@@ -108,5 +148,16 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         }
     }
     seeds.push([&[0, 3][..], &[1; 64]].concat());
+    // Native histograms, taken apart.
+    let (mut bytes, mut bits) = (Vec::new(), Vec::new());
+    for histogram in histogram_seeds().iter().cycle().take(8) {
+        bits.push((bytes.len() as u64) << 32 | histogram.len() as u64);
+        bytes.extend_from_slice(histogram);
+    }
+    let (kinds, scales) = (Each::One(5), Each::One(255));
+    let values = BlockValues { kinds, scales, bits: &bits, bytes: &bytes };
+    let mut seed = 8u16.to_le_bytes().to_vec();
+    encode_values(&values, &mut Scratch::default(), &mut seed);
+    seeds.push(seed);
     seeds
 }

@@ -74,7 +74,7 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 28] = [
+pub const TARGETS: [Target; 29] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
@@ -96,6 +96,7 @@ pub const TARGETS: [Target; 28] = [
     text!("ticktock-query", languages::ticktock_query),
     made!("codec-decode", codec::decode, codec::seeds),
     made!("codec-round", codec::round, codec::seeds),
+    made!("histogram", codec::histogram, codec::histogram_seeds),
     made!("file-wal", files::wal, files::wal_seeds),
     made!("file-manifest", files::manifest, files::manifest_seeds),
     made!("file-part", files::part, files::part_seeds),

@@ -33,6 +33,7 @@ mod ints;
 mod lane;
 mod numbers;
 mod pack;
+mod records;
 mod summary;
 mod text;
 mod times;

@@ -1,17 +1,18 @@
 //! Strings and histograms: every distinct one once, and one index per value.
 //!
 //! Indexes count distinct texts in order of first sight, so texts that are all the same or all
-//! different need no bits for them.
+//! different need no bits for them. Histograms that are records are taken apart instead.
 //!
 //! ```text
-//! texts = distinct varint, layout u8, lengths ints, indexes ints, bytes
+//! texts = distinct varint, layout u8, lengths ints, indexes ints, bytes | records
 //! ```
 
 use std::collections::HashMap;
 
 use crate::CodecError;
 use crate::ints::{self, IntsScratch, Layout};
-use crate::values::BlockValues;
+use crate::records::{self, Records};
+use crate::values::{BlockValues, Each, kind};
 use crate::varint::{get_u64, put_u64};
 
 /// Memory lent to the encoder.
@@ -20,6 +21,7 @@ pub(crate) struct Texts {
     lengths: Vec<i64>,
     indexes: Vec<i64>,
     bytes: Vec<u8>,
+    records: Records,
 }
 
 /// Appends the values of kind `main` and lists the places of all others in `exceptions`.
@@ -31,11 +33,15 @@ pub(crate) fn encode(
     ints: &mut IntsScratch,
     out: &mut Vec<u8>,
 ) -> Layout {
-    let Texts { lengths, indexes, bytes } = scratch;
+    let Texts { lengths, indexes, bytes, records } = scratch;
     lengths.clear();
     indexes.clear();
     bytes.clear();
     exceptions.clear();
+    let are_histograms = values.kinds == Each::One(kind::HISTOGRAM);
+    if are_histograms && records::encode(values, records, ints, out) {
+        return Layout::Constant;
+    }
     let mut seen: HashMap<&[u8], i64> = HashMap::new();
     let mut last: Option<(&[u8], i64)> = None;
     for (place, &span) in values.bits.iter().enumerate() {
@@ -77,6 +83,9 @@ pub(crate) fn decode(
 ) -> Result<(), CodecError> {
     const BAD_LENGTH: CodecError = CodecError::Invalid("length of a text");
     let distinct = usize::try_from(get_u64(bytes)?).unwrap_or(usize::MAX);
+    if distinct == 0 && layout == Layout::Constant {
+        return records::decode(bytes, indexes.len(), spans, text);
+    }
     if distinct > indexes.len() {
         return Err(CodecError::Invalid("number of texts"));
     }

@@ -10,6 +10,7 @@
 
 mod batch;
 mod frame;
+mod histogram;
 mod key;
 mod labels;
 mod matcher;
@@ -23,6 +24,7 @@ mod value;
 
 pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
 pub use frame::{Frame, SeriesHead};
+pub use histogram::{Bucket, Fault, Histogram, Interval, Resets};
 pub use key::{KeyError, KeyHasher, KeyParts, KeySecret, KeySyntax, ParseField, ParseKey};
 pub use labels::{Label, Labels};
 pub use matcher::{Matcher, MatcherError, Test};

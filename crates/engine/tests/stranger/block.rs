@@ -185,6 +185,9 @@ fn number(domain: u8, scale: u8, v: i64) -> Value {
 
 fn texts(bytes: &mut Bytes<'_>, layout: u8, domain: u8, n: usize, met: &mut Met) -> Vec<Value> {
     let distinct = bytes.varint() as usize;
+    if distinct == 0 {
+        return records(bytes, n, met);
+    }
     let of_lengths = bytes.u8();
     let lengths = ints(bytes, of_lengths, distinct, met);
     let indexes = ints(bytes, layout, n, met);
@@ -194,6 +197,28 @@ fn texts(bytes: &mut Bytes<'_>, layout: u8, domain: u8, n: usize, met: &mut Met)
         _ => Value::Histogram(texts[index as usize].to_vec()),
     };
     indexes.into_iter().map(text).collect()
+}
+
+fn records(bytes: &mut Bytes<'_>, n: usize, met: &mut Met) -> Vec<Value> {
+    met.insert("records".into());
+    let mut values = Vec::new();
+    while values.len() < n {
+        let (records, fields) = (bytes.varint() as usize, bytes.varint());
+        let mut texts = vec![vec![0xb1u8]; records];
+        for _ in 0..fields {
+            let layout = bytes.u8();
+            for (text, field) in texts.iter_mut().zip(ints(bytes, layout, records, met)) {
+                let mut field = field as u64;
+                while field >= 0x80 {
+                    text.push(field as u8 | 0x80);
+                    field >>= 7;
+                }
+                text.push(field as u8);
+            }
+        }
+        values.extend(texts.into_iter().map(Value::Histogram));
+    }
+    values
 }
 
 fn exceptions(bytes: &mut Bytes<'_>, values: &mut [Value], met: &mut Met) {
