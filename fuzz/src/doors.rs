@@ -133,7 +133,7 @@ pub(crate) fn remote_write(data: &[u8]) {
     let Some((first, data)) = data.split_first() else { return };
     let version = if first % 2 == 1 { Version::V1 } else { Version::V2 };
     let Ok(mut request) = WriteRequest::parse(version, data) else { return };
-    let samples = request.counts().samples;
+    let samples = request.counts().samples + request.counts().histograms;
     let (mut rows, mut has_more) = (0, true);
     while has_more {
         take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
@@ -150,7 +150,10 @@ pub(crate) fn remote_write_seeds() -> Vec<Vec<u8>> {
     let series = b"\x0a\x21\x0a\x0d\x0a\x08__name__\x12\x01m";
     let second = b"\x22\0\x22\x08__name__\x22\x01m\x2a\x16\x0a\x02\x01\x02";
     let whole = |first: u8, body: &[u8]| [&[first], body, sample].concat();
-    vec![whole(1, series), whole(2, second)]
+    // A native histogram of an observation in bucket 1 of schema 0, in a series of its own.
+    let histogram = b"\x0a\x23\x0a\x0d\x0a\x08__name__\x12\x01m\x22\x12\x08\x01\x5a\x04\x08\x02\x10\x01\x62\x01\x02\
+        \x78\x80\xd0\x95\xff\xbc\x31";
+    vec![whole(1, series), whole(2, second), [&[1], &histogram[..]].concat()]
 }
 
 pub(crate) fn lines(data: &[u8]) {

@@ -16,7 +16,7 @@ use foliot_proto_opentsdb::{
     LineEncoder, Request, RequiredName, Stored, Suggest, Tsuid, UidKind, View, answer, route,
     ticktock, value_text,
 };
-use foliot_proto_prometheus::{Asked, Expression, SeriesAnswer, Span};
+use foliot_proto_prometheus::{Asked, Dialect, Expression, SeriesAnswer, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -114,8 +114,15 @@ pub(crate) fn predicate(data: &[u8]) {
 
 /// Every expression is printed, and whatever it comes to is answered as JSON.
 pub(crate) fn promql(data: &[u8]) {
+    let experimental = Dialect::Experimental { step_ms: 15_000, range_ms: 150_000 };
+    for dialect in [Dialect::Plain, experimental] {
+        promql_as(data, dialect);
+    }
+}
+
+fn promql_as(data: &[u8], dialect: Dialect) {
     let Some(text) = text(data) else { return };
-    let Ok(expression) = Expression::parse(text) else { return };
+    let Ok(expression) = Expression::parse_as(text, dialect) else { return };
     let _ = (expression.format(), expression.tree());
     let step_ms = 15_000;
     let start_ms = NOW_MS - 10 * step_ms;
@@ -126,7 +133,7 @@ pub(crate) fn promql(data: &[u8]) {
         let mut answer = SeriesAnswer::matrix(span.steps(), usize::MAX);
         if let Ok(gridded) = foliot_exec::grid(query, &plan, &span.steps()) {
             for row in &gridded.rows {
-                answer.row(&row.labels, &row.values, &mut out);
+                answer.row(&row.labels, (&row.values, &row.histograms), &mut out);
             }
             answer.finish(&gridded.notes, text, &mut out);
             let answered: Result<serde_json::Value, _> = serde_json::from_slice(&out);

@@ -3,7 +3,10 @@
 use foliot_disk::SimDisk;
 use foliot_engine::{Ack, Caller, Config, Engine};
 use foliot_exec::{Cancel, Limits, Meter, Query};
-use foliot_model::{Batch, BatchBuffers, KeySyntax, Reject, Selector, TimeRange};
+use foliot_model::{
+    Batch, BatchBuffers, Bucket, Cell, Histogram, KeySyntax, Kind, Reject, Selector, Span,
+    TimeRange,
+};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use std::cell::RefCell;
 use std::path::Path;
@@ -87,12 +90,52 @@ pub(crate) fn fleet(from: i64, to: i64) -> String {
     text
 }
 
+/// Writes native histograms called `latency`: growing, of two schemas, begun anew once, and of
+/// custom bounds in a series of its own.
+fn write_histograms(engine: &Engine) {
+    let key = b"\x0a\x13\x0a\x08__name__\x12\x07latency";
+    let other = b"\x0a\x08\x0a\x03job\x12\x01b";
+    let bytes = [&key[..], other].concat();
+    write(engine, 0, &bytes, &foliot_proto_prometheus::KEY_SYNTAX, |batch, _| {
+        let field = batch.push_scratch(|out| out.extend_from_slice(b"value"));
+        let shape = batch.push_shape(&[field]);
+        for step in 0..90_i32 {
+            let count = f64::from(step % 50);
+            let bucket = |index| Bucket { index, count };
+            let exponential = Histogram {
+                schema: if step < 30 { 3 } else { 1 },
+                zero_threshold: 0.001,
+                zero_count: count,
+                count: count * 4.0,
+                sum: count * 2.5,
+                positive: vec![bucket(-2), bucket(1 + step / 40)],
+                negative: vec![bucket(0)],
+                ..Histogram::default()
+            };
+            let custom = Histogram {
+                schema: Histogram::CUSTOM,
+                count: count * 2.0,
+                positive: vec![bucket(0), bucket(2)],
+                bounds: [0.5, 2.0].into(),
+                ..Histogram::default()
+            };
+            let time_ns = (NOW_MS - 3_600_000 + i64::from(step) * 10_000) * 1_000_000;
+            for (end, histogram) in [(key.len(), exponential), (bytes.len(), custom)] {
+                let span = batch.push_scratch(|out| histogram.write(out));
+                batch.push_cell(Cell::bytes(Kind::Histogram, span));
+                batch.push_row([Span::default(), Span::new(0, end)], time_ns, shape, 1);
+            }
+        }
+    });
+}
+
 /// Lends a small store to a question, with what one question may take.
 pub(crate) fn ask<T>(asks: impl FnOnce(&Query<'_>) -> T) -> T {
     thread_local! {
         static STORE: Engine = {
             let engine = open(&SimDisk::new(1)).expect("a new store opens");
             write_lines(&engine, 0, &fleet(0, 60));
+            write_histograms(&engine);
             engine.flush().expect("a simulated disk takes everything");
             write_lines(&engine, 0, &fleet(50, 90));
             engine

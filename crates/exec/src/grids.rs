@@ -4,8 +4,11 @@
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
 //! each      value -> value                                         binary  two grids -> one
-//! aggregate series -> one per group                                relabel, buckets
+//! aggregate series -> one per group                                relabel, buckets, sorted
 //! ```
+//!
+//! A value is a number or a native histogram. Numbers and histograms of a series lie apart, so that
+//! whoever wants numbers only, which most do, reads these alone; histograms.rs: their arithmetic.
 //!
 //! Whatever an operator holds is charged before it is made, and every row of a grid asks whether
 //! the query may go on.
@@ -15,43 +18,26 @@ mod binary;
 mod buckets;
 mod each;
 mod fold;
+mod histograms;
+mod operate;
 mod over;
+mod over_histograms;
+mod picked;
 mod relabel;
+mod row;
+mod sorted;
 mod stored;
 mod walk;
 
+pub use row::GridRow;
 pub(crate) use stored::labelled;
 
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
-use foliot_model::{Label, Labels};
-use foliot_plan::grid::{Grid, MEASUREMENT, Notes, Steps};
+use foliot_model::{Histogram, Labels};
+use foliot_plan::grid::{Grid, Notes, Steps};
 use std::collections::HashMap;
 use walk::Walk;
-
-/// A series of an answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GridRow {
-    /// Its labels, the measurement among them.
-    pub labels: Labels,
-    /// One for each instant.
-    pub values: Vec<Option<f64>>,
-}
-
-impl GridRow {
-    fn bytes(&self) -> usize {
-        self.values.len() * size_of::<Option<f64>>() + labels_bytes(&self.labels)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.values.iter().all(Option::is_none)
-    }
-}
-
-/// What labels weigh; their strings are shared.
-fn labels_bytes(labels: &Labels) -> usize {
-    size_of::<GridRow>() + labels.len() * size_of::<Label>()
-}
 
 /// An answer, and the memory that it holds.
 #[derive(Debug)]
@@ -74,7 +60,7 @@ impl<'q> Gridded<'q> {
     fn scalar(walk: &Walk<'q>, steps: &Steps, value: impl Fn(i64) -> f64) -> Result<Self, Error> {
         let mut made = Self::none(walk);
         let values = (0..steps.count).map(|index| Some(value(steps.at(index)))).collect();
-        made.push(walk, GridRow { labels: Labels::default(), values })?;
+        made.push(walk, GridRow::numbers(Labels::default(), values))?;
         Ok(made)
     }
 
@@ -91,7 +77,7 @@ impl<'q> Gridded<'q> {
     /// What the query did.
     pub fn ran(&self) -> Ran {
         let series = self.rows.len() as u64;
-        let there = |row: &GridRow| row.values.iter().flatten().count() as u64;
+        let there = |row: &GridRow| row.points().count() as u64;
         let samples_answered = self.rows.iter().map(there).sum();
         Ran { series, samples_answered, ..self.ran }
     }
@@ -108,8 +94,14 @@ impl<'q> Gridded<'q> {
 /// When a limit is met or the query is cancelled, when series cannot be told apart or matched, and
 /// when the store cannot be read.
 pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
-    let walk = Walk::new(query);
+    let walk = Walk::new(query, matches!(plan, Grid::NamedLate(_)));
     let mut made = evaluated(&walk, plan, steps)?;
+    if walk.names_late {
+        for row in &mut made.rows {
+            row.lose_name();
+        }
+        made = merged(made)?;
+    }
     made.notes = walk.into_notes();
     made.ran.samples_scanned = query.meter.samples();
     made.ran.memory_peak_bytes = query.meter.memory_peak_bytes();
@@ -118,6 +110,7 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
 
 fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
     match plan {
+        Grid::NamedLate(input) => evaluated(walk, input, steps),
         Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
         Grid::Time => Gridded::scalar(walk, steps, seconds),
         Grid::Instants(plan) => stored::instants(walk, plan, steps),
@@ -126,16 +119,13 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
         Grid::Binary(plan) => binary::binary(walk, plan, steps),
         Grid::Aggregate(plan) => aggregate::aggregate(walk, plan, steps),
         Grid::Relabel(plan) => relabel::relabel(walk, plan, steps),
-        Grid::Buckets { quantile, input, places } => {
-            buckets::buckets(walk, quantile, input, *places, steps)
-        }
+        Grid::Histograms(plan) => buckets::buckets(walk, plan, steps),
         Grid::Absent { input, labels } => {
             let input = evaluated(walk, input, steps)?;
-            let is_there =
-                |index: usize| input.rows.iter().any(|row| value(&row.values, index).is_some());
+            let is_there = |index: usize| input.rows.iter().any(|row| row.has(index));
             let values = (0..steps.count).map(|index| (!is_there(index)).then_some(1.0)).collect();
             let mut made = Gridded::none(walk);
-            made.push(walk, GridRow { labels: labels.iter().cloned().collect(), values })?;
+            made.push(walk, GridRow::numbers(labels.iter().cloned().collect(), values))?;
             Ok(made)
         }
         Grid::Scalar(input) => {
@@ -146,24 +136,14 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
                 there.next().filter(|_| there.next().is_none()).unwrap_or(f64::NAN)
             };
             let values = (0..steps.count).map(|index| Some(only(index))).collect();
-            made.push(walk, GridRow { labels: Labels::default(), values })?;
+            made.push(walk, GridRow::numbers(Labels::default(), values))?;
             Ok(made)
         }
         Grid::Sorted { input, descending, place } => {
-            let mut made = evaluated(walk, input, steps)?;
-            if steps.count > 1 {
-                walk.unsorted(*place);
-                made.rows.sort_by(|a, b| a.labels.cmp(&b.labels));
-                return Ok(made);
-            }
-            let of = |row: &GridRow| value(&row.values, 0).unwrap_or(f64::NAN);
-            // What is no number comes last either way.
-            made.rows.sort_by(|a, b| match (of(a), of(b)) {
-                (a, b) if a.is_nan() || b.is_nan() => a.is_nan().cmp(&b.is_nan()),
-                (a, b) if *descending => b.total_cmp(&a),
-                (a, b) => a.total_cmp(&b),
-            });
-            Ok(made)
+            sorted::by_value(walk, input, *descending, *place, steps)
+        }
+        Grid::SortedByLabels { input, descending, labels, place } => {
+            sorted::by_labels(walk, input, *descending, (labels, *place), steps)
         }
     }
 }
@@ -189,6 +169,11 @@ impl<'q> Looked<'q> {
     }
 }
 
+/// As how many values a histogram counts: what folding it takes, its buckets by the eight.
+fn weight(of: &Histogram) -> usize {
+    1 + (of.positive.len() + of.negative.len()) / 8
+}
+
 /// An instant in seconds, to the millisecond.
 fn seconds(at_ns: i64) -> f64 {
     at_ns.div_euclid(1_000_000) as f64 / 1000.0
@@ -198,14 +183,17 @@ fn value(values: &[Option<f64>], index: usize) -> Option<f64> {
     values.get(index).copied().flatten()
 }
 
-/// Labels without the measurement.
-fn unnamed(labels: &Labels) -> Labels {
-    labels.iter().filter(|label| &*label.name != MEASUREMENT).cloned().collect::<Vec<_>>().into()
+/// Joins rows of the same labels: series that follow one another are one, as after a restart under
+/// another name that is dropped. Where names are dropped at the very end, so is this done.
+fn joined<'q>(walk: &Walk<'q>, made: Gridded<'q>) -> Result<Gridded<'q>, Error> {
+    match walk.names_late {
+        false => merged(made),
+        true => Ok(made),
+    }
 }
 
-/// Joins rows of the same labels: series that follow one another are one, as after a restart under
-/// another name that is dropped. Where two have a value at one instant they cannot be told apart.
-fn joined<'q>(mut made: Gridded<'q>) -> Result<Gridded<'q>, Error> {
+/// Where two rows of the same labels have a value at one instant they cannot be told apart.
+fn merged<'q>(mut made: Gridded<'q>) -> Result<Gridded<'q>, Error> {
     let mut places: HashMap<Labels, usize> = HashMap::with_capacity(made.rows.len());
     let mut rows: Vec<GridRow> = Vec::with_capacity(made.rows.len());
     for row in std::mem::take(&mut made.rows) {
@@ -214,12 +202,9 @@ fn joined<'q>(mut made: Gridded<'q>) -> Result<Gridded<'q>, Error> {
             rows.push(row);
             continue;
         };
-        for (value, other) in first.values.iter_mut().zip(row.values) {
-            if value.is_some() && other.is_some() {
-                let text = "vector cannot contain metrics with the same labelset";
-                return Err(Error::Plan(text.to_owned()));
-            }
-            *value = value.or(other);
+        if !first.take_in(row) {
+            let text = "vector cannot contain metrics with the same labelset";
+            return Err(Error::Plan(text.to_owned()));
         }
     }
     made.rows = rows;

@@ -1,8 +1,8 @@
 //! Native histograms: how many observations lie between which bounds, as one value.
 //!
 //! Buckets follow a scheme. Exponential ones grow by 2^(2^-schema) from bound to bound, on both
-//! sides of a bucket around zero; custom ones have the bounds that they are given. This is the model
-//! of Prometheus' native histograms (<https://prometheus.io/docs/specs/native_histograms/>).
+//! sides of a bucket around zero; custom ones have the bounds that they are given. This is the
+//! model of Prometheus' native histograms (<https://prometheus.io/docs/specs/native_histograms/>).
 
 mod bytes;
 mod check;

@@ -14,8 +14,8 @@ pub enum Kind {
     Boolean = 3,
     /// UTF-8 text.
     String = 4,
-    /// A histogram as bytes whose first one says whose they are: those of a [`crate::Histogram`], or
-    /// of a form that only its door knows.
+    /// A histogram as bytes whose first one says whose they are: those of a [`crate::Histogram`],
+    /// or of a form that only its door knows.
     Histogram = 5,
 }
 

@@ -1,12 +1,15 @@
 //! Grid algebra: operators whose answers are values of series at given instants.
 //!
-//! A *vector* is a set of series with a value, or none, at each instant. A *scalar* is a vector of
-//! one series without labels that has a value at every instant; the operators that want one say so.
+//! A *vector* is a set of series with a value, or none, at each instant: a number or a native
+//! histogram. A *scalar* is a vector of one series without labels that has a number at every
+//! instant; the operators that want one say so.
 //! Labels of a vector hold the measurement and the field too, under [`MEASUREMENT`].
 
 mod notes;
+mod spelled;
 
-pub use notes::{Mended, Notes};
+pub use notes::{Mended, Note, Notes, Union};
+pub use spelled::general;
 
 use foliot_model::{DEFAULT_FIELD, Matcher, Pattern, Selector};
 use std::sync::Arc;
@@ -59,6 +62,9 @@ impl Steps {
 /// A vector or a scalar.
 #[derive(Clone, Debug)]
 pub enum Grid {
+    /// The input, where series keep their measurements until now that would lose them at once, so
+    /// that all operators within see them. It stands outermost or not at all.
+    NamedLate(Box<Grid>),
     /// A scalar that is always the same.
     Number(f64),
     /// A scalar: the instant itself, in seconds.
@@ -75,15 +81,8 @@ pub enum Grid {
     Aggregate(Box<GridAggregate>),
     /// Other labels, the same values.
     Relabel(Box<Relabel>),
-    /// Quantiles of histograms that are series of counts up to a bound.
-    Buckets {
-        /// Which quantile: a scalar.
-        quantile: Box<Grid>,
-        /// The series.
-        input: Box<Grid>,
-        /// Of the quantile, and of the series.
-        places: (Place, Place),
-    },
+    /// What histograms come to, native ones and those that are series of counts up to a bound.
+    Histograms(Box<Histograms>),
     /// 1 where the input has no series, under the given labels.
     Absent {
         /// Whose absence.
@@ -102,6 +101,44 @@ pub enum Grid {
         /// Its own.
         place: Place,
     },
+    /// The input, by values of its labels at the only instant; numbers in them by their value.
+    SortedByLabels {
+        /// What is sorted.
+        input: Box<Grid>,
+        /// Whether the highest comes first.
+        descending: bool,
+        /// By which labels, then by all.
+        labels: Vec<Arc<str>>,
+        /// Its own.
+        place: Place,
+    },
+}
+
+/// What histograms come to.
+#[derive(Clone, Debug)]
+pub struct Histograms {
+    /// What is asked of each.
+    pub figure: HistogramFigure,
+    /// The series.
+    pub input: Grid,
+    /// Of the series.
+    pub place: Place,
+}
+
+/// What is asked of a histogram. Scalars say which.
+#[derive(Clone, Debug)]
+pub enum HistogramFigure {
+    /// The value below which a share of the observations lies.
+    Quantile(Grid, Place),
+    /// Several of them, each under a label that says which.
+    Quantiles {
+        /// The label.
+        label: Arc<str>,
+        /// Which, with the place of each.
+        shares: Vec<(Grid, Place)>,
+    },
+    /// The share of the observations between two values.
+    Fraction(Grid, Grid),
 }
 
 /// From where on the time axis samples are taken.
@@ -122,6 +159,9 @@ pub struct Stored {
     pub measurements: Vec<Matcher>,
     /// When.
     pub shift: Shift,
+    /// Whether histograms are wanted without their buckets: only how often they observed what in
+    /// sum, and whether they began anew.
+    pub skips_buckets: bool,
 }
 
 /// Stored series at instants.
@@ -131,7 +171,7 @@ pub struct Instants {
     pub stored: Stored,
     /// How old a sample may be, this age excluded.
     pub lookback_ns: i64,
-    /// Bits of the float that ends a series.
+    /// Bits of the float, or of the sum of a histogram, that ends a series.
     pub stale_bits: u64,
     /// Whether the sample's time, in seconds, is the value.
     pub stamps: bool,
@@ -153,7 +193,7 @@ pub struct Over {
 /// Where the samples of a range come from.
 #[derive(Clone, Debug)]
 pub enum Samples {
-    /// The store. Floats of these bits are left out.
+    /// The store. Floats of these bits, and histograms of this sum, are left out.
     Stored(Stored, u64),
     /// A grid of instants that are multiples of `step_ns`.
     Grid {
@@ -193,6 +233,14 @@ pub enum RangeFold {
     Count,
     /// The newest.
     Last,
+    /// The oldest.
+    First,
+    /// When one of them was, in seconds.
+    Stamp(Stamp),
+    /// The median of how far they are from their median.
+    Spread,
+    /// The newest, smoothed twice: scalars say how much the newest counts, and its trend.
+    Smoothed(Grid, Grid),
     /// 1.
     Present,
     /// Standard deviation of all.
@@ -209,6 +257,19 @@ pub enum RangeFold {
     Predicted(Grid),
     /// A quantile: a scalar says which.
     Quantile(Grid),
+}
+
+/// Which sample of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// The oldest.
+    First,
+    /// The newest.
+    Last,
+    /// The last of the lowest.
+    Min,
+    /// The last of the highest.
+    Max,
 }
 
 /// A function of each value.
@@ -231,6 +292,23 @@ pub enum Function {
     Clamped(Grid, Grid),
     /// The instant, in seconds.
     Instant,
+    /// What a histogram comes to; numbers are left out.
+    Of(Figure),
+}
+
+/// What a native histogram comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// How many observations.
+    Count,
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Average,
+    /// Their standard deviation, by estimate.
+    Deviation,
+    /// Their variance, by estimate.
+    Variance,
 }
 
 /// A function of numbers. Times are seconds since 1970, in UTC.
@@ -284,10 +362,12 @@ pub struct Binary {
     pub operator: Operator,
     /// Which values meet.
     pub sides: Sides,
+    /// Of the left.
+    pub place: Place,
 }
 
 /// What is done to two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operator {
     /// A number is made. The measurement goes.
     Calculate(Calculation),
@@ -299,6 +379,11 @@ pub enum Operator {
         /// Whether it is told.
         is_told: bool,
     },
+    /// What a histogram on the left observed below the right value, or above it.
+    Trim {
+        /// Whether it is what lies below.
+        keeps_below: bool,
+    },
     /// The left series stays where there is a right one.
     And,
     /// The left series, and those on the right that have none on the left.
@@ -308,7 +393,7 @@ pub enum Operator {
 }
 
 /// An operation of two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "they are called as arithmetic calls them")]
 pub enum Calculation {
     Add,
@@ -320,10 +405,12 @@ pub enum Calculation {
     Power,
     /// The angle of a point: y, then x.
     Angle,
+    Lower,
+    Higher,
 }
 
 /// A comparison of two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "they are called as arithmetic calls them")]
 pub enum Comparison {
     Equal,
@@ -391,6 +478,8 @@ pub struct GridAggregate {
     pub fold: GroupFold,
     /// Of the scalar that the fold has.
     pub place: Place,
+    /// Of what histograms are noted of: the series, or the fold itself where it picks some.
+    pub histograms_place: Place,
 }
 
 /// What the values of a group come to.
@@ -418,6 +507,11 @@ pub enum GroupFold {
     Top(Grid),
     /// Those with the lowest.
     Bottom(Grid),
+    /// Any, as many as a scalar says.
+    Some(Grid),
+    /// A part of them, as large as a scalar says, and always the same; the other part where it is
+    /// negative.
+    Part(Grid),
     /// How many have each value, which becomes the label of this name.
     CountValues(Arc<str>),
 }

@@ -1,9 +1,9 @@
 //! What is said beside an answer, in the words of Prometheus 3 (`util/annotations`).
 
 use crate::answer::CUT;
-use crate::promql::ParseError;
+use crate::promql::{ParseError, sign};
 use foliot_model::NANOS_PER_MILLI;
-use foliot_plan::grid::{Mended, Notes, Place};
+use foliot_plan::grid::{Mended, Note, Notes, Place, Union, general};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -36,47 +36,128 @@ pub fn said(notes: &Notes, text: &str) -> Vec<String> {
 }
 
 fn warnings(notes: &Notes, text: &str) -> impl Iterator<Item = String> {
-    let warning = |what: String, place| format!("PromQL warning: {what} ({})", at(text, place));
-    let shares = notes.shares.iter().map(move |(bits, place)| {
-        let share = general(f64::from_bits(*bits), None);
-        warning(format!("quantile value should be between 0 and 1, got {share}"), *place)
-    });
-    let bounds = notes.bounds.iter().map(move |(bound, place)| {
-        let what = format!("bucket label \"le\" is missing or has a malformed value of {bound:?}");
-        warning(what, *place)
-    });
-    let unsorted = notes.unsorted.map(|place| {
-        let what =
-            "sort is ineffective for range queries since results are always ordered by labels";
-        warning(what.to_owned(), place)
-    });
-    shares.chain(bounds).chain(unsorted)
+    let met = notes.met.iter().filter_map(|(note, place)| Some((warning(note)?, *place)));
+    met.map(move |(what, place)| format!("PromQL warning: {what} ({})", at(text, place)))
 }
 
 fn infos(notes: &Notes, text: &str) -> impl Iterator<Item = String> {
-    let is_other = |name: &str| !COUNTERS.iter().any(|end| name.ends_with(end));
-    let counters = notes.counters.iter().filter(move |(name, _)| is_other(name));
-    let counters = counters.map(move |(name, place)| {
-        let ends = COUNTERS.join("/");
-        let what = format!("metric might not be a counter, name does not end in {ends}: {name:?}");
-        format!("PromQL info: {what} ({})", at(text, *place))
-    });
-    counters.chain(notes.mended.map(|mended| held_level(&mended, text)))
+    let met = notes.met.iter().filter_map(|(note, place)| Some((info(note)?, *place)));
+    let met = met.map(move |(what, place)| format!("PromQL info: {what} ({})", at(text, place)));
+    met.chain(notes.mended.iter().map(|(name, mended)| held_level(name, mended, text)))
 }
 
-fn held_level(of: &Mended, text: &str) -> String {
-    let [first, last] = [of.first_ns, of.last_ns].map(|ns| {
+/// What an answer may be wrong by.
+fn warning(note: &Note) -> Option<String> {
+    Some(match note {
+        Note::Share(bits) => {
+            let share = general(f64::from_bits(*bits), None);
+            format!("quantile value should be between 0 and 1, got {share}")
+        }
+        Note::Ratio(bits) => {
+            let ratio = f64::from_bits(*bits);
+            let (got, to) = (general(ratio, None), general(ratio.signum(), None));
+            format!("ratio value should be between -1 and 1, got {got}, capping to {to}")
+        }
+        Note::Bound { text, measurement } => format!(
+            "bucket label \"le\" is missing or has a malformed value of {text:?}{}",
+            of(measurement)
+        ),
+        Note::Mixed(name) => {
+            format!("encountered a mix of histograms and floats for metric name {name:?}")
+        }
+        Note::MixedGroup => "encountered a mix of histograms and floats for aggregation".to_owned(),
+        Note::Twofold(name) => {
+            format!("vector contains a mix of classic and native histograms{}", of(name))
+        }
+        Note::NoCounter(name) => {
+            format!("this native histogram metric is not a counter: {name:?}")
+        }
+        Note::NoGauge(name) => format!("this native histogram metric is not a gauge: {name:?}"),
+        Note::Schemas(name) => format!(
+            "vector contains a mix of histograms with exponential and custom buckets schemas for \
+             metric name {name:?}"
+        ),
+        Note::Layouts(operator) => {
+            let sign = sign(*operator);
+            format!("incompatible bucket layout encountered for binary operator {sign}")
+        }
+        Note::Torn(union) => {
+            format!("conflicting counter resets during histogram {}", word(*union))
+        }
+        Note::Unsorted => {
+            "sort is ineffective for range queries since results are always ordered by labels"
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// What may be meant otherwise.
+fn info(note: &Note) -> Option<String> {
+    const NAN: &str = "has NaN observations";
+    Some(match note {
+        Note::Counter(name) if !COUNTERS.iter().any(|end| name.ends_with(end)) => {
+            let ends = COUNTERS.join("/");
+            format!("metric might not be a counter, name does not end in {ends}: {name:?}")
+        }
+        Note::Types { left, operator, right } => {
+            let [left, right] =
+                [left, right].map(|is_one| if *is_one { "histogram" } else { "float" });
+            let sign = sign(*operator);
+            format!(
+                "incompatible sample types encountered for binary operator {sign:?}: {left} {sign} \
+                 {right}"
+            )
+        }
+        Note::Ignored(aggregation) => format!("ignored histogram in {aggregation} aggregation"),
+        Note::IgnoredInRange(name) => format!(
+            "ignored histograms in a range containing both floats and histograms for metric name \
+             {name:?}"
+        ),
+        Note::QuantileIsNan(name) => {
+            format!("input to histogram_quantile {NAN}, result is NaN{}", of(name))
+        }
+        Note::QuantileIsSkewed(name) => {
+            format!("input to histogram_quantile {NAN}, result is skewed higher{}", of(name))
+        }
+        Note::FractionLeavesOut(name) => format!(
+            "input to histogram_fraction {NAN}, which are excluded from all fractions{}",
+            of(name)
+        ),
+        Note::Reconciled(union) => {
+            format!("mismatched custom buckets were reconciled during {}", word(*union))
+        }
+        _ => return None,
+    })
+}
+
+fn word(union: Union) -> &'static str {
+    match union {
+        Union::Addition => "addition",
+        Union::Subtraction => "subtraction",
+        Union::Aggregation => "aggregation",
+    }
+}
+
+/// Whose something is, where that is known.
+fn of(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" for metric name {name:?}") }
+}
+
+fn held_level(name: &str, mended: &Mended, text: &str) -> String {
+    let [first, last] = [mended.first_ns, mended.last_ns].map(|ns| {
         let second = ns.div_euclid(1000 * NANOS_PER_MILLI);
         Timestamp::from_second(second).map_or_else(|_| second.to_string(), |at| at.to_string())
     });
-    let [low, high] = [of.bound_min, of.bound_max].map(|bound| general(bound, None));
+    let [low, high] = [mended.bound_min, mended.bound_max].map(|bound| general(bound, None));
     format!(
-        "PromQL info: input to histogram_quantile needed to be fixed for monotonicity (see {HELP}), \
-         from buckets {low} to {high}, with a max diff of {}, over {} samples from {first} to \
-         {last} ({})",
-        general(of.fall_max, Some(2)),
-        of.count,
-        at(text, of.place)
+        "PromQL info: input to histogram_quantile needed to be fixed for monotonicity (see \
+         {HELP}){}, from buckets {low} to {high}, with a max diff of {}, over {} samples from \
+         {first} to {last} ({})",
+        of(name),
+        general(mended.fall_max, Some(2)),
+        mended.count,
+        at(text, mended.place)
     )
 }
 
@@ -97,63 +178,18 @@ fn at(text: &str, place: Place) -> String {
     format!("{line}:{column}")
 }
 
-/// A number with so many digits, or as many as it needs, as Go's `%g` writes it.
-fn general(value: f64, digits: Option<usize>) -> String {
-    let spelled = match digits {
-        Some(digits) => format!("{value:.*e}", digits.saturating_sub(1)),
-        None => format!("{value:e}"),
-    };
-    let parts = spelled.split_once('e');
-    let Some((mantissa, exponent)) = parts.filter(|_| value.is_finite()) else {
-        return crate::answer::number(value);
-    };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..digits.map_or(6, |digits| digits as i32)).contains(&exponent) {
-        let rounded: f64 = spelled.parse().unwrap_or(value);
-        return rounded.to_string();
-    }
-    let mantissa = match mantissa.contains('.') {
-        true => mantissa.trim_end_matches('0').trim_end_matches('.'),
-        false => mantissa,
-    };
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_go_writes_them() {
-        for (value, digits, wanted) in [
-            (1.1, None, "1.1"),
-            (-0.5, None, "-0.5"),
-            (100_000.0, None, "100000"),
-            (1_000_000.0, None, "1e+06"),
-            (1_234_567.0, None, "1.234567e+06"),
-            (0.0001, None, "0.0001"),
-            (0.000_015, None, "1.5e-05"),
-            (f64::NAN, None, "NaN"),
-            (f64::INFINITY, None, "+Inf"),
-            (5.0, Some(2), "5"),
-            (15.4, Some(2), "15"),
-            (99.9, Some(2), "1e+02"),
-            (123.0, Some(2), "1.2e+02"),
-            (0.0126, Some(2), "0.013"),
-        ] {
-            assert_eq!(general(value, digits), wanted);
-        }
-    }
-
-    #[test]
     fn what_is_too_much_is_counted() {
         let mut notes = Notes::default();
         for number in 0..13 {
-            notes.counters.insert(format!("m{number:02}").into(), 7);
+            notes.met.insert(Note::Counter(format!("m{number:02}").into()), 7);
         }
-        notes.counters.insert("m_total".into(), 7);
-        notes.shares.insert(2.0f64.to_bits(), 2);
+        notes.met.insert(Note::Counter("m_total".into()), 7);
+        notes.met.insert(Note::Share(2.0f64.to_bits()), 2);
         let text = annotations(&notes, "\n x", true);
         assert!(
             text.starts_with(&format!(",\"warnings\":[\"{CUT}\",\"PromQL warning: ")),

@@ -2,10 +2,11 @@
 
 use crate::annotations::annotations;
 use crate::promql::{STALE, SamplesAsked, duration_seconds};
-use foliot_model::{Frame, Labels, NANOS_PER_MILLI};
+use foliot_model::{Frame, Histogram, Labels, NANOS_PER_MILLI, Value as Sample};
 use foliot_plan::grid::{MEASUREMENT, Notes, Steps, name};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const VECTOR: &str = "vector";
 const MATRIX: &str = "matrix";
@@ -37,6 +38,11 @@ pub struct SeriesAnswer {
     is_cut: bool,
     /// Whether more values of the last series may come.
     is_open: bool,
+    /// Numbers of the last series that are not written yet, and whether some are.
+    numbers: Vec<u8>,
+    has_numbers: bool,
+    /// Histograms of the last series, which stand behind all its numbers.
+    histograms: Vec<u8>,
 }
 
 /// What Prometheus says of an answer of which a limit has kept something away.
@@ -45,7 +51,17 @@ pub(crate) const CUT: &str = "results truncated due to limit";
 impl SeriesAnswer {
     /// Values of one instant, of so many series at most.
     pub fn vector(steps: Steps, limit: usize) -> Self {
-        Self { steps, is_vector: true, is_begun: false, left: limit, is_cut: false, is_open: false }
+        Self {
+            steps,
+            is_vector: true,
+            is_begun: false,
+            left: limit,
+            is_cut: false,
+            is_open: false,
+            numbers: Vec::new(),
+            has_numbers: false,
+            histograms: Vec::new(),
+        }
     }
 
     /// Values of several, of so many series at most.
@@ -53,63 +69,118 @@ impl SeriesAnswer {
         Self { is_vector: false, ..Self::vector(steps, limit) }
     }
 
-    /// Adds a series with its values at the instants.
-    pub fn row(&mut self, labels: &Labels, values: &[Option<f64>], out: &mut Vec<u8>) {
+    /// Adds a series with its values at the instants: numbers and histograms, of which there may
+    /// be no places.
+    pub fn row(
+        &mut self,
+        labels: &Labels,
+        (values, histograms): (&[Option<f64>], &[Option<Arc<Histogram>>]),
+        out: &mut Vec<u8>,
+    ) {
         let steps = self.steps;
-        let there = values.iter().enumerate();
-        let there = there.filter_map(|(index, value)| Some((steps.at(index), (*value)?)));
         let metric = labels.iter().map(|label| (&*label.name, &*label.value));
-        self.series(metric, there, true, out);
+        for (index, value) in values.iter().enumerate() {
+            let at_ns = steps.at(index);
+            if let Some(value) = value {
+                self.number((at_ns, *value));
+            } else if let Some(Some(histogram)) = histograms.get(index) {
+                self.histogram((at_ns, histogram));
+            }
+        }
+        self.piece(metric, true, out);
     }
 
-    /// Adds a piece of a series as it is stored, without marks that it is over.
-    pub fn frame(&mut self, asked: &SamplesAsked, frame: &Frame, out: &mut Vec<u8>) {
+    /// Adds a piece of a series as it is stored, without marks that it is over. Says how many bytes
+    /// are held until the rest comes.
+    pub fn frame(&mut self, asked: &SamplesAsked, frame: &Frame, out: &mut Vec<u8>) -> usize {
         let name = name(&frame.head.measurement, &frame.head.field);
         if !asked.has_name(&name) {
-            return;
+            return 0;
         }
-        let there = frame.samples.iter();
-        let there = there.filter_map(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
-        let there = there.filter(|(_, value)| value.to_bits() != STALE);
+        for (at_ns, value) in frame.samples.iter() {
+            if let Sample::Histogram(bytes) = value {
+                if let Some(of) = Histogram::read(bytes).filter(|of| of.sum.to_bits() != STALE) {
+                    self.histogram((at_ns, &of));
+                }
+            } else if let Some(value) = value.as_f64().filter(|value| value.to_bits() != STALE) {
+                self.number((at_ns, value));
+            }
+        }
         let labels = frame.head.labels.iter().map(|label| (&*label.name, &*label.value));
         let name = (MEASUREMENT, &*name);
-        self.series(labels.chain([name]), there, frame.is_last, out);
+        self.piece(labels.chain([name]), frame.is_last, out);
+        self.histograms.len()
     }
 
-    fn series<'l>(
+    fn number(&mut self, (at_ns, value): (i64, f64)) {
+        let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
+        separate(&mut self.numbers);
+        self.numbers.extend_from_slice(format!(r#"[{time},"{}"]"#, number(value)).as_bytes());
+    }
+
+    fn histogram(&mut self, (at_ns, of): (i64, &Histogram)) {
+        let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
+        separate(&mut self.histograms);
+        self.histograms.extend_from_slice(format!("[{time},").as_bytes());
+        histogram_json(of, &mut self.histograms);
+        self.histograms.push(b']');
+    }
+
+    /// Writes the numbers that were gathered, and behind the last of them the histograms.
+    fn piece<'l>(
         &mut self,
         metric: impl Iterator<Item = (&'l str, &'l str)>,
-        mut values: impl Iterator<Item = (i64, f64)>,
         is_last: bool,
         out: &mut Vec<u8>,
     ) {
-        let put = |(at_ns, value): (i64, f64), out: &mut Vec<u8>| {
-            let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
-            out.extend_from_slice(format!(r#"[{time},"{}"]"#, number(value)).as_bytes());
-        };
-        if !self.is_open {
-            let Some(first) = values.next() else { return };
-            let Some(left) = self.left.checked_sub(1) else {
-                self.is_cut = true;
-                return;
-            };
-            self.left = left;
+        let has_values = !self.numbers.is_empty() || (is_last && !self.histograms.is_empty());
+        if !self.is_open && has_values {
+            match self.left.checked_sub(1) {
+                None => {
+                    self.is_cut = true;
+                    self.numbers.clear();
+                    self.histograms.clear();
+                    return;
+                }
+                Some(left) => self.left = left,
+            }
             self.begin(out);
             let metric: Map<String, Json> =
                 metric.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-            let open = if self.is_vector { "\"value\":" } else { "\"values\":[" };
             let metric = Json::Object(metric);
-            out.extend_from_slice(format!(r#"{{"metric":{metric},{open}"#).as_bytes());
-            put(first, out);
+            out.extend_from_slice(format!(r#"{{"metric":{metric}"#).as_bytes());
+            self.is_open = true;
         }
-        for value in values {
-            out.push(b',');
-            put(value, out);
+        if !self.is_open {
+            return;
         }
-        self.is_open = !is_last;
-        if is_last {
-            out.extend_from_slice(if self.is_vector { b"}" } else { b"]}" });
+        let (value, histogram, opens, closes) = match self.is_vector {
+            true => ("value", "histogram", "", ""),
+            false => ("values", "histograms", "[", "]"),
+        };
+        if !self.numbers.is_empty() {
+            match self.has_numbers {
+                true => out.push(b','),
+                false => {
+                    out.extend_from_slice(format!(",\"{value}\":{opens}").as_bytes());
+                }
+            }
+            self.has_numbers = true;
+            out.append(&mut self.numbers);
         }
+        if !is_last {
+            return;
+        }
+        if std::mem::take(&mut self.has_numbers) {
+            out.extend_from_slice(closes.as_bytes());
+        }
+        if !self.histograms.is_empty() {
+            out.extend_from_slice(format!(",\"{histogram}\":{opens}").as_bytes());
+            out.append(&mut self.histograms);
+            out.extend_from_slice(closes.as_bytes());
+        }
+        out.push(b'}');
+        self.is_open = false;
     }
 
     /// Ends the answer with what is said beside it: what was noted of a question.
@@ -129,6 +200,34 @@ impl SeriesAnswer {
         }
         self.is_begun = true;
     }
+}
+
+fn separate(list: &mut Vec<u8>) {
+    if !list.is_empty() {
+        list.push(b',');
+    }
+}
+
+/// A histogram, with those of its buckets that are not empty. Before its bounds each has a number
+/// that says which of them belong to it: 0 the upper one, 1 the lower one, 2 none, 3 both.
+fn histogram_json(of: &Histogram, out: &mut Vec<u8>) {
+    let (count, sum) = (number(of.count), number(of.sum));
+    out.extend_from_slice(format!(r#"{{"count":"{count}","sum":"{sum}""#).as_bytes());
+    let mut has_some = false;
+    for bucket in of.intervals().filter(|bucket| bucket.count != 0.0) {
+        out.extend_from_slice(if has_some { b"," } else { b",\"buckets\":[" });
+        has_some = true;
+        let ends = match (bucket.has_lower, bucket.has_upper) {
+            (false, true) => 0,
+            (true, false) => 1,
+            (false, false) => 2,
+            (true, true) => 3,
+        };
+        let [lower, upper, count] = [bucket.lower, bucket.upper, bucket.count].map(number);
+        let text = format!(r#"[{ends},"{lower}","{upper}","{count}"]"#);
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.extend_from_slice(if has_some { b"]}" } else { b"}" });
 }
 
 /// What series are called, as an answer.

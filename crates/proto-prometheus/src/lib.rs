@@ -7,11 +7,12 @@
 //! socket, no compression, no HTTP library and no store.
 //!
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
-//! and its samples are floats of the default field. So all doors see it.
+//! and its samples are floats, or native histograms, of the default field. So all doors see it.
 
 mod annotations;
 mod answer;
 mod exposition;
+mod histogram;
 mod json_lines;
 mod key;
 mod promql;
@@ -26,7 +27,9 @@ pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, s
 pub use exposition::Exposition;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::KEY_SYNTAX;
-pub use promql::{Asked, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector};
+pub use promql::{
+    Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
+};
 pub use read::{ReadQuery, ReadResult, read_queries};
 pub use statistics::statistics;
 pub use text::{decode_text, next_piece};

@@ -20,6 +20,7 @@ mod tree;
 pub(crate) use lower::STALE;
 pub use lower::{Asked, SamplesAsked, Span};
 pub(crate) use parse::duration_seconds;
+pub(crate) use print::sign;
 pub use reader::ParseError;
 pub use selector::VectorSelector;
 
@@ -55,6 +56,22 @@ impl fmt::Display for Type {
     }
 }
 
+/// How much of the language is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// What Prometheus knows by itself.
+    #[default]
+    Plain,
+    /// Also what Prometheus calls experimental: series keep their names until the end, and lengths
+    /// of time are calculated.
+    Experimental {
+        /// What `step()` is in a length, in milliseconds; 0 of one instant.
+        step_ms: i64,
+        /// What `range()` is, in milliseconds.
+        range_ms: i64,
+    },
+}
+
 /// An expression that was read.
 #[derive(Clone, Debug)]
 pub struct Expression {
@@ -67,15 +84,25 @@ pub struct Expression {
     place: Place,
     /// Byte at which the first of its parentheses stands, or itself.
     opens: Place,
+    /// Of the whole expression.
+    dialect: Dialect,
 }
 
 impl Expression {
-    /// Reads a text.
+    /// Reads a text of the plain language.
     ///
     /// # Errors
     /// When it is no expression, in the words of Prometheus.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        parse::expression(text)
+        Self::parse_as(text, Dialect::Plain)
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// When it is no expression, in the words of Prometheus.
+    pub fn parse_as(text: &str, dialect: Dialect) -> Result<Self, ParseError> {
+        parse::expression(text, dialect)
     }
 
     /// What it comes to.

@@ -138,6 +138,12 @@ pub(crate) fn push_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
+/// Appends a field of eight bytes.
+pub(crate) fn push_double(number: u8, value: f64, out: &mut Vec<u8>) {
+    out.push(number << 3 | FIXED64);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
 /// Appends a field of bytes.
 pub(crate) fn push_bytes(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(number << 3 | BYTES);

@@ -9,16 +9,17 @@
 //! stands. Version 2.0 refers to a table of symbols; the labels are put together in the batch's
 //! scratch.
 
+use crate::histogram::Message;
 use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE, read_label};
 use crate::wire::{Field, Fields, Value, push_bytes};
-use foliot_model::{Batch, Cell, DEFAULT_FIELD, Reject, Span};
+use foliot_model::{Batch, Cell, DEFAULT_FIELD, Kind, Reject, Span};
 use std::fmt;
 
 /// Samples, and refusals, of one piece: its batch takes about six MiB.
 pub(crate) const PIECE_ROWS_MAX: usize = 1 << 16;
 
-/// Bytes of keys that a piece puts together.
-const PIECE_KEY_BYTES_MAX: usize = 4 << 20;
+/// Bytes of keys and of histograms that a piece puts together, but for the last of them.
+const PIECE_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of the labels of one series of version 2.0, where a reference of a byte can stand for a
 /// long text: as many as a series may have elsewhere.
@@ -111,7 +112,7 @@ pub struct Counts {
     pub series: u64,
     /// Samples that are numbers.
     pub samples: u64,
-    /// Native histograms, which are refused.
+    /// Native histograms.
     pub histograms: u64,
     /// Exemplars, which are not kept.
     pub exemplars: u64,
@@ -185,8 +186,8 @@ impl<'a> WriteRequest<'a> {
     pub fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> bool {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
-        let (mut room, mut key_room) = (PIECE_ROWS_MAX, PIECE_KEY_BYTES_MAX);
-        while room > 0 && key_room > 0 {
+        let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
+        while room.is_left() {
             let open = match self.open.take() {
                 Some(open) => open,
                 // What was checked reads well again.
@@ -196,7 +197,7 @@ impl<'a> WriteRequest<'a> {
                         match self.open(&field, rejects) {
                             Some(open) => open,
                             None => {
-                                room -= 1;
+                                room.rows -= 1;
                                 continue;
                             }
                         }
@@ -208,7 +209,7 @@ impl<'a> WriteRequest<'a> {
             let key = match &open.key {
                 Key::Request(span) => *span,
                 Key::Packed(bytes) => {
-                    key_room = key_room.saturating_sub(bytes.len());
+                    room.bytes = room.bytes.saturating_sub(bytes.len());
                     batch.push_scratch(|out| out.extend_from_slice(bytes))
                 }
             };
@@ -225,14 +226,6 @@ impl<'a> WriteRequest<'a> {
             Version::V1 => self.key_in_place(rest),
             Version::V2 => self.key_of_symbols(rest),
         };
-        let (_, histogram) = self.version.exemplar_and_histogram();
-        let mut fields = rest;
-        while let Ok(Some(field)) = fields.next() {
-            if field.number == histogram {
-                rejects.push(self.reject("histogram", "native histograms are not stored yet"));
-                break;
-            }
-        }
         match key {
             Ok(key) => Some(Open { key, rest }),
             Err(reason) => {
@@ -324,18 +317,38 @@ impl<'a> WriteRequest<'a> {
         (key, shape): (Span, u32),
         batch: &mut Batch<'_>,
         rejects: &mut Vec<Reject>,
-        room: &mut usize,
+        room: &mut Room,
     ) -> Option<Open<'a>> {
-        while *room > 0 {
+        let (_, histogram) = self.version.exemplar_and_histogram();
+        while room.is_left() {
             let Ok(Some(field)) = open.rest.next() else { return None };
-            if field.number != SAMPLE {
-                continue;
-            }
-            *room -= 1;
-            let (value, time_ms) = read_sample(self.bytes, &field).unwrap_or_default();
+            let (cell, time_ms) = match field.number {
+                SAMPLE => {
+                    let (value, time_ms) = read_sample(self.bytes, &field).unwrap_or_default();
+                    (cell(value), time_ms)
+                }
+                number if number == histogram => {
+                    let message = Message::read(self.bytes, &field).unwrap_or_default();
+                    let time_ms = message.time_ms;
+                    match message.histogram() {
+                        Ok(of) => {
+                            let bytes = batch.push_scratch(|out| of.write(out));
+                            room.bytes = room.bytes.saturating_sub(bytes.length as usize);
+                            (Cell::bytes(Kind::Histogram, bytes), time_ms)
+                        }
+                        Err(fault) => {
+                            room.rows -= 1;
+                            rejects.push(self.reject("value", fault.to_string()));
+                            continue;
+                        }
+                    }
+                }
+                _ => continue,
+            };
+            room.rows -= 1;
             match time_ns(time_ms) {
                 Some(time_ns) => {
-                    batch.push_cell(cell(value));
+                    batch.push_cell(cell);
                     batch.push_row([Span::default(), key], time_ns, shape, self.series);
                 }
                 None => {
@@ -345,6 +358,18 @@ impl<'a> WriteRequest<'a> {
             }
         }
         Some(open)
+    }
+}
+
+/// What a piece may still take.
+struct Room {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn is_left(&self) -> bool {
+        self.rows > 0 && self.bytes > 0
     }
 }
 
@@ -369,7 +394,10 @@ fn check_series(
                 read_sample(bytes, &field)?;
                 counts.samples += 1;
             }
-            number if number == histogram => counts.histograms += 1,
+            number if number == histogram => {
+                Message::read(bytes, &field)?;
+                counts.histograms += 1;
+            }
             number if number == exemplar => counts.exemplars += 1,
             _ => {}
         }

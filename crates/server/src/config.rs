@@ -252,6 +252,10 @@ settings! {
     /// that an interval fits are then answered from its table. Empty means none.
     opentsdb_rollups: RollupTables = RollupTables::default(),
         "opentsdb.rollups", "opentsdb-rollups";
+    /// Whether PromQL knows what Prometheus calls experimental: more functions and aggregations,
+    /// lengths of time that are calculated, and series that keep their names until an expression is
+    /// answered.
+    promql_experimental: bool = false, "promql.experimental", "promql-experimental";
     /// Names of this server that requests may use in `Host`, beside addresses, `localhost` and the
     /// machine's own name, separated by commas; `*` means any. A web page whose name is turned to
     /// this server's address is kept out by this.

@@ -84,7 +84,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 22] = [
+const OTHERS: [(&str, &str, &str); 23] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -114,6 +114,11 @@ const OTHERS: [(&str, &str, &str); 22] = [
     ),
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
+    (
+        "buckets, and custom bounds, of a native histogram",
+        "16 384",
+        "the histogram is refused, reason `value`",
+    ),
     (
         "questions of a remote read, names in each list of `status/tsdb`",
         "100, 10 000",

@@ -203,22 +203,51 @@ fn records(bytes: &mut Bytes<'_>, n: usize, met: &mut Met) -> Vec<Value> {
     met.insert("records".into());
     let mut values = Vec::new();
     while values.len() < n {
-        let (records, fields) = (bytes.varint() as usize, bytes.varint());
-        let mut texts = vec![vec![0xb1u8]; records];
-        for _ in 0..fields {
+        let records = bytes.varint() as usize;
+        let (fields, keys) = (bytes.varint(), bytes.varint());
+        let gaps: Vec<u64> = (0..keys).map(|_| bytes.varint()).collect();
+        let mut column = |bytes: &mut Bytes<'_>| {
             let layout = bytes.u8();
-            for (text, field) in texts.iter_mut().zip(ints(bytes, layout, records, met)) {
-                let mut field = field as u64;
-                while field >= 0x80 {
-                    text.push(field as u8 | 0x80);
-                    field >>= 7;
-                }
-                text.push(field as u8);
+            ints(bytes, layout, records, met)
+        };
+        let mut texts = vec![vec![0xb1u8]; records];
+        texts.iter_mut().for_each(|text| put(fields, text));
+        for _ in 0..fields {
+            for (text, field) in texts.iter_mut().zip(column(bytes)) {
+                put(field as u64, text);
             }
+        }
+        // The key that each record would have next.
+        let (mut nexts, mut key) = (vec![0u64; records], 0);
+        for gap in gaps {
+            key += gap;
+            let some = bytes.u8();
+            let has = if some == 1 { column(bytes) } else { vec![1; records] };
+            let of_key = has.into_iter().zip(column(bytes));
+            let of_key = of_key.map(|(has, value)| match some {
+                2 => (i64::from(value != 0), value),
+                _ => (has, value),
+            });
+            for ((text, next), (has, value)) in texts.iter_mut().zip(&mut nexts).zip(of_key) {
+                if has == 1 {
+                    put(key - *next, text);
+                    put(value as u64, text);
+                    *next = key + 1;
+                }
+            }
+            key += 1;
         }
         values.extend(texts.into_iter().map(Value::Histogram));
     }
     values
+}
+
+fn put(mut number: u64, text: &mut Vec<u8>) {
+    while number >= 0x80 {
+        text.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    text.push(number as u8);
 }
 
 fn exceptions(bytes: &mut Bytes<'_>, values: &mut [Value], met: &mut Met) {

@@ -2,10 +2,13 @@
 
 use super::binary::some_of;
 use super::fold::{average, deviation, quantile, sum};
-use super::{GridRow, Gridded, Looked, Walk, evaluated, value};
+use super::histograms::{self, Incompatible, compact, spelled};
+use super::picked::picked;
+use super::row::{GridRow, Growing, Made, Point};
+use super::{Gridded, Looked, Walk, evaluated, value, weight};
 use crate::Error;
-use foliot_model::{Label, Labels};
-use foliot_plan::grid::{GridAggregate, GroupFold, Place, Steps};
+use foliot_model::{Histogram, Label, Labels};
+use foliot_plan::grid::{GridAggregate, GroupFold, Note, Place, Steps, Union};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,39 +19,61 @@ pub(super) fn aggregate<'q>(
 ) -> Result<Gridded<'q>, Error> {
     let input = evaluated(walk, &plan.input, steps)?;
     let parameter = match &plan.fold {
-        GroupFold::Quantile(of) | GroupFold::Top(of) | GroupFold::Bottom(of) => {
-            Some(evaluated(walk, of, steps)?)
-        }
+        GroupFold::Quantile(of)
+        | GroupFold::Top(of)
+        | GroupFold::Bottom(of)
+        | GroupFold::Some(of)
+        | GroupFold::Part(of) => Some(evaluated(walk, of, steps)?),
         _ => None,
     };
     let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
-    let picks = matches!(plan.fold, GroupFold::Top(_) | GroupFold::Bottom(_));
-    if picks && parameters.iter().flatten().any(|count| count.is_nan()) {
-        return Err(Error::Plan("Parameter value is NaN".to_owned()));
-    }
-    if let GroupFold::Quantile(_) = plan.fold {
-        noted(walk, parameters, plan.place)?;
-    }
+    checked(walk, plan, parameters)?;
     if let GroupFold::CountValues(name) = &plan.fold {
         return counted(walk, plan, &input, name, steps);
     }
     let (mut made, mut looked) = (Gridded::none(walk), Looked::new(walk));
     for (labels, rows) in groups(plan, &input) {
         match &plan.fold {
-            GroupFold::Top(_) => picked(walk, &rows, parameters, steps, true, &mut made)?,
-            GroupFold::Bottom(_) => picked(walk, &rows, parameters, steps, false, &mut made)?,
-            fold => {
-                let mut values = Vec::with_capacity(steps.count);
+            GroupFold::Top(_) | GroupFold::Bottom(_) | GroupFold::Some(_) | GroupFold::Part(_) => {
+                picked(walk, plan, &rows, parameters, steps, &mut made)?;
+            }
+            _ => {
+                let is_nameless = rows.iter().any(|row| row.is_nameless);
+                let mut after = Growing::new(walk, (labels, is_nameless), steps);
                 for index in 0..steps.count {
-                    looked.at(rows.len())?;
+                    let histograms =
+                        rows.iter().filter_map(|row| row.histograms.get(index)?.as_deref());
+                    looked.at(rows.len() + histograms.map(weight).sum::<usize>())?;
                     let parameter = value(parameters, index).unwrap_or(f64::NAN);
-                    values.push(folded(fold, &rows, index, parameter));
+                    after.push(folded(walk, plan, &rows, index, parameter)?)?;
                 }
-                made.push(walk, GridRow { labels, values })?;
+                after.finish(&mut made, walk)?;
             }
         }
     }
     Ok(made)
+}
+
+/// Refuses parameters that say nothing, and notes those that say too much.
+fn checked(walk: &Walk<'_>, plan: &GridAggregate, parameters: &[Option<f64>]) -> Result<(), Error> {
+    let is_nan = || parameters.iter().flatten().any(|parameter| parameter.is_nan());
+    match &plan.fold {
+        GroupFold::Top(_) | GroupFold::Bottom(_) | GroupFold::Some(_) if is_nan() => {
+            Err(Error::Plan("Parameter value is NaN".to_owned()))
+        }
+        GroupFold::Part(_) if is_nan() => Err(Error::Plan("Ratio value is NaN".to_owned())),
+        GroupFold::Part(_) => {
+            let values = || parameters.iter().copied().flatten();
+            for end in [values().fold(0.0, f64::max), values().fold(0.0, f64::min)] {
+                if !(-1.0..=1.0).contains(&end) {
+                    walk.note(Note::Ratio(end.to_bits()), plan.place)?;
+                }
+            }
+            Ok(())
+        }
+        GroupFold::Quantile(_) => noted(walk, parameters, plan.place),
+        _ => Ok(()),
+    }
 }
 
 /// Notes which shares no quantile can be given of: the furthest of them.
@@ -77,68 +102,100 @@ fn groups<'g>(plan: &GridAggregate, input: &'g Gridded<'_>) -> Vec<(Labels, Vec<
     groups
 }
 
-fn folded(fold: &GroupFold, rows: &[&GridRow], index: usize, parameter: f64) -> Option<f64> {
-    let values = || rows.iter().filter_map(|row| value(&row.values, index));
-    values().next()?;
+fn folded(
+    walk: &Walk<'_>,
+    plan: &GridAggregate,
+    rows: &[&GridRow],
+    index: usize,
+    parameter: f64,
+) -> Result<Option<Made>, Error> {
+    let numbers = || rows.iter().filter_map(|row| value(&row.values, index));
+    let histograms = || rows.iter().filter_map(|row| row.histograms.get(index)?.as_deref());
+    let count = || rows.iter().filter(|row| row.has(index)).count() as f64;
+    let has_histograms = histograms().next().is_some();
+    if numbers().next().is_none() && !has_histograms {
+        return Ok(None);
+    }
+    match &plan.fold {
+        GroupFold::Sum | GroupFold::Average if has_histograms => {
+            if numbers().next().is_some() {
+                walk.note(Note::MixedGroup, plan.histograms_place)?;
+                return Ok(None);
+            }
+            let made = match plan.fold {
+                GroupFold::Sum => histograms::sum(histograms()),
+                _ => histograms::mean(histograms()),
+            };
+            return together(walk, plan, rows, index, made);
+        }
+        GroupFold::Count => return Ok(Some(Made::Number(count()))),
+        GroupFold::Present => return Ok(Some(Made::Number(1.0))),
+        _ => {}
+    }
+    // All else is of numbers only.
+    if has_histograms && let Some(name) = ignoring(&plan.fold) {
+        walk.note(Note::Ignored(name), plan.histograms_place)?;
+    }
+    if numbers().next().is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Made::Number(match &plan.fold {
+        GroupFold::Sum => sum(numbers()),
+        GroupFold::Average => average(numbers()),
+        GroupFold::Min => numbers().fold(f64::NAN, f64::min),
+        GroupFold::Max => numbers().fold(f64::NAN, f64::max),
+        GroupFold::Deviation => deviation(numbers()).sqrt(),
+        GroupFold::Variance => deviation(numbers()),
+        GroupFold::Quantile(_) => quantile(parameter, numbers().collect()),
+        _ => return Ok(None),
+    })))
+}
+
+/// What an aggregation that knows numbers only is called.
+pub(super) fn ignoring(fold: &GroupFold) -> Option<&'static str> {
     Some(match fold {
-        GroupFold::Sum => sum(values()),
-        GroupFold::Average => average(values()),
-        GroupFold::Min => values().fold(f64::NAN, f64::min),
-        GroupFold::Max => values().fold(f64::NAN, f64::max),
-        GroupFold::Count => values().count() as f64,
-        GroupFold::Present => 1.0,
-        GroupFold::Deviation => deviation(values()).sqrt(),
-        GroupFold::Variance => deviation(values()),
-        GroupFold::Quantile(_) => quantile(parameter, values().collect()),
-        GroupFold::Top(_) | GroupFold::Bottom(_) | GroupFold::CountValues(_) => return None,
+        GroupFold::Min => "min",
+        GroupFold::Max => "max",
+        GroupFold::Deviation => "stddev",
+        GroupFold::Variance => "stdvar",
+        GroupFold::Quantile(_) => "quantile",
+        GroupFold::Top(_) => "topk",
+        GroupFold::Bottom(_) => "bottomk",
+        _ => return None,
     })
 }
 
-/// The series of a group with the highest or lowest values, at each instant.
-fn picked(
+/// A sum or a mean of histograms, and notes of what was met.
+fn together(
     walk: &Walk<'_>,
+    plan: &GridAggregate,
     rows: &[&GridRow],
-    parameters: &[Option<f64>],
-    steps: &Steps,
-    is_top: bool,
-    made: &mut Gridded<'_>,
-) -> Result<(), Error> {
-    let mut kept: Vec<Vec<Option<f64>>> = Vec::new();
-    let mut held = walk.meter.open();
-    held.add(rows.len().saturating_mul(steps.count * size_of::<Option<f64>>()))?;
-    kept.resize(rows.len(), vec![None; steps.count]);
-    let (mut order, mut looked) = (Vec::new(), Looked::new(walk));
-    for index in 0..steps.count {
-        looked.at(rows.len())?;
-        let count = value(parameters, index).unwrap_or(0.0);
-        if count < 1.0 {
-            continue;
+    index: usize,
+    made: Result<Option<(Histogram, histograms::Merged)>, Incompatible>,
+) -> Result<Option<Made>, Error> {
+    let place = plan.histograms_place;
+    match made {
+        Ok(None) => Ok(None),
+        Ok(Some((histogram, merged))) => {
+            if merged.is_torn {
+                walk.note(Note::Torn(Union::Aggregation), place)?;
+            }
+            if merged.is_reconciled {
+                walk.note(Note::Reconciled(Union::Aggregation), place)?;
+            }
+            Ok(Some(Made::histogram(compact(histogram))))
         }
-        order.clear();
-        let there = rows.iter().enumerate();
-        order.extend(there.filter_map(|(at, row)| Some((at, value(&row.values, index)?))));
-        // What is no number is chosen last.
-        order.sort_by(|(_, a), (_, b)| match (a.is_nan(), b.is_nan()) {
-            (false, false) if is_top => b.total_cmp(a),
-            (false, false) => a.total_cmp(b),
-            (a, b) => a.cmp(&b),
-        });
-        for (at, value) in order.iter().take(count as usize) {
-            let place = kept.get_mut(*at).and_then(|values| values.get_mut(index));
-            place.into_iter().for_each(|place| *place = Some(*value));
+        Err(Incompatible) => {
+            // The first that does not go with those before.
+            let histogram = |row: &&&GridRow| row.histograms.get(index).cloned().flatten();
+            let there = || rows.iter().filter_map(|row| Some((row, histogram(&row)?)));
+            let is_custom = there().next().is_some_and(|(_, of)| of.is_custom());
+            let other = there().find(|(_, of)| of.is_custom() != is_custom);
+            let name = other.map(|(row, _)| row.measurement()).unwrap_or_default();
+            walk.note(Note::Schemas(name), place)?;
+            Ok(None)
         }
     }
-    // One instant is answered in the order of its values.
-    let order =
-        if steps.count == 1 { order.iter().map(|(at, _)| *at).collect() } else { Vec::new() };
-    let order: Vec<usize> = if order.is_empty() { (0..rows.len()).collect() } else { order };
-    for at in order {
-        if let (Some(row), Some(values)) = (rows.get(at), kept.get_mut(at)) {
-            let values = std::mem::take(values);
-            made.push(walk, GridRow { labels: row.labels.clone(), values })?;
-        }
-    }
-    Ok(())
 }
 
 /// How many series have each value, which is a label of their group.
@@ -155,14 +212,18 @@ fn counted<'q>(
     for row in &input.rows {
         walk.meter.check(steps.count)?;
         let group = some_of(&plan.by, &row.labels);
-        for (index, one) in row.values.iter().enumerate() {
-            let Some(one) = one else { continue };
-            let own = Label { name: name.clone(), value: spelled(*one).into() };
+        for index in 0..steps.count {
+            let text = match row.point(index) {
+                None => continue,
+                Some(Point::Number(number)) => decimal(number),
+                Some(Point::Histogram(histogram)) => spelled(histogram),
+            };
+            let own = Label { name: name.clone(), value: text.into() };
             let labels = Labels::new(group.iter().cloned().chain([own]).collect());
             let number = match numbers.get(&labels) {
                 Some(number) => *number,
                 None => {
-                    let made = GridRow { labels: labels.clone(), values: vec![None; steps.count] };
+                    let made = GridRow::numbers(labels.clone(), vec![None; steps.count]);
                     held.add(made.bytes())?;
                     rows.push(made);
                     numbers.insert(labels, rows.len() - 1);
@@ -180,7 +241,7 @@ fn counted<'q>(
 }
 
 /// A number as a label's value: the shortest one without an exponent.
-fn spelled(value: f64) -> String {
+fn decimal(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "+Inf".to_owned(),

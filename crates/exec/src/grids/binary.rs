@@ -1,11 +1,12 @@
 //! Two grids, value by value.
 
-use super::{GridRow, Gridded, Walk, evaluated, joined, unnamed, value};
+use super::operate::{Outcome, is_new_value, operated};
+use super::row::{GridRow, Growing, Point};
+use super::{Gridded, Walk, evaluated, joined, row, value};
 use crate::Error;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
-    Binary, Calculation, Comparison, Labels as Some_, MEASUREMENT, Many, Matching, Operator, Sides,
-    Steps,
+    Binary, Labels as Some_, MEASUREMENT, Many, Matching, Operator, Sides, Steps,
 };
 use std::collections::HashMap;
 
@@ -17,84 +18,60 @@ pub(super) fn binary<'q>(
     let left = evaluated(walk, &plan.left, steps)?;
     let right = evaluated(walk, &plan.right, steps)?;
     match &plan.sides {
-        Sides::Scalars | Sides::RightScalar => {
-            with_scalar(walk, plan.operator, &left, &right, &|a, b| (a, b))
-        }
-        Sides::LeftScalar => with_scalar(walk, plan.operator, &right, &left, &|a, b| (b, a)),
+        Sides::Scalars | Sides::RightScalar => with_scalar(walk, plan, &left, &right, steps),
+        Sides::LeftScalar => with_scalar(walk, plan, &right, &left, steps),
         Sides::Vectors(matching) => match plan.operator {
             Operator::And | Operator::Or | Operator::Unless => {
                 kept(walk, plan.operator, matching, &left, &right)
             }
-            Operator::Calculate(_) | Operator::Compare { .. } => {
+            Operator::Calculate(_) | Operator::Compare { .. } | Operator::Trim { .. } => {
                 Pairs { walk, plan, matching, steps }.meet(&left, &right)
             }
         },
     }
 }
 
-/// Each value of `input` with that of a scalar, in the order that `sides` gives them.
+/// Each value of `input` with that of a scalar, which stands where the plan says.
 fn with_scalar<'q>(
     walk: &Walk<'q>,
-    operator: Operator,
+    plan: &Binary,
     input: &Gridded<'_>,
     scalar: &Gridded<'_>,
-    sides: &dyn Fn(f64, f64) -> (f64, f64),
+    steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
+    let is_left = matches!(plan.sides, Sides::LeftScalar);
+    let is_filter = matches!(plan.operator, Operator::Compare { is_told: false, .. });
     let mut made = Gridded::none(walk);
-    for row in &input.rows {
-        let of = |(index, one): (usize, &Option<f64>)| {
-            let one = (*one)?;
-            let (a, b) = sides(one, value(scalar.scalars(), index).unwrap_or(f64::NAN));
-            match operator {
+    for input in &input.rows {
+        let mut after = Growing::new(
+            walk,
+            match is_new_value(plan.operator) {
+                true => walk.unnamed(&input.labels),
+                false => (input.labels.clone(), input.is_nameless),
+            },
+            steps,
+        );
+        for index in 0..steps.count {
+            let Some(one) = input.point(index) else {
+                after.push(None)?;
+                continue;
+            };
+            let scalar = Point::Number(value(scalar.scalars(), index).unwrap_or(f64::NAN));
+            let (a, b) = if is_left { (scalar, one) } else { (one, scalar) };
+            let outcome = operated(walk, plan, a, b)?;
+            after.push(match outcome {
+                Outcome::Made(made) => Some(made),
                 // What is compared stays, on whichever side it stands.
-                Operator::Compare { comparison, is_told: false } => {
-                    holds(comparison, a, b).then_some(one)
-                }
-                _ => calculated(operator, a, b),
-            }
-        };
-        let values = row.values.iter().enumerate().map(of).collect();
-        made.push(walk, GridRow { labels: labels_after(operator, &row.labels), values })?;
-    }
-    joined(made)
-}
-
-fn calculated(operator: Operator, a: f64, b: f64) -> Option<f64> {
-    match operator {
-        Operator::Calculate(calculation) => Some(match calculation {
-            Calculation::Add => a + b,
-            Calculation::Subtract => a - b,
-            Calculation::Multiply => a * b,
-            Calculation::Divide => a / b,
-            Calculation::Remainder => a % b,
-            Calculation::Power => a.powf(b),
-            Calculation::Angle => a.atan2(b),
-        }),
-        Operator::Compare { comparison, is_told: true } => {
-            Some(f64::from(u8::from(holds(comparison, a, b))))
+                Outcome::Holds if is_filter => Some(one.into()),
+                Outcome::Holds => Some(row::Made::Number(1.0)),
+                Outcome::Fails if is_filter => None,
+                Outcome::Fails => Some(row::Made::Number(0.0)),
+                Outcome::Unknown => None,
+            })?;
         }
-        Operator::Compare { comparison, is_told: false } => holds(comparison, a, b).then_some(a),
-        Operator::And | Operator::Or | Operator::Unless => None,
+        after.finish(&mut made, walk)?;
     }
-}
-
-fn holds(comparison: Comparison, a: f64, b: f64) -> bool {
-    match comparison {
-        Comparison::Equal => a == b,
-        Comparison::NotEqual => a != b,
-        Comparison::Greater => a > b,
-        Comparison::GreaterOrEqual => a >= b,
-        Comparison::Less => a < b,
-        Comparison::LessOrEqual => a <= b,
-    }
-}
-
-fn is_new_value(operator: Operator) -> bool {
-    matches!(operator, Operator::Calculate(_) | Operator::Compare { is_told: true, .. })
-}
-
-fn labels_after(operator: Operator, labels: &Labels) -> Labels {
-    if is_new_value(operator) { unnamed(labels) } else { labels.clone() }
+    joined(walk, made)
 }
 
 /// The labels of a series that `some` names.
@@ -135,13 +112,8 @@ fn kept<'q>(
         }
         for (row, signature) in rows.iter().zip(of) {
             let others = by_signature.get(signature).map_or(&[][..], Vec::as_slice);
-            let is_there =
-                |index: usize| others.iter().any(|row| value(&row.values, index).is_some());
-            let of = |(index, one): (usize, &Option<f64>)| {
-                one.filter(|_| is_there(index) == where_there)
-            };
-            let values = row.values.iter().enumerate().map(of).collect();
-            made.push(walk, GridRow { labels: row.labels.clone(), values })?;
+            let is_there = |index: usize| others.iter().any(|row| row.has(index));
+            made.push(walk, row.only(|index| is_there(index) == where_there))?;
         }
         Ok::<_, Error>(())
     };
@@ -154,7 +126,7 @@ fn kept<'q>(
             keep(right, &of_right, (left, &of_left), false)?;
         }
     }
-    joined(made)
+    joined(walk, made)
 }
 
 /// Series of two vectors that meet.
@@ -179,16 +151,14 @@ impl<'q> Pairs<'_, 'q> {
         charge.add(signatures.saturating_mul(2 * size_of::<Option<usize>>()))?;
         // Seldom are there more rows than on the side of many.
         charge.add(many.len().saturating_mul(self.steps.count * size_of::<Option<f64>>()))?;
-        let mut rows = Vec::new();
-        // The row of the answer for a pair of rows, and which rows of the answer have a label set.
-        let mut row_of: HashMap<(usize, usize), usize> = HashMap::new();
-        let mut row_of_labels: HashMap<Labels, usize> = HashMap::new();
+        let mut answer = Answer::default();
+        let mut histograms = self.walk.meter.open();
         let mut found: Vec<Option<usize>> = Vec::new();
         let mut met: Vec<bool> = Vec::new();
         for index in 0..self.steps.count {
             self.walk.meter.check(0)?;
             // Where nothing can meet, nothing is in doubt.
-            if !many.iter().any(|row| value(&row.values, index).is_some()) {
+            if !many.iter().any(|row| row.has(index)) {
                 continue;
             }
             found.clear();
@@ -197,10 +167,15 @@ impl<'q> Pairs<'_, 'q> {
             met.resize(signatures, false);
             self.find(one, &of_one, index, &mut found)?;
             for (at, (row, signature)) in many.iter().zip(&of_many).enumerate() {
-                let Some(a) = value(&row.values, index) else { continue };
+                let Some(a) = row.point(index) else { continue };
                 let Some(other) = found.get(*signature).copied().flatten() else { continue };
                 let Some(partner) = one.get(other) else { continue };
-                let Some(b) = value(&partner.values, index) else { continue };
+                let Some(b) = partner.point(index) else { continue };
+                let (a, b) = if is_turned { (b, a) } else { (a, b) };
+                let outcome = operated(self.walk, self.plan, a, b)?;
+                if let Outcome::Unknown = outcome {
+                    continue;
+                }
                 // Also where the comparison does not hold.
                 let is_second =
                     met.get_mut(*signature).is_some_and(|met| std::mem::replace(met, true));
@@ -209,31 +184,40 @@ impl<'q> Pairs<'_, 'q> {
                                 (group_left/group_right)";
                     return Err(Error::Plan(text.to_owned()));
                 }
-                let (a, b) = if is_turned { (b, a) } else { (a, b) };
-                let Some(value) = calculated(self.plan.operator, a, b) else { continue };
-                let made = *row_of.entry((at, other)).or_insert_with(|| {
-                    let labels = self.labels(&row.labels, &partner.labels);
-                    *row_of_labels.entry(labels.clone()).or_insert_with(|| {
-                        rows.push(GridRow { labels, values: vec![None; self.steps.count] });
-                        rows.len() - 1
-                    })
-                });
-                let place = rows.get_mut(made).and_then(|row| row.values.get_mut(index));
-                if place.is_some_and(|place| place.replace(value).is_some()) {
+                let Some(value) = self.value(outcome, a) else { continue };
+                if let row::Made::Histogram(histogram) = &value {
+                    histograms.add(histogram.memory_bytes())?;
+                }
+                let place = answer.place((at, other), || self.labels(row, partner));
+                let row = answer.rows.get_mut(place);
+                if row.is_some_and(|row| !put(row, index, value, self.steps.count)) {
                     let text =
                         "multiple matches for labels: grouping labels must ensure unique matches";
                     return Err(Error::Plan(text.to_owned()));
                 }
             }
-            let bytes = rows.len().saturating_mul(self.steps.count * size_of::<Option<f64>>());
+            let places = self.steps.count * size_of::<Option<f64>>();
+            let bytes = answer.rows.len().saturating_mul(places);
             if bytes > charge.bytes() {
                 charge.resize(bytes)?;
             }
         }
-        drop(charge);
+        drop((charge, histograms));
         let mut made = Gridded::none(self.walk);
-        rows.into_iter().try_for_each(|row| made.push(self.walk, row))?;
+        answer.rows.into_iter().try_for_each(|row| made.push(self.walk, row))?;
         Ok(made)
+    }
+
+    /// What the answer has of two values.
+    fn value(&self, outcome: Outcome, left: Point<'_>) -> Option<row::Made> {
+        let is_told = matches!(self.plan.operator, Operator::Compare { is_told: true, .. });
+        match outcome {
+            Outcome::Made(made) => Some(made),
+            Outcome::Holds if is_told => Some(row::Made::Number(1.0)),
+            Outcome::Holds => Some(left.into()),
+            Outcome::Fails if is_told => Some(row::Made::Number(0.0)),
+            Outcome::Fails | Outcome::Unknown => None,
+        }
     }
 
     /// Puts the rows of the side of one that have a value at an instant where they are found by
@@ -247,7 +231,7 @@ impl<'q> Pairs<'_, 'q> {
     ) -> Result<(), Error> {
         for (at, (row, signature)) in one.iter().zip(of_one).enumerate() {
             let Some(place) = found.get_mut(*signature) else { continue };
-            if value(&row.values, index).is_some()
+            if row.has(index)
                 && let Some(before) = place.replace(at)
             {
                 let before = one.get(before).map(|row| &row.labels);
@@ -268,28 +252,73 @@ impl<'q> Pairs<'_, 'q> {
         ))
     }
 
-    /// The labels of a pair: those of the side of many, and some of the other's.
-    fn labels(&self, many: &Labels, one: &Labels) -> Labels {
-        let is_named = !is_new_value(self.plan.operator);
+    /// The series of a pair, without values: the labels of the side of many, and some of the
+    /// other's.
+    fn labels(&self, many: &GridRow, one: &GridRow) -> GridRow {
+        let is_told = matches!(self.plan.operator, Operator::Compare { is_told: true, .. });
         let mut labels: Vec<Label> = match (self.matching.many, &self.matching.by) {
             (Many::None, Some_::Only(names)) => {
-                many.iter().filter(|label| names.contains(&label.name)).cloned().collect()
+                many.labels.iter().filter(|label| names.contains(&label.name)).cloned().collect()
             }
             (Many::None, Some_::Without(names)) => {
-                many.iter().filter(|label| !names.contains(&label.name)).cloned().collect()
+                many.labels.iter().filter(|label| !names.contains(&label.name)).cloned().collect()
             }
-            _ => many.iter().cloned().collect(),
+            _ => many.labels.iter().cloned().collect(),
         };
-        let drops_name = matches!(self.plan.operator, Operator::Calculate(_)) || !is_named;
+        // What is told of a comparison is of another measurement, but that may be put off.
+        let is_put_off = is_told && self.walk.names_late;
+        let drops_name =
+            matches!(self.plan.operator, Operator::Calculate(_)) || (is_told && !is_put_off);
         labels.retain(|label| !drops_name || &*label.name != MEASUREMENT);
         for name in &self.matching.include {
             labels.retain(|label| label.name != *name);
-            if let Some(value) = one.get(name) {
+            if let Some(value) = one.labels.get(name) {
                 labels.push(Label { name: name.clone(), value: value.clone() });
             }
         }
-        labels.into()
+        GridRow { labels: labels.into(), is_nameless: is_put_off, ..GridRow::default() }
     }
+}
+
+/// The rows that pairs come to.
+#[derive(Default)]
+struct Answer {
+    rows: Vec<GridRow>,
+    /// The row for a pair of rows, and which rows have a label set.
+    row_of: HashMap<(usize, usize), usize>,
+    row_of_labels: HashMap<Labels, usize>,
+}
+
+impl Answer {
+    fn place(&mut self, pair: (usize, usize), row: impl FnOnce() -> GridRow) -> usize {
+        let Self { rows, row_of, row_of_labels } = self;
+        *row_of.entry(pair).or_insert_with(|| {
+            let row = row();
+            *row_of_labels.entry(row.labels.clone()).or_insert_with(|| {
+                rows.push(row);
+                rows.len() - 1
+            })
+        })
+    }
+}
+
+/// Puts a value where an instant's is; says no when there is one.
+fn put(row: &mut GridRow, index: usize, value: row::Made, count: usize) -> bool {
+    if row.has(index) {
+        return false;
+    }
+    row.values.resize(count, None);
+    match value {
+        row::Made::Number(number) => {
+            row.values.get_mut(index).into_iter().for_each(|place| *place = Some(number));
+        }
+        row::Made::Histogram(histogram) => {
+            row.histograms.resize(count, None);
+            let place = row.histograms.get_mut(index);
+            place.into_iter().for_each(|place| *place = Some(histogram.clone()));
+        }
+    }
+    true
 }
 
 /// Labels as errors show them.

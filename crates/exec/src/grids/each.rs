@@ -1,8 +1,12 @@
 //! Functions of each value.
 
-use super::{GridRow, Gridded, Walk, evaluated, joined, seconds, unnamed, value};
+use super::histograms::{average, deviation, times};
+use super::operate::higher;
+use super::row::{Growing, Made, Point};
+use super::{Gridded, Walk, evaluated, joined, seconds, value};
 use crate::Error;
-use foliot_plan::grid::{Each, Function, Math, Steps};
+use foliot_model::Histogram;
+use foliot_plan::grid::{Each, Figure, Function, Math, Steps};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -14,45 +18,52 @@ pub(super) fn each<'q>(walk: &Walk<'q>, plan: &Each, steps: &Steps) -> Result<Gr
         Function::Clamped(low, high) => {
             (Some(evaluated(walk, low, steps)?), Some(evaluated(walk, high, steps)?))
         }
-        Function::Math(_) | Function::Instant => (None, None),
+        Function::Math(_) | Function::Instant | Function::Of(_) => (None, None),
     };
     let parameter = |of: &Option<Gridded<'_>>, index: usize| {
         of.as_ref().and_then(|of| value(of.scalars(), index)).unwrap_or(f64::NAN)
     };
     let mut made = Gridded::none(walk);
     for row in &input.rows {
-        let function = |(index, one): (usize, &Option<f64>)| {
-            let one = (*one)?;
-            match &plan.function {
-                Function::Math(math) => Some(calculate(*math, one)),
-                Function::Rounded(_) => {
+        // Most functions know numbers only, and leave histograms out.
+        let function = |index: usize| {
+            let one = row.point(index)?;
+            Some(Made::Number(match (&plan.function, one) {
+                (Function::Instant, _) => seconds(steps.at(index)),
+                (Function::Of(figure), Point::Histogram(of)) => figured(*figure, of),
+                (Function::Math(Math::Negated), Point::Histogram(of)) => {
+                    return Some(Made::histogram(times(Histogram::clone(of), -1.0)));
+                }
+                (Function::Of(_), Point::Number(_)) | (_, Point::Histogram(_)) => return None,
+                (Function::Math(math), Point::Number(one)) => calculate(*math, one),
+                (Function::Rounded(_), Point::Number(one)) => {
                     // Divided by the inverse, as that is more often exact.
                     let inverse = 1.0 / parameter(&first, index);
-                    Some((one * inverse + 0.5).floor() / inverse)
+                    (one * inverse + 0.5).floor() / inverse
                 }
-                Function::Clamped(..) => {
+                (Function::Clamped(..), Point::Number(one)) => {
                     let (low, high) = (parameter(&first, index), parameter(&second, index));
                     match low > high {
-                        true => None,
-                        // Go knows the higher of infinity and what is no number; the lower too.
-                        false => Some(-lower(-low, -lower(high, one))),
+                        true => return None,
+                        false => higher(low, -higher(-high, -one)),
                     }
                 }
-                Function::Instant => Some(seconds(steps.at(index))),
-            }
+            }))
         };
-        let values = row.values.iter().enumerate().map(function).collect();
-        made.push(walk, GridRow { labels: unnamed(&row.labels), values })?;
+        let mut after = Growing::new(walk, walk.unnamed(&row.labels), steps);
+        (0..steps.count).try_for_each(|index| after.push(function(index)))?;
+        after.finish(&mut made, walk)?;
     }
-    joined(made)
+    joined(walk, made)
 }
 
-/// The lower of two, as Go has it: of minus infinity and what is no number, the former.
-fn lower(a: f64, b: f64) -> f64 {
-    match () {
-        () if a == f64::NEG_INFINITY || b == f64::NEG_INFINITY => f64::NEG_INFINITY,
-        () if a.is_nan() || b.is_nan() => f64::NAN,
-        () => a.min(b),
+fn figured(figure: Figure, of: &Histogram) -> f64 {
+    match figure {
+        Figure::Count => of.count,
+        Figure::Sum => of.sum,
+        Figure::Average => average(of),
+        Figure::Deviation => deviation(of).sqrt(),
+        Figure::Variance => deviation(of),
     }
 }
 

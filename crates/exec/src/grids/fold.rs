@@ -10,14 +10,14 @@ pub(super) struct Window<'s> {
 }
 
 /// A sum, and what rounding lost of it.
-#[derive(Clone, Copy, Default)]
-struct Carried {
-    sum: f64,
-    lost: f64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Carried {
+    pub(super) sum: f64,
+    pub(super) lost: f64,
 }
 
 impl Carried {
-    fn add(self, value: f64) -> Self {
+    pub(super) fn add(self, value: f64) -> Self {
         let sum = self.sum + value;
         let lost = match () {
             () if sum.is_infinite() => 0.0,
@@ -27,7 +27,7 @@ impl Carried {
         Self { sum, lost }
     }
 
-    fn total(self) -> f64 {
+    pub(super) fn total(self) -> f64 {
         if self.sum.is_infinite() { self.sum } else { self.sum + self.lost }
     }
 }
@@ -104,27 +104,81 @@ pub(super) fn extrapolated(window: &Window<'_>, is_counter: bool, per_second: bo
         let falls = pairs.filter(|((_, before), (_, after))| after < before);
         difference = falls.fold(difference, |sum, ((_, before), _)| sum + before);
     }
-    let seconds = |ns: i64| ns as f64 / 1e9;
-    let mut to_start = seconds(first_ns - window.start_ns);
-    let mut to_end = seconds(window.end_ns - last_ns);
-    let sampled = seconds(last_ns - first_ns);
-    let between = sampled / (window.samples.len() - 1) as f64;
-    let far = between * 1.1;
-    if to_start >= far {
-        to_start = between / 2.0;
-    }
-    if is_counter && difference > 0.0 && first >= 0.0 {
+    let reach = Reach {
+        start_ns: window.start_ns,
+        end_ns: window.end_ns,
+        first_ns,
+        last_ns,
+        samples: window.samples.len(),
         // It was not below 0.
-        to_start = to_start.min(sampled * (first / difference));
+        share_from_zero: (is_counter && difference > 0.0 && first >= 0.0)
+            .then_some(first / difference),
+    };
+    Some(difference * reach.factor(per_second))
+}
+
+/// How samples lie in a range.
+pub(super) struct Reach {
+    pub(super) start_ns: i64,
+    pub(super) end_ns: i64,
+    pub(super) first_ns: i64,
+    pub(super) last_ns: i64,
+    pub(super) samples: usize,
+    /// The first value of a counter as a part of what it grew by: so much earlier it was 0.
+    pub(super) share_from_zero: Option<f64>,
+}
+
+impl Reach {
+    /// By what a difference grows when it is extrapolated to the ends of the range.
+    pub(super) fn factor(&self, per_second: bool) -> f64 {
+        let seconds = |ns: i64| ns as f64 / 1e9;
+        let mut to_start = seconds(self.first_ns - self.start_ns);
+        let mut to_end = seconds(self.end_ns - self.last_ns);
+        let sampled = seconds(self.last_ns - self.first_ns);
+        let between = sampled / self.samples.saturating_sub(1) as f64;
+        let far = between * 1.1;
+        if to_start >= far {
+            to_start = between / 2.0;
+        }
+        if let Some(share) = self.share_from_zero {
+            to_start = to_start.min(sampled * share);
+        }
+        if to_end >= far {
+            to_end = between / 2.0;
+        }
+        let mut factor = (sampled + to_start + to_end) / sampled;
+        if per_second {
+            factor /= seconds(self.end_ns - self.start_ns);
+        }
+        factor
     }
-    if to_end >= far {
-        to_end = between / 2.0;
+}
+
+/// The newest of at least two numbers, smoothed twice (C. C. Holt, "Forecasting Seasonals and
+/// Trends by Exponentially Weighted Moving Averages", 1957).
+pub(super) fn smoothed(
+    mut values: impl Iterator<Item = f64>,
+    weight: f64,
+    trend: f64,
+) -> Option<f64> {
+    let (first, second) = (values.next()?, values.next()?);
+    let (mut level, mut slope, mut before) = (first, second - first, 0.0);
+    for (at, value) in std::iter::once(second).chain(values).enumerate() {
+        if at > 0 {
+            slope = trend * (level - before) + (1.0 - trend) * slope;
+        }
+        (before, level) = (level, weight * value + (1.0 - weight) * (level + slope));
     }
-    let mut factor = (sampled + to_start + to_end) / sampled;
-    if per_second {
-        factor /= seconds(window.end_ns - window.start_ns);
+    Some(level)
+}
+
+/// The median of how far values are from their median.
+pub(super) fn spread(values: Vec<f64>) -> f64 {
+    if values.iter().any(|value| value.is_nan()) {
+        return f64::NAN;
     }
-    Some(difference * factor)
+    let median = quantile(0.5, values.clone());
+    quantile(0.5, values.into_iter().map(|value| (value - median).abs()).collect())
 }
 
 /// Slope per second of the line of least squares, and its value at an instant.

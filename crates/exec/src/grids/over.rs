@@ -1,57 +1,81 @@
 //! Samples of a range before each instant, folded.
 
-use super::fold::{Window, average, deviation, extrapolated, line, quantile, sum};
-use super::stored::{OnSeries, each_series, looked_at};
-use super::{GridRow, Gridded, Looked, Walk, evaluated, joined, unnamed, value};
+use super::fold::{
+    Window, average, deviation, extrapolated, line, quantile, smoothed, spread, sum,
+};
+use super::over_histograms::{Ranged, fold_points};
+use super::row::{GridRow, Made};
+use super::stored::{OnSeries, Points, each_series, looked_at};
+use super::{Gridded, Looked, Walk, evaluated, joined, row, seconds, value, weight};
 use crate::Error;
-use foliot_model::Labels;
-use foliot_plan::grid::{Grid, MEASUREMENT, Over, RangeFold, Samples, Shift, Steps};
+use foliot_model::{Histogram, Labels, Resets};
+use foliot_plan::grid::{Grid, Note, Over, RangeFold, Samples, Shift, Stamp, Steps};
+use std::sync::Arc;
+
+/// Values of the scalars that a fold has.
+type Parameters<'p> = [&'p [Option<f64>]; 2];
 
 pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gridded<'q>, Error> {
-    let parameter = match &plan.fold {
-        RangeFold::Predicted(parameter) | RangeFold::Quantile(parameter) => {
-            Some(evaluated(walk, parameter, steps)?)
+    let (first, second) = match &plan.fold {
+        RangeFold::Predicted(of) | RangeFold::Quantile(of) => {
+            (Some(evaluated(walk, of, steps)?), None)
         }
-        _ => None,
+        RangeFold::Smoothed(weight, trend) => {
+            (Some(evaluated(walk, weight, steps)?), Some(evaluated(walk, trend, steps)?))
+        }
+        _ => (None, None),
     };
-    let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
+    let scalars =
+        |of: &'_ Option<Gridded<'q>>| of.as_ref().map_or(Vec::new(), |of| of.scalars().to_vec());
+    let (first, second) = (scalars(&first), scalars(&second));
+    let parameters = [&first[..], &second[..]];
     let mut made = Gridded::none(walk);
-    let mut each = |shift: &Shift, labels: Labels, numbers: &[(i64, f64)]| {
-        let folded = fold_series(walk, plan, shift, steps, (numbers, parameters))?;
+    let mut each = |shift: &Shift, labels: Labels, points: &Points| {
+        let folded = fold_series(walk, plan, shift, steps, (&labels, points, parameters))?;
         if let RangeFold::Extrapolated { is_counter: true, .. } = plan.fold
-            && let Some(name) = labels.get(MEASUREMENT)
-            && folded.iter().any(Option::is_some)
+            && folded.values.iter().any(Option::is_some)
         {
-            walk.counter(name, plan.place)?;
+            let name = row::measurement(&labels);
+            if !name.is_empty() {
+                walk.note(Note::Counter(name), plan.place)?;
+            }
         }
         // The newest value is one of the series; others are of something else.
-        let labels = match plan.fold {
-            RangeFold::Last => labels,
-            _ => unnamed(&labels),
+        let (labels, is_nameless) = match plan.fold {
+            RangeFold::Last | RangeFold::First => (labels, points.is_nameless),
+            _ => walk.unnamed(&labels),
         };
-        made.push(walk, GridRow { labels, values: folded })
+        made.push(walk, GridRow { labels, is_nameless, ..folded })
     };
     match &plan.samples {
         Samples::Stored(stored, stale_bits) => {
-            let mut fresh = Vec::new();
-            each_series(walk, stored, plan.range_ns, steps, &mut |labels, numbers| {
-                let is_stale = |value: f64| value.to_bits() == *stale_bits;
-                if !numbers.iter().any(|(_, value)| is_stale(*value)) {
-                    return each(&stored.shift, labels, numbers);
+            let is_stale = |value: f64| value.to_bits() == *stale_bits;
+            each_series(walk, stored, plan.range_ns, steps, &mut |labels, points| {
+                let Points { numbers, histograms, .. } = points;
+                let has_end = numbers.iter().any(|(_, number)| is_stale(*number))
+                    || histograms.iter().any(|(_, of)| is_stale(of.sum));
+                if !has_end {
+                    return each(&stored.shift, labels, points);
                 }
-                fresh.clear();
-                fresh.extend(numbers.iter().filter(|(_, value)| !is_stale(*value)));
+                let fresh = Points {
+                    is_nameless: false,
+                    numbers: numbers.iter().filter(|(_, one)| !is_stale(*one)).copied().collect(),
+                    histograms: {
+                        let there = histograms.iter().filter(|(_, of)| !is_stale(of.sum));
+                        there.cloned().collect()
+                    },
+                };
                 each(&stored.shift, labels, &fresh)
             })?;
         }
         Samples::Grid { input, step_ns, shift } => {
             let inner = inner_steps(shift, *step_ns, plan.range_ns, steps);
             if let Some(inner) = inner {
-                gridded(walk, input, &inner, &mut |labels, numbers| each(shift, labels, numbers))?;
+                gridded(walk, input, &inner, &mut |labels, points| each(shift, labels, points))?;
             }
         }
     }
-    joined(made)
+    joined(walk, made)
 }
 
 /// The multiples of a step that lie in the ranges of some instants.
@@ -70,14 +94,29 @@ fn gridded(walk: &Walk<'_>, input: &Grid, steps: &Steps, each: OnSeries<'_>) -> 
     walk.meter.check(steps.count)?;
     walk.meter.open().add(steps.count.saturating_mul(size_of::<(i64, f64)>()))?;
     let inner = evaluated(walk, input, steps)?;
-    let mut numbers = Vec::new();
+    let mut points = Points::default();
     for row in &inner.rows {
-        numbers.clear();
+        points.numbers.clear();
         let there = row.values.iter().enumerate();
-        numbers.extend(there.filter_map(|(index, value)| Some((steps.at(index), (*value)?))));
-        each(row.labels.clone(), &numbers)?;
+        points.numbers.extend(there.filter_map(|(index, one)| Some((steps.at(index), (*one)?))));
+        points.histograms.clear();
+        let there = row.histograms.iter().enumerate();
+        let there = there.filter_map(|(index, one)| Some((steps.at(index), one.as_ref()?)));
+        points.histograms.extend(there.map(|(at_ns, of)| (at_ns, unrelated(of))));
+        points.is_nameless = row.is_nameless;
+        each(row.labels.clone(), &points)?;
     }
     Ok(())
+}
+
+/// A histogram that says nothing of how it follows others: some lie between, or it comes twice.
+fn unrelated(of: &Arc<Histogram>) -> Arc<Histogram> {
+    match of.resets {
+        Resets::Unknown | Resets::Gauge => Arc::clone(of),
+        Resets::Reset | Resets::NotReset => {
+            Arc::new(Histogram { resets: Resets::Unknown, ..Histogram::clone(of) })
+        }
+    }
 }
 
 fn fold_series(
@@ -85,47 +124,83 @@ fn fold_series(
     plan: &Over,
     shift: &Shift,
     steps: &Steps,
-    (numbers, parameters): (&[(i64, f64)], &[Option<f64>]),
-) -> Result<Vec<Option<f64>>, Error> {
-    let (mut first, mut end, mut looked) = (0, 0, Looked::new(walk));
-    let mut values = Vec::with_capacity(steps.count);
+    (labels, points, parameters): (&Labels, &Points, Parameters<'_>),
+) -> Result<GridRow, Error> {
+    let Points { numbers, histograms, .. } = points;
+    let (mut of_numbers, mut of_histograms) = (Slide::default(), Slide::default());
+    let (mut row, mut looked) = (GridRow::default(), Looked::new(walk));
+    row.values.reserve_exact(steps.count);
+    let mut held = walk.meter.open();
     for index in 0..steps.count {
         let end_ns = looked_at(shift, steps.at(index));
         let start_ns = end_ns.saturating_sub(plan.range_ns);
-        while numbers.get(end).is_some_and(|(time_ns, _)| *time_ns <= end_ns) {
-            end += 1;
-        }
-        while first < end && numbers.get(first).is_some_and(|(time_ns, _)| *time_ns <= start_ns) {
-            first += 1;
-        }
-        let samples = numbers.get(first..end).unwrap_or_default();
+        let samples = of_numbers.to(numbers, start_ns, end_ns);
+        let histograms = of_histograms.to(histograms, start_ns, end_ns);
         // Wide ranges in small steps look at samples again and again.
-        looked.at(samples.len())?;
+        looked.at(samples.len() + histograms.iter().map(|(_, of)| weight(of)).sum::<usize>())?;
         let window = Window { samples, start_ns, end_ns };
-        let parameter = value(parameters, index).unwrap_or(f64::NAN);
+        let [parameter, second] = parameters.map(|values| value(values, index).unwrap_or(f64::NAN));
         if matches!(plan.fold, RangeFold::Quantile(_)) && !samples.is_empty() {
             walk.share(parameter, plan.place)?;
         }
-        let at_ns = steps.at(index);
-        values.push(if samples.is_empty() {
-            None
-        } else {
-            fold(&plan.fold, &window, parameter, at_ns)
-        });
+        let folded = match (samples.is_empty(), histograms.is_empty()) {
+            (true, true) => None,
+            (false, true) => {
+                let at_ns = steps.at(index);
+                fold(&plan.fold, &window, (parameter, second), at_ns)?.map(Made::Number)
+            }
+            (_, false) => {
+                let ranged = Ranged { walk, plan, labels, window, histograms };
+                let made = fold_points(&ranged, (parameter, second), steps.at(index))?;
+                if let Some(Made::Histogram(histogram)) = &made {
+                    held.add(histogram.memory_bytes())?;
+                }
+                made
+            }
+        };
+        row.push(folded);
     }
-    Ok(values)
+    Ok(row)
 }
 
-fn fold(fold: &RangeFold, window: &Window<'_>, parameter: f64, at_ns: i64) -> Option<f64> {
+/// Where a range begins and ends among samples by time, which it passes over.
+#[derive(Default)]
+struct Slide {
+    first: usize,
+    end: usize,
+}
+
+impl Slide {
+    fn to<'s, T>(&mut self, of: &'s [(i64, T)], start_ns: i64, end_ns: i64) -> &'s [(i64, T)] {
+        while of.get(self.end).is_some_and(|(time_ns, _)| *time_ns <= end_ns) {
+            self.end += 1;
+        }
+        let (first, end) = (&mut self.first, self.end);
+        while *first < end && of.get(*first).is_some_and(|(time_ns, _)| *time_ns <= start_ns) {
+            *first += 1;
+        }
+        of.get(*first..end).unwrap_or_default()
+    }
+}
+
+/// What numbers come to.
+pub(super) fn fold(
+    fold: &RangeFold,
+    window: &Window<'_>,
+    (parameter, second): (f64, f64),
+    at_ns: i64,
+) -> Result<Option<f64>, Error> {
     let values = || window.samples.iter().map(|(_, value)| *value);
     let pairs = || values().zip(values().skip(1));
-    let (_, last) = *window.samples.last()?;
-    Some(match fold {
+    let ([(first_ns, first), ..], Some((_, last))) = (window.samples, window.samples.last()) else {
+        return Ok(None);
+    };
+    Ok(Some(match fold {
         RangeFold::Extrapolated { is_counter, per_second } => {
-            return extrapolated(window, *is_counter, *per_second);
+            return Ok(extrapolated(window, *is_counter, *per_second));
         }
         RangeFold::Last2 { is_rate } => {
-            let [.., (before_ns, before), (at_ns, last)] = *window.samples else { return None };
+            let [.., (before_ns, before), (at_ns, last)] = *window.samples else { return Ok(None) };
             match is_rate {
                 false => last - before,
                 true => {
@@ -140,7 +215,8 @@ fn fold(fold: &RangeFold, window: &Window<'_>, parameter: f64, at_ns: i64) -> Op
         RangeFold::Min => values().fold(f64::NAN, f64::min),
         RangeFold::Max => values().fold(f64::NAN, f64::max),
         RangeFold::Count => window.samples.len() as f64,
-        RangeFold::Last => last,
+        RangeFold::Last => *last,
+        RangeFold::First => *first,
         RangeFold::Present => 1.0,
         RangeFold::Deviation => deviation(values()).sqrt(),
         RangeFold::Variance => deviation(values()),
@@ -149,14 +225,46 @@ fn fold(fold: &RangeFold, window: &Window<'_>, parameter: f64, at_ns: i64) -> Op
             pairs().filter(differ).count() as f64
         }
         RangeFold::Resets => pairs().filter(|(before, after)| after < before).count() as f64,
-        RangeFold::Slope => {
-            let (first_ns, _) = *window.samples.first()?;
-            line(window.samples, first_ns)?.0
-        }
-        RangeFold::Predicted(_) => {
-            let (slope, now) = line(window.samples, at_ns)?;
-            slope * parameter + now
-        }
+        RangeFold::Slope => match line(window.samples, *first_ns) {
+            Some((slope, _)) => slope,
+            None => return Ok(None),
+        },
+        RangeFold::Predicted(_) => match line(window.samples, at_ns) {
+            Some((slope, now)) => slope * parameter + now,
+            None => return Ok(None),
+        },
         RangeFold::Quantile(_) => quantile(parameter, values().collect()),
-    })
+        RangeFold::Spread => spread(values().collect()),
+        RangeFold::Stamp(stamp) => stamped(window.samples, *stamp),
+        RangeFold::Smoothed(..) => {
+            for (what, value) in [("smoothing", parameter), ("trend", second)] {
+                if value <= 0.0 || value >= 1.0 {
+                    let (of, short) = (what, if what == "trend" { "tf" } else { "sf" });
+                    let text =
+                        format!("invalid {of} factor. Expected: 0 < {short} < 1, got: {value:.6}");
+                    return Err(Error::Plan(text));
+                }
+            }
+            return Ok(smoothed(values(), parameter, second));
+        }
+    }))
+}
+
+/// When one of the samples was.
+fn stamped(samples: &[(i64, f64)], stamp: Stamp) -> f64 {
+    let furthest = |is_further: fn(f64, f64) -> bool| {
+        let mut samples = samples.iter();
+        let first = samples.next();
+        samples.fold(first, |best, one| match best {
+            Some((_, value)) if is_further(one.1, *value) || value.is_nan() => Some(one),
+            best => best,
+        })
+    };
+    let found = match stamp {
+        Stamp::First => samples.first(),
+        Stamp::Last => samples.last(),
+        Stamp::Min => furthest(|one, lowest| one <= lowest),
+        Stamp::Max => furthest(|one, highest| one >= highest),
+    };
+    found.map_or(f64::NAN, |(time_ns, _)| seconds(*time_ns))
 }

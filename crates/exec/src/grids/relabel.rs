@@ -1,9 +1,9 @@
 //! Other labels, the same values.
 
-use super::{GridRow, Gridded, Walk, evaluated, joined};
+use super::{GridRow, Gridded, Walk, evaluated, merged};
 use crate::Error;
 use foliot_model::{Label, Labels};
-use foliot_plan::grid::{NewValue, Relabel, Steps};
+use foliot_plan::grid::{MEASUREMENT, NewValue, Relabel, Steps};
 
 pub(super) fn relabel<'q>(
     walk: &Walk<'q>,
@@ -15,11 +15,15 @@ pub(super) fn relabel<'q>(
     // A value may be many times as long as those that it is made of, and relabelling goes on with
     // it. Rows of all operators share it from then on.
     let mut making = walk.meter.open();
-    for GridRow { labels, values } in &input.rows {
+    for row in &input.rows {
+        let labels = &row.labels;
         making.resize(bytes_max(&plan.value, labels))?;
+        let mut is_nameless = row.is_nameless;
         let labels = match new_value(&plan.value, labels) {
             None => labels.clone(),
             Some(value) => {
+                // A measurement that is given stays.
+                is_nameless &= &*plan.target != MEASUREMENT;
                 walk.meter.keep(value.len())?;
                 let others = labels.iter().filter(|label| label.name != plan.target).cloned();
                 let own = Label { name: plan.target.clone(), value: value.into() };
@@ -27,9 +31,9 @@ pub(super) fn relabel<'q>(
                 others.chain(own).collect::<Vec<_>>().into()
             }
         };
-        made.push(walk, GridRow { labels, values: values.clone() })?;
+        made.push(walk, GridRow { labels, is_nameless, ..row.clone() })?;
     }
-    joined(made)
+    merged(made)
 }
 
 /// How long a new value can become.

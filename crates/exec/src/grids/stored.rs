@@ -1,23 +1,46 @@
 //! Series of the store.
 
-use super::{GridRow, Gridded, Walk, seconds};
-use crate::limits::{CHUNK_SAMPLES, Charge};
+use super::histograms::follows;
+use super::row::{GridRow, Made};
+use super::{Gridded, Walk, seconds};
+use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Source, Spares};
+use crate::stream::Stream;
 use crate::{Error, Query};
 use foliot_engine::Identity;
-use foliot_model::{Label, Labels, Samples, TimeRange};
+use foliot_model::{Histogram, Label, Labels, Samples, TimeRange, Value};
 use foliot_plan::grid::{Instants, MEASUREMENT, Shift, Steps, Stored, name};
 use std::sync::Arc;
 
-/// Takes a series: its labels, and its numbers by time.
-pub(super) type OnSeries<'a> = &'a mut dyn FnMut(Labels, &[(i64, f64)]) -> Result<(), Error>;
+/// Samples of a series, numbers and histograms apart, by time each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Points {
+    pub(super) numbers: Vec<(i64, f64)>,
+    pub(super) histograms: Vec<(i64, Arc<Histogram>)>,
+    /// Whether the series is to lose its measurement yet.
+    pub(super) is_nameless: bool,
+}
+
+impl Points {
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.histograms.clear();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.numbers.is_empty() && self.histograms.is_empty()
+    }
+}
+
+/// Takes a series: its labels, and its samples.
+pub(super) type OnSeries<'a> = &'a mut dyn FnMut(Labels, &Points) -> Result<(), Error>;
 
 /// Where an instant looks.
 pub(super) fn looked_at(shift: &Shift, at_ns: i64) -> i64 {
     shift.at_ns.unwrap_or(at_ns).saturating_sub(shift.offset_ns)
 }
 
-/// Calls `each` with the labels and the numbers of each series, in the order of their labels.
+/// Calls `each` with the labels and the samples of each series, in the order of their labels.
 /// Samples are those of `before_ns` before the first instant, left out itself, to the last one.
 pub(super) fn each_series(
     walk: &Walk<'_>,
@@ -35,21 +58,93 @@ pub(super) fn each_series(
     walk.meter.admit(series.len())?;
     series.sort_unstable();
     let spares = Arc::new(Spares::default());
-    let (mut chunk, mut numbers) = (Samples::default(), Vec::new());
+    let earlier_ns = first.saturating_sub(before_ns.saturating_mul(2));
+    let earlier = Earlier {
+        source,
+        range: TimeRange::new(earlier_ns, range.start_ns.saturating_sub(1)),
+        spares: Arc::new(Spares::default()),
+    };
+    let (mut chunk, mut points) = (Samples::default(), Points::default());
     for (labels, sid) in series {
-        numbers.clear();
+        points.clear();
         let mut held = walk.meter.open();
         let mut stream = source.open(sid, range, &spares, walk.meter)?;
+        let mut reader = Reader { skips_buckets: stored.skips_buckets, before: None };
+        let mut is_first = true;
         while stream.next(walk.meter, &mut chunk)? {
             held.add(chunk.len() * size_of::<(i64, f64)>())?;
-            let there = chunk.iter().filter_map(|(at_ns, value)| Some((at_ns, value.as_f64()?)));
-            numbers.extend(there);
+            for (at_ns, value) in chunk.iter() {
+                if let Value::Histogram(bytes) = value {
+                    if std::mem::take(&mut is_first) && Histogram::is_native(bytes) {
+                        reader.before = earlier.histogram(sid, walk.meter)?;
+                    }
+                    if let Some(histogram) = reader.histogram(bytes) {
+                        held.add(histogram.memory_bytes())?;
+                        points.histograms.push((at_ns, histogram));
+                    }
+                } else if let Some(number) = value.as_f64() {
+                    (reader.before, is_first) = (None, false);
+                    points.numbers.push((at_ns, number));
+                }
+            }
         }
-        if !numbers.is_empty() {
-            each(labels, &numbers)?;
+        if !points.is_empty() {
+            each(labels, &points)?;
         }
     }
     Ok(())
+}
+
+/// The time before that of a question, which is as long: the first histogram is told how it follows
+/// the last one there.
+struct Earlier<'q> {
+    source: Source<'q>,
+    range: TimeRange,
+    spares: Arc<Spares>,
+}
+
+impl<'q> Earlier<'q> {
+    /// The last sample of a series there, if it is a histogram.
+    fn histogram(&self, sid: u32, meter: &'q Meter) -> Result<Option<Arc<Histogram>>, Error> {
+        let mut last = Samples::default();
+        let is_there = match self.source.open(sid, self.range, &self.spares, meter)? {
+            Stream::Stored(mut stored) => stored.last(meter, &mut last)?,
+            _ => false,
+        };
+        let value = last.iter().next().filter(|_| is_there);
+        Ok(value.and_then(|(_, value)| match value {
+            Value::Histogram(bytes) => remembered(&Arc::new(Histogram::read(bytes)?)),
+            _ => None,
+        }))
+    }
+}
+
+/// Reads the histograms of a series one after the other.
+struct Reader {
+    skips_buckets: bool,
+    /// The sample before, with all its buckets, if it is a histogram too.
+    before: Option<Arc<Histogram>>,
+}
+
+impl Reader {
+    /// A histogram that is told how it follows the one before. Bytes of another door are none.
+    fn histogram(&mut self, bytes: &[u8]) -> Option<Arc<Histogram>> {
+        let read = Histogram::read(bytes)?;
+        let resets = follows(&read, self.before.as_deref(), self.skips_buckets);
+        let whole = Arc::new(Histogram { resets, ..read });
+        self.before = remembered(&whole);
+        if !self.skips_buckets {
+            return Some(whole);
+        }
+        let Histogram { schema, count, sum, .. } = *whole;
+        Some(Arc::new(Histogram { resets, schema, count, sum, ..Histogram::default() }))
+    }
+}
+
+/// What the next one follows: not what marks a series as over.
+fn remembered(of: &Arc<Histogram>) -> Option<Arc<Histogram>> {
+    let is_over = of.sum.is_nan() && of.count == 0.0;
+    (!is_over).then(|| Arc::clone(of))
 }
 
 /// Series with their labels. What they weigh is added to `charge`.
@@ -72,7 +167,7 @@ fn named(
             }
         })?;
         let new = series.iter().skip(before);
-        charge.add(new.map(|(labels, _)| super::labels_bytes(labels)).sum())?;
+        charge.add(new.map(|(labels, _)| super::row::labels_bytes(labels)).sum())?;
     }
     Ok(series)
 }
@@ -84,7 +179,7 @@ pub(crate) fn labelled(
     range: TimeRange,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Labels>, Error> {
-    let (walk, mut all) = (Walk::new(query), Vec::new());
+    let (walk, mut all) = (Walk::new(query, false), Vec::new());
     for stored in stored {
         all.extend(named(&walk, stored, range, charge)?.into_iter().map(|(labels, _)| labels));
     }
@@ -105,22 +200,38 @@ pub(super) fn instants<'q>(
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
     let mut made = Gridded::none(walk);
-    each_series(walk, &plan.stored, plan.lookback_ns, steps, &mut |labels, numbers| {
-        let mut next = 0;
+    each_series(walk, &plan.stored, plan.lookback_ns, steps, &mut |labels, points| {
+        let Points { numbers, histograms, .. } = points;
+        let (mut next_number, mut next_histogram) = (0, 0);
         let value = |index: usize| {
             let at_ns = looked_at(&plan.stored.shift, steps.at(index));
-            while numbers.get(next).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
-                next += 1;
+            while numbers.get(next_number).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+                next_number += 1;
             }
-            let (time_ns, value) = *numbers.get(next.checked_sub(1)?)?;
+            while histograms.get(next_histogram).is_some_and(|(time_ns, _)| *time_ns <= at_ns) {
+                next_histogram += 1;
+            }
+            let number = next_number.checked_sub(1).and_then(|last| numbers.get(last));
+            let histogram = next_histogram.checked_sub(1).and_then(|last| histograms.get(last));
+            let histogram_ns = histogram.map(|(time_ns, _)| *time_ns);
+            let number = number.filter(|(time_ns, _)| histogram_ns.is_none_or(|ns| ns < *time_ns));
+            let (time_ns, bits, value) = match (number, histogram) {
+                (Some((time_ns, number)), _) => (*time_ns, number.to_bits(), Made::Number(*number)),
+                (None, Some((time_ns, histogram))) => {
+                    let value = Made::Histogram(Arc::clone(histogram));
+                    (*time_ns, histogram.sum.to_bits(), value)
+                }
+                (None, None) => return None,
+            };
             let is_fresh = time_ns > at_ns.saturating_sub(plan.lookback_ns);
-            let is_over = value.to_bits() == plan.stale_bits;
-            let value = if plan.stamps { seconds(time_ns) } else { value };
+            let is_over = bits == plan.stale_bits;
+            let value = if plan.stamps { Made::Number(seconds(time_ns)) } else { value };
             (is_fresh && !is_over).then_some(value)
         };
-        let labels = if plan.stamps { super::unnamed(&labels) } else { labels };
-        let values = (0..steps.count).map(value).collect();
-        made.push(walk, GridRow { labels, values })
+        let (labels, is_nameless) =
+            if plan.stamps { walk.unnamed(&labels) } else { (labels, false) };
+        let values = (0..steps.count).map(value);
+        made.push(walk, GridRow { is_nameless, ..GridRow::made(labels, values) })
     })?;
     Ok(made)
 }

@@ -1,30 +1,43 @@
 //! A grid that is carried out, and what is noted on the way.
 
+use super::row::unnamed;
 use crate::limits::Meter;
 use crate::{Error, Query};
 use foliot_engine::Snapshot;
-use foliot_plan::grid::{Mended, Notes, Place};
+use foliot_model::Labels;
+use foliot_plan::grid::{Mended, Note, Notes, Place};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a note weighs beside its text.
-const NOTE_BYTES: usize = 64;
+const NOTE_BYTES: usize = 96;
 
 /// What all operators of a grid are given.
 pub(super) struct Walk<'q> {
     pub(super) snapshot: &'q Snapshot,
     pub(super) meter: &'q Meter,
+    /// Whether series keep their measurements until the end.
+    pub(super) names_late: bool,
     notes: RefCell<Notes>,
 }
 
 impl<'q> Walk<'q> {
-    pub(super) fn new(query: &'q Query<'_>) -> Self {
-        Self { snapshot: query.snapshot, meter: &query.meter, notes: RefCell::default() }
+    pub(super) fn new(query: &'q Query<'_>, names_late: bool) -> Self {
+        let (snapshot, meter) = (query.snapshot, &query.meter);
+        Self { snapshot, meter, names_late, notes: RefCell::default() }
     }
 
     pub(super) fn into_notes(self) -> Notes {
         self.notes.into_inner()
+    }
+
+    /// Labels of a series whose values are of something else now, and whether the measurement is
+    /// still among them.
+    pub(super) fn unnamed(&self, labels: &Labels) -> (Labels, bool) {
+        match self.names_late {
+            false => (unnamed(labels), false),
+            true => (labels.clone(), true),
+        }
     }
 
     /// Notes a share of which no quantile can be given, if it is one.
@@ -34,39 +47,30 @@ impl<'q> Walk<'q> {
             // One note for all that is no number.
             false => {
                 let share = if share.is_nan() { f64::NAN } else { share };
-                self.keep(&mut self.notes.borrow_mut().shares, share.to_bits(), place, 0)
+                self.note(Note::Share(share.to_bits()), place)
             }
         }
     }
 
-    /// Notes what a bucket has for a bound.
-    pub(super) fn bound(&self, text: &str, place: Place) -> Result<(), Error> {
-        self.keep(&mut self.notes.borrow_mut().bounds, text.into(), place, text.len())
-    }
-
-    /// Notes a measurement that was taken for a counter.
-    pub(super) fn counter(&self, name: &Arc<str>, place: Place) -> Result<(), Error> {
-        self.keep(&mut self.notes.borrow_mut().counters, name.clone(), place, 0)
-    }
-
-    pub(super) fn mended(&self, mended: Mended) {
-        let before = &mut self.notes.borrow_mut().mended;
-        *before = Some(before.map_or(mended, |before| before.with(mended)));
-    }
-
-    pub(super) fn unsorted(&self, place: Place) {
-        self.notes.borrow_mut().unsorted = Some(place);
+    pub(super) fn mended(&self, measurement: &Arc<str>, mended: Mended) -> Result<(), Error> {
+        let all = &mut self.notes.borrow_mut().mended;
+        match all.get_mut(measurement) {
+            Some(before) => *before = before.with(mended),
+            None => {
+                self.meter.keep(NOTE_BYTES)?;
+                all.insert(measurement.clone(), mended);
+            }
+        }
+        Ok(())
     }
 
     /// Notes take from the memory of the request for as long as it lasts.
-    fn keep<K: Ord>(
-        &self,
-        notes: &mut BTreeMap<K, Place>,
-        key: K,
-        place: Place,
-        bytes: usize,
-    ) -> Result<(), Error> {
-        match notes.insert(key, place) {
+    pub(super) fn note(&self, note: Note, place: Place) -> Result<(), Error> {
+        let bytes = match &note {
+            Note::Bound { text, .. } => text.len(),
+            _ => 0,
+        };
+        match self.notes.borrow_mut().met.insert(note, place) {
             Some(_) => Ok(()),
             None => self.meter.keep(NOTE_BYTES.saturating_add(bytes)),
         }

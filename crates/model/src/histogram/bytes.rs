@@ -1,20 +1,21 @@
 //! Histograms as the bytes of [`crate::Kind::Histogram`]. They begin with a byte that no histogram
 //! of another door begins with; all that follows are varints, so that blocks can store many of them
-//! column by column.
+//! field by field, and buckets by their keys.
 //!
 //! ```text
-//! histogram = 0xb1, hints, schema zigzag, spans of either side, [bounds], sum
-//!             zero threshold, zero count, count, counts of either side
+//! histogram = 0xb1, fields, hints, schema zigzag, zero threshold, zero count, count, sum, bound*,
+//!             (gap, count)*
+//! fields    = how many there are up to the bounds, these included
 //! hints     = resets (bits 0..2), integer (bit 2)
-//! spans     = count, count * (distance zigzag, length)      positive, then negative
-//! bounds    = count, count * float                          with custom bounds only
-//! counts    = integers, or floats
+//! count     = an integer, or a float
 //! float     = the bits of the binary64
 //! ```
 //!
-//! The distance of a span is its first index, or how many buckets lie between it and the one before.
+//! Behind the fields stand the buckets, in the order of their keys: index + 2^20 on the positive
+//! side, 2^21 more on the negative one. A gap is the first key, or how many keys lie between.
 
 use super::{Bucket, Histogram, Resets};
+use std::ops::Range;
 
 /// The first byte. It tells these bytes from others, and their version from later ones.
 const FORM: u8 = 0xb1;
@@ -22,10 +23,20 @@ const FORM: u8 = 0xb1;
 const RESETS: u64 = 3;
 const INTEGER: u64 = 4;
 
+/// Fields but for the bounds.
+const FIELDS: usize = 6;
+
 /// Integers beyond this are not exact as floats.
 const WHOLE_MAX: f64 = (1u64 << 53) as f64;
 
+/// The key of bucket 0, and what lies between the two sides.
+const KEY_ZERO: i64 = 1 << 20;
+const SIDE: i64 = 2 * KEY_ZERO;
+
 impl Histogram {
+    /// Indexes that buckets may have: beyond a quarter of them there are no numbers.
+    pub const INDEXES: Range<i32> = -(KEY_ZERO as i32)..KEY_ZERO as i32;
+
     /// Appends the histogram's bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(FORM);
@@ -33,25 +44,22 @@ impl Histogram {
             true => push(value as u64, out),
             false => push(value.to_bits(), out),
         };
+        push((FIELDS + self.bounds.len()) as u64, out);
         push(self.resets as u64 | if self.is_integer { INTEGER } else { 0 }, out);
         push(zigzag(i64::from(self.schema)), out);
-        for side in [&self.positive, &self.negative] {
-            push(Self::spans(side).count() as u64, out);
-            for (distance, length) in Self::spans(side) {
-                push(zigzag(i64::from(distance)), out);
-                push(u64::from(length), out);
-            }
-        }
-        if self.is_custom() {
-            push(self.bounds.len() as u64, out);
-            self.bounds.iter().for_each(|bound| push(bound.to_bits(), out));
-        }
-        push(self.sum.to_bits(), out);
         push(self.zero_threshold.to_bits(), out);
         count(self.zero_count, out);
         count(self.count, out);
-        for bucket in self.positive.iter().chain(&self.negative) {
-            count(bucket.count, out);
+        push(self.sum.to_bits(), out);
+        self.bounds.iter().for_each(|bound| push(bound.to_bits(), out));
+        let mut next = 0;
+        for (side, first) in [(&self.positive, KEY_ZERO), (&self.negative, KEY_ZERO + SIDE)] {
+            for bucket in side {
+                let key = first + i64::from(bucket.index);
+                push(key.saturating_sub(next) as u64, out);
+                count(bucket.count, out);
+                next = key + 1;
+            }
         }
     }
 
@@ -60,59 +68,58 @@ impl Histogram {
         bytes.first() == Some(&FORM)
     }
 
-    /// What [`Histogram::write`] wrote; nothing if the bytes are anything else. Memory is bounded by
-    /// the length of the bytes, whatever they say.
+    /// What [`Histogram::write`] wrote; nothing if the bytes are anything else. Memory is bounded
+    /// by the length of the bytes, whatever they say.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(&[FORM])?;
         let rest = &mut rest;
+        let bounds = usize::try_from(pull(rest)?).ok()?.checked_sub(FIELDS)?;
         let hints = pull(rest)?;
         let is_integer = hints & INTEGER != 0;
         let resets = Resets::from_code(hints & RESETS).filter(|_| hints <= RESETS | INTEGER)?;
         let schema = i8::try_from(unzigzag(pull(rest)?)).ok()?;
         let is_custom = schema == Self::CUSTOM;
-        if !is_custom && !Self::SCHEMAS.contains(&schema) {
+        let is_known = is_custom || (Self::SCHEMAS.contains(&schema) && bounds == 0);
+        if !is_known || bounds > rest.len() {
             return None;
         }
-        let positive = pull_spans(rest)?;
-        let negative = pull_spans(rest)?;
-        let bounds = if is_custom { pull_floats(rest)? } else { Vec::new() };
-        let sum = f64::from_bits(pull(rest)?);
         let zero_threshold = f64::from_bits(pull(rest)?);
-        let count = |rest: &mut &[u8]| {
+        let number = |rest: &mut &[u8]| {
             let value = pull(rest)?;
             match is_integer {
                 true => Some(value as f64).filter(|whole| *whole <= WHOLE_MAX),
                 false => Some(f64::from_bits(value)),
             }
         };
-        let (zero_count, all) = (count(rest)?, count(rest)?);
-        let mut counted = |spans: Vec<(i32, u32)>| {
-            let length: usize = spans.iter().map(|(_, length)| *length as usize).sum();
-            let mut buckets = Vec::with_capacity(length.min(rest.len()));
-            for (first, length) in spans {
-                for at in 0..length {
-                    buckets.push(Bucket {
-                        index: first.checked_add_unsigned(at)?,
-                        count: count(rest)?,
-                    });
-                }
-            }
-            Some(buckets)
-        };
-        let (positive, negative) = (counted(positive)?, counted(negative)?);
+        let (zero_count, count) = (number(rest)?, number(rest)?);
+        let sum = f64::from_bits(pull(rest)?);
+        let bounds: Option<Vec<f64>> =
+            (0..bounds).map(|_| pull(rest).map(f64::from_bits)).collect();
+        let [mut positive, mut negative] = [Vec::new(), Vec::new()];
+        let mut next = 0i64;
+        while !rest.is_empty() {
+            let gap = i64::try_from(pull(rest)?).ok()?;
+            let key = next.checked_add(gap).filter(|key| *key < 2 * SIDE)?;
+            let (side, first) = match key < SIDE {
+                true => (&mut positive, KEY_ZERO),
+                false => (&mut negative, KEY_ZERO + SIDE),
+            };
+            side.push(Bucket { index: (key - first) as i32, count: number(rest)? });
+            next = key + 1;
+        }
         let read = Self {
             resets,
             is_integer,
             schema,
             zero_threshold,
             zero_count,
-            count: all,
+            count,
             sum,
             positive,
             negative,
-            bounds: bounds.into(),
+            bounds: bounds?.into(),
         };
-        (rest.is_empty() && read.has_order()).then_some(read)
+        read.has_order().then_some(read)
     }
 
     /// Whether bounds ascend and are enough, and there are not too many buckets.
@@ -124,29 +131,6 @@ impl Histogram {
         let buckets = self.positive.len() + self.negative.len();
         ascend && is_reached && buckets.max(self.bounds.len()) <= Self::BUCKETS_MAX
     }
-}
-
-/// Runs of buckets: the first index of each, and how many it has.
-fn pull_spans(rest: &mut &[u8]) -> Option<Vec<(i32, u32)>> {
-    let count = usize::try_from(pull(rest)?).ok().filter(|count| *count <= rest.len() / 2)?;
-    let (mut spans, mut next, mut all) = (Vec::with_capacity(count), None::<i32>, 0usize);
-    for _ in 0..count {
-        let distance = i32::try_from(unzigzag(pull(rest)?)).ok()?;
-        let length = u32::try_from(pull(rest)?).ok().filter(|length| *length > 0)?;
-        let first = match next {
-            None => distance,
-            Some(next) => next.checked_add(distance).filter(|_| distance > 0)?,
-        };
-        all = all.checked_add(length as usize).filter(|all| *all <= Histogram::BUCKETS_MAX)?;
-        next = Some(first.checked_add_unsigned(length)?);
-        spans.push((first, length));
-    }
-    Some(spans)
-}
-
-fn pull_floats(rest: &mut &[u8]) -> Option<Vec<f64>> {
-    let count = usize::try_from(pull(rest)?).ok().filter(|count| *count <= rest.len())?;
-    (0..count).map(|_| pull(rest).map(f64::from_bits)).collect()
 }
 
 fn zigzag(value: i64) -> u64 {

@@ -30,7 +30,8 @@ impl Histogram {
     /// (of the first its index) and the length, and the counts of all.
     ///
     /// # Errors
-    /// When there are not as many counts as the runs say, they go backwards, or a count is negative.
+    /// When there are not as many counts as the runs say, they go backwards or are too far from
+    /// zero ([`Histogram::INDEXES`]), or a count is negative.
     pub fn buckets_of(spans: &[(i32, u32)], counts: &[f64]) -> Result<Vec<Bucket>, Fault> {
         let wanted: u64 = spans.iter().map(|(_, length)| u64::from(*length)).sum();
         if wanted != counts.len() as u64 {
@@ -48,7 +49,12 @@ impl Histogram {
             rest = behind;
             let first = next.checked_add(*distance);
             let end = first.and_then(|first| first.checked_add_unsigned(*length));
-            let Some((first, end)) = first.zip(end) else {
+            let is_near =
+                |end: &i32| *end > Histogram::INDEXES.start && *end <= Histogram::INDEXES.end;
+            let ends = first.zip(end).filter(|(first, end)| {
+                *length == 0 || (Histogram::INDEXES.contains(first) && is_near(end))
+            });
+            let Some((first, end)) = ends else {
                 return fault("the buckets of the histogram are too far from zero");
             };
             next = end;

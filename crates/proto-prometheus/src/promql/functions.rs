@@ -12,14 +12,28 @@ pub(super) struct Callable {
     /// Whether the last one may come again.
     pub(super) repeats: bool,
     pub(super) returns: Type,
+    /// Whether Prometheus calls it experimental.
+    pub(super) is_experimental: bool,
+}
+
+impl Callable {
+    /// Whether it is a word of lengths of time, which are known in any case of letters.
+    pub(super) fn is_of_lengths(&self) -> bool {
+        matches!(self.name, "step" | "range" | "min_of" | "max_of")
+    }
 }
 
 const fn takes(name: &'static str, arguments: &'static [Type]) -> Callable {
-    Callable { name, arguments, optional: 0, repeats: false, returns: Vector }
+    let (optional, repeats, is_experimental) = (0, false, false);
+    Callable { name, arguments, optional, repeats, returns: Vector, is_experimental }
 }
 
 const fn may_take(name: &'static str, arguments: &'static [Type]) -> Callable {
     Callable { optional: 1, ..takes(name, arguments) }
+}
+
+const fn tries(name: &'static str, arguments: &'static [Type]) -> Callable {
+    Callable { is_experimental: true, ..takes(name, arguments) }
 }
 
 /// By name.
@@ -49,9 +63,19 @@ static FUNCTIONS: &[Callable] = &[
     takes("deg", &[Vector]),
     takes("delta", &[Matrix]),
     takes("deriv", &[Matrix]),
+    tries("double_exponential_smoothing", &[Matrix, Scalar, Scalar]),
+    Callable { returns: Scalar, ..tries("end", &[]) },
     takes("exp", &[Vector]),
+    takes("first_over_time", &[Matrix]),
     takes("floor", &[Vector]),
+    takes("histogram_avg", &[Vector]),
+    takes("histogram_count", &[Vector]),
+    takes("histogram_fraction", &[Scalar, Scalar, Vector]),
     takes("histogram_quantile", &[Scalar, Vector]),
+    Callable { repeats: true, ..tries("histogram_quantiles", &[Vector, Text, Scalar]) },
+    takes("histogram_stddev", &[Vector]),
+    takes("histogram_stdvar", &[Vector]),
+    takes("histogram_sum", &[Vector]),
     may_take("hour", &[Vector]),
     takes("idelta", &[Matrix]),
     takes("increase", &[Matrix]),
@@ -62,7 +86,10 @@ static FUNCTIONS: &[Callable] = &[
     takes("ln", &[Vector]),
     takes("log10", &[Vector]),
     takes("log2", &[Vector]),
+    tries("mad_over_time", &[Matrix]),
+    Callable { returns: Scalar, ..tries("max_of", &[Scalar, Scalar]) },
     takes("max_over_time", &[Matrix]),
+    Callable { returns: Scalar, ..tries("min_of", &[Scalar, Scalar]) },
     takes("min_over_time", &[Matrix]),
     may_take("minute", &[Vector]),
     may_take("month", &[Vector]),
@@ -71,6 +98,7 @@ static FUNCTIONS: &[Callable] = &[
     takes("present_over_time", &[Matrix]),
     takes("quantile_over_time", &[Scalar, Matrix]),
     takes("rad", &[Vector]),
+    Callable { returns: Scalar, ..tries("range", &[]) },
     takes("rate", &[Matrix]),
     takes("resets", &[Matrix]),
     may_take("round", &[Vector, Scalar]),
@@ -79,15 +107,23 @@ static FUNCTIONS: &[Callable] = &[
     takes("sin", &[Vector]),
     takes("sinh", &[Vector]),
     takes("sort", &[Vector]),
+    Callable { repeats: true, optional: 1, ..tries("sort_by_label", &[Vector, Text]) },
+    Callable { repeats: true, optional: 1, ..tries("sort_by_label_desc", &[Vector, Text]) },
     takes("sort_desc", &[Vector]),
     takes("sqrt", &[Vector]),
+    Callable { returns: Scalar, ..tries("start", &[]) },
     takes("stddev_over_time", &[Matrix]),
     takes("stdvar_over_time", &[Matrix]),
+    Callable { returns: Scalar, ..tries("step", &[]) },
     takes("sum_over_time", &[Matrix]),
     takes("tan", &[Vector]),
     takes("tanh", &[Vector]),
     Callable { returns: Scalar, ..takes("time", &[]) },
     takes("timestamp", &[Vector]),
+    tries("ts_of_first_over_time", &[Matrix]),
+    tries("ts_of_last_over_time", &[Matrix]),
+    tries("ts_of_max_over_time", &[Matrix]),
+    tries("ts_of_min_over_time", &[Matrix]),
     takes("vector", &[Scalar]),
     may_take("year", &[Vector]),
 ];
@@ -98,6 +134,9 @@ pub(super) fn find(name: &str) -> Option<&'static Callable> {
     FUNCTIONS.get(at)
 }
 
+/// Aggregations that Prometheus calls experimental.
+pub(super) const EXPERIMENTAL_AGGREGATIONS: [&str; 2] = ["limit_ratio", "limitk"];
+
 /// What stands before the parentheses of an aggregation, and the type of its parameter.
 static AGGREGATIONS: &[(&str, Option<Type>)] = &[
     ("avg", None),
@@ -105,6 +144,8 @@ static AGGREGATIONS: &[(&str, Option<Type>)] = &[
     ("count", None),
     ("count_values", Some(Text)),
     ("group", None),
+    ("limit_ratio", Some(Scalar)),
+    ("limitk", Some(Scalar)),
     ("max", None),
     ("min", None),
     ("quantile", Some(Scalar)),

@@ -1,12 +1,13 @@
 //! Expressions to questions.
 
 use super::functions::Callable;
-use super::{At, Binary, Expression, Meeting, Node, Selected, Shifted, Type};
+use super::{At, Binary, Dialect, Expression, Meeting, Node, Selected, Shifted, Type};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, Pattern, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{
-    self, Each, Function, Grid, GridAggregate, GroupFold, Instants, Labels, Many, Matching, Math,
-    NewValue, Operator, Over, Place, RangeFold, Relabel, Samples, Shift, Sides, Steps, Stored,
+    self, Calculation, Each, Figure, Function, Grid, GridAggregate, GroupFold, HistogramFigure,
+    Histograms, Instants, Labels, Many, Matching, Math, NewValue, Operator, Over, Place, RangeFold,
+    Relabel, Samples, Shift, Sides, Stamp, Steps, Stored,
 };
 
 /// Bits of the NaN that marks a series as over.
@@ -78,7 +79,7 @@ impl Expression {
     /// # Errors
     /// When a text in it is no regular expression, or a subquery without samples is asked for.
     pub fn ask(&self, namespace: NamespaceId, span: &Span) -> Result<Asked, String> {
-        let lowering = Lowering { namespace, span };
+        let lowering = Lowering { namespace, span, buckets: Buckets::Kept };
         match (&self.what, self.kind) {
             (Node::Text(text), _) => Ok(Asked::Text(text.clone())),
             (Node::Range(selected, range_ms), _) => {
@@ -91,14 +92,33 @@ impl Expression {
                 Ok(Asked::Samples(Box::new(SamplesAsked { plan, selected: selected.clone() })))
             }
             (_, Type::Matrix) => Err("a subquery is answered only within a function".to_owned()),
-            _ => lowering.grid(self).map(Asked::Grid),
+            _ => {
+                let grid = lowering.grid(self)?;
+                Ok(Asked::Grid(match self.dialect {
+                    Dialect::Plain => grid,
+                    Dialect::Experimental { .. } => Grid::NamedLate(Box::new(grid)),
+                }))
+            }
         }
     }
 }
 
+#[derive(Clone, Copy)]
 struct Lowering<'s> {
     namespace: NamespaceId,
     span: &'s Span,
+    buckets: Buckets,
+}
+
+/// Whether buckets of histograms are wanted, by what stands around a selector.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Buckets {
+    /// Nothing says that they are not.
+    Kept,
+    /// Only counts and sums are.
+    Skipped,
+    /// Something asks for them.
+    Wanted,
 }
 
 impl Lowering<'_> {
@@ -113,7 +133,21 @@ impl Lowering<'_> {
 
     fn stored(&self, selected: &Selected) -> Stored {
         let shift = self.shift(&selected.shift);
-        Stored { shift, ..selected.selector.stored(self.namespace) }
+        let skips_buckets = self.buckets == Buckets::Skipped;
+        Stored { shift, skips_buckets, ..selected.selector.stored(self.namespace) }
+    }
+
+    /// The same within something that needs the buckets of histograms.
+    fn with_buckets(&self) -> Self {
+        Self { buckets: Buckets::Wanted, ..*self }
+    }
+
+    /// The same within something that needs their counts and sums only.
+    fn without_buckets(&self) -> Self {
+        match self.buckets {
+            Buckets::Wanted => *self,
+            Buckets::Kept | Buckets::Skipped => Self { buckets: Buckets::Skipped, ..*self },
+        }
     }
 
     fn instants(&self, selected: &Selected, stamps: bool) -> Grid {
@@ -130,10 +164,14 @@ impl Lowering<'_> {
             Node::Negated(input) => each(self.grid(input)?, Function::Math(Math::Negated)),
             Node::Binary(binary) => self.binary(binary),
             Node::Aggregate { name, by, parameter, input } => {
-                let input = self.grid(input)?;
+                let (input, input_place) = (self.grid(input)?, input.place);
                 let fold = self.group_fold(name, parameter.as_deref())?;
                 let place = parameter.as_ref().map_or(of.place, |parameter| parameter.place);
-                Ok(Grid::Aggregate(Box::new(GridAggregate { input, by: by.clone(), fold, place })))
+                let picks = matches!(fold, GroupFold::Top(_) | GroupFold::Bottom(_));
+                let histograms_place = if picks { of.place } else { input_place };
+                let by = by.clone();
+                let aggregate = GridAggregate { input, by, fold, place, histograms_place };
+                Ok(Grid::Aggregate(Box::new(aggregate)))
             }
             Node::Call { function, arguments } => self.call(function, arguments, of.place),
             Node::Text(_) | Node::Range(..) | Node::Subquery { .. } => {
@@ -143,7 +181,11 @@ impl Lowering<'_> {
     }
 
     fn binary(&self, of: &Binary) -> Result<Grid, String> {
-        let (left, right) = (self.grid(&of.left)?, self.grid(&of.right)?);
+        let within = match of.operator {
+            Operator::Trim { .. } => self.with_buckets(),
+            _ => *self,
+        };
+        let (left, right) = (within.grid(&of.left)?, within.grid(&of.right)?);
         let sides = match (of.left.kind, of.right.kind) {
             (Type::Scalar, Type::Scalar) => Sides::Scalars,
             (Type::Scalar, _) => Sides::LeftScalar,
@@ -160,8 +202,8 @@ impl Lowering<'_> {
                 Sides::Vectors(Matching { by, many, include })
             }
         };
-        let operator = of.operator;
-        Ok(Grid::Binary(Box::new(grid::Binary { left, right, operator, sides })))
+        let (operator, place) = (of.operator, of.left.opens);
+        Ok(Grid::Binary(Box::new(grid::Binary { left, right, operator, sides, place })))
     }
 
     fn group_fold(&self, name: &str, parameter: Option<&Expression>) -> Result<GroupFold, String> {
@@ -181,6 +223,8 @@ impl Lowering<'_> {
             "quantile" => GroupFold::Quantile(number()?),
             "topk" => GroupFold::Top(number()?),
             "bottomk" => GroupFold::Bottom(number()?),
+            "limitk" => GroupFold::Some(number()?),
+            "limit_ratio" => GroupFold::Part(number()?),
             "count_values" => match parameter.and_then(text) {
                 Some("") | None => return Err("invalid label name \"\"".to_owned()),
                 Some(name) => GroupFold::CountValues(name.into()),
@@ -200,7 +244,7 @@ impl Lowering<'_> {
             }
             Node::Subquery { input, range_ms, step_ms, shift } => {
                 let step_ns = ns(step_ms.unwrap_or(STEP_MS));
-                let (input, shift) = (self.grid(input)?, self.shift(shift));
+                let (input, shift) = (self.with_buckets().grid(input)?, self.shift(shift));
                 (Samples::Grid { input, step_ns, shift }, *range_ms)
             }
             _ => return Err(format!("unexpected {}", of.kind)),
@@ -220,6 +264,16 @@ impl Lowering<'_> {
                 [input, ..] => self.grid(input)?,
             };
             return each(input, Function::Math(math));
+        }
+        if let (Some(figure), [input]) = (figure(function.name), arguments) {
+            let within = match figure {
+                Figure::Count | Figure::Sum | Figure::Average => self.without_buckets(),
+                Figure::Deviation | Figure::Variance => *self,
+            };
+            return each(within.grid(input)?, Function::Of(figure));
+        }
+        if let Some(seconds) = self.of_span(function.name) {
+            return Ok(Grid::Number(seconds));
         }
         match (function.name, arguments) {
             ("time", _) => Ok(Grid::Time),
@@ -246,11 +300,43 @@ impl Lowering<'_> {
                 let bounds = Function::Clamped(Grid::Number(f64::NEG_INFINITY), self.grid(high)?);
                 each(self.grid(input)?, bounds)
             }
+            ("label_replace" | "label_join", [input, rest @ ..]) => {
+                self.relabel(function.name, input, rest)
+            }
+            _ => self.call_of_series(function, arguments, place),
+        }
+    }
+
+    /// What looks at series as a whole, or at the question.
+    fn call_of_series(
+        &self,
+        function: &Callable,
+        arguments: &[Expression],
+        place: Place,
+    ) -> Result<Grid, String> {
+        match (function.name, arguments) {
+            ("min_of" | "max_of", [left, right]) => {
+                let is_lower = function.name == "min_of";
+                let calculation = if is_lower { Calculation::Lower } else { Calculation::Higher };
+                let (operator, place) = (Operator::Calculate(calculation), place);
+                let (left, right, sides) = (self.grid(left)?, self.grid(right)?, Sides::Scalars);
+                Ok(Grid::Binary(Box::new(grid::Binary { left, right, operator, sides, place })))
+            }
             ("sort" | "sort_desc", [input]) => Ok(Grid::Sorted {
                 input: Box::new(self.grid(input)?),
                 descending: function.name == "sort_desc",
                 place,
             }),
+            ("sort_by_label" | "sort_by_label_desc", [input, names @ ..]) => {
+                let names: Option<Vec<_>> =
+                    names.iter().map(|of| text(of).map(Into::into)).collect();
+                Ok(Grid::SortedByLabels {
+                    input: Box::new(self.grid(input)?),
+                    descending: function.name == "sort_by_label_desc",
+                    labels: names.ok_or_else(|| wrong(function.name))?,
+                    place,
+                })
+            }
             ("absent", [input]) => {
                 let labels = match &input.what {
                     Node::Series(selected) => selected.selector.known_labels(),
@@ -266,9 +352,6 @@ impl Lowering<'_> {
                 // Names stay, so that series of several names can be told apart.
                 let input = Box::new(self.over(input, RangeFold::Last)?);
                 Ok(Grid::Absent { input, labels })
-            }
-            ("label_replace" | "label_join", [input, rest @ ..]) => {
-                self.relabel(function.name, input, rest)
             }
             _ => self.call_of_ranges(function, arguments),
         }
@@ -286,17 +369,48 @@ impl Lowering<'_> {
             ("quantile_over_time", [share, input]) => {
                 self.over_at(input, RangeFold::Quantile(self.grid(share)?), share.place)
             }
-            ("histogram_quantile", [quantile, input]) => Ok(Grid::Buckets {
-                quantile: Box::new(self.grid(quantile)?),
-                input: Box::new(self.grid(input)?),
-                places: (quantile.place, input.place),
-            }),
+            ("histogram_quantile", [share, input]) => {
+                let figure = HistogramFigure::Quantile(self.grid(share)?, share.place);
+                self.histograms(figure, input)
+            }
+            ("histogram_quantiles", [input, label, shares @ ..]) => {
+                let label = text(label).ok_or_else(|| wrong(function.name))?.into();
+                let shares = shares.iter().map(|share| Ok((self.grid(share)?, share.place)));
+                let shares = shares.collect::<Result<_, String>>()?;
+                self.histograms(HistogramFigure::Quantiles { label, shares }, input)
+            }
+            ("histogram_fraction", [lower, upper, input]) => {
+                let figure = HistogramFigure::Fraction(self.grid(lower)?, self.grid(upper)?);
+                self.histograms(figure, input)
+            }
+            ("double_exponential_smoothing", [input, weight, trend]) => {
+                self.over(input, RangeFold::Smoothed(self.grid(weight)?, self.grid(trend)?))
+            }
             (name, [input]) => match range_fold(name) {
                 Some(fold) => self.over(input, fold),
                 None => Err(wrong(name)),
             },
             (name, _) => Err(wrong(name)),
         }
+    }
+
+    fn histograms(&self, figure: HistogramFigure, input: &Expression) -> Result<Grid, String> {
+        let (grid, place) = (self.with_buckets().grid(input)?, input.place);
+        Ok(Grid::Histograms(Box::new(Histograms { figure, input: grid, place })))
+    }
+
+    /// What functions say of the instants that are asked about, in seconds.
+    fn of_span(&self, function: &str) -> Option<f64> {
+        let Span { start_ms, end_ms, step_ms, .. } = *self.span;
+        let ms = match function {
+            "start" => start_ms,
+            "end" => end_ms,
+            "range" => end_ms.saturating_sub(start_ms),
+            "step" if start_ms == end_ms => 0,
+            "step" => step_ms,
+            _ => return None,
+        };
+        Some(ms as f64 / 1000.0)
     }
 
     fn relabel(
@@ -357,12 +471,29 @@ fn range_fold(name: &str) -> Option<RangeFold> {
         "max_over_time" => RangeFold::Max,
         "count_over_time" => RangeFold::Count,
         "last_over_time" => RangeFold::Last,
+        "first_over_time" => RangeFold::First,
+        "mad_over_time" => RangeFold::Spread,
+        "ts_of_first_over_time" => RangeFold::Stamp(Stamp::First),
+        "ts_of_last_over_time" => RangeFold::Stamp(Stamp::Last),
+        "ts_of_min_over_time" => RangeFold::Stamp(Stamp::Min),
+        "ts_of_max_over_time" => RangeFold::Stamp(Stamp::Max),
         "present_over_time" => RangeFold::Present,
         "stddev_over_time" => RangeFold::Deviation,
         "stdvar_over_time" => RangeFold::Variance,
         "changes" => RangeFold::Changes,
         "resets" => RangeFold::Resets,
         "deriv" => RangeFold::Slope,
+        _ => return None,
+    })
+}
+
+fn figure(name: &str) -> Option<Figure> {
+    Some(match name {
+        "histogram_count" => Figure::Count,
+        "histogram_sum" => Figure::Sum,
+        "histogram_avg" => Figure::Average,
+        "histogram_stddev" => Figure::Deviation,
+        "histogram_stdvar" => Figure::Variance,
         _ => return None,
     })
 }

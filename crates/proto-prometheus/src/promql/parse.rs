@@ -1,16 +1,16 @@
 //! Expressions: operators by their rank, everything else by what it begins with.
 
-use super::functions::{find, find_aggregation};
+use super::functions::{EXPERIMENTAL_AGGREGATIONS, find, find_aggregation};
 use super::reader::{ParseError, Reader};
-use super::{At, Binary, Expression, HEIGHT_MAX, Meeting, Node, Selected, Shifted, Type};
+use super::{At, Binary, Dialect, Expression, HEIGHT_MAX, Meeting, Node, Selected, Shifted, Type};
 use foliot_plan::grid::{Calculation, Comparison, Labels, Many, Operator};
 use std::sync::Arc;
 
 /// Nothing is older or newer than this, in milliseconds: a century.
 const DURATION_MS_MAX: f64 = 100.0 * 365.0 * 86_400_000.0;
 
-pub(super) fn expression(text: &str) -> Result<Expression, ParseError> {
-    let mut reader = Reader { text, at: 0 };
+pub(super) fn expression(text: &str, dialect: Dialect) -> Result<Expression, ParseError> {
+    let mut reader = Reader { text, at: 0, dialect };
     reader.skip_blanks();
     if reader.rest().is_empty() {
         return Err(reader.error("no expression found in input"));
@@ -18,14 +18,16 @@ pub(super) fn expression(text: &str) -> Result<Expression, ParseError> {
     let expression = reader.binary(0, 0)?;
     reader.skip_blanks();
     match reader.peek() {
-        None => Ok(expression),
+        None => Ok(Expression { dialect, ..expression }),
         Some(_) => Err(reader.unexpected("expression", "end of input")),
     }
 }
 
 /// Operators with their ranks, the longer ones of the same beginning first. The first of equal rank
 /// that stands further left is done first, but for powers.
-const SIGNS: [(&str, u8, Operator); 13] = [
+const SIGNS: [(&str, u8, Operator); 15] = [
+    ("</", 3, Operator::Trim { keeps_below: true }),
+    (">/", 3, Operator::Trim { keeps_below: false }),
     ("==", 3, compare(Comparison::Equal)),
     ("!=", 3, compare(Comparison::NotEqual)),
     (">=", 3, compare(Comparison::GreaterOrEqual)),
@@ -52,7 +54,8 @@ const fn compare(comparison: Comparison) -> Operator {
 
 impl Expression {
     fn new(what: Node, kind: Type, below: usize) -> Self {
-        Self { what, kind, height: below + 1, parentheses: 0, place: 0, opens: 0 }
+        let (place, opens, dialect) = (0, 0, Dialect::Plain);
+        Self { what, kind, height: below + 1, parentheses: 0, place, opens, dialect }
     }
 
     /// The same expression, which begins at this byte with whatever stands around it.
@@ -208,7 +211,7 @@ impl Reader<'_> {
         operator: Operator,
         matching: Option<Meeting>,
     ) -> Result<Expression, ParseError> {
-        let refuse = |text: String| Err(Reader { text: self.text, at: start }.error(text));
+        let refuse = |text: String| Err(Reader { at: start, ..*self }.error(text));
         let is_set = matches!(operator, Operator::And | Operator::Or | Operator::Unless);
         let kinds = [left.kind, right.kind];
         if kinds.iter().any(|kind| !matches!(kind, Type::Scalar | Type::Vector)) {
@@ -225,6 +228,9 @@ impl Reader<'_> {
             ));
         }
         let are_scalars = kinds == [Type::Scalar; 2];
+        if are_scalars && matches!(operator, Operator::Trim { .. }) {
+            return refuse(format!("operator {sign:?} not allowed for scalar operations"));
+        }
         if are_scalars && matches!(operator, Operator::Compare { is_told: false, .. }) {
             return refuse("comparisons between scalars must use BOOL modifier".to_owned());
         }
@@ -263,7 +269,7 @@ impl Reader<'_> {
             return Ok(self.built(what, kind, below)?.at(start));
         }
         let primary = self.primary(depth)?;
-        Ok(self.suffixes(start, primary)?.at(start))
+        Ok(self.suffixes(start, primary, depth)?.at(start))
     }
 
     fn primary(&mut self, depth: usize) -> Result<Expression, ParseError> {
@@ -372,6 +378,12 @@ impl Reader<'_> {
         parameter: Option<Type>,
         depth: usize,
     ) -> Result<Expression, ParseError> {
+        if EXPERIMENTAL_AGGREGATIONS.contains(&name) {
+            self.needs_experimental(
+                start,
+                format!("{name}() is experimental and must be enabled"),
+            )?;
+        }
         let before = self.by()?;
         let mut arguments = self.arguments(depth)?;
         let by = match before {
@@ -405,11 +417,23 @@ impl Reader<'_> {
         self.built(what, Type::Vector, below)
     }
 
+    /// Refuses what is experimental, unless that is spoken.
+    fn needs_experimental(&self, start: usize, refusal: String) -> Result<(), ParseError> {
+        match self.dialect {
+            Dialect::Experimental { .. } => Ok(()),
+            Dialect::Plain => Err(Reader { at: start, ..*self }.error(refusal)),
+        }
+    }
+
     fn call(&mut self, start: usize, name: &str, depth: usize) -> Result<Expression, ParseError> {
-        let Some(function) = find(name) else {
+        let in_any_case = || find(&name.to_ascii_lowercase()).filter(|of| of.is_of_lengths());
+        let Some(function) = find(name).or_else(in_any_case) else {
             self.at = start;
             return Err(self.error(format!("unknown function with name {name:?}")));
         };
+        if function.is_experimental {
+            self.needs_experimental(start, format!("function {name:?} is not enabled"))?;
+        }
         let arguments = self.arguments(depth)?;
         let end = std::mem::replace(&mut self.at, start);
         let (most, got) = (function.arguments.len(), arguments.len());
@@ -442,14 +466,19 @@ impl Reader<'_> {
     }
 
     /// Ranges, subqueries, `offset` and `@`.
-    fn suffixes(&mut self, start: usize, mut of: Expression) -> Result<Expression, ParseError> {
+    fn suffixes(
+        &mut self,
+        start: usize,
+        mut of: Expression,
+        depth: usize,
+    ) -> Result<Expression, ParseError> {
         loop {
             self.skip_blanks();
             let here = self.at;
             if self.takes("[") {
-                of = self.range(start, of)?;
+                of = self.range(start, of, depth)?;
             } else if self.takes_word("offset") {
-                let offset_ms = self.signed_duration()?;
+                let offset_ms = self.signed_duration(depth)?;
                 let refusal = "offset may not be set multiple times";
                 self.shift(&mut of, here, "offset", refusal, |shift| {
                     shift.offset_ms.replace(offset_ms).is_some()
@@ -477,7 +506,7 @@ impl Reader<'_> {
             Node::Series(selected) | Node::Range(selected, _) if is_bare => &mut selected.shift,
             Node::Subquery { shift, .. } if is_bare => shift,
             _ => {
-                return Err(Reader { text: self.text, at: here }.error(format!(
+                return Err(Reader { at: here, ..*self }.error(format!(
                     "{modifier} modifier must be preceded by an instant vector selector or range \
                      vector selector or a subquery"
                 )));
@@ -485,26 +514,31 @@ impl Reader<'_> {
         };
         match set(shift) {
             false => Ok(()),
-            true => Err(Reader { text: self.text, at: here }.error(refusal)),
+            true => Err(Reader { at: here, ..*self }.error(refusal)),
         }
     }
 
     /// What stands in brackets, behind the first of them.
-    fn range(&mut self, start: usize, of: Expression) -> Result<Expression, ParseError> {
+    fn range(
+        &mut self,
+        start: usize,
+        of: Expression,
+        depth: usize,
+    ) -> Result<Expression, ParseError> {
         self.skip_blanks();
-        let range_ms = self.duration()?;
+        let range_ms = self.duration(depth)?;
         self.skip_blanks();
         let is_subquery = self.takes(":");
         let mut step_ms = None;
         self.skip_blanks();
         if is_subquery && self.peek() != Some(']') {
-            step_ms = Some(self.duration()?);
+            step_ms = Some(self.duration(depth)?);
             self.skip_blanks();
         }
         if !self.takes("]") {
             return Err(self.unexpected("subquery or range", "\"]\""));
         }
-        let refuse = |text: String| Err(Reader { text: self.text, at: start }.error(text));
+        let refuse = |text: String| Err(Reader { at: start, ..*self }.error(text));
         if is_subquery {
             if of.kind != Type::Vector {
                 return refuse(format!(
@@ -561,22 +595,84 @@ impl Reader<'_> {
         }
     }
 
-    fn signed_duration(&mut self) -> Result<i64, ParseError> {
+    fn signed_duration(&mut self, depth: usize) -> Result<i64, ParseError> {
         self.skip_blanks();
         let is_negative = self.takes("-");
-        let ms = self.milliseconds()?;
+        let ms = match self.dialect {
+            Dialect::Plain => self.milliseconds()?,
+            Dialect::Experimental { .. } => {
+                let _ = is_negative || self.takes("+");
+                self.skip_blanks();
+                let start = self.at;
+                // What stands behind it is not its own, unless both stand in parentheses.
+                let length = self.primary(depth)?;
+                self.calculated(start, &length)?
+            }
+        };
         Ok(if is_negative { -ms } else { ms })
     }
 
-    fn duration(&mut self) -> Result<i64, ParseError> {
+    fn duration(&mut self, depth: usize) -> Result<i64, ParseError> {
         let start = self.at;
-        match self.milliseconds()? {
-            0 => {
+        let ms = match self.dialect {
+            Dialect::Plain => self.milliseconds()?,
+            Dialect::Experimental { .. } => {
+                let length = self.binary(0, depth)?;
+                self.calculated(start, &length)?
+            }
+        };
+        match ms {
+            ms if ms > 0 => Ok(ms),
+            _ => {
                 self.at = start;
                 Err(self.error("duration must be greater than 0"))
             }
-            ms => Ok(ms),
         }
+    }
+
+    /// A length of time that is calculated, in milliseconds.
+    fn calculated(&self, start: usize, of: &Expression) -> Result<i64, ParseError> {
+        let refuse = |text: &str| Err(Reader { at: start, ..*self }.error(text));
+        // What is calculated is cut, as Prometheus does; what is written out is as it is written.
+        let is_written = matches!(of.what, Node::Number(_) | Node::Length(_));
+        let whole = |ms: f64| if is_written { ms.round() } else { ms.trunc() };
+        match self.seconds(of).map(|seconds| whole(seconds * 1000.0)) {
+            None => {
+                refuse("unexpected expression in duration, expected numbers and lengths of time")
+            }
+            Some(ms) if !ms.is_finite() => refuse("duration is NaN or infinite"),
+            Some(ms) if ms.abs() > DURATION_MS_MAX => refuse("duration out of range"),
+            Some(ms) => Ok(ms as i64),
+        }
+    }
+
+    fn seconds(&self, of: &Expression) -> Option<f64> {
+        let Dialect::Experimental { step_ms, range_ms } = self.dialect else { return None };
+        Some(match &of.what {
+            Node::Number(seconds) | Node::Length(seconds) => *seconds,
+            Node::Negated(of) => -self.seconds(of)?,
+            Node::Signed(of) => self.seconds(of)?,
+            Node::Binary(binary) => {
+                let (a, b) = (self.seconds(&binary.left)?, self.seconds(&binary.right)?);
+                match binary.operator {
+                    Operator::Calculate(Calculation::Add) => a + b,
+                    Operator::Calculate(Calculation::Subtract) => a - b,
+                    Operator::Calculate(Calculation::Multiply) => a * b,
+                    Operator::Calculate(Calculation::Divide) => a / b,
+                    Operator::Calculate(Calculation::Remainder) => a % b,
+                    Operator::Calculate(Calculation::Power) => a.powf(b),
+                    _ => return None,
+                }
+            }
+            Node::Call { function, arguments } => match (function.name, &arguments[..]) {
+                ("step", _) => step_ms as f64 / 1000.0,
+                ("range", _) => range_ms as f64 / 1000.0,
+                ("min_of", [a, b]) => self.seconds(a)?.min(self.seconds(b)?),
+                ("max_of", [a, b]) => self.seconds(a)?.max(self.seconds(b)?),
+                _ => return None,
+            },
+            _ => return None,
+        })
     }
 
     fn milliseconds(&mut self) -> Result<i64, ParseError> {

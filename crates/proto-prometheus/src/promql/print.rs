@@ -171,7 +171,7 @@ fn label_name(name: &str) -> String {
 }
 
 /// How an operator is written.
-pub(super) fn sign(operator: Operator) -> &'static str {
+pub(crate) fn sign(operator: Operator) -> &'static str {
     match operator {
         Operator::Calculate(calculation) => match calculation {
             Calculation::Add => "+",
@@ -181,6 +181,9 @@ pub(super) fn sign(operator: Operator) -> &'static str {
             Calculation::Remainder => "%",
             Calculation::Power => "^",
             Calculation::Angle => "atan2",
+            // These are functions.
+            Calculation::Lower => "min_of",
+            Calculation::Higher => "max_of",
         },
         Operator::Compare { comparison, .. } => match comparison {
             Comparison::Equal => "==",
@@ -190,6 +193,8 @@ pub(super) fn sign(operator: Operator) -> &'static str {
             Comparison::Less => "<",
             Comparison::LessOrEqual => "<=",
         },
+        Operator::Trim { keeps_below: true } => "</",
+        Operator::Trim { keeps_below: false } => ">/",
         Operator::And => "and",
         Operator::Or => "or",
         Operator::Unless => "unless",

@@ -39,6 +39,7 @@ impl ParseError {
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
+    pub(super) dialect: super::Dialect,
 }
 
 impl<'a> Reader<'a> {

@@ -1,5 +1,6 @@
 //! Vector selectors of PromQL: `up{job="node",instance=~"a.*"}`.
 
+use super::Dialect;
 use super::reader::{ParseError, Reader};
 use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
 use foliot_plan::grid::{BEFORE_FIELD, MEASUREMENT as NAME, Shift, Stored};
@@ -35,7 +36,7 @@ impl VectorSelector {
     /// # Errors
     /// When it is something else.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = Reader { text, at: 0, dialect: Dialect::Plain };
         reader.skip_blanks();
         let start = reader.at;
         let name = reader.word(true).map(str::to_owned);
@@ -76,7 +77,8 @@ impl VectorSelector {
     /// The stored series that it wants, of a database.
     pub fn stored(&self, namespace: NamespaceId) -> Stored {
         let (selector, measurements) = (self.selector(namespace), self.names.clone());
-        Stored { selector, measurements, shift: Shift::default() }
+        let (shift, skips_buckets) = (Shift::default(), false);
+        Stored { selector, measurements, shift, skips_buckets }
     }
 
     /// What must hold of the measurement.

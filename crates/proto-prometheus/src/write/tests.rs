@@ -1,10 +1,13 @@
 use super::*;
 use crate::KEY_SYNTAX;
 use crate::wire::push_varint;
-use foliot_model::KeySecret;
+use foliot_model::{Bucket, Histogram, KeySecret, Resets};
 
 /// Times of samples, their bits, and the numbers of their series; reasons of rejects by series.
 type Seen = (Vec<(u32, i64, u64)>, Vec<(u32, String)>, usize);
+
+/// Histograms by their times, and reasons of rejects by series.
+type Histograms = (Vec<(i64, Histogram)>, Vec<(u32, String)>);
 
 fn message(number: u8, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -89,7 +92,8 @@ fn what_cannot_be_stored_is_told_by_its_series() {
     let name = label("__name__", "m");
     let good = series(&[name.clone(), sample(1.0, 1)]);
     let late = series(&[name.clone(), sample(1.0, i64::MAX), sample(2.0, 2)]);
-    let histogram = series(&[name, message(4, b""), message(3, b""), sample(3.0, 3)]);
+    // A histogram of one observation around zero, and a count of none.
+    let histogram = series(&[name, message(4, b"\x30\x01"), message(3, b""), sample(3.0, 3)]);
     let bytes = [good, late, histogram].concat();
     let (rows, rejects, _) = decode(Version::V1, &bytes).unwrap();
     assert_eq!(
@@ -98,9 +102,100 @@ fn what_cannot_be_stored_is_told_by_its_series() {
     );
     assert_eq!(rejects.iter().map(|reject| reject.0).collect::<Vec<_>>(), [2, 3]);
     assert!(rejects[0].1.contains("9223372036854775807"), "{rejects:?}");
-    assert!(rejects[1].1.contains("native histograms"), "{rejects:?}");
+    assert!(rejects[1].1.contains("1 observations are in the buckets"), "{rejects:?}");
     let counts = WriteRequest::parse(Version::V1, &bytes).unwrap().counts();
     assert_eq!(counts, Counts { series: 3, samples: 4, histograms: 1, exemplars: 1 });
+}
+
+/// Integers: 2 observations, of 1.5 and 3, in buckets 1 and 2 of schema 0, and one around zero.
+/// Spelled by hand from the fields of `prometheus.Histogram`.
+fn integers(count: u8) -> Vec<u8> {
+    let mut body = vec![1 << 3, count, 3 << 3 | 1];
+    body.extend_from_slice(&4.5f64.to_le_bytes());
+    // Schema 0, which is left out; threshold and count around zero.
+    body.extend_from_slice(&[5 << 3 | 1]);
+    body.extend_from_slice(&0.001f64.to_le_bytes());
+    body.extend_from_slice(&[6 << 3, 1]);
+    // One span: from bucket 1 on, two of them; 1, and no more.
+    body.extend_from_slice(&[11 << 3 | 2, 4, 1 << 3, 2, 2 << 3, 2, 12 << 3 | 2, 2, 2, 0]);
+    body.extend_from_slice(&[14 << 3, 2, 15 << 3, 7]);
+    body
+}
+
+fn histograms(version: Version, bytes: &[u8]) -> Histograms {
+    let mut batch = Batch::new(bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+    let mut rejects = Vec::new();
+    WriteRequest::parse(version, bytes).unwrap().decode(&mut batch, &mut rejects);
+    let read = |row: &foliot_model::Row| {
+        let cell = batch.cells(row, 1)[0];
+        assert_eq!(cell.kind, Kind::Histogram);
+        (row.time_ns, Histogram::read(batch.slice(cell.span())).unwrap())
+    };
+    let found = batch.rows().iter().map(read).collect();
+    (found, rejects.into_iter().map(|reject| (reject.line, reject.reason)).collect())
+}
+
+#[test]
+fn histograms_of_both_versions_are_the_same() {
+    let of_first = message(1, &[label("__name__", "m"), message(4, &integers(3))].concat());
+    let table: Vec<u8> =
+        ["", "__name__", "m"].iter().flat_map(|text| message(4, text.as_bytes())).collect();
+    let of_second =
+        [table, message(5, &[message(1, &[1, 2]), message(3, &integers(3))].concat())].concat();
+    let (found, rejects) = histograms(Version::V1, &of_first);
+    assert_eq!(rejects, []);
+    let bucket = |index, count| Bucket { index, count };
+    let wanted = Histogram {
+        resets: Resets::NotReset,
+        is_integer: true,
+        zero_threshold: 0.001,
+        zero_count: 1.0,
+        count: 3.0,
+        sum: 4.5,
+        positive: vec![bucket(1, 1.0), bucket(2, 1.0)],
+        ..Histogram::default()
+    };
+    assert_eq!(found, [(7_000_000, wanted.clone())]);
+    assert_eq!(histograms(Version::V2, &of_second), (found, rejects));
+    // What is read back is the same message, but for the order of its fields.
+    let mut again = Vec::new();
+    crate::histogram::push_histogram(&wanted, 7, &mut again);
+    let series = message(1, &[label("__name__", "m"), message(4, &again)].concat());
+    assert_eq!(histograms(Version::V1, &series).0, [(7_000_000, wanted)]);
+}
+
+#[test]
+fn a_bad_histogram_is_refused_and_its_neighbours_are_kept() {
+    let custom = |bounds: [f64; 2]| {
+        let mut body = vec![2 << 3 | 1];
+        body.extend_from_slice(&1.5f64.to_le_bytes());
+        // Schema -53, one span of three buckets from the first on, floats.
+        body.extend_from_slice(&[4 << 3, 105, 11 << 3 | 2, 2, 2 << 3, 3, 13 << 3 | 2, 24]);
+        for count in [0.5, 0.0, 1.0f64] {
+            body.extend_from_slice(&count.to_le_bytes());
+        }
+        body.extend_from_slice(&[15 << 3, 7, 0x82, 1, 16]);
+        bounds.iter().for_each(|bound| body.extend_from_slice(&bound.to_le_bytes()));
+        body
+    };
+    let parts = [integers(2), custom([1.0, 2.0]), custom([2.0, 1.0]), integers(3)];
+    let body: Vec<u8> = parts.iter().flat_map(|part| message(4, part)).collect();
+    let (found, rejects) =
+        histograms(Version::V1, &message(1, &[label("__name__", "m"), body].concat()));
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].1.bounds[..], [1.0, 2.0]);
+    assert_eq!(found[0].1.positive.len(), 3);
+    let reasons: Vec<_> = rejects.iter().map(|(line, reason)| (*line, reason.as_str())).collect();
+    let wanted = [
+        (1, "3 observations are in the buckets of the histogram, and its count is 2"),
+        (1, "custom bounds of a histogram must ascend"),
+    ];
+    assert_eq!(reasons, wanted);
+    // What is no message at all is malformed: a count that is bytes, a sum that is a varint.
+    for bad in [&[1 << 3 | 2, 0][..], &[3 << 3, 1], &[11 << 3, 1], &[13 << 3 | 2, 1, 0]] {
+        let series = message(1, &message(4, bad));
+        assert!(WriteRequest::parse(Version::V1, &series).is_err(), "{bad:?}");
+    }
 }
 
 #[test]

@@ -20,12 +20,13 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, NamespaceId, Reject};
+use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
 use foliot_proto_prometheus::{
     JsonLines, KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -134,7 +135,7 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let reply = taken.answer("series");
     Ok(match version {
         Version::V1 => reply,
-        Version::V2 => with_counts(reply, taken.written),
+        Version::V2 => with_counts(reply, &taken),
     })
 }
 
@@ -142,6 +143,8 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
 #[derive(Default)]
 struct Taken {
     written: u64,
+    /// How many of those are native histograms.
+    histograms: u64,
     refused: u64,
     /// Number of the first series or line of which something was refused, and why.
     first: Option<(u32, String)>,
@@ -187,6 +190,7 @@ fn store_piece<T>(
     let decoded = decode(&mut batch, &mut rejects);
     let (rows, refused) = (batch.rows().len() as u64, rejects.len() as u64);
     let patience = Duration::ZERO;
+    let histograms = histograms_by_line(&batch);
     let outcome = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
     decoding.buffers = batch.into_buffers();
     shared.batches.give(decoding, bytes.len());
@@ -194,11 +198,35 @@ fn store_piece<T>(
     taken.commit = commit.or(taken.commit);
     taken.refused += rejects.len() as u64;
     taken.written += rows.saturating_sub(rejects.len() as u64 - refused);
+    taken.histograms += written(histograms, rejects.get(refused as usize..).unwrap_or_default());
     if taken.first.is_none() {
         let first = rejects.into_iter().min_by_key(|reject| reject.line);
         taken.first = first.map(|reject| (reject.line, reject.reason));
     }
     Ok(decoded)
+}
+
+/// How many native histograms each series of a batch has.
+fn histograms_by_line(batch: &Batch<'_>) -> HashMap<u32, u64> {
+    let mut by_line = HashMap::new();
+    for row in batch.rows() {
+        let is_histogram = |cell: &Cell| cell.kind == Kind::Histogram;
+        if batch.cells(row, 1).iter().any(is_histogram) {
+            *by_line.entry(row.line).or_default() += 1;
+        }
+    }
+    by_line
+}
+
+/// How many of those are left when the store has refused some rows. Where a series has numbers too,
+/// its histograms count as refused first.
+fn written(mut by_line: HashMap<u32, u64>, refused: &[Reject]) -> u64 {
+    for reject in refused {
+        if let Some(left) = by_line.get_mut(&reject.line) {
+            *left = left.saturating_sub(1);
+        }
+    }
+    by_line.values().sum()
 }
 
 /// The text of targets, as VictoriaMetrics takes it, and its lines of JSON.
@@ -275,9 +303,10 @@ impl Taken {
 }
 
 /// Tells a sender of version 2.0 what was written.
-fn with_counts(reply: Reply, written: u64) -> Reply {
+fn with_counts(reply: Reply, taken: &Taken) -> Reply {
+    let samples = taken.written.saturating_sub(taken.histograms);
     reply
-        .header(SAMPLES_WRITTEN, &written.to_string())
-        .header(HISTOGRAMS_WRITTEN, "0")
+        .header(SAMPLES_WRITTEN, &samples.to_string())
+        .header(HISTOGRAMS_WRITTEN, &taken.histograms.to_string())
         .header(EXEMPLARS_WRITTEN, "0")
 }

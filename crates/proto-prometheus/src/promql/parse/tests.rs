@@ -172,3 +172,56 @@ fn no_expression_is_too_high() {
     assert!(refusal(&"-".repeat(100_000)).contains("nested more than 100 deep"));
     assert!(refusal(&vec!["1"; 100_000].join("^")).contains("nested more than 100 deep"));
 }
+
+#[test]
+fn lengths_are_calculated_where_that_is_spoken() {
+    let dialect = Dialect::Experimental { step_ms: 5_000, range_ms: 60_000 };
+    let length = |text: &str| match Expression::parse_as(text, dialect).map(|of| of.what) {
+        Ok(Node::Range(_, ms)) => Ok(ms),
+        Ok(Node::Series(selected)) => Ok(selected.shift.offset_ms.unwrap_or(0)),
+        Ok(other) => panic!("{text}: {other:?}"),
+        Err(error) => Err(error.to_string()),
+    };
+    for (text, wanted) in [
+        ("m[5m]", 300_000),
+        ("m[1001ms]", 1_001),
+        ("m[-5m+35m]", 1_800_000),
+        ("m[2m*(10+5)]", 1_800_000),
+        ("m[1+(STep()-3)*2]", 5_000),
+        ("m[range()/4 % 10]", 5_000),
+        ("m[max_of(min_of(step(),1h),1ms)]", 5_000),
+        ("m offset (2 ^ 2)", 4_000),
+        ("m offset -step()", -5_000),
+        ("m offset -(min_of(step(), 1s))", -1_000),
+    ] {
+        assert_eq!(length(text), Ok(wanted), "{text}");
+    }
+    // What stands behind an offset is an operator of its own.
+    let power = Expression::parse_as("m offset 2 ^ 2", dialect).unwrap();
+    assert!(matches!(power.what, Node::Binary(_)));
+    for (text, word) in [
+        ("m[step()-5]", "greater than 0"),
+        ("m[1/0]", "infinite"),
+        ("m[up]", "unexpected expression in duration"),
+        ("m[1000y]", "out of range"),
+    ] {
+        assert!(length(text).unwrap_err().contains(word), "{text}");
+    }
+    for text in ["m[1m+1m]", "m[step()]", "m offset (1m)", "step()", "limitk(1, m)", "STEP()"] {
+        assert!(Expression::parse(text).is_err(), "{text}");
+    }
+    let deep = |depth| format!("m{}1{}", "[m".repeat(depth), "]".repeat(depth));
+    assert!(Expression::parse_as(&deep(200), dialect).is_err());
+}
+
+#[test]
+fn trims_are_operators_like_comparisons() {
+    let sign = |text: &str| match Expression::parse(text).unwrap().what {
+        Node::Binary(binary) => binary.operator,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(sign("h </ 2 + 1"), Operator::Trim { keeps_below: true });
+    assert_eq!(sign("h >/ on(a) x"), Operator::Trim { keeps_below: false });
+    assert_eq!(Expression::parse("h</2").unwrap().format(), "h </ 2");
+    assert!(refusal("1 </ 2").contains("not allowed"), "{}", refusal("1 </ 2"));
+}

@@ -12,7 +12,7 @@ use foliot_model::NANOS_PER_MILLI;
 use foliot_plan::grid::Notes;
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    Asked, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, number, single,
+    Asked, Dialect, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, number, single,
     statistics, success,
 };
 use hyper::StatusCode;
@@ -83,7 +83,9 @@ pub(super) async fn query(
     let limit = question.limit()?;
     let Question { who, path, namespace, database, params, .. } = question;
     let text = params.get("query").unwrap_or_default();
-    let expression = Expression::parse(text).map_err(|error| bad("query", error))?;
+    let step_ms = if is_range { span.step_ms } else { 0 };
+    let lengths = (step_ms, span.end_ms.saturating_sub(span.start_ms));
+    let expression = expression(shared, text, lengths)?;
     let kind = expression.kind();
     if is_range && !matches!(kind, Type::Scalar | Type::Vector) {
         let what = if kind == Type::Text { "string" } else { "range vector" };
@@ -106,13 +108,28 @@ pub(super) async fn read(shared: &Shared, endpoint: Endpoint, call: Call) -> Res
     let question = Question::read(shared, call, Access::Read).await?;
     question.range()?;
     let text = question.params.get("query").unwrap_or_default();
-    let expression = Expression::parse(text).map_err(|error| bad("query", error))?;
+    // A length of time may be calculated from those of a question, which this is not.
+    let expression = expression(shared, text, (1000, 1000))?;
     let data = match endpoint {
         Endpoint::Format => expression.format().into(),
         Endpoint::Parse => expression.tree(),
         _ => json!([]),
     };
     Ok(Reply::json(StatusCode::OK, success(&data)))
+}
+
+/// Reads an expression in the dialect that the settings say, for a question of so long a step and a
+/// range.
+fn expression(
+    shared: &Shared,
+    text: &str,
+    (step_ms, range_ms): (i64, i64),
+) -> Result<Expression, Reply> {
+    let dialect = match shared.config.promql_experimental {
+        true => Dialect::Experimental { step_ms, range_ms },
+        false => Dialect::Plain,
+    };
+    Expression::parse_as(text, dialect).map_err(|error| bad("query", error))
 }
 
 /// Answers a question; one of several instants is a matrix.
@@ -143,16 +160,18 @@ fn carry_out(
             let of = if span.is_range { SeriesAnswer::matrix } else { SeriesAnswer::vector };
             let mut answer = of(steps, limit);
             let (ran, notes) = work.grid(grid, &steps, &mut |row, out| {
-                answer.row(&row.labels, &row.values, out);
+                answer.row(&row.labels, (&row.values, &row.histograms), out);
             })?;
             answer.finish(&notes, question, work.out());
             Ok(ran)
         }
         Asked::Samples(asked) => {
             let mut answer = SeriesAnswer::matrix(steps, limit);
+            let meter = work.meter();
+            let mut held = meter.open();
             let ran = work.run(std::slice::from_ref(&asked.plan), &mut |frame, out| {
-                answer.frame(asked, frame, out);
-                Ok(())
+                let bytes = answer.frame(asked, frame, out);
+                Ok(held.resize(bytes)?)
             })?;
             answer.finish(&Notes::default(), question, work.out());
             Ok(ran)

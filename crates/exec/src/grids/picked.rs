@@ -1,0 +1,107 @@
+//! Some series of each group, with their own labels.
+
+use super::aggregate::ignoring;
+use super::row::GridRow;
+use super::{Gridded, Looked, Walk, value};
+use crate::Error;
+use foliot_model::Labels;
+use foliot_plan::grid::{GridAggregate, GroupFold, Note, Steps};
+use xxhash_rust::xxh3::Xxh3;
+
+/// The series of a group that are picked, at each instant.
+pub(super) fn picked(
+    walk: &Walk<'_>,
+    plan: &GridAggregate,
+    rows: &[&GridRow],
+    parameters: &[Option<f64>],
+    steps: &Steps,
+    made: &mut Gridded<'_>,
+) -> Result<(), Error> {
+    let mut kept: Vec<Vec<bool>> = Vec::new();
+    let mut held = walk.meter.open();
+    held.add(rows.len().saturating_mul(steps.count))?;
+    kept.resize(rows.len(), vec![false; steps.count]);
+    let (mut order, mut looked) = (Vec::new(), Looked::new(walk));
+    for index in 0..steps.count {
+        looked.at(rows.len())?;
+        let parameter = value(parameters, index).unwrap_or(0.0);
+        pick(walk, plan, rows, (index, parameter), &mut order)?;
+        for at in &order {
+            let place = kept.get_mut(*at).and_then(|values| values.get_mut(index));
+            place.into_iter().for_each(|place| *place = true);
+        }
+    }
+    // One instant is answered in the order of its values.
+    let order = if steps.count == 1 { order } else { (0..rows.len()).collect() };
+    for at in order {
+        if let (Some(row), Some(kept)) = (rows.get(at), kept.get(at)) {
+            let is_kept = |index: usize| kept.get(index).copied().unwrap_or_default();
+            made.push(walk, row.only(is_kept))?;
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of the rows that are picked at an instant, in their order.
+fn pick(
+    walk: &Walk<'_>,
+    plan: &GridAggregate,
+    rows: &[&GridRow],
+    (index, parameter): (usize, f64),
+    order: &mut Vec<usize>,
+) -> Result<(), Error> {
+    order.clear();
+    let there = rows.iter().enumerate().filter(|(_, row)| row.has(index));
+    let is_top = match &plan.fold {
+        GroupFold::Top(_) => true,
+        GroupFold::Bottom(_) => false,
+        GroupFold::Some(_) => {
+            let count = if parameter < 1.0 { 0 } else { parameter as usize };
+            order.extend(there.map(|(at, _)| at).take(count));
+            return Ok(());
+        }
+        _ => {
+            let is_in = |row: &GridRow| is_in_part(offset(&row.labels), parameter);
+            order.extend(there.filter(|(_, row)| is_in(row)).map(|(at, _)| at));
+            return Ok(());
+        }
+    };
+    if parameter < 1.0 {
+        return Ok(());
+    }
+    let mut numbers = Vec::with_capacity(rows.len());
+    for (at, row) in there {
+        match value(&row.values, index) {
+            Some(number) => numbers.push((at, number)),
+            None => {
+                let name = ignoring(&plan.fold).unwrap_or_default();
+                walk.note(Note::Ignored(name), plan.histograms_place)?;
+            }
+        }
+    }
+    // What is no number is chosen last.
+    numbers.sort_by(|(_, a), (_, b)| match (a.is_nan(), b.is_nan()) {
+        (false, false) if is_top => b.total_cmp(a),
+        (false, false) => a.total_cmp(b),
+        (a, b) => a.cmp(&b),
+    });
+    order.extend(numbers.into_iter().map(|(at, _)| at).take(parameter as usize));
+    Ok(())
+}
+
+/// Where a series lies between 0 and 1: always at the same place.
+fn offset(labels: &Labels) -> f64 {
+    let mut hash = Xxh3::new();
+    for label in labels.iter() {
+        hash.update(label.name.as_bytes());
+        hash.update(&[0xff]);
+        hash.update(label.value.as_bytes());
+        hash.update(&[0xff]);
+    }
+    hash.digest() as f64 / u64::MAX as f64
+}
+
+/// Whether an offset lies in the first part of all, or for a negative ratio in the rest behind it.
+fn is_in_part(offset: f64, ratio: f64) -> bool {
+    (ratio >= 0.0 && offset < ratio) || (ratio < 0.0 && offset >= 1.0 + ratio)
+}
