@@ -286,3 +286,29 @@ fn what_is_experimental_must_be_asked_for() {
     assert_eq!(value("sum by (__name__) (histogram_count(m))")["metric"], json!({}));
     assert_eq!(value("vector(start())")["value"][1], "1700000300");
 }
+
+#[test]
+fn histograms_take_from_the_memory_of_the_question() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "limits.query_memory_bytes=2MiB"]);
+    // A hundred of some 32 KB each.
+    let bounds: Vec<f64> = (0..2000).map(f64::from).collect();
+    let counts = vec![1.0; 2001];
+    let histograms: Vec<_> = (0..100).map(|at| custom(T + at * 1000, &bounds, &counts)).collect();
+    write(&server, &series("wide", &histograms));
+    let count = "histogram_count(wide)";
+    let span = format!("start={}&end={}&step=1", T / 1000, T / 1000 + 99);
+    for query in ["wide", "-wide", "wide[200s]", "sum_over_time(wide[200s])", "wide + wide"] {
+        let path = if query.ends_with(']') { "query" } else { "query_range" };
+        let span = match path {
+            "query" => format!("time={}", T / 1000 + 99),
+            _ => span.clone(),
+        };
+        let answer = asked(&server, path, &span, query);
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(error.contains("limits.query_memory_bytes"), "{query}: {error}");
+    }
+    // Their counts alone take less.
+    let answer = asked(&server, "query", &format!("time={}", T / 1000 + 99), count);
+    assert_eq!(answer["data"]["result"][0]["value"][1], "2001", "{answer}");
+}

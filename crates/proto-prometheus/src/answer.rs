@@ -115,7 +115,7 @@ impl SeriesAnswer {
     fn number(&mut self, (at_ns, value): (i64, f64)) {
         let time = seconds(at_ns.div_euclid(NANOS_PER_MILLI));
         separate(&mut self.numbers);
-        self.numbers.extend_from_slice(format!(r#"[{time},"{}"]"#, number(value)).as_bytes());
+        self.numbers.extend_from_slice(format!(r#"[{time},"{}"]"#, sampled(value)).as_bytes());
     }
 
     fn histogram(&mut self, (at_ns, of): (i64, &Histogram)) {
@@ -211,7 +211,7 @@ fn separate(list: &mut Vec<u8>) {
 /// A histogram, with those of its buckets that are not empty. Before its bounds each has a number
 /// that says which of them belong to it: 0 the upper one, 1 the lower one, 2 none, 3 both.
 fn histogram_json(of: &Histogram, out: &mut Vec<u8>) {
-    let (count, sum) = (number(of.count), number(of.sum));
+    let (count, sum) = (sampled(of.count), sampled(of.sum));
     out.extend_from_slice(format!(r#"{{"count":"{count}","sum":"{sum}""#).as_bytes());
     let mut has_some = false;
     for bucket in of.intervals().filter(|bucket| bucket.count != 0.0) {
@@ -223,7 +223,7 @@ fn histogram_json(of: &Histogram, out: &mut Vec<u8>) {
             (false, false) => 2,
             (true, true) => 3,
         };
-        let [lower, upper, count] = [bucket.lower, bucket.upper, bucket.count].map(number);
+        let [lower, upper, count] = [bucket.lower, bucket.upper, bucket.count].map(sampled);
         let text = format!(r#"[{ends},"{lower}","{upper}","{count}"]"#);
         out.extend_from_slice(text.as_bytes());
     }
@@ -313,6 +313,21 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// The same of samples, where very small and very large ones have an exponent.
+fn sampled(value: f64) -> String {
+    let is_short = value == 0.0 || !value.is_finite() || (1e-6..1e21).contains(&value.abs());
+    if is_short {
+        return number(value);
+    }
+    let spelled = format!("{value:e}");
+    let (mantissa, exponent) = spelled.split_once('e').unwrap_or((&spelled, "0"));
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{digits:0>2}")
+}
+
 /// Milliseconds as seconds: three digits behind the point, or none.
 fn seconds(ms: i64) -> String {
     let sign = if ms < 0 { "-" } else { "" };
@@ -341,6 +356,18 @@ mod tests {
         ];
         for (value, wanted) in cases {
             assert_eq!(number(value), wanted);
+        }
+        for (value, wanted) in [
+            (0.0, "0"),
+            (1e-6, "0.000001"),
+            (1.5e-7, "1.5e-07"),
+            (-2f64.powi(-128), "-2.938735877055719e-39"),
+            (1e20, "100000000000000000000"),
+            (1e21, "1e+21"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (f64::INFINITY, "+Inf"),
+        ] {
+            assert_eq!(sampled(value), wanted);
         }
         let times =
             [(0, "0"), (1_500, "1.500"), (-1, "-0.001"), (1_700_000_000_007, "1700000000.007")];

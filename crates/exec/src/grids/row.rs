@@ -183,8 +183,15 @@ impl GridRow {
     pub(super) fn bytes(&self) -> usize {
         let numbers = self.values.len() * size_of::<Option<f64>>();
         let places = self.histograms.len() * size_of::<Option<Arc<Histogram>>>();
-        let histograms = self.histograms.iter().flatten().map(|one| one.memory_bytes());
-        numbers + places + histograms.sum::<usize>() + labels_bytes(&self.labels)
+        // One that counts for several instants is there once.
+        let mut before: Option<&Arc<Histogram>> = None;
+        let mut histograms = 0;
+        for one in self.histograms.iter().flatten() {
+            if !before.replace(one).is_some_and(|before| Arc::ptr_eq(before, one)) {
+                histograms += one.memory_bytes();
+            }
+        }
+        numbers + places + histograms + labels_bytes(&self.labels)
     }
 
     pub(super) fn is_empty(&self) -> bool {
