@@ -4,7 +4,8 @@
 //! stored    series of the store: their last sample before each instant, or a range's samples
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
 //! each      value -> value                                         binary  two grids -> one
-//! aggregate series -> one per group                                relabel, buckets, sorted
+//! aggregate series -> one per group                                relabel, described: labels
+//! buckets   histograms -> quantiles, fractions                     sorted: their order
 //! ```
 //!
 //! A value is a number or a native histogram. Numbers and histograms of a series lie apart, so that
@@ -16,6 +17,7 @@
 mod aggregate;
 mod binary;
 mod buckets;
+mod described;
 mod each;
 mod fold;
 mod histograms;
@@ -119,6 +121,7 @@ fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<
         Grid::Binary(plan) => binary::binary(walk, plan, steps),
         Grid::Aggregate(plan) => aggregate::aggregate(walk, plan, steps),
         Grid::Relabel(plan) => relabel::relabel(walk, plan, steps),
+        Grid::Described(plan) => described::described(walk, plan, steps),
         Grid::Histograms(plan) => buckets::buckets(walk, plan, steps),
         Grid::Absent { input, labels } => {
             let input = evaluated(walk, input, steps)?;

@@ -81,6 +81,8 @@ pub enum Grid {
     Aggregate(Box<GridAggregate>),
     /// Other labels, the same values.
     Relabel(Box<Relabel>),
+    /// The same values, and labels of other series that describe theirs.
+    Described(Box<Described>),
     /// What histograms come to, native ones and those that are series of counts up to a bound.
     Histograms(Box<Histograms>),
     /// 1 where the input has no series, under the given labels.
@@ -112,6 +114,19 @@ pub enum Grid {
         /// Its own.
         place: Place,
     },
+}
+
+/// Series with labels of others that describe them: those of the same `instance` and `job`.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Which series.
+    pub input: Grid,
+    /// Those that describe them, by the times of their samples.
+    pub facts: Instants,
+    /// What the names of the latter must be. Series of the input that are some stay as they are.
+    pub names: Vec<Matcher>,
+    /// What is wanted of their labels, which are then the only ones that are taken.
+    pub labels: Vec<Matcher>,
 }
 
 /// What histograms come to.

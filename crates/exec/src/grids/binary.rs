@@ -303,7 +303,7 @@ impl Answer {
 }
 
 /// Puts a value where an instant's is; says no when there is one.
-fn put(row: &mut GridRow, index: usize, value: row::Made, count: usize) -> bool {
+pub(super) fn put(row: &mut GridRow, index: usize, value: row::Made, count: usize) -> bool {
     if row.has(index) {
         return false;
     }

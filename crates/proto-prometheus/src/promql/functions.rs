@@ -79,6 +79,7 @@ static FUNCTIONS: &[Callable] = &[
     may_take("hour", &[Vector]),
     takes("idelta", &[Matrix]),
     takes("increase", &[Matrix]),
+    Callable { optional: 1, ..tries("info", &[Vector, Vector]) },
     takes("irate", &[Matrix]),
     Callable { repeats: true, optional: 1, ..takes("label_join", &[Vector, Text, Text, Text]) },
     takes("label_replace", &[Vector, Text, Text, Text, Text]),

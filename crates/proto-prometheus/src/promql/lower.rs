@@ -1,13 +1,15 @@
 //! Expressions to questions.
 
 use super::functions::Callable;
-use super::{At, Binary, Dialect, Expression, Meeting, Node, Selected, Shifted, Type};
+use super::{
+    At, Binary, Dialect, Expression, Meeting, Node, Selected, Shifted, Type, VectorSelector,
+};
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, Pattern, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{
-    self, Calculation, Each, Figure, Function, Grid, GridAggregate, GroupFold, HistogramFigure,
-    Histograms, Instants, Labels, Many, Matching, Math, NewValue, Operator, Over, Place, RangeFold,
-    Relabel, Samples, Shift, Sides, Stamp, Steps, Stored,
+    self, Calculation, Described, Each, Figure, Function, Grid, GridAggregate, GroupFold,
+    HistogramFigure, Histograms, Instants, Labels, Many, Matching, Math, NewValue, Operator, Over,
+    Place, RangeFold, Relabel, Samples, Shift, Sides, Stamp, Steps, Stored,
 };
 
 /// Bits of the NaN that marks a series as over.
@@ -337,6 +339,7 @@ impl Lowering<'_> {
                     place,
                 })
             }
+            ("info", [input, facts @ ..]) => self.described(input, facts.first()),
             ("absent", [input]) => {
                 let labels = match &input.what {
                     Node::Series(selected) => selected.selector.known_labels(),
@@ -394,6 +397,22 @@ impl Lowering<'_> {
         }
     }
 
+    fn described(&self, input: &Expression, facts: Option<&Expression>) -> Result<Grid, String> {
+        let selector = match facts.map(|facts| &facts.what) {
+            Some(Node::Series(selected)) => selected.selector.clone(),
+            _ => VectorSelector::any(),
+        };
+        let selector = selector.of_facts()?;
+        let (names, labels) = (selector.names().to_vec(), selector.labels().to_vec());
+        let shift = first_shift(input).unwrap_or_default();
+        let selected = Selected { selector, shift };
+        let Grid::Instants(facts) = self.instants(&selected, true) else {
+            return Err(wrong("info"));
+        };
+        let input = self.grid(input)?;
+        Ok(Grid::Described(Box::new(Described { input, facts, names, labels })))
+    }
+
     fn histograms(&self, figure: HistogramFigure, input: &Expression) -> Result<Grid, String> {
         let (grid, place) = (self.with_buckets().grid(input)?, input.place);
         Ok(Grid::Histograms(Box::new(Histograms { figure, input: grid, place })))
@@ -439,6 +458,29 @@ impl Lowering<'_> {
         }
         let input = self.grid(input)?;
         Ok(Grid::Relabel(Box::new(Relabel { input, target: target.into(), value })))
+    }
+}
+
+/// When the first series of an expression are looked at.
+fn first_shift(of: &Expression) -> Option<Shifted> {
+    match &of.what {
+        Node::Series(selected) | Node::Range(selected, _) => Some(selected.shift),
+        Node::Subquery { input, shift, .. } => {
+            let inner = first_shift(input)?;
+            if inner.at.is_some() {
+                return Some(inner);
+            }
+            let of = |shift: &Shifted| shift.offset_ms.unwrap_or(0);
+            let offset_ms = Some(of(&inner).saturating_add(of(shift)));
+            Some(Shifted { offset_ms, at: shift.at })
+        }
+        Node::Negated(input) | Node::Signed(input) => first_shift(input),
+        Node::Binary(binary) => first_shift(&binary.left).or_else(|| first_shift(&binary.right)),
+        Node::Aggregate { input, parameter, .. } => {
+            first_shift(input).or_else(|| first_shift(parameter.as_ref()?))
+        }
+        Node::Call { arguments, .. } => arguments.iter().find_map(first_shift),
+        Node::Number(_) | Node::Length(_) | Node::Text(_) => None,
     }
 }
 

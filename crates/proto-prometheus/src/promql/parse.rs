@@ -10,7 +10,7 @@ use std::sync::Arc;
 const DURATION_MS_MAX: f64 = 100.0 * 365.0 * 86_400_000.0;
 
 pub(super) fn expression(text: &str, dialect: Dialect) -> Result<Expression, ParseError> {
-    let mut reader = Reader { text, at: 0, dialect };
+    let mut reader = Reader { text, at: 0, dialect, allows_any: false };
     reader.skip_blanks();
     if reader.rest().is_empty() {
         return Err(reader.error("no expression found in input"));
@@ -56,6 +56,12 @@ impl Expression {
     fn new(what: Node, kind: Type, below: usize) -> Self {
         let (place, opens, dialect) = (0, 0, Dialect::Plain);
         Self { what, kind, height: below + 1, parentheses: 0, place, opens, dialect }
+    }
+
+    /// Whether it is a selector without a name before its braces, and of no other time.
+    fn is_of_labels_only(&self) -> bool {
+        let Node::Series(Selected { selector, shift }) = &self.what else { return false };
+        selector.name.is_empty() && shift.at.is_none() && shift.offset_ms.is_none()
     }
 
     /// The same expression, which begins at this byte with whatever stands around it.
@@ -434,7 +440,10 @@ impl Reader<'_> {
         if function.is_experimental {
             self.needs_experimental(start, format!("function {name:?} is not enabled"))?;
         }
-        let arguments = self.arguments(depth)?;
+        let before = std::mem::replace(&mut self.allows_any, name == "info");
+        let arguments = self.arguments(depth);
+        self.allows_any = before;
+        let arguments = arguments?;
         let end = std::mem::replace(&mut self.at, start);
         let (most, got) = (function.arguments.len(), arguments.len());
         let least = most - function.optional;
@@ -459,6 +468,12 @@ impl Reader<'_> {
                     argument.kind
                 )));
             }
+        }
+        if let ("info", Some(facts)) = (name, arguments.get(1))
+            && !facts.is_of_labels_only()
+        {
+            let text = "expected label selectors only, got vector selector instead";
+            return Err(self.error(text));
         }
         self.at = end;
         let below = arguments.iter().map(|argument| argument.height).max().unwrap_or(0);

@@ -40,6 +40,8 @@ pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
     pub(super) dialect: super::Dialect,
+    /// Whether selectors may be such that any series fits.
+    pub(super) allows_any: bool,
 }
 
 impl<'a> Reader<'a> {

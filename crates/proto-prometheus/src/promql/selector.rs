@@ -36,7 +36,7 @@ impl VectorSelector {
     /// # Errors
     /// When it is something else.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let mut reader = Reader { text, at: 0, dialect: Dialect::Plain };
+        let mut reader = Reader { text, at: 0, dialect: Dialect::Plain, allows_any: false };
         reader.skip_blanks();
         let start = reader.at;
         let name = reader.word(true).map(str::to_owned);
@@ -79,6 +79,24 @@ impl VectorSelector {
         let (selector, measurements) = (self.selector(namespace), self.names.clone());
         let (shift, skips_buckets) = (Shift::default(), false);
         Stored { selector, measurements, shift, skips_buckets }
+    }
+
+    /// The series that describe others, where this says which ones: unless it says their name,
+    /// those that are called `target_info`, or that end with `_info` where it only says what they
+    /// are not.
+    pub(super) fn of_facts(mut self) -> Result<Self, String> {
+        let says = self.names.iter().any(|name| !name.negated);
+        match (says, self.names.is_empty()) {
+            (true, _) => {}
+            (false, true) => self.require(NAME, "=", "target_info")?,
+            (false, false) => self.require(NAME, "=~", ".+_info")?,
+        }
+        Ok(self)
+    }
+
+    /// What must hold of the labels.
+    pub(super) fn labels(&self) -> &[Matcher] {
+        &self.labels
     }
 
     /// What must hold of the measurement.
@@ -145,7 +163,8 @@ impl Reader<'_> {
         }
         // One that any series without labels would fit asks for the whole store.
         let fits_nothing = |matcher: &Matcher| !matcher.accepts_absent;
-        if !selector.names.iter().chain(&selector.labels).any(fits_nothing) {
+        let is_any = !selector.names.iter().chain(&selector.labels).any(fits_nothing);
+        if is_any && !self.allows_any {
             self.at = start;
             let reason = "vector selector must contain at least one non-empty matcher";
             return Err(self.error(reason));

@@ -225,3 +225,19 @@ fn trims_are_operators_like_comparisons() {
     assert_eq!(Expression::parse("h</2").unwrap().format(), "h </ 2");
     assert!(refusal("1 </ 2").contains("not allowed"), "{}", refusal("1 </ 2"));
 }
+
+#[test]
+fn facts_are_selected_by_labels_alone() {
+    let dialect = Dialect::Experimental { step_ms: 0, range_ms: 0 };
+    let error =
+        |text: &str| Expression::parse_as(text, dialect).map(|_| ()).map_err(|e| e.to_string());
+    for text in ["info(m)", "info(m, {a=~'.*'})", "info(rate(m[5m]), {__name__=~'.+_info', b='c'})"]
+    {
+        assert_eq!(error(text), Ok(()), "{text}");
+    }
+    for text in ["info(m, up)", "info(m, {a='b'} offset 1m)", "info(m, -m)"] {
+        assert!(error(text).unwrap_err().contains("expected label selectors only"), "{text}");
+    }
+    // Elsewhere any series is too many.
+    assert!(error("count({a=~'.*'})").unwrap_err().contains("non-empty matcher"));
+}
