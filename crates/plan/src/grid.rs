@@ -458,6 +458,17 @@ pub struct Matching {
     pub many: Many,
     /// Labels that come from the side of one.
     pub include: Vec<Arc<str>>,
+    /// What stands for a series that is not there.
+    pub fill: Fill,
+}
+
+/// Numbers that stand for series of one side of an operation that are not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Fill {
+    /// On the left, or where several on the right meet one, on the right.
+    pub many: Option<f64>,
+    /// On the other side.
+    pub one: Option<f64>,
 }
 
 /// On which side of an operation several series may meet one of the other.

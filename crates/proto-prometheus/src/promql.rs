@@ -24,7 +24,7 @@ pub(crate) use print::sign;
 pub use reader::ParseError;
 pub use selector::VectorSelector;
 
-use foliot_plan::grid::{Labels, Many, Operator, Place};
+use foliot_plan::grid::{Fill, Labels, Many, Operator, Place};
 use functions::Callable;
 use std::fmt;
 use std::sync::Arc;
@@ -177,4 +177,5 @@ struct Meeting {
     by: Labels,
     many: Many,
     include: Vec<Arc<str>>,
+    fill: Fill,
 }

@@ -4,6 +4,7 @@ use super::operate::{Outcome, is_new_value, operated};
 use super::row::{GridRow, Growing, Point};
 use super::{Gridded, Walk, evaluated, joined, row, value};
 use crate::Error;
+use crate::limits::Charge;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
     Binary, Labels as Some_, MEASUREMENT, Many, Matching, Operator, Sides, Steps,
@@ -137,75 +138,134 @@ struct Pairs<'p, 'q> {
     steps: &'p Steps,
 }
 
+/// The sides of an operation, each row with the number of its signature.
+struct Two<'t> {
+    many: &'t [GridRow],
+    of_many: &'t [usize],
+    one: &'t [GridRow],
+    of_one: &'t [usize],
+}
+
+/// A row that takes part at an instant: which one it is, and its value.
+type Part<'t> = (usize, &'t GridRow, Point<'t>);
+
+/// Stands for the number of a row that is not there.
+const NOWHERE: usize = usize::MAX;
+
 impl<'q> Pairs<'_, 'q> {
     fn meet(&self, left: &Gridded<'_>, right: &Gridded<'_>) -> Result<Gridded<'q>, Error> {
         let [of_left, of_right] = signatures(self.matching, &left.rows, &right.rows);
         // The side of one is looked up, that of many is walked.
-        let is_turned = self.matching.many == Many::Right;
-        let ((many, of_many), (one, of_one)) = match is_turned {
-            false => ((&left.rows, of_left), (&right.rows, of_right)),
-            true => ((&right.rows, of_right), (&left.rows, of_left)),
+        let (many, of_many, one, of_one) = match self.is_turned() {
+            false => (&left.rows[..], &of_left[..], &right.rows[..], &of_right[..]),
+            true => (&right.rows[..], &of_right[..], &left.rows[..], &of_left[..]),
         };
-        let signatures = of_many.iter().chain(&of_one).max().map_or(0, |max| max + 1);
+        let two = Two { many, of_many, one, of_one };
+        let signatures = of_many.iter().chain(of_one).max().map_or(0, |max| max + 1);
         let mut charge = self.walk.meter.open();
         charge.add(signatures.saturating_mul(2 * size_of::<Option<usize>>()))?;
         // Seldom are there more rows than on the side of many.
-        charge.add(many.len().saturating_mul(self.steps.count * size_of::<Option<f64>>()))?;
-        let mut answer = Answer::default();
-        let mut histograms = self.walk.meter.open();
-        let mut found: Vec<Option<usize>> = Vec::new();
-        let mut met: Vec<bool> = Vec::new();
+        let places = self.steps.count * size_of::<Option<f64>>();
+        charge.add(many.len().saturating_mul(places))?;
+        let mut met = Met::new(self.walk.meter.open());
         for index in 0..self.steps.count {
             self.walk.meter.check(0)?;
-            // Where nothing can meet, nothing is in doubt.
-            if !many.iter().any(|row| row.has(index)) {
-                continue;
-            }
-            found.clear();
-            found.resize(signatures, None);
-            met.clear();
-            met.resize(signatures, false);
-            self.find(one, &of_one, index, &mut found)?;
-            for (at, (row, signature)) in many.iter().zip(&of_many).enumerate() {
-                let Some(a) = row.point(index) else { continue };
-                let Some(other) = found.get(*signature).copied().flatten() else { continue };
-                let Some(partner) = one.get(other) else { continue };
-                let Some(b) = partner.point(index) else { continue };
-                let (a, b) = if is_turned { (b, a) } else { (a, b) };
-                let outcome = operated(self.walk, self.plan, a, b)?;
-                if let Outcome::Unknown = outcome {
-                    continue;
-                }
-                // Also where the comparison does not hold.
-                let is_second =
-                    met.get_mut(*signature).is_some_and(|met| std::mem::replace(met, true));
-                if is_second && self.matching.many == Many::None {
-                    let text = "multiple matches for labels: many-to-one matching must be explicit \
-                                (group_left/group_right)";
-                    return Err(Error::Plan(text.to_owned()));
-                }
-                let Some(value) = self.value(outcome, a) else { continue };
-                if let row::Made::Histogram(histogram) = &value {
-                    histograms.add(histogram.memory_bytes())?;
-                }
-                let place = answer.place((at, other), || self.labels(row, partner));
-                let row = answer.rows.get_mut(place);
-                if row.is_some_and(|row| !put(row, index, value, self.steps.count)) {
-                    let text =
-                        "multiple matches for labels: grouping labels must ensure unique matches";
-                    return Err(Error::Plan(text.to_owned()));
-                }
-            }
-            let places = self.steps.count * size_of::<Option<f64>>();
-            let bytes = answer.rows.len().saturating_mul(places);
+            self.meet_at(index, &two, signatures, &mut met)?;
+            let bytes = met.answer.rows.len().saturating_mul(places);
             if bytes > charge.bytes() {
                 charge.resize(bytes)?;
             }
         }
+        let Met { answer, histograms, .. } = met;
         drop((charge, histograms));
         let mut made = Gridded::none(self.walk);
         answer.rows.into_iter().try_for_each(|row| made.push(self.walk, row))?;
         Ok(made)
+    }
+
+    fn is_turned(&self) -> bool {
+        self.matching.many == Many::Right
+    }
+
+    /// All that meet at an instant.
+    fn meet_at<'t>(
+        &self,
+        index: usize,
+        two: &Two<'t>,
+        signatures: usize,
+        met: &mut Met<'_>,
+    ) -> Result<(), Error> {
+        let fill = self.matching.fill;
+        // Where nothing can meet, nothing is in doubt.
+        if fill.many.is_none() && !two.many.iter().any(|row| row.has(index)) {
+            return Ok(());
+        }
+        met.reset(signatures);
+        self.find(two.one, two.of_one, index, &mut met.found)?;
+        for (at, (row, signature)) in two.many.iter().zip(two.of_many).enumerate() {
+            let Some(a) = row.point(index) else { continue };
+            let found = met.found.get(*signature).copied().flatten();
+            let partner = found.and_then(|other| {
+                let partner = two.one.get(other)?;
+                Some((other, partner, partner.point(index)?))
+            });
+            match (partner, fill.one) {
+                (Some(partner), _) => self.pair(met, (index, *signature), (at, row, a), partner)?,
+                (None, Some(fill)) => {
+                    let partner = self.filled(row);
+                    let partner = (NOWHERE, &partner, Point::Number(fill));
+                    self.pair(met, (index, *signature), (at, row, a), partner)?;
+                }
+                (None, None) => {}
+            }
+        }
+        let Some(fill) = fill.many else { return Ok(()) };
+        for (at, (row, signature)) in two.one.iter().zip(two.of_one).enumerate() {
+            let Some(b) = row.point(index) else { continue };
+            if !met.has_met(*signature) {
+                let own = self.filled(row);
+                let own = (NOWHERE, &own, Point::Number(fill));
+                self.pair(met, (index, *signature), own, (at, row, b))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A series that stands for the one that would match.
+    fn filled(&self, row: &GridRow) -> GridRow {
+        GridRow::numbers(some_of(&self.matching.by, &row.labels), Vec::new())
+    }
+
+    /// Two that meet.
+    fn pair(
+        &self,
+        met: &mut Met<'_>,
+        (index, signature): (usize, usize),
+        (at, many, a): Part<'_>,
+        (other, one, b): Part<'_>,
+    ) -> Result<(), Error> {
+        let (a, b) = if self.is_turned() { (b, a) } else { (a, b) };
+        let outcome = operated(self.walk, self.plan, a, b)?;
+        if let Outcome::Unknown = outcome {
+            return Ok(());
+        }
+        // Also where the comparison does not hold.
+        if met.meets(signature) && self.matching.many == Many::None {
+            let text = "multiple matches for labels: many-to-one matching must be explicit \
+                        (group_left/group_right)";
+            return Err(Error::Plan(text.to_owned()));
+        }
+        let Some(value) = self.value(outcome, a) else { return Ok(()) };
+        if let row::Made::Histogram(histogram) = &value {
+            met.histograms.add(histogram.memory_bytes())?;
+        }
+        let place = met.answer.place((at, other), || self.labels(many, one));
+        let row = met.answer.rows.get_mut(place);
+        if row.is_some_and(|row| !put(row, index, value, self.steps.count)) {
+            let text = "multiple matches for labels: grouping labels must ensure unique matches";
+            return Err(Error::Plan(text.to_owned()));
+        }
+        Ok(())
     }
 
     /// What the answer has of two values.
@@ -277,6 +337,37 @@ impl<'q> Pairs<'_, 'q> {
             }
         }
         GridRow { labels: labels.into(), is_nameless: is_put_off, ..GridRow::default() }
+    }
+}
+
+/// What has met so far.
+struct Met<'q> {
+    answer: Answer,
+    histograms: Charge<'q>,
+    /// At this instant: the row of the side of one for each signature, and which signatures met.
+    found: Vec<Option<usize>>,
+    met: Vec<bool>,
+}
+
+impl<'q> Met<'q> {
+    fn new(histograms: Charge<'q>) -> Self {
+        Self { answer: Answer::default(), histograms, found: Vec::new(), met: Vec::new() }
+    }
+
+    fn reset(&mut self, signatures: usize) {
+        self.found.clear();
+        self.found.resize(signatures, None);
+        self.met.clear();
+        self.met.resize(signatures, false);
+    }
+
+    fn has_met(&self, signature: usize) -> bool {
+        self.met.get(signature).copied().unwrap_or_default()
+    }
+
+    /// Says whether a signature has met before.
+    fn meets(&mut self, signature: usize) -> bool {
+        self.met.get_mut(signature).is_some_and(|met| std::mem::replace(met, true))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, Pattern, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{
-    self, Calculation, Described, Each, Figure, Function, Grid, GridAggregate, GroupFold,
+    self, Calculation, Described, Each, Figure, Fill, Function, Grid, GridAggregate, GroupFold,
     HistogramFigure, Histograms, Instants, Labels, Many, Matching, Math, NewValue, Operator, Over,
     Place, RangeFold, Relabel, Samples, Shift, Sides, Stamp, Steps, Stored,
 };
@@ -197,11 +197,12 @@ impl Lowering<'_> {
                     by: Labels::Without(Vec::new()),
                     many: Many::None,
                     include: Vec::new(),
+                    fill: Fill::default(),
                 };
-                let Meeting { by, many, include } = of.matching.clone().unwrap_or(all);
+                let Meeting { by, many, include, fill } = of.matching.clone().unwrap_or(all);
                 let is_set = matches!(of.operator, Operator::And | Operator::Or | Operator::Unless);
                 let many = if is_set { Many::Both } else { many };
-                Sides::Vectors(Matching { by, many, include })
+                Sides::Vectors(Matching { by, many, include, fill })
             }
         };
         let (operator, place) = (of.operator, of.left.opens);

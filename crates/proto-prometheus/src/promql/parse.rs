@@ -3,7 +3,7 @@
 use super::functions::{EXPERIMENTAL_AGGREGATIONS, find, find_aggregation};
 use super::reader::{ParseError, Reader};
 use super::{At, Binary, Dialect, Expression, HEIGHT_MAX, Meeting, Node, Selected, Shifted, Type};
-use foliot_plan::grid::{Calculation, Comparison, Labels, Many, Operator};
+use foliot_plan::grid::{Calculation, Comparison, Fill, Labels, Many, Operator};
 use std::sync::Arc;
 
 /// Nothing is older or newer than this, in milliseconds: a century.
@@ -154,9 +154,15 @@ impl Reader<'_> {
         let by = match () {
             () if self.takes_word("on") => Labels::Only(self.label_list()?),
             () if self.takes_word("ignoring") => Labels::Without(self.label_list()?),
-            () => return Ok((operator, None)),
+            () => {
+                let by = Labels::Without(Vec::new());
+                let fill = self.fill(sign, operator)?;
+                let (many, include) = (Many::None, Vec::new());
+                return Ok((operator, fill.map(|fill| Meeting { by, many, include, fill })));
+            }
         };
-        let mut meeting = Meeting { by, many: Many::None, include: Vec::new() };
+        let fill = Fill::default();
+        let mut meeting = Meeting { by, many: Many::None, include: Vec::new(), fill };
         let start = self.at;
         for (word, many) in [("group_left", Many::Left), ("group_right", Many::Right)] {
             if !self.takes_word(word) {
@@ -181,7 +187,68 @@ impl Reader<'_> {
                 return Err(self.error(text));
             }
         }
+        meeting.fill = self.fill(sign, operator)?.unwrap_or_default();
         Ok((operator, Some(meeting)))
+    }
+
+    /// `fill(0)`, or `fill_left(0)` and `fill_right(0)`.
+    fn fill(&mut self, sign: &str, operator: Operator) -> Result<Option<Fill>, ParseError> {
+        let (mut fill, mut is_there) = (Fill::default(), false);
+        loop {
+            self.skip_blanks();
+            let start = self.at;
+            let word = self.word_ahead().unwrap_or_default().to_ascii_lowercase();
+            let sides = match word.as_str() {
+                "fill" if !is_there => (true, true),
+                "fill_left" => (true, false),
+                "fill_right" => (false, true),
+                _ => break,
+            };
+            self.at += word.len();
+            self.skip_blanks();
+            // Series may be called so.
+            if !self.takes("(") {
+                self.at = start;
+                break;
+            }
+            let refusal = "binop fill modifiers are experimental and not enabled";
+            self.needs_experimental(start, refusal.to_owned())?;
+            if matches!(operator, Operator::And | Operator::Or | Operator::Unless) {
+                let text = format!("filling in missing series not allowed for {sign:?} operation");
+                return Err(Reader { at: start, ..*self }.error(text));
+            }
+            let value = self.fill_value()?;
+            let (many, one) = sides;
+            fill.many = if many { Some(value) } else { fill.many };
+            fill.one = if one { Some(value) } else { fill.one };
+            is_there = true;
+        }
+        Ok(is_there.then_some(fill))
+    }
+
+    /// A number behind a parenthesis, and the other one.
+    fn fill_value(&mut self) -> Result<f64, ParseError> {
+        self.skip_blanks();
+        let is_negative = self.takes("-");
+        let _ = is_negative || self.takes("+");
+        self.skip_blanks();
+        let value = match self.word_ahead().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "inf" => Some(f64::INFINITY),
+            "nan" => Some(f64::NAN),
+            _ => None,
+        };
+        let value = match value {
+            Some(value) => {
+                self.at += 3;
+                value
+            }
+            None => self.number()?.0,
+        };
+        self.skip_blanks();
+        match self.takes(")") {
+            true => Ok(if is_negative { -value } else { value }),
+            false => Err(self.unexpected("fill value", "\")\"")),
+        }
     }
 
     /// `(a, b)`.

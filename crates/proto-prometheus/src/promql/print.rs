@@ -134,7 +134,7 @@ fn between(binary: &Binary) -> String {
     if let Operator::Compare { is_told: true, .. } = binary.operator {
         text.push_str(" bool");
     }
-    let Some(Meeting { by, many, include }) = &binary.matching else { return text };
+    let Some(Meeting { by, many, include, fill }) = &binary.matching else { return text };
     let group = match many {
         Many::Left => Some("group_left"),
         Many::Right => Some("group_right"),
@@ -147,6 +147,18 @@ fn between(binary: &Binary) -> String {
     }
     if let Some(group) = group {
         text.push_str(&format!(" {group} ({})", label_names(include)));
+    }
+    match (fill.many, fill.one) {
+        (Some(left), Some(right)) if left.to_bits() == right.to_bits() => {
+            text.push_str(&format!(" fill ({})", number(left)));
+        }
+        (left, right) => {
+            for (word, value) in [("fill_left", left), ("fill_right", right)] {
+                if let Some(value) = value {
+                    text.push_str(&format!(" {word} ({})", number(value)));
+                }
+            }
+        }
     }
     text
 }

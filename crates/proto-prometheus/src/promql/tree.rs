@@ -4,7 +4,7 @@ use super::print::sign;
 use super::selector::VectorSelector;
 use super::{At, Binary, Expression, Meeting, Node, Shifted, Type};
 use crate::answer::number;
-use foliot_plan::grid::{Labels, MEASUREMENT as NAME, Many, Operator};
+use foliot_plan::grid::{Fill, Labels, MEASUREMENT as NAME, Many, Operator};
 use serde_json::{Value as Json, json};
 
 impl Expression {
@@ -68,8 +68,13 @@ fn operation(of: &Binary) -> Json {
     let is_set = matches!(of.operator, Operator::And | Operator::Or | Operator::Unless);
     let are_vectors = [&of.left, &of.right].iter().all(|side| side.kind == Type::Vector);
     let matching = are_vectors.then(|| {
-        let none = Meeting { by: Labels::Without(vec![]), many: Many::None, include: vec![] };
-        let Meeting { by, many, include } = of.matching.as_ref().unwrap_or(&none);
+        let none = Meeting {
+            by: Labels::Without(vec![]),
+            many: Many::None,
+            include: vec![],
+            fill: Fill::default(),
+        };
+        let Meeting { by, many, include, .. } = of.matching.as_ref().unwrap_or(&none);
         let card = match many {
             _ if is_set => "many-to-many",
             Many::Left => "many-to-one",
