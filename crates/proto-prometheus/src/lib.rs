@@ -1,8 +1,8 @@
 //! The Prometheus door.
 //!
 //! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
-//! in which targets expose their metrics ([`decode_text`]), and VictoriaMetrics' lines of JSON
-//! ([`JsonLines`]); expressions of PromQL become questions
+//! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]),
+//! and VictoriaMetrics' lines of JSON ([`JsonLines`]); expressions of PromQL become questions
 //! ([`Expression`]) and answers become JSON. Bytes go in, values come out: the room knows no
 //! socket, no compression, no HTTP library and no store.
 //!
@@ -17,6 +17,8 @@ mod json_lines;
 mod key;
 mod promql;
 mod read;
+mod samples;
+mod scraped;
 mod statistics;
 mod text;
 mod wire;
@@ -31,6 +33,8 @@ pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };
 pub use read::{ReadQuery, ReadResult, read_queries};
+pub use samples::{STALE, Samples, pack_labels};
+pub use scraped::{BadLine, Exposed, Format, Scraped, exposed_labels};
 pub use statistics::statistics;
 pub use text::{decode_text, next_piece};
 pub use write::{Counts, Malformed, Version, WriteRequest};

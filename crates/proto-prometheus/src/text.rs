@@ -70,10 +70,10 @@ pub fn decode_text(
 }
 
 /// What is at fault, and why.
-type Fault = (&'static str, String);
+pub(crate) type Fault = (&'static str, String);
 
 /// Reads name and labels; returns what stands behind them.
-fn read_series<'a>(
+pub(crate) fn read_series<'a>(
     line: &'a [u8],
     [first, second]: &mut [Vec<u8>; 2],
     push: &mut impl FnMut(&[u8], &[u8]),

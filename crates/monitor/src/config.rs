@@ -1,0 +1,265 @@
+//! A Prometheus configuration file.
+//!
+//! Every key that Prometheus 3 has is known: it is obeyed, or it is told that it has no effect, or
+//! it is refused because the rest would not mean what it says. Other keys are refused.
+
+mod client;
+mod discovery;
+mod job;
+
+pub use client::{Authorization, Basic, Client, Confidential, Tls};
+pub use discovery::{Discovery, Dns, Files, Group, Http, read_groups};
+pub use job::{Job, Limits, Protocol};
+
+use crate::length::read_length;
+use crate::reading::{Finding, Findings, Keys, Reader};
+use crate::relabel::{self, LabelSet, Relabel};
+use std::sync::Arc;
+
+/// What a configuration file says.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// What holds for all.
+    pub global: Global,
+    /// What is scraped.
+    pub jobs: Vec<Arc<Job>>,
+    /// Patterns of files of rules, as they stand.
+    pub rule_files: Vec<String>,
+    /// Rules for labels of alerts before they are sent.
+    pub alert_relabel: Vec<Relabel>,
+    /// Whom alerts are sent to.
+    pub alertmanagers: Vec<Arc<Alertmanagers>>,
+    /// The file again, without comments and secrets.
+    pub shown: String,
+}
+
+/// What holds for all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Global {
+    /// Time between two scrapes of a target, in milliseconds.
+    pub scrape_interval_ms: u64,
+    /// How long a scrape may take, in milliseconds.
+    pub scrape_timeout_ms: u64,
+    /// Time between two evaluations of a group of rules, in milliseconds.
+    pub evaluation_interval_ms: u64,
+    /// How far in the past rules look, in milliseconds.
+    pub rule_query_offset_ms: u64,
+    /// Labels that alerts get when they are sent.
+    pub external_labels: LabelSet,
+    /// What targets are asked for, the best first.
+    pub protocols: Vec<Protocol>,
+    /// Limits of jobs that do not say otherwise.
+    pub limits: Limits,
+}
+
+impl Default for Global {
+    fn default() -> Self {
+        Self {
+            scrape_interval_ms: 60_000,
+            scrape_timeout_ms: 10_000,
+            evaluation_interval_ms: 60_000,
+            rule_query_offset_ms: 0,
+            external_labels: LabelSet::new(),
+            protocols: vec![Protocol::OpenMetrics, Protocol::Text],
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Alertmanagers that are found and spoken to alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alertmanagers {
+    /// Where they are.
+    pub discovery: Discovery,
+    /// How they are spoken to.
+    pub client: Client,
+    /// `http` or `https`.
+    pub scheme: String,
+    /// What stands before `/api/v2/alerts`.
+    pub path_prefix: String,
+    /// How long a notification may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// Rules for their labels; what is dropped is not told.
+    pub relabel: Vec<Relabel>,
+    /// Rules for labels of alerts that are sent to these.
+    pub alert_relabel: Vec<Relabel>,
+}
+
+/// Why a storage elsewhere is of no concern.
+const STORED_HERE: &str = "samples are stored here, and others may write and read by \
+                           remote write and remote read";
+
+impl Config {
+    /// Reads a file. `variable` looks up variables of the environment, which external labels may
+    /// name. Returns also what is to be said of it.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub fn read(
+        text: &str,
+        file: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
+        let findings = Findings::new(file);
+        let mut config = Self::default();
+        if let Some(node) = findings.parse(text) {
+            config.shown = node.show(&client::is_secret);
+            let mut keys = Reader::new(&node, &findings).keys();
+            config.read_keys(&mut keys, variable);
+            keys.end();
+        }
+        findings.end().map(|notes| (config, notes))
+    }
+
+    /// Has every file that is named found by `resolve`: names are relative to the configuration.
+    pub fn resolve(&mut self, resolve: &dyn Fn(&str) -> String) {
+        let resolved = |files: &mut String| *files = resolve(files);
+        self.rule_files.iter_mut().for_each(resolved);
+        for job in &mut self.jobs {
+            let job = Arc::make_mut(job);
+            job.client.resolve(resolve);
+            job.discovery.resolve(resolve);
+        }
+        for managers in &mut self.alertmanagers {
+            let managers = Arc::make_mut(managers);
+            managers.client.resolve(resolve);
+            managers.discovery.resolve(resolve);
+        }
+    }
+
+    fn read_keys(&mut self, keys: &mut Keys<'_>, variable: &dyn Fn(&str) -> Option<String>) {
+        if let Some(reader) = keys.take("global") {
+            self.global = read_global(&reader, variable);
+        }
+        if let Some(reader) = keys.take("runtime") {
+            reader.note("has no effect here: there is no garbage collector");
+        }
+        for reader in keys.take("scrape_configs").iter().flat_map(Reader::list) {
+            let Some(job) = Job::read(&reader, &self.global) else { continue };
+            if self.jobs.iter().any(|other| other.name == job.name) {
+                reader.error(format!("job_name {:?} is given twice", job.name));
+            }
+            self.jobs.push(Arc::new(job));
+        }
+        if let Some(reader) = keys.take("rule_files") {
+            self.rule_files = reader.texts();
+        }
+        if let Some(reader) = keys.take("alerting") {
+            let mut keys = reader.keys();
+            self.alert_relabel = relabel::read(keys.take("alert_relabel_configs"));
+            let managers = keys.take("alertmanagers");
+            let managers = managers.iter().flat_map(Reader::list);
+            self.alertmanagers = managers.map(|reader| Arc::new(read_managers(&reader))).collect();
+            keys.end();
+        }
+        keys.refuse(&["scrape_config_files"], "name all jobs under scrape_configs");
+        keys.ignore(&["remote_write", "remote_read", "storage"], STORED_HERE);
+        keys.ignore(&["tracing"], "requests are not traced");
+        keys.ignore(&["otlp"], "OTLP is not spoken");
+    }
+}
+
+fn read_global(reader: &Reader<'_>, variable: &dyn Fn(&str) -> Option<String>) -> Global {
+    let (mut keys, mut global) = (reader.keys(), Global::default());
+    let mut given_timeout = None;
+    let lengths = [
+        ("scrape_interval", &mut global.scrape_interval_ms),
+        ("evaluation_interval", &mut global.evaluation_interval_ms),
+    ];
+    for (name, value) in lengths {
+        let Some(reader) = keys.take(name) else { continue };
+        match reader.read(read_length) {
+            Some(0) => reader.error("must be more than 0"),
+            Some(ms) => *value = ms,
+            None => {}
+        }
+    }
+    if let Some(reader) = keys.take("scrape_timeout") {
+        given_timeout = reader.read(read_length).filter(|ms| *ms > 0);
+        if given_timeout.is_some_and(|ms| ms > global.scrape_interval_ms) {
+            reader.error("must not be more than the scrape_interval");
+        }
+    }
+    let otherwise = global.scrape_timeout_ms.min(global.scrape_interval_ms);
+    global.scrape_timeout_ms = given_timeout.unwrap_or(otherwise);
+    if let Some(ms) = keys.take("rule_query_offset").and_then(|reader| reader.read(read_length)) {
+        global.rule_query_offset_ms = ms;
+    }
+    if let Some(reader) = keys.take("external_labels") {
+        global.external_labels = reader.labels();
+        for value in global.external_labels.values_mut() {
+            *value = with_variables(value, variable);
+        }
+    }
+    global.limits = Limits::read(&mut keys, &Limits::default());
+    global.protocols = job::read_protocols(&mut keys).unwrap_or(global.protocols);
+    job::ignore_settled(&mut keys);
+    keys.ignore(&["query_log_file"], "queries that run are shown by the server");
+    keys.ignore(&["scrape_failure_log_file"], "failures are in the log");
+    keys.end();
+    global
+}
+
+fn read_managers(reader: &Reader<'_>) -> Alertmanagers {
+    let mut keys = reader.keys();
+    let scheme = read_scheme(&mut keys);
+    let path_prefix = keys.take("path_prefix").map_or_else(|| "/".to_owned(), |it| it.text());
+    let timeout = keys.take("timeout").and_then(|reader| reader.read(read_length));
+    if let Some(reader) = keys.take("api_version")
+        && reader.text() != "v2"
+    {
+        reader.error("only v2 is spoken");
+    }
+    let managers = Alertmanagers {
+        scheme,
+        path_prefix,
+        timeout_ms: timeout.filter(|ms| *ms > 0).unwrap_or(10_000),
+        relabel: relabel::read(keys.take("relabel_configs")),
+        alert_relabel: relabel::read(keys.take("alert_relabel_configs")),
+        discovery: Discovery::read(&mut keys, "alertmanagers"),
+        client: Client::read(&mut keys),
+    };
+    keys.end();
+    managers
+}
+
+/// `http` or `https`.
+fn read_scheme(keys: &mut Keys<'_>) -> String {
+    let reader = keys.take("scheme");
+    let scheme = reader.and_then(|reader| {
+        reader.read(|text| match text {
+            "http" | "https" => Ok(text.to_owned()),
+            _ => Err(format!("{text:?} is neither http nor https")),
+        })
+    });
+    scheme.unwrap_or_else(|| "http".to_owned())
+}
+
+/// A text in which `$NAME` and `${NAME}` stand for variables; `$$` is a dollar sign.
+fn with_variables(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once('$') {
+        out.push_str(before);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let braced = behind.strip_prefix('{').and_then(|behind| behind.split_once('}'));
+        let (name, after) = match (behind.strip_prefix('$'), braced) {
+            (Some(after), _) => {
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            (None, Some(found)) => found,
+            (None, None) => {
+                let end = behind.find(|c| !is_name(c)).unwrap_or(behind.len());
+                behind.split_at_checked(end).unwrap_or((behind, ""))
+            }
+        };
+        out.push_str(&variable(name).unwrap_or_default());
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests;

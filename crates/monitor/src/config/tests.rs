@@ -1,0 +1,102 @@
+use super::*;
+
+fn read(text: &str) -> Result<(Config, Vec<String>), Vec<String>> {
+    let lines = |findings: Vec<Finding>| findings.iter().map(Finding::to_string).collect();
+    let variable = |name: &str| (name == "REGION").then(|| "eu".to_owned());
+    match Config::read(text, "p.yml", &variable) {
+        Ok((config, notes)) => Ok((config, lines(notes))),
+        Err(errors) => Err(lines(errors)),
+    }
+}
+
+/// The example of Prometheus' getting started.
+#[test]
+fn the_usual_file_is_read() {
+    let text = "# my global config\nglobal:\n  scrape_interval: 15s # Set the scrape interval.\n  \
+        evaluation_interval: 15s\n  external_labels:\n    monitor: 'codelab-$REGION-${REGION}-$$'\n\
+        alerting:\n  alertmanagers:\n    - static_configs:\n        - targets:\n          \
+        # - alertmanager:9093\nrule_files:\n  # - \"first_rules.yml\"\n\
+        scrape_configs:\n  - job_name: \"prometheus\"\n    static_configs:\n      \
+        - targets: [\"localhost:9090\"]\n        labels:\n          app: \"prometheus\"\n";
+    let (config, notes) = read(text).unwrap();
+    assert_eq!(notes, Vec::<String>::new());
+    assert_eq!(config.global.scrape_interval_ms, 15_000);
+    assert_eq!(config.global.scrape_timeout_ms, 10_000);
+    assert_eq!(config.global.external_labels.get("monitor").unwrap(), "codelab-eu-eu-$");
+    let [job] = &config.jobs[..] else { panic!("{config:?}") };
+    assert_eq!((job.name.as_str(), job.interval_ms), ("prometheus", 15_000));
+    assert_eq!(job.discovery.groups[0].targets, ["localhost:9090"]);
+    assert_eq!(config.alertmanagers.len(), 1);
+}
+
+#[test]
+fn a_timeout_is_not_longer_than_its_interval() {
+    let text = "global: {scrape_interval: 5s}\nscrape_configs:\n- job_name: a\n  scrape_interval: \
+                2s\n- job_name: b\n  scrape_timeout: 1s\n";
+    let (config, _) = read(text).unwrap();
+    let times: Vec<(u64, u64)> =
+        config.jobs.iter().map(|job| (job.interval_ms, job.timeout_ms)).collect();
+    assert_eq!(times, [(2_000, 2_000), (5_000, 1_000)]);
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_with_line_and_key() {
+    let text = "global:\n  scrape_interval: soon\nscrape_configs:\n- job_name: a\n  scheme: gopher\n  \
+        static_configs:\n  - targets: [x]\n    lables: {}\n- job_name: a\n  kubernetes_sd_configs: \
+        []\n  oauth2: {client_id: x}\n  body_size_limit: many\nscrap_configs: []\n";
+    let wanted = [
+        "p.yml:2: global.scrape_interval: \"soon\" is not a length of time such as 15s, 5m or 1h30m",
+        "p.yml:5: scrape_configs[0].scheme: \"gopher\" is neither http nor https",
+        "p.yml:8: scrape_configs[0].static_configs[0].lables: lables is not a key that Prometheus \
+         has here",
+        "p.yml:9: scrape_configs[1]: job_name \"a\" is given twice",
+        "p.yml:10: scrape_configs[1].kubernetes_sd_configs: cannot be done here: targets are found \
+         by static_configs, file_sd_configs, http_sd_configs and dns_sd_configs",
+        "p.yml:11: scrape_configs[1].oauth2: cannot be done here: use authorization",
+        "p.yml:12: scrape_configs[1].body_size_limit: \"many\" is not a number of bytes such as 10MB",
+        "p.yml:13: scrap_configs: scrap_configs is not a key that Prometheus has here",
+    ];
+    assert_eq!(read(text).unwrap_err(), wanted);
+    assert!(read("a: [").unwrap_err()[0].starts_with("p.yml:"));
+    assert!(read("- a").unwrap_err()[0].contains("keys with values are needed"));
+}
+
+#[test]
+fn what_has_no_effect_is_said() {
+    let text = "remote_write:\n- url: http://x\nscrape_configs:\n- job_name: a\n  enable_http2: \
+                true\n  scrape_protocols: [PrometheusProto, PrometheusText0.0.4]\n";
+    let (config, notes) = read(text).unwrap();
+    assert_eq!(config.jobs[0].protocols, [Protocol::Text]);
+    let keys: Vec<&str> = notes.iter().map(|note| note.split(": ").nth(1).unwrap()).collect();
+    assert_eq!(
+        keys,
+        ["remote_write", "scrape_configs[0].enable_http2", "scrape_configs[0].scrape_protocols[0]"]
+    );
+}
+
+#[test]
+fn secrets_are_read_and_not_shown() {
+    let text = "scrape_configs:\n- job_name: a\n  basic_auth: {username: u, password: hidden}\n\
+                - job_name: b\n  authorization: {credentials_file: token}\n";
+    let (mut config, _) = read(text).unwrap();
+    assert!(config.shown.contains("password: <secret>"), "{}", config.shown);
+    assert!(!config.shown.contains("hidden") && !format!("{config:?}").contains("hidden"));
+    config.resolve(&|file| format!("/etc/{file}"));
+    let authorization = config.jobs[1].client.authorization.clone().unwrap();
+    assert_eq!(authorization.credentials, Confidential::File("/etc/token".to_owned()));
+    assert_eq!(authorization.scheme, "Bearer");
+    let both = "scrape_configs:\n- job_name: a\n  basic_auth: {username: u}\n  authorization: \
+                {credentials: c}\n";
+    assert!(read(both).unwrap_err()[0].contains("exclude each other"));
+}
+
+#[test]
+fn groups_are_read_from_yaml_and_json() {
+    let json = r#"[{"targets": ["a:1", "b:1"], "labels": {"env": "x"}}, {"targets": []}]"#;
+    let groups = read_groups(json, "f.json").unwrap();
+    assert_eq!(groups[0].targets, ["a:1", "b:1"]);
+    assert_eq!(groups.len(), 2);
+    let yaml = "- targets:\n  - a:1\n  labels:\n    port: 80\n";
+    assert_eq!(read_groups(yaml, "f.yml").unwrap()[0].labels.get("port").unwrap(), "80");
+    assert!(read_groups("[{target: [a]}]", "f.yml").unwrap_err().starts_with("f.yml:1: "));
+}

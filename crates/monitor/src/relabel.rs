@@ -1,0 +1,199 @@
+//! Relabelling: rules that change the labels of targets and series, or drop them.
+//!
+//! As Prometheus' documentation says under `relabel_config`: a rule joins the values of its source
+//! labels and does with them what its action says.
+
+use crate::reading::Reader;
+use md5::{Digest, Md5};
+use regex::Regex;
+use std::collections::BTreeMap;
+
+/// Labels by name. A label with an empty value is one that is not there.
+pub type LabelSet = BTreeMap<String, String>;
+
+/// Memory that a rule's compiled expression may take.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct Relabel {
+    source: Vec<String>,
+    separator: String,
+    regex: Regex,
+    modulus: u64,
+    target: String,
+    replacement: String,
+    action: Action,
+}
+
+/// Rules are the same when they were written the same.
+impl PartialEq for Relabel {
+    fn eq(&self, other: &Self) -> bool {
+        let written = |rule: &Self| {
+            let texts = [&rule.separator, &rule.target, &rule.replacement].map(String::clone);
+            (rule.source.clone(), texts, rule.modulus, rule.action, rule.regex.as_str().to_owned())
+        };
+        written(self) == written(other)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Replace,
+    Keep,
+    Drop,
+    KeepEqual,
+    DropEqual,
+    HashMod,
+    LabelMap,
+    LabelDrop,
+    LabelKeep,
+    Lowercase,
+    Uppercase,
+}
+
+const ACTIONS: [(&str, Action); 11] = [
+    ("replace", Action::Replace),
+    ("keep", Action::Keep),
+    ("drop", Action::Drop),
+    ("keepequal", Action::KeepEqual),
+    ("dropequal", Action::DropEqual),
+    ("hashmod", Action::HashMod),
+    ("labelmap", Action::LabelMap),
+    ("labeldrop", Action::LabelDrop),
+    ("labelkeep", Action::LabelKeep),
+    ("lowercase", Action::Lowercase),
+    ("uppercase", Action::Uppercase),
+];
+
+/// Reads a list of rules.
+pub(crate) fn read(reader: Option<Reader<'_>>) -> Vec<Relabel> {
+    let rules = reader.map(|reader| reader.list()).unwrap_or_default();
+    rules.iter().filter_map(read_rule).collect()
+}
+
+fn read_rule(reader: &Reader<'_>) -> Option<Relabel> {
+    let mut keys = reader.keys();
+    let action = match keys.take("action") {
+        None => Action::Replace,
+        Some(reader) => reader.read(|text| {
+            let name = text.to_ascii_lowercase();
+            let found = ACTIONS.iter().find(|(known, _)| *known == name);
+            let names = ACTIONS.map(|(name, _)| name).join(", ");
+            found.map(|(_, action)| *action).ok_or(format!("{text:?} is none of {names}"))
+        })?,
+    };
+    let given: Vec<bool> = ["source_labels", "separator", "modulus", "target_label", "replacement"]
+        .map(|name| keys.has(name))
+        .to_vec();
+    let source = keys.take("source_labels").map(|reader| reader.texts()).unwrap_or_default();
+    let text = |reader: Option<Reader<'_>>, otherwise: &str| {
+        reader.map_or_else(|| otherwise.to_owned(), |reader| reader.text())
+    };
+    let separator = if keys.is_empty_text("separator") { "" } else { ";" };
+    let separator = text(keys.take("separator"), separator);
+    let replacement = if keys.is_empty_text("replacement") { "" } else { "$1" };
+    let replacement = text(keys.take("replacement"), replacement);
+    let target = text(keys.take("target_label"), "");
+    let modulus = keys.take("modulus").and_then(|reader| reader.number()).unwrap_or(0);
+    let regex = match keys.take("regex") {
+        None => anchored("(.*)").ok()?,
+        Some(reader) => reader.read(anchored)?,
+    };
+    keys.end();
+    use Action::{DropEqual, HashMod, KeepEqual, LabelDrop, LabelKeep, LabelMap};
+    use Action::{Lowercase, Replace, Uppercase};
+    let needs_target =
+        matches!(action, Replace | HashMod | Lowercase | Uppercase | KeepEqual | DropEqual);
+    if needs_target && target.is_empty() {
+        reader.error("this action needs a target_label");
+    }
+    if action == HashMod && modulus == 0 {
+        reader.error("hashmod needs a modulus that is not 0");
+    }
+    if matches!(action, LabelDrop | LabelKeep) && given.contains(&true) {
+        reader.error("labeldrop and labelkeep take a regex and nothing else");
+    }
+    if action == LabelMap && replacement.is_empty() {
+        reader.error("labelmap needs a replacement, which names labels");
+    }
+    Some(Relabel { source, separator, regex, modulus, target, replacement, action })
+}
+
+/// An expression that must match a whole text.
+fn anchored(text: &str) -> Result<Regex, String> {
+    let whole = format!("^(?s:{text})$");
+    let mut builder = regex::RegexBuilder::new(&whole);
+    let built = builder.size_limit(REGEX_BYTES_MAX).build();
+    built.map_err(|error| format!("{text:?} is no regular expression: {error}"))
+}
+
+/// Applies rules in order; says whether the labels are kept.
+pub fn relabel(rules: &[Relabel], labels: &mut LabelSet) -> bool {
+    rules.iter().all(|rule| rule.apply(labels))
+}
+
+impl Relabel {
+    fn apply(&self, labels: &mut LabelSet) -> bool {
+        let value = |name: &String| labels.get(name).map_or("", String::as_str);
+        let values: Vec<&str> = self.source.iter().map(value).collect();
+        let joined = values.join(&self.separator);
+        let target = labels.get(&self.target).map_or("", String::as_str);
+        match self.action {
+            Action::Keep => return self.regex.is_match(&joined),
+            Action::Drop => return !self.regex.is_match(&joined),
+            Action::KeepEqual => return joined == target,
+            Action::DropEqual => return joined != target,
+            Action::Replace => self.replace(&joined, labels),
+            Action::Lowercase => set(labels, self.target.clone(), joined.to_lowercase()),
+            Action::Uppercase => set(labels, self.target.clone(), joined.to_uppercase()),
+            Action::HashMod => {
+                let hash = hash(&joined).checked_rem(self.modulus).unwrap_or_default();
+                set(labels, self.target.clone(), hash.to_string());
+            }
+            Action::LabelMap => {
+                let renamed = labels.iter().filter_map(|(name, value)| {
+                    let found = self.regex.captures(name)?;
+                    let mut new = String::new();
+                    found.expand(&self.replacement, &mut new);
+                    Some((new, value.clone()))
+                });
+                for (name, value) in renamed.collect::<Vec<_>>() {
+                    set(labels, name, value);
+                }
+            }
+            Action::LabelDrop => labels.retain(|name, _| !self.regex.is_match(name)),
+            Action::LabelKeep => labels.retain(|name, _| self.regex.is_match(name)),
+        }
+        true
+    }
+
+    fn replace(&self, joined: &str, labels: &mut LabelSet) {
+        let Some(found) = self.regex.captures(joined) else { return };
+        let (mut target, mut value) = (String::new(), String::new());
+        found.expand(&self.target, &mut target);
+        found.expand(&self.replacement, &mut value);
+        // A name that came of a match and is none is left alone, as Prometheus does.
+        if !target.is_empty() {
+            set(labels, target, value);
+        }
+    }
+}
+
+/// Sets a label; an empty value takes it away.
+pub(crate) fn set(labels: &mut LabelSet, name: String, value: String) {
+    match value.is_empty() {
+        true => drop(labels.remove(&name)),
+        false => drop(labels.insert(name, value)),
+    }
+}
+
+/// The last eight bytes of MD5, which is what Prometheus takes, so that shards agree.
+fn hash(text: &str) -> u64 {
+    let digest = Md5::digest(text.as_bytes());
+    let last = digest.iter().skip(8);
+    last.fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests;

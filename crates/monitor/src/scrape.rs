@@ -1,0 +1,303 @@
+//! What is remembered of a target from scrape to scrape: which series it had, so that one that
+//! vanishes is marked as over, and what each line's name and labels became.
+//!
+//! 1. A line whose name and labels were seen before costs a look-up.
+//! 2. A new one is read, gets the target's labels, and goes through the rules.
+//! 3. At the end what was there at the last scrape and is not there now is marked as stale.
+//!
+//! Memory is bounded by what two answers of the target hold: what the last scrape did not show is
+//! forgotten.
+
+use crate::config::{Job, Limits};
+use crate::relabel::LabelSet;
+use crate::target::{Target, of_series, with_target};
+use foliot_proto_prometheus::{
+    Exposed, Format, STALE, Samples, Scraped, exposed_labels, pack_labels,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Scrapes for which it is remembered what a metric is that is not exposed any more.
+const METADATA_SCRAPES: u64 = 10;
+
+/// Metrics whose kind and help are remembered of a target, and bytes of a help.
+const METADATA_MAX: usize = 10_000;
+const HELP_BYTES_MAX: usize = 4096;
+
+const NAME: &str = "__name__";
+
+/// What is known of a metric.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Metadata {
+    /// What kind it is of: `counter`.
+    pub kind: String,
+    /// What it is for.
+    pub help: String,
+    /// Its unit.
+    pub unit: String,
+}
+
+/// What a scrape came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Samples that were exposed.
+    pub scraped: u64,
+    /// Those of them that rules kept.
+    pub kept: u64,
+    /// Series that were not there at the scrape before.
+    pub added: u64,
+    /// Exemplars, which are not kept.
+    pub exemplars: u64,
+    /// Samples that a series had beside another one of the same time.
+    pub duplicates: u64,
+}
+
+/// Packed labels of a series.
+type Key = Arc<[u8]>;
+
+/// What a target's lines became.
+#[derive(Debug, Default)]
+pub struct Cache {
+    /// By name and labels as they were written.
+    series: HashMap<Box<str>, Line>,
+    /// Series that get a mark when they vanish.
+    live: HashSet<Key>,
+    scrapes: u64,
+    metadata: BTreeMap<String, (Metadata, u64)>,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// Nothing: rules drop it.
+    key: Option<Key>,
+    /// The scrape that showed it last.
+    last: u64,
+}
+
+/// What a scrape has so far.
+struct Scrape<'a> {
+    job: &'a Job,
+    target: &'a Target,
+    at_ms: i64,
+    now: HashSet<Key>,
+    counts: Counts,
+    out: &'a mut Samples,
+}
+
+impl Cache {
+    /// Takes a text that a target exposed at a time, and adds its samples to `out`, marks of
+    /// staleness among them.
+    ///
+    /// # Errors
+    /// What was counted, and why the scrape is no good: nothing of it counts then, and what is in
+    /// `out` is to be forgotten.
+    pub fn take(
+        &mut self,
+        (job, target): (&Job, &Target),
+        (text, format): (&[u8], Format),
+        at_ms: i64,
+        out: &mut Samples,
+    ) -> Result<Counts, (Counts, String)> {
+        self.scrapes += 1;
+        let scrapes = self.scrapes;
+        let (now, counts) = (HashSet::with_capacity(self.live.len()), Counts::default());
+        let mut scrape = Scrape { job, target, at_ms, now, counts, out };
+        let read = self.read(&mut scrape, text, format);
+        let (now, counts) = (scrape.now, scrape.counts);
+        let limit = job.limits.samples.filter(|limit| counts.kept > *limit);
+        let limited = limit.map_or(Ok(()), |limit| {
+            let kept = counts.kept;
+            Err(format!("{kept} samples are more than sample_limit allows: {limit}"))
+        });
+        read.and(limited).map_err(|reason| (counts, reason))?;
+        let over = self.live.iter().filter(|key| !now.contains(*key));
+        over.for_each(|key| out.push(key, STALE, at_ms));
+        self.live = now;
+        self.series.retain(|_, line| line.last == scrapes);
+        self.metadata.retain(|_, (_, last)| *last + METADATA_SCRAPES >= scrapes);
+        Ok(counts)
+    }
+
+    /// The target failed, or is not scraped any more: marks all that it had as over.
+    pub fn end(&mut self, at_ms: i64, out: &mut Samples) {
+        self.live.drain().for_each(|key| out.push(&key, STALE, at_ms));
+    }
+
+    /// The rules have changed: lines are read anew.
+    pub fn forget_lines(&mut self) {
+        self.series.clear();
+    }
+
+    /// What the target says of its metrics, by name.
+    pub fn metadata(&self) -> impl Iterator<Item = (&str, &Metadata)> {
+        self.metadata.iter().map(|(name, (metadata, _))| (name.as_str(), metadata))
+    }
+
+    fn read(&mut self, scrape: &mut Scrape<'_>, text: &[u8], format: Format) -> Result<(), String> {
+        let mut scraped = Scraped::new(text, format).map_err(|bad| bad.to_string())?;
+        while let Some(exposed) = scraped.step().map_err(|bad| bad.to_string())? {
+            match exposed {
+                Exposed::Sample { series, value, time_ms, has_exemplar } => {
+                    scrape.counts.exemplars += u64::from(has_exemplar);
+                    self.sample(scrape, series, value, time_ms)?;
+                }
+                Exposed::Kind(name, kind) => self.note(name, |it| kind.clone_into(&mut it.kind)),
+                Exposed::Unit(name, unit) => self.note(name, |it| unit.clone_into(&mut it.unit)),
+                Exposed::Help(name, help) => self.note(name, |it| it.help = unescaped(help)),
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        scrape: &mut Scrape<'_>,
+        series: &str,
+        value: f64,
+        time_ms: Option<i64>,
+    ) -> Result<(), String> {
+        scrape.counts.scraped += 1;
+        let key = match self.series.get_mut(series) {
+            Some(line) => {
+                line.last = self.scrapes;
+                line.key.clone()
+            }
+            None => {
+                let key = scrape.key_of(series)?;
+                let line = Line { key: key.clone(), last: self.scrapes };
+                self.series.insert(series.into(), line);
+                key
+            }
+        };
+        let Some(key) = key else { return Ok(()) };
+        scrape.counts.kept += 1;
+        let time_ms = time_ms.filter(|_| scrape.job.honor_timestamps);
+        if time_ms.is_none() || scrape.job.tracks_timestamps {
+            let is_new = !self.live.contains(&key);
+            match scrape.now.insert(key.clone()) {
+                true => scrape.counts.added += u64::from(is_new),
+                // The first one counts, as in Prometheus.
+                false if time_ms.is_none() => {
+                    scrape.counts.duplicates += 1;
+                    return Ok(());
+                }
+                false => {}
+            }
+        }
+        scrape.out.push(&key, value, time_ms.unwrap_or(scrape.at_ms));
+        Ok(())
+    }
+
+    fn note(&mut self, name: &str, change: impl FnOnce(&mut Metadata)) {
+        if self.metadata.len() >= METADATA_MAX && !self.metadata.contains_key(name) {
+            return;
+        }
+        let (metadata, last) = self.metadata.entry(name.to_owned()).or_default();
+        change(metadata);
+        *last = self.scrapes;
+    }
+}
+
+/// A help as it was meant.
+fn unescaped(help: &str) -> String {
+    let help = help.get(..help.floor_char_boundary(HELP_BYTES_MAX)).unwrap_or(help);
+    let (mut out, mut is_escaped) = (String::with_capacity(help.len()), false);
+    for c in help.chars() {
+        match (is_escaped, c) {
+            (false, '\\') => is_escaped = true,
+            (true, 'n') => {
+                out.push('\n');
+                is_escaped = false;
+            }
+            (_, c) => {
+                out.push(c);
+                is_escaped = false;
+            }
+        }
+    }
+    out
+}
+
+impl Scrape<'_> {
+    /// What a line's name and labels become; nothing when they are dropped.
+    fn key_of(&self, series: &str) -> Result<Option<Key>, String> {
+        let (mut labels, mut twice) = (LabelSet::new(), None);
+        exposed_labels(series, &mut |name, value| {
+            if labels.insert(name.to_owned(), value.to_owned()).is_some() {
+                twice = Some(name.to_owned());
+            }
+        })?;
+        if let Some(name) = twice {
+            return Err(format!("label {name:?} is given twice: {series:.80}"));
+        }
+        with_target(&mut labels, &self.target.labels, self.job.honor_labels);
+        if !of_series(&self.job.metric_relabel, &mut labels) {
+            return Ok(None);
+        }
+        if !labels.contains_key(NAME) {
+            return Err(format!("a series has no name: {series:.80}"));
+        }
+        check_limits(&self.job.limits, &labels)?;
+        Ok(Some(packed(&labels)))
+    }
+}
+
+fn packed(labels: &LabelSet) -> Key {
+    pack_labels(labels.iter().map(|(name, value)| (name.as_str(), value.as_str()))).into()
+}
+
+fn check_limits(limits: &Limits, labels: &LabelSet) -> Result<(), String> {
+    let name = labels.get(NAME).map_or("", String::as_str);
+    let above = |limit: Option<u64>, count: usize| limit.is_some_and(|limit| count as u64 > limit);
+    if above(limits.labels, labels.len()) {
+        let count = labels.len();
+        return Err(format!("{name} has {count} labels, more than label_limit allows"));
+    }
+    for (label, value) in labels {
+        if above(limits.label_name_bytes, label.len()) {
+            return Err(format!("label {label} of {name}: label_name_length_limit is exceeded"));
+        }
+        if above(limits.label_value_bytes, value.len()) {
+            return Err(format!("label {label} of {name}: label_value_length_limit is exceeded"));
+        }
+    }
+    Ok(())
+}
+
+/// Series that say how scraping a target goes.
+#[derive(Debug)]
+pub struct Report([Key; 5]);
+
+const REPORTED: [&str; 5] = [
+    "up",
+    "scrape_duration_seconds",
+    "scrape_samples_scraped",
+    "scrape_samples_post_metric_relabeling",
+    "scrape_series_added",
+];
+
+impl Report {
+    /// Those of a target.
+    pub fn new(target: &Target) -> Self {
+        Self(REPORTED.map(|name| {
+            let mut labels = target.labels.clone();
+            labels.insert(NAME.to_owned(), name.to_owned());
+            packed(&labels)
+        }))
+    }
+
+    /// Adds what a scrape came to.
+    pub fn push(&self, is_up: bool, seconds: f64, counts: &Counts, at_ms: i64, out: &mut Samples) {
+        let counts = [counts.scraped, counts.kept, counts.added].map(|count| count as f64);
+        let values = [f64::from(u8::from(is_up)), seconds].into_iter().chain(counts);
+        self.0.iter().zip(values).for_each(|(key, value)| out.push(key, value, at_ms));
+    }
+
+    /// The target is not scraped any more.
+    pub fn end(&self, at_ms: i64, out: &mut Samples) {
+        self.0.iter().for_each(|key| out.push(key, STALE, at_ms));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use super::*;
+use crate::config::Config;
+use crate::target::Targets;
+
+struct Fixture {
+    job: Arc<Job>,
+    target: Target,
+    cache: Cache,
+}
+
+impl Fixture {
+    fn new(more: &str) -> Self {
+        let text = format!(
+            "scrape_configs:\n- job_name: j\n  static_configs: [{{targets: ['h:1']}}]\n  {more}\n"
+        );
+        let (config, _) = Config::read(&text, "p.yml", &|_| None).unwrap();
+        let job = config.jobs[0].clone();
+        let groups = [("s".to_owned(), job.discovery.groups[0].clone())];
+        let target = Targets::of_job(&job, &groups).active.remove(0);
+        Self { job, target, cache: Cache::default() }
+    }
+
+    /// What a text comes to: its samples, series by labels without those of the target.
+    fn take(&mut self, text: &str, at_ms: i64) -> Result<(Counts, Vec<String>), String> {
+        let mut out = Samples::default();
+        let whole = (text.as_bytes(), Format::Text);
+        let taken = self.cache.take((&self.job, &self.target), whole, at_ms, &mut out);
+        taken.map(|counts| (counts, shown(&out))).map_err(|(_, reason)| reason)
+    }
+}
+
+/// Samples by their packed labels, read by hand: each label is a message of two texts.
+fn shown(samples: &Samples) -> Vec<String> {
+    let mut lines: Vec<String> = samples
+        .iter()
+        .map(|(key, value, at_ms)| {
+            let (mut rest, mut text) = (key, String::new());
+            while let [_, length, behind @ ..] = rest {
+                let (label, after) = behind.split_at(usize::from(*length));
+                let name_end = 2 + usize::from(label[1]);
+                let name = String::from_utf8_lossy(&label[2..name_end]);
+                let value = String::from_utf8_lossy(&label[name_end + 2..]);
+                match &*name {
+                    "job" | "instance" => {}
+                    "__name__" => text.insert_str(0, &value),
+                    name => text.push_str(&format!(",{name}={value}")),
+                }
+                rest = after;
+            }
+            let value =
+                if value.to_bits() == STALE.to_bits() { "stale".into() } else { value.to_string() };
+            format!("{text} {value} {at_ms}")
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn what_vanishes_is_over_and_what_comes_back_is_new() {
+    let mut fixture = Fixture::new("");
+    let (counts, samples) = fixture.take("a 1\nb{x=\"1\"} 2\n", 10).unwrap();
+    assert_eq!(samples, ["a 1 10", "b,x=1 2 10"]);
+    assert_eq!((counts.scraped, counts.kept, counts.added), (2, 2, 2));
+    let (counts, samples) = fixture.take("a 3\n", 20).unwrap();
+    assert_eq!(samples, ["a 3 20", "b,x=1 stale 20"]);
+    assert_eq!((counts.scraped, counts.added), (1, 0));
+    let (counts, samples) = fixture.take("b{x=\"1\"} 4\n", 30).unwrap();
+    assert_eq!(samples, ["a stale 30", "b,x=1 4 30"]);
+    assert_eq!(counts.added, 1);
+    let mut out = Samples::default();
+    fixture.cache.end(40, &mut out);
+    assert_eq!(shown(&out), ["b,x=1 stale 40"]);
+}
+
+#[test]
+fn a_bad_text_counts_for_nothing_and_ends_all() {
+    let mut fixture = Fixture::new("");
+    fixture.take("a 1\nb 1\n", 10).unwrap();
+    assert!(fixture.take("a 2\nc 1\n<html>\n", 20).unwrap_err().contains("line 3"));
+    let mut out = Samples::default();
+    fixture.cache.end(20, &mut out);
+    assert_eq!(shown(&out), ["a stale 20", "b stale 20"], "c was never stored");
+}
+
+#[test]
+fn rules_and_limits_hold_for_series() {
+    let rules = "metric_relabel_configs:\n  - {source_labels: [__name__], regex: 'go_.*', action: \
+                 drop}\n  - {source_labels: [__name__], regex: 'x(.*)', target_label: __name__, \
+                 replacement: 'y$1'}\n  sample_limit: 2\n  label_limit: 5\n  \
+                 label_name_length_limit: 10\n  label_value_length_limit: 8";
+    let mut fixture = Fixture::new(rules);
+    let (counts, samples) = fixture.take("go_gc 1\nx1 2\na 3\n", 10).unwrap();
+    assert_eq!(samples, ["a 3 10", "y1 2 10"]);
+    assert_eq!((counts.scraped, counts.kept), (3, 2));
+    for (text, word) in [
+        ("a 1\nb 1\nc 1", "sample_limit"),
+        ("a{b=\"1\",c=\"1\",d=\"1\"} 1", "label_limit"),
+        ("a{bbbbbbbbbbb=\"1\"} 1", "label_name_length_limit"),
+        ("a{b=\"123456789\"} 1", "label_value_length_limit"),
+        ("a{b=\"1\",b=\"2\"} 1", "given twice"),
+        ("{b=\"1\"} 1", "no name"),
+    ] {
+        let error = fixture.take(text, 20).unwrap_err();
+        assert!(error.contains(word), "{text}: {error}");
+    }
+}
+
+#[test]
+fn times_of_a_target_count_unless_told_otherwise_and_end_nothing() {
+    let mut fixture = Fixture::new("");
+    assert_eq!(fixture.take("a 1 5\nb 2\n", 10).unwrap().1, ["a 1 5", "b 2 10"]);
+    assert_eq!(fixture.take("", 20).unwrap().1, ["b stale 20"]);
+    let mut fixture = Fixture::new("honor_timestamps: false");
+    assert_eq!(fixture.take("a 1 5\n", 10).unwrap().1, ["a 1 10"]);
+    let mut fixture = Fixture::new("track_timestamps_staleness: true");
+    fixture.take("a 1 5\n", 10).unwrap();
+    assert_eq!(fixture.take("", 20).unwrap().1, ["a stale 20"]);
+}
+
+#[test]
+fn the_first_of_two_samples_counts() {
+    let mut fixture = Fixture::new("");
+    let (counts, samples) = fixture.take("a{x=\"1\"} 1\na{ x=\"1\" } 2\n", 10).unwrap();
+    assert_eq!((counts.duplicates, samples), (1, vec!["a,x=1 1 10".to_owned()]));
+}
+
+#[test]
+fn what_metrics_are_is_remembered_for_a_while() {
+    let mut fixture = Fixture::new("");
+    fixture.take("# HELP a one\\nline\n# TYPE a counter\na 1\n", 0).unwrap();
+    let (name, about) = fixture.cache.metadata().next().unwrap();
+    assert_eq!((name, about.kind.as_str(), about.help.as_str()), ("a", "counter", "one\nline"));
+    (0..METADATA_SCRAPES).for_each(|at| drop(fixture.take("", at as i64)));
+    assert_eq!(fixture.cache.metadata().count(), 1);
+    fixture.take("", 99).unwrap();
+    assert_eq!(fixture.cache.metadata().count(), 0);
+}
+
+#[test]
+fn a_report_has_the_labels_of_its_target() {
+    let fixture = Fixture::new("");
+    let (report, mut out) = (Report::new(&fixture.target), Samples::default());
+    let counts = Counts { scraped: 5, kept: 4, added: 3, ..Counts::default() };
+    report.push(true, 0.25, &counts, 7, &mut out);
+    let wanted = [
+        "scrape_duration_seconds 0.25 7",
+        "scrape_samples_post_metric_relabeling 4 7",
+        "scrape_samples_scraped 5 7",
+        "scrape_series_added 3 7",
+        "up 1 7",
+    ];
+    assert_eq!(shown(&out), wanted);
+}

@@ -1,0 +1,299 @@
+//! YAML as a tree that knows its lines, so that every complaint can name one.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Bytes of a file: thousands of jobs, or rules, with all their labels.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+
+/// Nodes of a tree. An alias counts as all that it stands for, so that a few lines cannot become
+/// a tree without end.
+const NODES_MAX: usize = 1 << 20;
+
+/// How deep nodes lie in one another: a configuration is ten deep.
+const DEPTH_MAX: usize = 64;
+
+/// A value and the line where it begins, from one.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) line: usize,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// Text; without quotes it may mean a number, a truth or nothing.
+    Scalar {
+        text: String,
+        is_plain: bool,
+    },
+    List(Vec<Node>),
+    /// Keys in the order of the text, each with its line.
+    Map(Vec<(String, usize, Node)>),
+}
+
+impl Node {
+    /// Reads a file of one document; an empty one is null.
+    ///
+    /// # Errors
+    /// The line, and what is wrong there.
+    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err((1, format!("the file has more than {TEXT_BYTES_MAX} bytes")));
+        }
+        let mut builder = Builder::default();
+        for event in Parser::new_from_str(text) {
+            let (event, span) = event.map_err(|error| told(&error))?;
+            builder.take(event, span)?;
+        }
+        Ok(builder.root.unwrap_or_else(|| Self::null(1)))
+    }
+
+    fn null(line: usize) -> Self {
+        Self { line, value: Value::Scalar { text: String::new(), is_plain: true } }
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        let Value::Scalar { text, is_plain: true } = &self.value else { return false };
+        matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+    }
+
+    fn count(&self) -> usize {
+        1 + match &self.value {
+            Value::Scalar { .. } => 0,
+            Value::List(nodes) => nodes.iter().map(Self::count).sum(),
+            Value::Map(entries) => entries.iter().map(|(_, _, node)| node.count()).sum(),
+        }
+    }
+
+    /// The tree as YAML again, without comments; texts under a key that `is_secret` are not shown.
+    pub(crate) fn show(&self, is_secret: &dyn Fn(&str) -> bool) -> String {
+        let mut out = String::new();
+        self.write(0, is_secret, &mut out);
+        out
+    }
+
+    fn write(&self, indent: usize, is_secret: &dyn Fn(&str) -> bool, out: &mut String) {
+        let pad = " ".repeat(indent);
+        // Writing to memory cannot fail.
+        match &self.value {
+            Value::Scalar { text, is_plain } => {
+                let _ = writeln!(out, "{}", scalar(text, *is_plain));
+            }
+            Value::List(nodes) if nodes.is_empty() => out.push_str("[]\n"),
+            Value::Map(entries) if entries.is_empty() => out.push_str("{}\n"),
+            Value::List(nodes) => {
+                for (index, node) in nodes.iter().enumerate() {
+                    out.push_str(if index == 0 { "" } else { &pad });
+                    out.push_str("- ");
+                    node.write(indent + 2, is_secret, out);
+                }
+            }
+            Value::Map(entries) => {
+                for (index, (key, _, node)) in entries.iter().enumerate() {
+                    out.push_str(if index == 0 { "" } else { &pad });
+                    let _ = write!(out, "{}:", scalar(key, true));
+                    match &node.value {
+                        _ if is_secret(key) => out.push_str(" <secret>\n"),
+                        Value::List(nodes) if !nodes.is_empty() => {
+                            let _ = write!(out, "\n{pad}");
+                            node.write(indent, is_secret, out);
+                        }
+                        Value::Map(entries) if !entries.is_empty() => {
+                            let _ = write!(out, "\n{pad}  ");
+                            node.write(indent + 2, is_secret, out);
+                        }
+                        _ => {
+                            out.push(' ');
+                            node.write(indent, is_secret, out);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A scalar that reads the same again: bare where nothing in it means something.
+fn scalar(text: &str, is_plain: bool) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let is_safe = !text.is_empty()
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '/')
+        && text.chars().all(is_bare);
+    match is_plain && (is_safe || text.is_empty()) {
+        true => text.to_owned(),
+        // A text of JSON is one of YAML.
+        false => serde_json::Value::from(text).to_string(),
+    }
+}
+
+fn told(error: &ScanError) -> (usize, String) {
+    (error.marker().line(), error.info().to_owned())
+}
+
+/// Puts events together.
+#[derive(Default)]
+struct Builder {
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    documents: usize,
+    root: Option<Node>,
+}
+
+/// A list or a map that has not ended.
+struct Open {
+    anchor: usize,
+    node: Node,
+    /// The key whose value comes next.
+    key: Option<(String, usize)>,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), (usize, String)> {
+        let line = span.start.line();
+        match event {
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+            Event::DocumentStart(_) => {
+                self.documents += 1;
+                match self.documents {
+                    1 => Ok(()),
+                    _ => Err((line, "the file must hold one document of YAML".to_owned())),
+                }
+            }
+            Event::Scalar(text, style, anchor, _) => {
+                let is_plain = style == ScalarStyle::Plain;
+                let value = Value::Scalar { text: text.into_owned(), is_plain };
+                self.place(anchor, Node { line, value })
+            }
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).cloned();
+                let node = node.ok_or((line, "this alias stands for nothing".to_owned()))?;
+                self.nodes += node.count();
+                self.place(0, node)
+            }
+            Event::SequenceStart(anchor, _) => self.open(anchor, line, Value::List(Vec::new())),
+            Event::MappingStart(anchor, _) => self.open(anchor, line, Value::Map(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(Open { anchor, node, .. }) => self.place(anchor, node),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn open(&mut self, anchor: usize, line: usize, value: Value) -> Result<(), (usize, String)> {
+        if self.open.len() == DEPTH_MAX {
+            return Err((line, format!("values lie more than {DEPTH_MAX} deep in one another")));
+        }
+        self.open.push(Open { anchor, node: Node { line, value }, key: None });
+        Ok(())
+    }
+
+    /// Puts a whole node where it belongs.
+    fn place(&mut self, anchor: usize, node: Node) -> Result<(), (usize, String)> {
+        let line = node.line;
+        self.nodes += 1;
+        if anchor != 0 {
+            self.nodes += node.count();
+            self.anchors.insert(anchor, node.clone());
+        }
+        if self.nodes > NODES_MAX {
+            return Err((line, format!("the file has more than {NODES_MAX} values")));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match &mut open.node.value {
+            Value::List(nodes) => nodes.push(node),
+            Value::Map(entries) => match open.key.take() {
+                Some((key, line)) if key == "<<" => merge(entries, node, line)?,
+                Some((key, line)) => entries.push((key, line, node)),
+                None => {
+                    let Value::Scalar { text, .. } = node.value else {
+                        return Err((line, "a key must be a text".to_owned()));
+                    };
+                    if entries.iter().any(|(key, ..)| *key == text) {
+                        return Err((line, format!("{text} is given twice")));
+                    }
+                    open.key = Some((text, line));
+                }
+            },
+            Value::Scalar { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Takes over the entries of other maps that a map does not have.
+fn merge(
+    entries: &mut Vec<(String, usize, Node)>,
+    node: Node,
+    line: usize,
+) -> Result<(), (usize, String)> {
+    let nodes = match node.value {
+        Value::List(nodes) => nodes,
+        _ => vec![node],
+    };
+    for node in nodes {
+        let Value::Map(others) = node.value else {
+            return Err((line, "<< takes a map, or a list of maps".to_owned()));
+        };
+        for other in others {
+            if !entries.iter().any(|(key, ..)| *key == other.0) {
+                entries.push(other);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        Node::parse(text).unwrap().show(&|key| key == "password")
+    }
+
+    #[test]
+    fn what_is_shown_reads_the_same_again() {
+        let text = "a: 1\nb:\n  - x: [1, 'two words', \"3\"]\n    y: {}\n  - - deep\n    - []\nc:\n  \
+                    d: ''\n  password: p\n  e: \"a\\nb\"\n";
+        let once = shown(text);
+        assert!(once.contains("password: <secret>") && !once.contains(" p\n"), "{once}");
+        assert_eq!(shown(&once.replace("<secret>", "s")), once);
+        assert!(once.contains("\"3\"") && once.contains("a: 1\n"), "{once}");
+    }
+
+    #[test]
+    fn anchors_and_merges_are_followed() {
+        let text = "base: &b {k: 1, l: 2}\none:\n  k: 3\n  <<: *b\ntwo: *b\n";
+        assert_eq!(
+            shown(text),
+            "base:\n  k: 1\n  l: 2\none:\n  k: 3\n  l: 2\ntwo:\n  k: 1\n  l: 2\n"
+        );
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_a_line() {
+        let bombs = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1));
+        let bomb = format!("a0: &a0 [x, x]\n{}", bombs.collect::<String>());
+        let deep = "[".repeat(10_000);
+        for (text, line) in [
+            ("a: 1\na: 2\n", 2),
+            ("a: [1\nb: 2\n", 2),
+            ("a: 1\n---\nb: 2\n", 2),
+            ("a:\n  ? [x]\n  : 1\n", 2),
+            ("a: *b\n", 1),
+            ("a: 1\n<<: 3\n", 2),
+            (deep.as_str(), 1),
+        ] {
+            let error = Node::parse(text).unwrap_err();
+            assert_eq!(error.0, line, "{text:.40} {error:?}");
+        }
+        assert!(Node::parse(&bomb).is_err());
+        assert!(Node::parse("").unwrap().is_null());
+    }
+}

@@ -1,0 +1,346 @@
+//! What a target exposes, as a whole: the text format 0.0.4 and OpenMetrics 1.0.
+//!
+//! Unlike what is imported line by line, a text that is wrong anywhere is no good: a target that
+//! answers with a page of HTML, or with half a text, is one that fails.
+
+use crate::text::read_series;
+use std::fmt;
+
+/// A format in which metrics are exposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `text/plain`, version 0.0.4, of Prometheus.
+    Text,
+    /// `application/openmetrics-text`, version 1.0.0: times are in seconds, and `# EOF` ends it.
+    OpenMetrics,
+}
+
+impl Format {
+    /// The format that a `Content-Type` names; nothing when it is another one.
+    pub fn of_content_type(content_type: &str) -> Option<Self> {
+        let kind = content_type.split(';').next().unwrap_or_default().trim();
+        match kind.to_ascii_lowercase().as_str() {
+            "text/plain" => Some(Self::Text),
+            "application/openmetrics-text" => Some(Self::OpenMetrics),
+            _ => None,
+        }
+    }
+}
+
+/// A line that says something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Exposed<'a> {
+    /// A value of a series.
+    Sample {
+        /// Name and labels as they were written; [`exposed_labels`] reads them.
+        series: &'a str,
+        /// The value; each NaN is the usual one.
+        value: f64,
+        /// When it was so, where the target says.
+        time_ms: Option<i64>,
+        /// Whether an exemplar follows, which is not kept.
+        has_exemplar: bool,
+    },
+    /// What a metric is for, as it was written.
+    Help(&'a str, &'a str),
+    /// What kind a metric is of.
+    Kind(&'a str, &'a str),
+    /// The unit of a metric.
+    Unit(&'a str, &'a str),
+}
+
+/// A line that is wrong, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    line: u64,
+    reason: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
+
+impl std::error::Error for BadLine {}
+
+/// The NaN that values are, as Prometheus stores it: not one that marks a series as over.
+const NAN: f64 = f64::from_bits(0x7ff8_0000_0000_0001);
+
+const KINDS: [&str; 10] = [
+    "counter",
+    "gauge",
+    "histogram",
+    "gaugehistogram",
+    "summary",
+    "info",
+    "stateset",
+    "unknown",
+    "untyped",
+    "",
+];
+
+/// The lines of a text.
+#[derive(Clone, Debug)]
+pub struct Scraped<'a> {
+    rest: &'a str,
+    line: u64,
+    format: Format,
+    has_ended: bool,
+}
+
+impl<'a> Scraped<'a> {
+    /// Reads a text of a format.
+    ///
+    /// # Errors
+    /// When it is not UTF-8.
+    pub fn new(text: &'a [u8], format: Format) -> Result<Self, BadLine> {
+        let rest = std::str::from_utf8(text).map_err(|error| {
+            let before = text.get(..error.valid_up_to()).unwrap_or_default();
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+            BadLine { line, reason: "this is not UTF-8".to_owned() }
+        })?;
+        Ok(Self { rest, line: 0, format, has_ended: false })
+    }
+
+    /// What the next line that says something says; nothing at the end.
+    ///
+    /// # Errors
+    /// When a line is wrong, or the text does not end as it must.
+    pub fn step(&mut self) -> Result<Option<Exposed<'a>>, BadLine> {
+        let is_open_metrics = self.format == Format::OpenMetrics;
+        while !self.rest.is_empty() {
+            let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+            self.rest = rest;
+            self.line += 1;
+            if self.has_ended {
+                return Err(self.bad("nothing may stand behind # EOF"));
+            }
+            let line = line.trim_matches([' ', '\t', '\r']);
+            if is_open_metrics && line == "# EOF" {
+                self.has_ended = true;
+                continue;
+            }
+            if line.is_empty() && is_open_metrics {
+                return Err(self.bad("a line is empty"));
+            }
+            let said = match line.strip_prefix('#') {
+                None if line.is_empty() => None,
+                None => Some(self.sample(line)),
+                Some(comment) => self.comment(comment).transpose(),
+            };
+            if let Some(said) = said {
+                return said.map(Some).map_err(|reason| self.bad(reason));
+            }
+        }
+        match is_open_metrics && !self.has_ended {
+            true => Err(self.bad("the text ends without # EOF")),
+            false => Ok(None),
+        }
+    }
+
+    fn bad(&self, reason: impl Into<String>) -> BadLine {
+        BadLine { line: self.line, reason: reason.into() }
+    }
+
+    fn sample(&self, line: &'a str) -> Result<Exposed<'a>, String> {
+        let end = series_end(line)?;
+        let (series, rest) = line.split_at_checked(end).unwrap_or((line, ""));
+        let (rest, exemplar) = rest.split_once('#').map_or((rest, None), |(a, b)| (a, Some(b)));
+        let mut words = rest.split_ascii_whitespace();
+        let value = words.next().ok_or("a value is missing")?;
+        let value = read_value(value).ok_or_else(|| format!("{value:?} is no number"))?;
+        let time_ms = words.next().map(|word| self.time_ms(word)).transpose()?;
+        if let Some(word) = words.next() {
+            return Err(format!("{word:?} stands behind the timestamp"));
+        }
+        let has_exemplar = exemplar.is_some();
+        if has_exemplar && self.format == Format::Text {
+            return Err("an exemplar stands where the format has none".to_owned());
+        }
+        Ok(Exposed::Sample { series: series.trim_ascii(), value, time_ms, has_exemplar })
+    }
+
+    fn time_ms(&self, word: &str) -> Result<i64, String> {
+        let bad = || format!("{word:?} is no timestamp");
+        if self.format == Format::Text {
+            return word.parse().map_err(|_| bad());
+        }
+        let ms = word.parse::<f64>().map_err(|_| bad())? * 1000.0;
+        let is_known = ms.abs() < i64::MAX as f64 / 1e6;
+        if is_known { Ok(ms.round() as i64) } else { Err(bad()) }
+    }
+
+    /// What a comment says to readers of the format, if it does.
+    fn comment(&self, text: &'a str) -> Result<Option<Exposed<'a>>, String> {
+        let text = text.trim_start_matches([' ', '\t']);
+        let (word, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
+        if !matches!(word, "HELP" | "TYPE" | "UNIT") {
+            return Ok(None);
+        }
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let (name, rest) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => rest.split_once([' ', '\t']).unwrap_or((rest, "")),
+        };
+        let rest = rest.trim_start_matches([' ', '\t']);
+        if name.is_empty() {
+            return Err(format!("{word} names no metric"));
+        }
+        Ok(match word {
+            "HELP" => Some(Exposed::Help(name, rest)),
+            "UNIT" if self.format == Format::OpenMetrics => Some(Exposed::Unit(name, rest)),
+            "UNIT" => None,
+            _ if !KINDS.contains(&rest) => return Err(format!("{rest:?} is no kind of metric")),
+            _ if rest == "untyped" || rest.is_empty() => Some(Exposed::Kind(name, "unknown")),
+            _ => Some(Exposed::Kind(name, rest)),
+        })
+    }
+}
+
+/// Where name and labels end. What stands outside of quotes must be a name of the old alphabet.
+fn series_end(line: &str) -> Result<usize, String> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':');
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let bytes = line.as_bytes();
+    let end = bytes.iter().position(|byte| !is_name(byte)).unwrap_or(bytes.len());
+    let rest = bytes.get(end..).unwrap_or_default();
+    let spaces = rest.iter().take_while(|byte| is_space(byte)).count();
+    if bytes.first().is_some_and(u8::is_ascii_digit) || end == 0 && !bytes.starts_with(b"{") {
+        return Err(format!("{:?} is no metric", shortened(line)));
+    }
+    if rest.get(spaces) != Some(&b'{') {
+        let is_end = spaces > 0 || rest.is_empty();
+        return is_end.then_some(end).ok_or_else(|| format!("{:?} is no metric", shortened(line)));
+    }
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in bytes.iter().enumerate().skip(end + spaces + 1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b'}' => return Ok(at + 1),
+            b'=' | b',' => {}
+            byte if is_name(byte) || is_space(byte) => {}
+            _ => return Err(format!("the labels of {:?} cannot be read", shortened(line))),
+        }
+    }
+    Err(format!("the labels of {:?} have no end", shortened(line)))
+}
+
+/// As much of a line as a person needs.
+fn shortened(line: &str) -> &str {
+    const BYTES_MAX: usize = 80;
+    line.get(..line.floor_char_boundary(BYTES_MAX)).unwrap_or(line)
+}
+
+fn read_value(word: &str) -> Option<f64> {
+    let value: f64 = word.parse().ok()?;
+    Some(if value.is_nan() { NAN } else { value })
+}
+
+/// Reads name, as the label `__name__`, and labels of a series as they were written.
+///
+/// # Errors
+/// When they are none, in a sentence.
+pub fn exposed_labels(series: &str, push: &mut dyn FnMut(&str, &str)) -> Result<(), String> {
+    let mut texts = [Vec::new(), Vec::new()];
+    let mut push = |name: &[u8], value: &[u8]| {
+        // Pieces of a text between bytes of ASCII are texts.
+        push(&String::from_utf8_lossy(name), &String::from_utf8_lossy(value));
+    };
+    let read = read_series(series.as_bytes(), &mut texts, &mut push);
+    read.map(drop).map_err(|(_, reason)| format!("{reason}: {:?}", shortened(series)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, format: Format) -> Result<Vec<String>, String> {
+        let mut scraped = Scraped::new(text.as_bytes(), format).map_err(|bad| bad.to_string())?;
+        let mut out = Vec::new();
+        while let Some(said) = scraped.step().map_err(|bad| bad.to_string())? {
+            out.push(match said {
+                Exposed::Sample { series, value, time_ms, has_exemplar } => {
+                    let mut labels = Vec::new();
+                    exposed_labels(series, &mut |name, value| {
+                        labels.push(format!("{name}={value}"));
+                    })?;
+                    let more = if has_exemplar { " exemplar" } else { "" };
+                    format!("{} {value} {time_ms:?}{more}", labels.join(","))
+                }
+                said => format!("{said:?}"),
+            });
+        }
+        Ok(out)
+    }
+
+    #[test]
+    fn the_text_format_is_read() {
+        let text = "# HELP m what it\\nis\n# TYPE m counter\n#nothing\n\nm 1\n m{a=\"b\",} 2.5 17\r\n\
+            m { a = \"}\\\"\" } NaN\n{\"my.metric\",\"a b\"=\"c\"} -Inf\n# TYPE n untyped\nn 1e3";
+        let wanted = [
+            "Help(\"m\", \"what it\\\\nis\")",
+            "Kind(\"m\", \"counter\")",
+            "__name__=m 1 None",
+            "__name__=m,a=b 2.5 Some(17)",
+            "__name__=m,a=}\" NaN None",
+            "__name__=my.metric,a b=c -inf None",
+            "Kind(\"n\", \"unknown\")",
+            "__name__=n 1000 None",
+        ];
+        assert_eq!(read(text, Format::Text).unwrap(), wanted);
+    }
+
+    #[test]
+    fn open_metrics_is_read() {
+        let text = "# TYPE a counter\n# UNIT a seconds\na_total 1 1700000000.5\n\
+            a_created 1.7e9\nb_bucket{le=\"1\"} 3 # {trace=\"x#y\"} 0.5\n# EOF\n";
+        let wanted = [
+            "Kind(\"a\", \"counter\")",
+            "Unit(\"a\", \"seconds\")",
+            "__name__=a_total 1 Some(1700000000500)",
+            "__name__=a_created 1700000000 None",
+            "__name__=b_bucket,le=1 3 None exemplar",
+        ];
+        assert_eq!(read(text, Format::OpenMetrics).unwrap(), wanted);
+    }
+
+    #[test]
+    fn the_usual_nan_marks_nothing_as_over() {
+        for word in ["NaN", "nan", "-NaN"] {
+            assert_eq!(read_value(word).map(f64::to_bits), Some(0x7ff8_0000_0000_0001), "{word}");
+        }
+    }
+
+    #[test]
+    fn bad_texts_are_refused_whole_with_a_line() {
+        use Format::{OpenMetrics, Text};
+        for (text, format, word) in [
+            ("<html>", Text, "line 1: \"<html>\" is no metric"),
+            ("m 1\nm", Text, "line 2: a value is missing"),
+            ("m 1 2 3", Text, "behind the timestamp"),
+            ("m 1 1.5", Text, "no timestamp"),
+            ("m-x 1", Text, "no metric"),
+            ("1m 1", Text, "no metric"),
+            ("m{a=\"b\" 1", Text, "have no end"),
+            ("m{a-b=\"b\"} 1", Text, "cannot be read"),
+            ("m{a=\"b\"} 1 # {} 1", Text, "exemplar"),
+            ("# TYPE m thing", Text, "no kind"),
+            ("# HELP", Text, "names no metric"),
+            ("m{a} 1", Text, "needs ="),
+            ("m 1\n", OpenMetrics, "without # EOF"),
+            ("", OpenMetrics, "without # EOF"),
+            ("# EOF\nm 1", OpenMetrics, "line 2: nothing may stand behind"),
+            ("m 1\n\n# EOF\n", OpenMetrics, "line 2: a line is empty"),
+            ("m 1 1e30\n# EOF\n", OpenMetrics, "no timestamp"),
+        ] {
+            let error = read(text, format).unwrap_err();
+            assert!(error.contains(word), "{text:?}: {error}");
+        }
+        let bad = Scraped::new(b"m 1\n\xff", Format::Text).unwrap_err();
+        assert_eq!(bad.to_string(), "line 2: this is not UTF-8");
+    }
+}
