@@ -37,6 +37,8 @@ pub(crate) enum Command {
     ConfigShow { layers: Layers, is_effective: bool },
     /// Say whether the settings are good.
     ConfigCheck(Layers),
+    /// Say whether a configuration of Prometheus is good.
+    ConfigPrometheus(PathBuf),
     /// Say what becomes of another server's settings.
     ConfigFrom(PathBuf, Layers),
     /// Write a file of settings to begin with.
@@ -169,9 +171,11 @@ fn config(matches: &ArgMatches) -> Result<Command, String> {
         }
         Some(("check", matches)) => {
             let layers = layers(matches)?;
-            Ok(match matches.get_one::<String>("from") {
-                Some(file) => Command::ConfigFrom(PathBuf::from(file), layers),
-                None => Command::ConfigCheck(layers),
+            let file = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
+            Ok(match (file("from"), file("prometheus")) {
+                (Some(file), _) => Command::ConfigFrom(file, layers),
+                (None, Some(file)) => Command::ConfigPrometheus(file),
+                (None, None) => Command::ConfigCheck(layers),
             })
         }
         Some(("init", matches)) => Ok(Command::ConfigInit(path(matches))),
@@ -205,12 +209,21 @@ pub(crate) fn command_line() -> Clap {
             ),
         ))
         .subcommand(with_settings(
-            Clap::new("check").about("Says whether the settings are good, and starts nothing").arg(
-                Arg::new("from")
-                    .long("from")
-                    .value_name("FILE")
-                    .help("Says what becomes of an opentsdb.conf or TickTock's tt.conf"),
-            ),
+            Clap::new("check")
+                .about("Says whether the settings are good, and starts nothing")
+                .arg(
+                    Arg::new("from")
+                        .long("from")
+                        .value_name("FILE")
+                        .help("Says what becomes of an opentsdb.conf or TickTock's tt.conf"),
+                )
+                .arg(
+                    Arg::new("prometheus")
+                        .long("prometheus")
+                        .value_name("FILE")
+                        .conflicts_with("from")
+                        .help("Says what is wrong with a prometheus.yml and its files of rules"),
+                ),
         ))
         .subcommand(
             Clap::new("init")

@@ -16,7 +16,7 @@ use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
 use foliot_server::config::Layers;
-use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine};
+use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine, monitor};
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -62,9 +62,14 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::ConfigDocs => print(&config::reference()),
         Command::ConfigLimits => print(&limits::reference()),
         Command::ConfigCheck(layers) => {
-            layers.config().check()?;
+            let config = layers.config();
+            config.check()?;
+            if !config.prometheus_config.0.is_empty() {
+                print(&monitor::check(Path::new(&config.prometheus_config.0))?)?;
+            }
             print("all settings are good\n")
         }
+        Command::ConfigPrometheus(file) => print(&monitor::check(&file)?),
         Command::ConfigFrom(file, layers) => moving::settings(&file, layers),
         Command::ConfigShow { layers, is_effective } => {
             let line = |(key, value, origin)| format!("{key:32} = {value:24} # {origin}\n");

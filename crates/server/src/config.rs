@@ -234,6 +234,11 @@ settings! {
         "limits.query_seconds", "limits-query-seconds";
     /// Samples that one query may read.
     limits_query_samples: u64 = 1_000_000_000, "limits.query_samples", "limits-query-samples";
+    /// Largest answer of a target that is scraped, unpacked; a `body_size_limit` may say less.
+    limits_scrape_body_bytes: ByteSize = ByteSize(64 << 20),
+        "limits.scrape_body_bytes", "limits-scrape-body-bytes";
+    /// Targets that are scraped, of all jobs together; further ones are not.
+    limits_scrape_targets: u64 = 10_000, "limits.scrape_targets", "limits-scrape-targets";
     /// Names that a search of the page's catalogue looks at; where there are more, the answer says
     /// that it may not be whole.
     limits_names_searched: u64 = 200_000, "limits.names_searched", "limits-names-searched";
@@ -270,6 +275,25 @@ settings! {
     /// Request headers that such pages may send, separated by commas.
     http_cors_headers: Plain = Plain(CORS_HEADERS.to_owned()),
         "http.cors_headers", "http-cors-headers";
+    /// File of Prometheus' configuration: its targets are scraped and its rules followed, and what
+    /// comes of that goes to `listen.database`. Empty means none. SIGHUP reads it again.
+    prometheus_config: Plain = Plain(String::new()), "prometheus.config", "prometheus-config";
+    /// URL under which others reach this server, as alerts name it; empty means the machine's name
+    /// and the port of `listen.address`.
+    prometheus_external_url: Plain = Plain(String::new()),
+        "prometheus.external_url", "prometheus-external-url";
+    /// How old the state of an alert may be that is taken over after a restart (Prometheus'
+    /// `rules.alert.for-outage-tolerance`).
+    prometheus_for_outage_tolerance: Duration = Duration::from_secs(3600),
+        "prometheus.for_outage_tolerance", "prometheus-for-outage-tolerance";
+    /// How long a pending alert waits at least after a restart; those whose `for` is shorter begin
+    /// anew (Prometheus' `rules.alert.for-grace-period`).
+    prometheus_for_grace_period: Duration = Duration::from_secs(600),
+        "prometheus.for_grace_period", "prometheus-for-grace-period";
+    /// How long it is until an alert that fires is told to Alertmanagers again (Prometheus'
+    /// `rules.alert.resend-delay`).
+    prometheus_resend_delay: Duration = Duration::from_secs(60),
+        "prometheus.resend_delay", "prometheus-resend-delay";
     /// MQTT broker to subscribe at, or `off`.
     mqtt_broker: HostPort = HostPort(None), "mqtt.broker", "mqtt-broker";
     /// Whether the broker is spoken to under TLS.

@@ -23,6 +23,7 @@ mod login;
 pub mod machine;
 mod manager;
 mod metrics;
+pub mod monitor;
 mod mqtt;
 mod pace;
 mod queries;

@@ -26,6 +26,8 @@ pub(crate) enum Limit {
     QuerySamples,
     QuerySeconds,
     AnswerBytes,
+    ScrapeBodyBytes,
+    ScrapeTargets,
 }
 
 /// What becomes of an answer that may have begun.
@@ -34,7 +36,7 @@ const BEGUN: &str = "413; where the answer has begun, InfluxQL's ends with an `e
 
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
-const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
+const LIMITS: [(Limit, &str, Option<&str>, &str); 18] = [
     (Limit::Connections, "limits.connections", None, "the connection is closed"),
     (
         Limit::ConnectionsPerAddress,
@@ -73,6 +75,8 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 16] = [
     (Limit::QuerySamples, "limits.query_samples", None, BEGUN),
     (Limit::QuerySeconds, "limits.query_seconds", None, BEGUN),
     (Limit::AnswerBytes, "limits.answer_bytes", None, "413, or the connection is closed"),
+    (Limit::ScrapeBodyBytes, "limits.scrape_body_bytes", None, "the scrape fails: `up` is 0"),
+    (Limit::ScrapeTargets, "limits.scrape_targets", None, "the target is not scraped"),
 ];
 
 impl Limit {

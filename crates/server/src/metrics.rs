@@ -62,6 +62,10 @@ pub(crate) enum Way {
     Exposition,
     /// VictoriaMetrics' lines of JSON.
     JsonLines,
+    /// What targets of `prometheus.config` expose.
+    Scrape,
+    /// What rules of `prometheus.config` come to.
+    Rules,
 }
 
 impl Way {
@@ -71,7 +75,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 12] = [
+const WAYS: [(Way, &str); 14] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -84,6 +88,8 @@ const WAYS: [(Way, &str); 12] = [
     (Way::RemoteWrite, "remote_write"),
     (Way::Exposition, "exposition"),
     (Way::JsonLines, "json_lines"),
+    (Way::Scrape, "scrape"),
+    (Way::Rules, "rules"),
 ];
 
 /// Why rows are dropped, coarse enough to be a label.

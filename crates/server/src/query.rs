@@ -17,7 +17,7 @@ mod out;
 pub(crate) use lanes::Lanes;
 use lanes::Place;
 
-use crate::http::{Message, Pieces, Reply, status_of_wait};
+use crate::http::{Message, PLAIN, Pieces, Reply, status_of_wait};
 use crate::limits::Limit;
 use crate::metrics::Metrics;
 use crate::queries::Entry;
@@ -26,6 +26,7 @@ use flate2::{Compression, write::GzEncoder};
 use foliot_access::Principal;
 use foliot_engine::{Ack, Commit, Snapshot};
 use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::{Frame, Labels, Table, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{Grid, Notes, Steps, Stored};
@@ -372,6 +373,33 @@ pub(crate) async fn answer(
         }
         None => Err(lost()),
     }
+}
+
+/// Values at one instant, for the server's own use: with the place and the limits of a query.
+///
+/// # Errors
+/// Why there is no answer.
+pub(crate) async fn collect(
+    shared: &Arc<Shared>,
+    who: Arc<Principal>,
+    title: Title,
+    grid: Grid,
+    steps: Steps,
+) -> Result<Vec<(Labels, f64)>, Failure> {
+    let rows = Arc::new(Mutex::new(Rank::Table, Vec::new()));
+    let into = rows.clone();
+    let job = Job::new(who, Some(title), move |work| {
+        // It may be begun again.
+        let mut found = Vec::new();
+        let (ran, _) = work.grid(&grid, &steps, &mut |row, _| {
+            let value = row.values.first().copied().flatten();
+            found.extend(value.map(|value| (row.labels.clone(), value)));
+        })?;
+        *into.lock() = found;
+        Ok(ran)
+    });
+    answer(shared, PLAIN, false, job.that_reads(true)).await?;
+    Ok(std::mem::take(&mut *rows.lock()))
 }
 
 fn lost() -> Failure {

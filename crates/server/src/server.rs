@@ -4,6 +4,7 @@ use crate::config::{Config, Told};
 use crate::errands::Errand;
 use crate::http::Dialect;
 use crate::listen::{self, Accepts, Places};
+use crate::monitor::{self, Monitor};
 use crate::reload::reload;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -79,7 +80,8 @@ impl Server {
             .map_err(|error| Stop(format!("cannot start threads: {error}")))?;
         let connections = connections_max(config.limits_connections);
         let tls = Tls::open(&config).map_err(Stop)?;
-        let shared = Arc::new(Shared::new(config, settings, build, tls));
+        let monitor = Monitor::open(&config, &build.host).map_err(Stop)?;
+        let shared = Arc::new(Shared::new(config, settings, build, (tls, monitor)));
         let (alive, all_done) = mpsc::channel(1);
         let places = Places::new(connections);
         let mut listeners = Vec::new();
@@ -119,6 +121,7 @@ impl Server {
             runtime.spawn(mqtt::serve(shared.clone()));
         }
         runtime.spawn(continuous::serve(shared.clone()));
+        runtime.spawn(monitor::serve(shared.clone()));
         runtime.spawn(watch_certificate(shared.clone()));
         runtime.spawn(history::keep(shared.clone()));
         if config.agent_host {
@@ -169,6 +172,7 @@ impl Server {
                     _ = signals.reload.recv() => {
                         reload(&mut in_use, read());
                         reload_certificate(&self.shared, true);
+                        reload_monitor(&self.shared);
                     }
                 }
             }
@@ -238,6 +242,10 @@ fn reload_certificate(shared: &Shared, is_asked_for: bool) {
     if let Some(tls) = &shared.tls {
         tokio::task::block_in_place(|| tls.reload(is_asked_for));
     }
+}
+
+fn reload_monitor(shared: &Shared) {
+    tokio::task::block_in_place(|| shared.monitor.reload(&shared.config.prometheus_config.0));
 }
 
 /// Ports that speak HTTP only, and for whom.

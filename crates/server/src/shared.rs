@@ -5,6 +5,7 @@ use crate::history::History;
 use crate::http::Budget;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Kind, Metrics, one};
+use crate::monitor::Monitor;
 use crate::queries::Queries;
 use crate::query::Lanes;
 use crate::rejects::Rejects;
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) history: History,
     pub(crate) rejects_log: Repeats,
     pub(crate) failures_log: Repeats,
+    /// What is scraped, and which rules are followed.
+    pub(crate) monitor: Monitor,
     /// The newest checkpoint of a feeder: when it is durable, all before it are.
     pub(crate) last_checkpoint: Mutex<Option<Commit>>,
 }
@@ -86,7 +89,7 @@ impl Shared {
         config: Config,
         settings: Vec<Told>,
         build: BuildInfo,
-        tls: Option<Tls>,
+        (tls, monitor): (Option<Tls>, Monitor),
     ) -> Self {
         Self {
             settings,
@@ -118,6 +121,7 @@ impl Shared {
             history: History::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
+            monitor,
             last_checkpoint: Mutex::new(Rank::Table, None),
             config,
         }
@@ -147,6 +151,7 @@ impl Shared {
     /// Shows every figure: the server's, the process's and, once it is there, the store's.
     pub(crate) fn visit_figures(&self, visit: &mut dyn FnMut(&Figure<'_>)) {
         self.metrics.visit(&self.build.version, visit);
+        self.monitor.visit(visit);
         let logins = self.gate.figures();
         let (kind, failed) = (Kind::Counter, "Logins that failed");
         one(visit, "logins_failed_total", kind, failed, &[], logins.failed as f64);

@@ -2,10 +2,12 @@
 
 use crate::config::Config;
 use foliot_lock::{Rank, RwLock};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -132,6 +134,39 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 /// # Errors
 /// One sentence that names the file.
 pub(crate) fn client(ca: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
+    client_as(ca, None, false)
+}
+
+/// The same for a client that shows a certificate, by the files of it and its key, or that takes
+/// any certificate.
+///
+/// # Errors
+/// One sentence that names the file.
+pub(crate) fn client_as(
+    ca: Option<&Path>,
+    identity: Option<(&Path, &Path)>,
+    is_insecure: bool,
+) -> Result<Arc<rustls::ClientConfig>, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(rustls::ALL_VERSIONS)
+        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    let builder = match is_insecure {
+        true => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
+        false => builder.with_root_certificates(roots(ca)?),
+    };
+    let Some((certificate, key)) = identity else {
+        return Ok(Arc::new(builder.with_no_client_auth()));
+    };
+    let shown = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| format!("cannot read the key in {}: {error}", key.display()))?;
+    let built = builder.with_client_auth_cert(certificates(certificate)?, shown);
+    let cannot =
+        |error| format!("cannot use the certificate in {}: {error}", certificate.display());
+    built.map(Arc::new).map_err(cannot)
+}
+
+fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     match ca {
         Some(path) => {
@@ -145,13 +180,51 @@ pub(crate) fn client(ca: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, Str
             let (usable, _) =
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if usable == 0 {
-                return Err("the system trusts no certificates: name some with mqtt.ca".to_owned());
+                let text = "the system trusts no certificates: name some (mqtt.ca, ca_file)";
+                return Err(text.to_owned());
             }
         }
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(rustls::ALL_VERSIONS)
-        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+    Ok(roots)
+}
+
+/// Takes any certificate, as who configured it wanted; what is signed with it must still be so.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }

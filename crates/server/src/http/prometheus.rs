@@ -4,6 +4,7 @@ mod ask;
 mod delete;
 mod export;
 mod federate;
+mod monitor;
 mod question;
 mod read;
 mod status;
@@ -63,14 +64,22 @@ pub(crate) enum Endpoint {
     Parse,
     /// Exemplars, which are not kept.
     Exemplars,
-    /// Kinds and units of metrics, which are not kept.
+    /// Kinds and units of metrics that are scraped.
     Metadata,
-    /// What is scraped: nothing.
+    /// What is scraped.
     Targets,
-    /// What is computed again and again: nothing.
+    /// Kinds and units of metrics by target.
+    TargetsMetadata,
+    /// The names of jobs.
+    ScrapePools,
+    /// What is computed again and again.
     Rules,
-    /// What is wrong: nobody looks.
+    /// What is wrong.
     Alerts,
+    /// Whom alerts are sent to.
+    Alertmanagers,
+    /// The file of Prometheus' configuration.
+    Config,
     /// Which names most series are due to.
     Statistics,
     /// How the process is.
@@ -104,10 +113,14 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         }
         Endpoint::Metadata
         | Endpoint::Targets
+        | Endpoint::TargetsMetadata
+        | Endpoint::ScrapePools
         | Endpoint::Rules
         | Endpoint::Alerts
-        | Endpoint::RuntimeInfo
-        | Endpoint::BuildInfo => Ok(status::answer(shared, endpoint)),
+        | Endpoint::Alertmanagers => monitor::answer(shared, endpoint, &call),
+        Endpoint::Config | Endpoint::RuntimeInfo | Endpoint::BuildInfo => {
+            Ok(status::answer(shared, endpoint))
+        }
     };
     answered.unwrap_or_else(|reply| reply)
 }

@@ -285,8 +285,32 @@ pub(crate) static ROUTES: &[Route] = &[
     ),
     row(GET, "/prometheus/api/v1/metadata", Right::Read, Target::Prometheus(Prometheus::Metadata)),
     row(GET, "/prometheus/api/v1/targets", Right::Read, Target::Prometheus(Prometheus::Targets)),
+    row(
+        GET,
+        "/prometheus/api/v1/targets/metadata",
+        Right::Read,
+        Target::Prometheus(Prometheus::TargetsMetadata),
+    ),
+    row(
+        GET,
+        "/prometheus/api/v1/scrape_pools",
+        Right::Read,
+        Target::Prometheus(Prometheus::ScrapePools),
+    ),
     row(GET, "/prometheus/api/v1/rules", Right::Read, Target::Prometheus(Prometheus::Rules)),
     row(GET, "/prometheus/api/v1/alerts", Right::Read, Target::Prometheus(Prometheus::Alerts)),
+    row(
+        GET,
+        "/prometheus/api/v1/alertmanagers",
+        Right::Read,
+        Target::Prometheus(Prometheus::Alertmanagers),
+    ),
+    row(
+        GET,
+        "/prometheus/api/v1/status/config",
+        Right::Operate,
+        Target::Prometheus(Prometheus::Config),
+    ),
     row(
         GET,
         "/prometheus/api/v1/status/tsdb",

@@ -1,5 +1,4 @@
-//! What Prometheus tells of itself, where that means something here; the rest as of a Prometheus
-//! that scrapes nothing and has no rules.
+//! What Prometheus tells of itself, where that means something here.
 
 use super::super::Reply;
 use super::Endpoint;
@@ -15,11 +14,10 @@ const PROMETHEUS: &str = "3.0.0";
 
 pub(super) fn answer(shared: &Shared, endpoint: Endpoint) -> Reply {
     let data = match endpoint {
-        Endpoint::Targets => {
-            json!({"activeTargets": [], "droppedTargets": [], "droppedTargetCounts": {}})
+        Endpoint::Config => {
+            let loaded = shared.monitor.loaded();
+            json!({"yaml": loaded.map_or_else(String::new, |loaded| loaded.config.shown.clone())})
         }
-        Endpoint::Rules => json!({"groups": []}),
-        Endpoint::Alerts => json!({"alerts": []}),
         Endpoint::RuntimeInfo => runtime(shared),
         Endpoint::BuildInfo => json!({
             "version": PROMETHEUS,
@@ -38,11 +36,14 @@ fn runtime(shared: &Shared) -> Value {
     };
     let now = SystemTime::now();
     let began = time(now.checked_sub(shared.began.elapsed()));
+    let read_ns = shared.monitor.loaded().map(|loaded| loaded.read_ns);
+    let read_ns = read_ns.and_then(|ns| jiff::Timestamp::from_nanosecond(ns.into()).ok());
+    let read = read_ns.map_or_else(|| began.clone(), |time| time.to_string());
     json!({
         "startTime": began,
         "serverTime": time(Some(now)),
-        "lastConfigTime": began,
-        "reloadConfigSuccess": true,
+        "lastConfigTime": read,
+        "reloadConfigSuccess": shared.monitor.is_good(),
         "hostname": shared.build.host,
         "corruptionCount": 0,
     })

@@ -1,0 +1,309 @@
+//! What is scraped and which rules are followed, as Prometheus tells it.
+
+use super::super::{Call, Reply};
+use super::Endpoint;
+use super::question::{bad, refuse};
+use crate::monitor::{Pool, Seen, SeenGroup, SeenRule};
+use crate::query::Failure;
+use crate::shared::Shared;
+use foliot_access::Need;
+use foliot_model::Matcher;
+use foliot_monitor::{
+    Alert, Kind, LabelSet, Metadata, Rule, Stage, Target, exponential, show_length,
+};
+use foliot_proto_opentsdb::Params;
+use foliot_proto_prometheus::{VectorSelector, success};
+use hyper::StatusCode;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Metrics that are listed where nobody says how many.
+const METADATA_MAX: usize = 100_000;
+
+pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result<Reply, Reply> {
+    // What is scraped and what rules say is about this database, whatever one a request names.
+    let database = &shared.config.listen_database.database;
+    if !call.who.may(Need::Read(database)) {
+        let text = format!("no right to read database {database:?}");
+        return Err(refuse(&Failure::new(StatusCode::FORBIDDEN, text)));
+    }
+    let params = Params::parse(&call.query);
+    let data = match endpoint {
+        Endpoint::Metadata => metadata(shared, &params)?,
+        Endpoint::TargetsMetadata => targets_metadata(shared, &params)?,
+        Endpoint::ScrapePools => {
+            let names: Vec<String> = shared.monitor.pools.lock().keys().cloned().collect();
+            json!({"scrapePools": names})
+        }
+        Endpoint::Targets => targets(shared, &params)?,
+        Endpoint::Rules => rules(shared, &params)?,
+        Endpoint::Alerts => alerts(shared),
+        _ => alertmanagers(shared),
+    };
+    Ok(Reply::json(StatusCode::OK, success(&data)))
+}
+
+fn pools(shared: &Shared) -> BTreeMap<String, Arc<Pool>> {
+    shared.monitor.pools.lock().clone()
+}
+
+/// A parameter that is a number; 0 and what is missing mean all.
+fn limit(params: &Params, name: &str) -> Result<usize, Reply> {
+    match params.get(name).filter(|text| !text.is_empty()).map(str::parse::<i64>) {
+        None => Ok(usize::MAX),
+        Some(Ok(count)) if count <= 0 => Ok(usize::MAX),
+        Some(Ok(count)) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+        Some(Err(_)) => Err(bad(name, "it must be a number")),
+    }
+}
+
+fn targets(shared: &Shared, params: &Params) -> Result<Value, Reply> {
+    let state = params.get("state").unwrap_or_default().to_ascii_lowercase();
+    if !matches!(state.as_str(), "" | "any" | "active" | "dropped") {
+        return Err(bad("state", "it is active, dropped or any"));
+    }
+    let wanted = params.get("scrapePool").filter(|name| !name.is_empty());
+    let (mut active, mut dropped, mut counts) = (Vec::new(), Vec::new(), Map::new());
+    for (job, pool) in pools(shared) {
+        if wanted.is_some_and(|wanted| wanted != job) {
+            continue;
+        }
+        let shown = pool.shown();
+        counts.insert(job.clone(), shown.dropped_count.into());
+        if state != "dropped" {
+            active.extend(shown.active.iter().map(|(it, state)| target(&job, it, &state.seen())));
+        }
+        if state != "active" {
+            dropped.extend(
+                shown
+                    .dropped
+                    .iter()
+                    .map(|labels| json!({"discoveredLabels": **labels, "scrapePool": job})),
+            );
+        }
+    }
+    let (active, dropped): (Value, Value) = (active.into(), dropped.into());
+    Ok(json!({"activeTargets": active, "droppedTargets": dropped, "droppedTargetCounts": counts}))
+}
+
+fn target(job: &str, target: &Target, seen: &Seen) -> Value {
+    json!({
+        "discoveredLabels": *target.discovered,
+        "labels": target.labels,
+        "scrapePool": job,
+        "scrapeUrl": target.url,
+        "globalUrl": target.url,
+        "lastError": seen.error,
+        "lastScrape": date(seen.at_ms),
+        "lastScrapeDuration": seen.seconds,
+        "health": match seen.is_up {
+            None => "unknown",
+            Some(true) => "up",
+            Some(false) => "down",
+        },
+        "scrapeInterval": show_length(target.interval_ms),
+        "scrapeTimeout": show_length(target.timeout_ms),
+    })
+}
+
+/// A time as Go writes it; its first one for none.
+pub(super) fn date(at_ms: i64) -> String {
+    match at_ms {
+        0 => "0001-01-01T00:00:00Z".to_owned(),
+        ms => jiff::Timestamp::from_millisecond(ms).unwrap_or_default().to_string(),
+    }
+}
+
+fn described(about: &Metadata) -> Value {
+    let kind = if about.kind.is_empty() { "unknown" } else { &about.kind };
+    json!({"type": kind, "help": about.help, "unit": about.unit})
+}
+
+fn metadata(shared: &Shared, params: &Params) -> Result<Value, Reply> {
+    let (names_max, each_max) = (limit(params, "limit")?, limit(params, "limit_per_metric")?);
+    let wanted = params.get("metric").filter(|name| !name.is_empty());
+    let mut found: BTreeMap<String, BTreeSet<Metadata>> = BTreeMap::new();
+    for (_, state) in pools(shared).values().flat_map(|pool| pool.shown().active) {
+        for (name, about) in &*state.seen().metadata {
+            let is_known = found.contains_key(name);
+            let has_room = found.len() < names_max.min(METADATA_MAX);
+            if wanted.is_some_and(|wanted| wanted != name) || !is_known && !has_room {
+                continue;
+            }
+            let all = found.entry(name.clone()).or_default();
+            if all.len() < each_max {
+                all.insert(about.clone());
+            }
+        }
+    }
+    let entry = |(name, all): (String, BTreeSet<Metadata>)| {
+        (name, Value::from(all.iter().map(described).collect::<Vec<_>>()))
+    };
+    Ok(Value::Object(found.into_iter().map(entry).collect()))
+}
+
+fn targets_metadata(shared: &Shared, params: &Params) -> Result<Value, Reply> {
+    let most = limit(params, "limit")?.min(METADATA_MAX);
+    let wanted = params.get("metric").filter(|name| !name.is_empty());
+    let matchers = match params.get("match_target").filter(|text| !text.is_empty()) {
+        None => Vec::new(),
+        Some(text) => matchers("match_target", text)?,
+    };
+    let mut found = Vec::new();
+    for (target, state) in pools(shared).values().flat_map(|pool| pool.shown().active) {
+        if !matches(&matchers, &target.labels) {
+            continue;
+        }
+        for (name, about) in &*state.seen().metadata {
+            if found.len() >= most || wanted.is_some_and(|wanted| wanted != name) {
+                continue;
+            }
+            let mut entry = described(about);
+            if let Value::Object(entry) = &mut entry {
+                entry.insert("target".to_owned(), json!(target.labels));
+                entry.insert("metric".to_owned(), json!(name));
+            }
+            found.push(entry);
+        }
+    }
+    Ok(found.into())
+}
+
+/// What a selector wants of labels.
+fn matchers(name: &str, text: &str) -> Result<Vec<Matcher>, Reply> {
+    let selector = VectorSelector::parse(text).map_err(|error| bad(name, error))?;
+    Ok(selector.stored(0).selector.matchers)
+}
+
+/// Whether labels are those that are wanted.
+fn matches(matchers: &[Matcher], labels: &LabelSet) -> bool {
+    matchers.iter().all(|matcher| matcher.matches(labels.get(&matcher.name).map(String::as_str)))
+}
+
+/// Which rules are wanted.
+struct Wanted<'a> {
+    params: &'a Params,
+    kind: &'a str,
+    matchers: Vec<Vec<Matcher>>,
+}
+
+impl<'a> Wanted<'a> {
+    fn read(params: &'a Params) -> Result<Self, Reply> {
+        let kind = params.get("type").unwrap_or_default();
+        if !matches!(kind, "" | "alert" | "record") {
+            return Err(bad("type", format!("not supported value \"{kind}\"")));
+        }
+        let selectors = params.all("match[]").map(|text| matchers("match[]", text));
+        Ok(Self { params, kind, matchers: selectors.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether a name is among those of a parameter, if there are any.
+    fn names(&self, parameter: &str, name: &str) -> bool {
+        let mut names = self.params.all(parameter).peekable();
+        names.peek().is_none() || names.any(|wanted| wanted == name)
+    }
+
+    fn rule(&self, rule: &Rule) -> bool {
+        let kind = if matches!(rule.kind, Kind::Recording) { "record" } else { "alert" };
+        let is_kind = self.kind.is_empty() || self.kind == kind;
+        let is_matched = self.matchers.is_empty()
+            || self.matchers.iter().any(|matchers| matches(matchers, &rule.labels));
+        is_kind && is_matched && self.names("rule_name[]", &rule.name)
+    }
+}
+
+fn rules(shared: &Shared, params: &Params) -> Result<Value, Reply> {
+    let wanted = Wanted::read(params)?;
+    let has_alerts = params.get("exclude_alerts") != Some("true");
+    let states = shared.monitor.groups.lock().clone();
+    let mut groups = Vec::new();
+    for seen in states.into_values().map(|state| state.seen()) {
+        let SeenGroup { group, interval_ms, at_ms, seconds, rules } = seen;
+        if !wanted.names("rule_group[]", &group.name) || !wanted.names("file[]", &group.file) {
+            continue;
+        }
+        let chosen = group.rules.iter().zip(&rules).filter(|(it, _)| wanted.rule(it));
+        let rules: Vec<Value> = chosen.map(|(it, seen)| rule(it, seen, has_alerts)).collect();
+        let is_filtered = !wanted.kind.is_empty() || params.all("rule_name[]").next().is_some();
+        if rules.is_empty() && is_filtered {
+            continue;
+        }
+        groups.push(json!({
+            "name": group.name,
+            "file": group.file,
+            "rules": rules,
+            "interval": interval_ms as f64 / 1000.0,
+            "limit": group.limit.unwrap_or(0),
+            "evaluationTime": seconds,
+            "lastEvaluation": date(at_ms),
+        }));
+    }
+    Ok(json!({"groups": groups}))
+}
+
+fn rule(rule: &Rule, seen: &SeenRule, has_alerts: bool) -> Value {
+    let mut value = json!({
+        "name": rule.name,
+        "query": rule.text,
+        "labels": rule.labels,
+        "health": match seen.is_good {
+            None => "unknown",
+            Some(true) => "ok",
+            Some(false) => "err",
+        },
+        "evaluationTime": seen.seconds,
+        "lastEvaluation": date(seen.at_ms),
+        "type": "recording",
+    });
+    let Value::Object(fields) = &mut value else { return value };
+    if !seen.error.is_empty() {
+        fields.insert("lastError".to_owned(), json!(seen.error));
+    }
+    if let Kind::Alerting(alerting) = &rule.kind {
+        let active = || seen.alerts.iter().filter(|alert| alert.stage != Stage::Inactive);
+        let stage = active().map(|alert| alert.stage).max().unwrap_or(Stage::Inactive);
+        let alerts = active().filter(|_| has_alerts).map(alert).collect::<Vec<_>>();
+        let more = json!({
+            "type": "alerting",
+            "state": stage.name(),
+            "duration": alerting.for_ms as f64 / 1000.0,
+            "keepFiringFor": alerting.keep_firing_ms as f64 / 1000.0,
+            "annotations": alerting.annotation_texts,
+            "alerts": alerts,
+        });
+        fields.extend(more.as_object().cloned().unwrap_or_default());
+    }
+    value
+}
+
+fn alert(alert: &Alert) -> Value {
+    let mut value = json!({
+        "labels": alert.labels,
+        "annotations": alert.annotations,
+        "state": alert.stage.name(),
+        "activeAt": date(alert.active_ms),
+        "value": exponential(alert.value),
+    });
+    if let (Value::Object(fields), Some(since_ms)) = (&mut value, alert.keep_since_ms) {
+        fields.insert("keepFiringSince".to_owned(), json!(date(since_ms)));
+    }
+    value
+}
+
+fn alerts(shared: &Shared) -> Value {
+    let states = shared.monitor.groups.lock().clone();
+    let mut alerts = Vec::new();
+    for rule in states.into_values().flat_map(|state| state.seen().rules) {
+        let active = rule.alerts.iter().filter(|alert| alert.stage != Stage::Inactive);
+        alerts.extend(active.map(alert));
+    }
+    json!({"alerts": alerts})
+}
+
+fn alertmanagers(shared: &Shared) -> Value {
+    let managers = shared.monitor.managers.lock().clone();
+    let urls = managers.iter().flat_map(|managers| managers.urls());
+    let active: Vec<Value> = urls.map(|url| json!({"url": url})).collect();
+    json!({"activeAlertmanagers": active, "droppedAlertmanagers": []})
+}

@@ -1,0 +1,304 @@
+//! Scrapes one target, again and again.
+
+use super::client::{Answer, Caller, Failed, Room, TlsSetup, Wanted};
+use super::{now_ms, store};
+use crate::limits::Limit;
+use crate::metrics::Way;
+use crate::shared::Shared;
+use foliot_lock::{Mutex, Rank};
+use foliot_monitor::{Cache, Counts, Job, Metadata, Protocol, Report, Target};
+use foliot_proto_prometheus::{Format, Samples};
+use hyper::body::Bytes;
+use hyper::header::{self, HeaderName};
+use hyper::{Method, StatusCode};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+/// How far a scrape may be from when it was due and still count as of then, so that samples lie
+/// at even distances, which take fewer bytes: as Prometheus does.
+const TOLERANCE_MS: i64 = 2;
+
+const TIMEOUT: HeaderName = HeaderName::from_static("x-prometheus-scrape-timeout-seconds");
+
+/// What a scraper is to do.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) job: Arc<Job>,
+    pub(super) target: Arc<Target>,
+    /// Why nothing is scraped although it should be.
+    pub(super) forced_error: Option<Arc<str>>,
+    /// The target is gone.
+    pub(super) is_over: bool,
+}
+
+/// How a target is, for whoever asks.
+#[derive(Debug)]
+pub(crate) struct State {
+    now: Mutex<Seen>,
+}
+
+/// What was seen of a target last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Nothing: it was not scraped yet.
+    pub(crate) is_up: Option<bool>,
+    pub(crate) error: String,
+    pub(crate) at_ms: i64,
+    pub(crate) seconds: f64,
+    pub(crate) metadata: Arc<BTreeMap<String, Metadata>>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { now: Mutex::new(Rank::Table, Seen::default()) }
+    }
+}
+
+impl State {
+    pub(crate) fn seen(&self) -> Seen {
+        self.now.lock().clone()
+    }
+}
+
+/// Scrapes until the target is gone or the server stops.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    mut orders: watch::Receiver<Order>,
+    state: Arc<State>,
+    tls: Arc<TlsSetup>,
+) {
+    let order = orders.borrow_and_update().clone();
+    let mut scraper = Scraper::new(shared.clone(), order, state, tls);
+    let mut ticks = scraper.ticks();
+    loop {
+        tokio::select! {
+            at = ticks.tick() => {
+                let late_ms = at.elapsed().as_millis() as i64;
+                let at_ms = now_ms();
+                let is_close = late_ms <= TOLERANCE_MS;
+                scraper.scrape(if is_close { scraper.aligned(at_ms) } else { at_ms }).await;
+            }
+            changed = orders.changed() => {
+                let order = orders.borrow_and_update().clone();
+                if order.is_over || changed.is_err() {
+                    return scraper.end();
+                }
+                let has_moved = order.target.interval_ms != scraper.order.target.interval_ms;
+                scraper.obey(order);
+                if has_moved {
+                    ticks = scraper.ticks();
+                }
+            }
+            () = shared.stopping() => return,
+        }
+    }
+}
+
+struct Scraper {
+    shared: Arc<Shared>,
+    order: Order,
+    state: Arc<State>,
+    caller: Caller,
+    cache: Cache,
+    report: Report,
+    samples: Samples,
+}
+
+/// What came of asking a target.
+struct Taken {
+    counts: Counts,
+    outcome: Result<(), String>,
+}
+
+impl Scraper {
+    fn new(shared: Arc<Shared>, order: Order, state: Arc<State>, tls: Arc<TlsSetup>) -> Self {
+        let caller = Caller::new(order.job.client.clone(), tls);
+        let report = Report::new(&order.target);
+        let (cache, samples) = (Cache::default(), Samples::default());
+        Self { shared, order, state, caller, cache, report, samples }
+    }
+
+    /// When the target is due: each at a place of its own within the interval.
+    fn ticks(&self) -> tokio::time::Interval {
+        let target = &self.order.target;
+        let interval = Duration::from_millis(target.interval_ms);
+        let wait_ms = self.wait_ms(now_ms());
+        let first = tokio::time::Instant::now() + Duration::from_millis(wait_ms);
+        let mut ticks = tokio::time::interval_at(first, interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        ticks
+    }
+
+    /// How long it is until the target is due next.
+    fn wait_ms(&self, now_ms: i64) -> u64 {
+        let target = &self.order.target;
+        let (now, interval) = (now_ms.unsigned_abs(), target.interval_ms.max(1));
+        let offset = target.offset_ms(self.shared.monitor.seed);
+        (offset + interval - now % interval) % interval
+    }
+
+    /// The time at which a scrape is due that is nearest to `at_ms`, if that is near.
+    fn aligned(&self, at_ms: i64) -> i64 {
+        let interval = self.order.target.interval_ms as i64;
+        let tolerance = TOLERANCE_MS.min(interval / 100);
+        let behind = interval - self.wait_ms(at_ms) as i64;
+        match behind {
+            behind if behind <= tolerance => at_ms - behind,
+            behind if interval - behind <= tolerance => at_ms + (interval - behind),
+            _ => at_ms,
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        if order.job != self.order.job {
+            self.cache.forget_lines();
+            if order.job.client != self.order.job.client {
+                self.caller = Caller::new(order.job.client.clone(), Arc::default());
+            }
+        }
+        self.order = order;
+    }
+
+    async fn scrape(&mut self, at_ms: i64) {
+        let began = Instant::now();
+        let answer = match &self.order.forced_error {
+            Some(reason) => Err(reason.to_string()),
+            None => self.fetch().await,
+        };
+        let body_bytes = answer.as_ref().map_or(0, |(answer, _)| answer.body.len());
+        let taken = crate::ingest::heavy(body_bytes, || self.take(answer, at_ms));
+        let seconds = began.elapsed().as_secs_f64();
+        let is_up = taken.outcome.is_ok();
+        self.report.push(is_up, seconds, &taken.counts, at_ms, &mut self.samples);
+        let (shared, samples) = (&self.shared, &self.samples);
+        let bytes = samples.bytes().len();
+        // What the store refuses is counted and logged where that happens.
+        crate::ingest::heavy(bytes, || drop(store(shared, Way::Scrape, samples)));
+        self.samples.clear();
+        self.tell(&taken, at_ms, seconds);
+    }
+
+    /// Asks the target, within its time.
+    async fn fetch(&mut self) -> Result<(Answer, Format), String> {
+        let (job, target) = (&self.order.job, &self.order.target);
+        let seconds = target.timeout_ms as f64 / 1000.0;
+        let mut headers =
+            vec![(header::ACCEPT, accept(&job.protocols)), (TIMEOUT, seconds.to_string())];
+        if job.compresses {
+            headers.push((header::ACCEPT_ENCODING, "gzip".to_owned()));
+        }
+        let (method, url) = (Method::GET, target.url.clone());
+        let wanted = Wanted { method, url, headers, body: Bytes::new() };
+        let largest = self.shared.config.limits_scrape_body_bytes.0;
+        let bytes_max = job.limits.body_bytes.map_or(largest, |bytes| bytes.min(largest));
+        let room = Room { budget: &self.shared.body_budget, bytes_max };
+        let asked = self.caller.ask(&wanted, room);
+        let limits = &self.shared.metrics.limits;
+        let answer =
+            match tokio::time::timeout(Duration::from_millis(target.timeout_ms), asked).await {
+                Err(_) => return Err(format!("no answer within {seconds} s (scrape_timeout)")),
+                Ok(Ok(answer)) => answer,
+                Ok(Err(failed)) => {
+                    match failed {
+                        Failed::TooLong(_) => limits.add(Limit::ScrapeBodyBytes),
+                        Failed::NoMemory => limits.add(Limit::PendingBodyBytes),
+                        Failed::Other(_) => {}
+                    }
+                    return Err(failed.to_string());
+                }
+            };
+        if answer.status != StatusCode::OK {
+            return Err(format!("server returned HTTP status {}", answer.status));
+        }
+        let said = answer.content_type.as_deref().unwrap_or_default();
+        let format = Format::of_content_type(said).or(job.fallback.map(format_of));
+        match format {
+            Some(format) => Ok((answer, format)),
+            None => Err(format!(
+                "Content-Type {said:?} is no format of metrics, and no fallback_scrape_protocol \
+                 is set"
+            )),
+        }
+    }
+
+    /// Makes samples of an answer; of none, that all is over.
+    fn take(&mut self, answer: Result<(Answer, Format), String>, at_ms: i64) -> Taken {
+        self.samples.clear();
+        let (job, target) = (&*self.order.job, &*self.order.target);
+        let taken = match answer {
+            Err(reason) => Err((Counts::default(), reason)),
+            Ok((answer, format)) => {
+                let text = (answer.body.as_slice(), format);
+                self.cache.take((job, target), text, at_ms, &mut self.samples)
+            }
+        };
+        match taken {
+            Ok(counts) => Taken { counts, outcome: Ok(()) },
+            Err((counts, reason)) => {
+                self.samples.clear();
+                self.cache.end(at_ms, &mut self.samples);
+                Taken { counts, outcome: Err(reason) }
+            }
+        }
+    }
+
+    /// Counts a scrape and shows it to whoever asks.
+    fn tell(&self, taken: &Taken, at_ms: i64, seconds: f64) {
+        let figures = &self.shared.monitor.figures;
+        figures.scrapes.add(1);
+        figures.scrape_nanos.add((seconds * 1e9) as u64);
+        figures.samples_scraped.add(taken.counts.scraped);
+        figures.duplicates.add(taken.counts.duplicates);
+        self.shared.metrics.exemplars_dropped.add(taken.counts.exemplars);
+        let error = taken.outcome.as_ref().err().cloned().unwrap_or_default();
+        if !error.is_empty() {
+            figures.scrapes_failed.add(1);
+            log::debug!("scrape of {} failed: {error}", self.order.target.url);
+        }
+        let metadata = self.cache.metadata();
+        let metadata = metadata.map(|(name, about)| (name.to_owned(), about.clone())).collect();
+        let mut now = self.state.now.lock();
+        let is_same = *now.metadata == metadata;
+        let metadata = if is_same { now.metadata.clone() } else { Arc::new(metadata) };
+        let is_up = Some(error.is_empty());
+        *now = Seen { is_up, error, at_ms, seconds, metadata };
+    }
+
+    /// The target is gone: its series are over.
+    fn end(&mut self) {
+        let at_ms = now_ms();
+        self.samples.clear();
+        self.cache.end(at_ms, &mut self.samples);
+        if self.state.seen().is_up.is_some() {
+            self.report.end(at_ms, &mut self.samples);
+        }
+        let (shared, samples) = (&self.shared, &self.samples);
+        crate::ingest::heavy(samples.bytes().len(), || {
+            drop(store(shared, Way::Scrape, samples));
+        });
+    }
+}
+
+fn format_of(protocol: Protocol) -> Format {
+    match protocol {
+        Protocol::Text => Format::Text,
+        Protocol::OpenMetrics => Format::OpenMetrics,
+    }
+}
+
+/// What is asked for, the first with most weight, as Prometheus spells it.
+fn accept(protocols: &[Protocol]) -> String {
+    let name = |protocol: &Protocol| match protocol {
+        Protocol::OpenMetrics => "application/openmetrics-text;version=1.0.0",
+        Protocol::Text => "text/plain;version=0.0.4",
+    };
+    let weights = (1..=protocols.len() + 1).rev();
+    let weighed = protocols.iter().zip(weights.clone());
+    let mut parts: Vec<String> =
+        weighed.map(|(protocol, weight)| format!("{};q=0.{weight}", name(protocol))).collect();
+    parts.push("*/*;q=0.1".to_owned());
+    parts.join(",")
+}
