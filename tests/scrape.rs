@@ -192,7 +192,7 @@ fn a_target_that_fails_is_down_and_says_why() {
 
 #[test]
 fn answers_may_be_packed_and_open_metrics_and_credentials_are_sent() {
-    let (dir, target) = (Scratch::new(), Target::start());
+    let (dir, target, other) = (Scratch::new(), Target::start(), Target::start());
     let text = "# TYPE r counter\n# UNIT r seconds\nr_seconds_total 3 # {t=\"x\"} 1\n\
                 r_seconds_created 1.7e9\nold 4 1.5\n# EOF\n";
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -202,10 +202,14 @@ fn answers_may_be_packed_and_open_metrics_and_credentials_are_sent() {
     target.set("/metrics?a=b", Answer::of(kind, &packed).header("Content-Encoding", "gzip"));
     target.set("/metrics", Answer { status: 302, ..Answer::default() }.header("Location", "/new"));
     target.set("/new", Answer::text("moved 1\n"));
+    let away = format!("http://{}/away", other.address);
+    target.set("/far", Answer { status: 302, ..Answer::default() }.header("Location", &away));
+    other.set("/away", Answer::text("far 1\n"));
     write(&dir, "token", "secret-of-a-file\n");
     let jobs = [
         job("basic", &target, "  params: {a: [b]}\n  basic_auth: {username: u, password: p}\n"),
         job("bearer", &target, "  authorization: {credentials_file: token}\n"),
+        job("far", &target, "  metrics_path: /far\n  bearer_token: mine\n"),
     ];
     let server = start(&dir, &config(&jobs), &[]);
     until("it is there", || values(&server, "r_seconds_total") == ["3"]);
@@ -219,6 +223,11 @@ fn answers_may_be_packed_and_open_metrics_and_credentials_are_sent() {
     };
     sent("Basic dTpw");
     sent("Bearer secret-of-a-file");
+    sent("Bearer mine");
+    until("what is far is there", || values(&server, "far") == ["1"]);
+    let leaked =
+        other.asked().into_iter().find(|asked| asked.headers.contains_key("authorization"));
+    assert!(leaked.is_none(), "{leaked:?}");
     let shown = ask(&server, "status/config")["yaml"].as_str().unwrap().to_owned();
     assert!(shown.contains("password: <secret>"), "{shown}");
     server.stop();

@@ -26,6 +26,9 @@ const HELP_BYTES_MAX: usize = 4096;
 
 const NAME: &str = "__name__";
 
+/// What is said of a scrape that has more samples than any may have.
+pub const SAMPLES_MAX: &str = "limits.scrape_samples";
+
 /// What is known of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Metadata {
@@ -78,6 +81,7 @@ struct Line {
 struct Scrape<'a> {
     job: &'a Job,
     target: &'a Target,
+    samples_max: u64,
     at_ms: i64,
     now: HashSet<Key>,
     counts: Counts,
@@ -86,7 +90,7 @@ struct Scrape<'a> {
 
 impl Cache {
     /// Takes a text that a target exposed at a time, and adds its samples to `out`, marks of
-    /// staleness among them.
+    /// staleness among them. It may have `samples_max` samples, whatever the job says.
     ///
     /// # Errors
     /// What was counted, and why the scrape is no good: nothing of it counts then, and what is in
@@ -95,13 +99,14 @@ impl Cache {
         &mut self,
         (job, target): (&Job, &Target),
         (text, format): (&[u8], Format),
+        samples_max: u64,
         at_ms: i64,
         out: &mut Samples,
     ) -> Result<Counts, (Counts, String)> {
         self.scrapes += 1;
         let scrapes = self.scrapes;
         let (now, counts) = (HashSet::with_capacity(self.live.len()), Counts::default());
-        let mut scrape = Scrape { job, target, at_ms, now, counts, out };
+        let mut scrape = Scrape { job, target, samples_max, at_ms, now, counts, out };
         let read = self.read(&mut scrape, text, format);
         let (now, counts) = (scrape.now, scrape.counts);
         let limit = job.limits.samples.filter(|limit| counts.kept > *limit);
@@ -171,6 +176,9 @@ impl Cache {
         };
         let Some(key) = key else { return Ok(()) };
         scrape.counts.kept += 1;
+        if scrape.counts.kept > scrape.samples_max {
+            return Err(format!("more than {} samples ({SAMPLES_MAX})", scrape.samples_max));
+        }
         let time_ms = time_ms.filter(|_| scrape.job.honor_timestamps);
         if time_ms.is_none() || scrape.job.tracks_timestamps {
             let is_new = !self.live.contains(&key);

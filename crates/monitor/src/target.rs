@@ -3,6 +3,7 @@
 use crate::config::{Alertmanagers, Group, Job};
 use crate::length::{read_length, show_length};
 use crate::relabel::{LabelSet, Relabel, relabel};
+use crate::schedule::Schedule;
 use std::sync::Arc;
 
 /// What begins the names of labels that are for rules only.
@@ -192,12 +193,11 @@ impl Target {
         (self.labels.clone(), self.url.clone())
     }
 
-    /// How far behind whole intervals it is scraped, in milliseconds, so that targets spread over
-    /// the interval and each keeps its place. Servers with other seeds have others.
-    pub fn offset_ms(&self, seed: u64) -> u64 {
+    /// When it is scraped. Servers with other seeds scrape it at other times.
+    pub fn schedule(&self, seed: u64) -> Schedule {
         let texts = self.labels.iter().flat_map(|(name, value)| [name, value]);
-        let hash = fnv(texts.chain([&self.url]).map(String::as_str)) ^ seed;
-        hash.checked_rem(self.interval_ms).unwrap_or_default()
+        let hash = fnv(texts.chain([&self.url]).map(String::as_str));
+        Schedule::new(self.interval_ms, hash ^ seed)
     }
 }
 

@@ -237,6 +237,8 @@ settings! {
     /// Largest answer of a target that is scraped, unpacked; a `body_size_limit` may say less.
     limits_scrape_body_bytes: ByteSize = ByteSize(64 << 20),
         "limits.scrape_body_bytes", "limits-scrape-body-bytes";
+    /// Samples that one scrape may have; a `sample_limit` may say less.
+    limits_scrape_samples: u64 = 1_000_000, "limits.scrape_samples", "limits-scrape-samples";
     /// Targets that are scraped, of all jobs together; further ones are not.
     limits_scrape_targets: u64 = 10_000, "limits.scrape_targets", "limits-scrape-targets";
     /// Names that a search of the page's catalogue looks at; where there are more, the answer says

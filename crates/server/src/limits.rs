@@ -27,6 +27,7 @@ pub(crate) enum Limit {
     QuerySeconds,
     AnswerBytes,
     ScrapeBodyBytes,
+    ScrapeSamples,
     ScrapeTargets,
 }
 
@@ -36,7 +37,7 @@ const BEGUN: &str = "413; where the answer has begun, InfluxQL's ends with an `e
 
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
-const LIMITS: [(Limit, &str, Option<&str>, &str); 18] = [
+const LIMITS: [(Limit, &str, Option<&str>, &str); 19] = [
     (Limit::Connections, "limits.connections", None, "the connection is closed"),
     (
         Limit::ConnectionsPerAddress,
@@ -76,6 +77,7 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 18] = [
     (Limit::QuerySeconds, "limits.query_seconds", None, BEGUN),
     (Limit::AnswerBytes, "limits.answer_bytes", None, "413, or the connection is closed"),
     (Limit::ScrapeBodyBytes, "limits.scrape_body_bytes", None, "the scrape fails: `up` is 0"),
+    (Limit::ScrapeSamples, "limits.scrape_samples", None, "the scrape fails: `up` is 0"),
     (Limit::ScrapeTargets, "limits.scrape_targets", None, "the target is not scraped"),
 ];
 
@@ -88,7 +90,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 23] = [
+const OTHERS: [(&str, &str, &str); 26] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -122,6 +124,21 @@ const OTHERS: [(&str, &str, &str); 23] = [
         "buckets, and custom bounds, of a native histogram",
         "16 384",
         "the histogram is refused, reason `value`",
+    ),
+    (
+        "a file of Prometheus' configuration or rules, its values, their depth",
+        "16 MiB, 1 048 576, 64",
+        "the file is not used",
+    ),
+    (
+        "a list of targets that a file or a server tells",
+        "8 MiB, 100 000 targets",
+        "the list before stays",
+    ),
+    (
+        "steps, expressions and bytes of an alert's template",
+        "100 000, 100, 256 KiB",
+        "the text says so",
     ),
     (
         "questions of a remote read, names in each list of `status/tsdb`",

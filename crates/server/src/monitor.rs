@@ -463,3 +463,9 @@ fn paths(pattern: &str) -> Vec<PathBuf> {
 fn now_ms() -> i64 {
     now_ns() / 1_000_000
 }
+
+/// Waits until a time has come.
+async fn sleep_until(at_ms: i64) {
+    let wait_ms = at_ms.saturating_sub(now_ms()).max(0).unsigned_abs();
+    tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+}

@@ -24,7 +24,8 @@ impl Fixture {
     fn take(&mut self, text: &str, at_ms: i64) -> Result<(Counts, Vec<String>), String> {
         let mut out = Samples::default();
         let whole = (text.as_bytes(), Format::Text);
-        let taken = self.cache.take((&self.job, &self.target), whole, at_ms, &mut out);
+        let about = (&*self.job, &self.target);
+        let taken = self.cache.take(about, whole, 1000, at_ms, &mut out);
         taken.map(|counts| (counts, shown(&out))).map_err(|(_, reason)| reason)
     }
 }
@@ -104,6 +105,14 @@ fn rules_and_limits_hold_for_series() {
         let error = fixture.take(text, 20).unwrap_err();
         assert!(error.contains(word), "{text}: {error}");
     }
+}
+
+#[test]
+fn there_is_a_limit_that_no_job_has_to_set() {
+    let lines = |count: usize| (0..count).map(|n| format!("m{n} 1\n")).collect::<String>();
+    let mut fixture = Fixture::new("");
+    assert_eq!(fixture.take(&lines(1000), 10).unwrap().0.kept, 1000);
+    assert!(fixture.take(&lines(1001), 20).unwrap_err().contains(SAMPLES_MAX));
 }
 
 #[test]

@@ -87,8 +87,8 @@ fn targets_spread_over_the_interval() {
     let found = targets(&format!("static_configs: [{{targets: [{}]}}]", addresses.join(",")));
     let mut quarters = [0; 4];
     for target in &found.active {
-        let offset = target.offset_ms(7);
-        assert!(offset < 60_000 && offset == target.offset_ms(7));
+        let offset = target.schedule(7).after(-1);
+        assert!(offset < 60_000 && offset == target.schedule(7).after(-1));
         quarters[(offset / 15_000) as usize] += 1;
     }
     assert_eq!(quarters.iter().sum::<i32>(), 1000);

@@ -125,9 +125,12 @@ impl Caller {
     /// # Errors
     /// Why there is no answer.
     pub(super) async fn ask(&mut self, wanted: &Wanted, room: Room<'_>) -> Result<Answer, Failed> {
+        let first = authority_of(&wanted.url);
         let mut wanted = wanted.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send(&wanted).await?;
+            // What is meant for one server is not shown to another to which it sends.
+            let is_meant = authority_of(&wanted.url) == first;
+            let response = self.send(&wanted, is_meant).await?;
             let status = response.status();
             let elsewhere = response.headers().get(header::LOCATION).filter(|_| {
                 let is_read = wanted.method == Method::GET;
@@ -141,11 +144,18 @@ impl Caller {
         Err(other(format!("more than {REDIRECTS_MAX} redirections")))
     }
 
-    async fn send(&mut self, wanted: &Wanted) -> Result<Response<Incoming>, Failed> {
+    async fn send(
+        &mut self,
+        wanted: &Wanted,
+        has_credentials: bool,
+    ) -> Result<Response<Incoming>, Failed> {
         let uri: Uri = wanted.url.parse().map_err(|_| other(format!("bad URL {}", wanted.url)))?;
         let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
         let server = format!("{}://{authority}", uri.scheme_str().unwrap_or("http"));
-        let request = self.request(wanted, &uri, &authority)?;
+        let mut request = self.request(wanted, &uri, &authority)?;
+        if has_credentials {
+            self.add_credentials(request.headers_mut())?;
+        }
         let kept = self.kept.take().filter(|(to, sender)| *to == server && !sender.is_closed());
         if let Some((_, mut sender)) = kept
             && sender.ready().await.is_ok()
@@ -176,7 +186,6 @@ impl Caller {
         for (name, text) in &wanted.headers {
             headers.insert(name, value(text)?);
         }
-        self.add_credentials(headers)?;
         Ok(request)
     }
 
@@ -223,6 +232,12 @@ impl Caller {
         tokio::spawn(connection);
         Ok(sender)
     }
+}
+
+/// Host and port of a URL, as they stand.
+fn authority_of(url: &str) -> Option<String> {
+    let uri: Uri = url.parse().ok()?;
+    uri.authority().map(ToString::to_string)
 }
 
 /// A URL that is said relative to another one.

@@ -102,8 +102,8 @@ async fn watch_files(teller: Teller, files: Files) {
     let (mut is_first, mut looked_ms) = (true, 0);
     loop {
         let mut has_changed = is_first;
-        let paths = files.patterns.iter().flat_map(|pattern| paths(pattern));
-        let paths: Vec<PathBuf> = paths.collect();
+        let found = || files.patterns.iter().flat_map(|pattern| paths(pattern)).collect();
+        let paths: Vec<PathBuf> = tokio::task::block_in_place(found);
         let before = known.len();
         known.retain(|path, _| paths.contains(path));
         has_changed |= known.len() != before;
@@ -116,7 +116,7 @@ async fn watch_files(teller: Teller, files: Files) {
             if before.is_some_and(|(known, _)| *known == stamp) && !is_due {
                 continue;
             }
-            match read_file(&path) {
+            match tokio::task::block_in_place(|| read_file(&path)) {
                 Ok(groups) => {
                     has_changed |= before.is_none_or(|(_, known)| *known != groups);
                     known.insert(path, (stamp, groups));

@@ -2,21 +2,21 @@
 //! query with all limits of queries.
 
 use super::notifier::Notice;
-use super::{Loaded, now_ms, store};
+use super::{Loaded, now_ms, sleep_until, store};
 use crate::metrics::Way;
 use crate::query::{Failure, Title, collect};
 use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
 use foliot_monitor::{
-    Alert, Alerts, FOR_STATE, Kind, LabelSet, Row, Rule, RuleGroup, Settings, Stage, Step, fnv,
+    Alert, Alerts, FOR_STATE, Kind, LabelSet, Row, Rule, RuleGroup, Schedule, Settings, Stage,
+    Step, fnv,
 };
 use foliot_proto_prometheus::{Asked, Expression, STALE, Samples, Span, number, pack_labels};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
 
 const NAME: &str = "__name__";
 
@@ -93,30 +93,25 @@ pub(super) async fn serve(
 ) {
     let order = orders.borrow_and_update().clone();
     let mut follower = Follower::new(shared.clone(), order, state);
-    let mut ticks = follower.ticks();
-    let mut last: Option<tokio::time::Instant> = None;
+    let mut due_ms = follower.schedule().after(now_ms());
     loop {
         tokio::select! {
-            at = ticks.tick() => {
-                let missed = last.map_or(0, |last| {
-                    let passed = (at - last).as_millis() as u64;
-                    (passed / follower.order.interval_ms()).saturating_sub(1)
-                });
+            () = sleep_until(due_ms) => {
+                // Late or not, an evaluation is for the time at which it was due.
+                follower.evaluate(due_ms).await;
+                let (next_ms, missed) = follower.schedule().next(due_ms, now_ms());
                 shared.monitor.figures.evaluations_missed.add(missed);
-                last = Some(at);
-                let at_ms = follower.aligned(now_ms());
-                follower.evaluate(at_ms).await;
+                due_ms = next_ms;
             }
             changed = orders.changed() => {
                 let order = orders.borrow_and_update().clone();
                 if order.is_over || changed.is_err() {
                     return follower.end();
                 }
-                let has_moved = order.interval_ms() != follower.order.interval_ms();
+                let before = follower.schedule();
                 follower.obey(order);
-                if has_moved {
-                    ticks = follower.ticks();
-                    last = None;
+                if follower.schedule() != before {
+                    due_ms = follower.schedule().after(now_ms());
                 }
             }
             () = shared.stopping() => return,
@@ -141,23 +136,10 @@ impl Follower {
         Self { shared, order, state, alerts, before, is_restored: false }
     }
 
-    /// When the group is due: each at a place of its own within the interval.
-    fn ticks(&self) -> tokio::time::Interval {
-        let interval_ms = self.order.interval_ms();
-        let due_ms = self.aligned(now_ms()) + interval_ms as i64;
-        let wait_ms = (due_ms - now_ms()).max(0).unsigned_abs();
-        let first = tokio::time::Instant::now() + Duration::from_millis(wait_ms);
-        let mut ticks = tokio::time::interval_at(first, Duration::from_millis(interval_ms));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        ticks
-    }
-
-    /// The time that an evaluation is for: the last one at which it was due.
-    fn aligned(&self, at_ms: i64) -> i64 {
-        let interval_ms = self.order.interval_ms();
+    /// When the group is due, on every server at the same times.
+    fn schedule(&self) -> Schedule {
         let key = self.order.group.key();
-        let offset_ms = fnv([key.as_str()].into_iter()) % interval_ms;
-        at_ms - (at_ms - offset_ms as i64).rem_euclid(interval_ms as i64)
+        Schedule::new(self.order.interval_ms(), fnv([key.as_str()].into_iter()))
     }
 
     /// The configuration was read again. Rules of the same kind, name and labels keep what they

@@ -1,12 +1,14 @@
 //! Scrapes one target, again and again.
 
 use super::client::{Answer, Caller, Failed, Room, TlsSetup, Wanted};
-use super::{now_ms, store};
+use super::{now_ms, sleep_until, store};
 use crate::limits::Limit;
 use crate::metrics::Way;
 use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
-use foliot_monitor::{Cache, Counts, Job, Metadata, Protocol, Report, Target};
+use foliot_monitor::{
+    Cache, Counts, Job, Metadata, Protocol, Report, SAMPLES_MAX, Schedule, Target,
+};
 use foliot_proto_prometheus::{Format, Samples};
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderName};
@@ -15,11 +17,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
-
-/// How far a scrape may be from when it was due and still count as of then, so that samples lie
-/// at even distances, which take fewer bytes: as Prometheus does.
-const TOLERANCE_MS: i64 = 2;
 
 const TIMEOUT: HeaderName = HeaderName::from_static("x-prometheus-scrape-timeout-seconds");
 
@@ -72,24 +69,23 @@ pub(super) async fn serve(
 ) {
     let order = orders.borrow_and_update().clone();
     let mut scraper = Scraper::new(shared.clone(), order, state, tls);
-    let mut ticks = scraper.ticks();
+    let mut due_ms = scraper.schedule().after(now_ms());
     loop {
         tokio::select! {
-            at = ticks.tick() => {
-                let late_ms = at.elapsed().as_millis() as i64;
-                let at_ms = now_ms();
-                let is_close = late_ms <= TOLERANCE_MS;
-                scraper.scrape(if is_close { scraper.aligned(at_ms) } else { at_ms }).await;
+            () = sleep_until(due_ms) => {
+                let schedule = scraper.schedule();
+                scraper.scrape(schedule.time(due_ms, now_ms())).await;
+                (due_ms, _) = schedule.next(due_ms, now_ms());
             }
             changed = orders.changed() => {
                 let order = orders.borrow_and_update().clone();
                 if order.is_over || changed.is_err() {
                     return scraper.end();
                 }
-                let has_moved = order.target.interval_ms != scraper.order.target.interval_ms;
+                let before = scraper.schedule();
                 scraper.obey(order);
-                if has_moved {
-                    ticks = scraper.ticks();
+                if scraper.schedule() != before {
+                    due_ms = scraper.schedule().after(now_ms());
                 }
             }
             () = shared.stopping() => return,
@@ -121,35 +117,8 @@ impl Scraper {
         Self { shared, order, state, caller, cache, report, samples }
     }
 
-    /// When the target is due: each at a place of its own within the interval.
-    fn ticks(&self) -> tokio::time::Interval {
-        let target = &self.order.target;
-        let interval = Duration::from_millis(target.interval_ms);
-        let wait_ms = self.wait_ms(now_ms());
-        let first = tokio::time::Instant::now() + Duration::from_millis(wait_ms);
-        let mut ticks = tokio::time::interval_at(first, interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        ticks
-    }
-
-    /// How long it is until the target is due next.
-    fn wait_ms(&self, now_ms: i64) -> u64 {
-        let target = &self.order.target;
-        let (now, interval) = (now_ms.unsigned_abs(), target.interval_ms.max(1));
-        let offset = target.offset_ms(self.shared.monitor.seed);
-        (offset + interval - now % interval) % interval
-    }
-
-    /// The time at which a scrape is due that is nearest to `at_ms`, if that is near.
-    fn aligned(&self, at_ms: i64) -> i64 {
-        let interval = self.order.target.interval_ms as i64;
-        let tolerance = TOLERANCE_MS.min(interval / 100);
-        let behind = interval - self.wait_ms(at_ms) as i64;
-        match behind {
-            behind if behind <= tolerance => at_ms - behind,
-            behind if interval - behind <= tolerance => at_ms + (interval - behind),
-            _ => at_ms,
-        }
+    fn schedule(&self) -> Schedule {
+        self.order.target.schedule(self.shared.monitor.seed)
     }
 
     fn obey(&mut self, order: Order) {
@@ -232,12 +201,16 @@ impl Scraper {
             Err(reason) => Err((Counts::default(), reason)),
             Ok((answer, format)) => {
                 let text = (answer.body.as_slice(), format);
-                self.cache.take((job, target), text, at_ms, &mut self.samples)
+                let most = self.shared.config.limits_scrape_samples;
+                self.cache.take((job, target), text, most, at_ms, &mut self.samples)
             }
         };
         match taken {
             Ok(counts) => Taken { counts, outcome: Ok(()) },
             Err((counts, reason)) => {
+                if reason.contains(SAMPLES_MAX) {
+                    self.shared.metrics.limits.add(Limit::ScrapeSamples);
+                }
                 self.samples.clear();
                 self.cache.end(at_ms, &mut self.samples);
                 Taken { counts, outcome: Err(reason) }
