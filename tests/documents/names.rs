@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What ends a file's name, not a setting's.
-const ENDINGS: [&str; 15] = [
+const ENDINGS: [&str; 16] = [
     "c", "conf", "css", "html", "java", "js", "json", "log", "md", "pem", "png", "py", "rs", "sh",
-    "toml",
+    "toml", "yml",
 ];
 
 /// What looks like a setting and is an example of a name.

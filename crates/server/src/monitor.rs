@@ -143,7 +143,8 @@ impl Monitor {
             }
             Err(reason) => {
                 self.figures.reloads_failed.add(1);
-                log::error!("{path} is not used, what was read before stays: {reason}");
+                let reasons = reason.replace('\n', "; ");
+                log::error!("{path} is not used, what was read before stays: {reasons}");
             }
         }
     }

@@ -145,10 +145,13 @@ pub(super) fn ignore_settled(keys: &mut Keys<'_>) {
 impl Job {
     pub(crate) fn read(reader: &Reader<'_>, global: &Global) -> Option<Self> {
         let mut keys = reader.keys();
-        let name = keys.need("job_name").map(|it| it.text()).unwrap_or_default();
-        if name.is_empty() {
-            reader.error("a job needs a job_name");
-        }
+        let name = keys.need("job_name").map(|reader| {
+            let name = reader.text();
+            if name.is_empty() {
+                reader.error("a job needs a name");
+            }
+            name
+        });
         let (interval_ms, timeout_ms) = read_times(&mut keys, global);
         let truth = |reader: Option<Reader<'_>>, otherwise: bool| {
             reader.and_then(|reader| reader.truth()).unwrap_or(otherwise)
@@ -157,7 +160,7 @@ impl Job {
         let usual = || global.protocols.clone();
         let fallback = keys.take("fallback_scrape_protocol");
         let job = Self {
-            name,
+            name: name.unwrap_or_default(),
             interval_ms,
             timeout_ms,
             metrics_path: read_path(&mut keys),
