@@ -102,18 +102,23 @@ fn unpack_group(packed: &[u8], width: u32, out: &mut [i64; GROUP]) {
     }
     let mask = u32::MAX >> (32 - width);
     let mut bit = 0;
-    // Plain loops: a closure for each lane may stay a call, which costs more than all else here.
+    // Loops over numbers of lanes: those over zipped rows stay calls, which cost more than all else
+    // here.
     for row in out.as_chunks_mut::<LANES>().0 {
         let (word, shift) = ((bit / 32) as usize, bit % 32);
-        let low = &words[word];
+        let low = words[word];
+        let mut values = [0u32; LANES];
+        for lane in 0..LANES {
+            values[lane] = low[lane] >> shift;
+        }
         if shift + width > 32 {
-            for ((value, low), high) in row.iter_mut().zip(low).zip(&words[word + 1]) {
-                *value = i64::from((low >> shift | high << (32 - shift)) & mask);
+            let high = words[word + 1];
+            for lane in 0..LANES {
+                values[lane] |= high[lane] << (32 - shift);
             }
-        } else {
-            for (value, low) in row.iter_mut().zip(low) {
-                *value = i64::from(low >> shift & mask);
-            }
+        }
+        for lane in 0..LANES {
+            row[lane] = i64::from(values[lane] & mask);
         }
         bit += width;
     }
@@ -138,8 +143,28 @@ fn pack_string<T: Lane>(values: &[T], width: u32, out: &mut Vec<u8>) {
     out.extend(word.to_le_bytes().into_iter().take(used.div_ceil(8) as usize));
 }
 
+/// Values of at most eight bits each, of which eight begin with a byte; see [`unpack_string`].
+fn unpack_eights(packed: &[u8], width: u32, out: &mut [i64]) {
+    let mask = u64::MAX >> (64 - width);
+    let mut rest = packed;
+    for eight in out.chunks_mut(8) {
+        let mut word = match rest.first_chunk::<8>() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        rest = rest.get(width as usize..).unwrap_or_default();
+        for value in eight {
+            *value = (word & mask) as i64;
+            word >>= width;
+        }
+    }
+}
+
 /// Bytes past the end of `packed` count as zero.
 fn unpack_string(packed: &[u8], width: u32, out: &mut [i64]) {
+    if width <= 8 {
+        return unpack_eights(packed, width, out);
+    }
     let mask = u64::MAX >> (64 - width);
     let (words, rest) = packed.as_chunks::<8>();
     let mut last = [0; 8];

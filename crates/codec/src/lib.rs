@@ -45,8 +45,10 @@ pub use checksum::{checksum, checksum_append};
 pub use error::CodecError;
 pub use pack::{pack, unpack};
 pub use summary::{DecimalSum, Summary};
-pub use times::{decode_times, encode_times};
-pub use values::{BlockValues, Decoded, Each, Scratch, decode_values, encode_values};
+pub use times::{decode_times, encode_times, steady_times};
+pub use values::{
+    BlockValues, Decoded, Each, Scratch, Wholes, decode_values, decode_wholes, encode_values,
+};
 
 /// The most samples of one block: few enough that a block's columns stay in the first-level cache,
 /// enough that headers do not count.

@@ -4,7 +4,7 @@ use crate::CodecError;
 use crate::lane::{Lane, Narrow};
 use crate::numbers::{self, Numbers, to_float};
 use crate::values::{BlockValues, FLOAT_BITS, kind};
-use crate::varint::{get_i64, put_i64};
+use crate::varint::{self, get_i64, put_i64};
 
 /// Figures of a block's values, taken as 64-bit floats; booleans count as 0 and 1.
 ///
@@ -58,6 +58,9 @@ struct Exact {
     last: i64,
     increase: i64,
 }
+
+/// Figures of a summary.
+const FIGURES: usize = 6;
 
 const NUMERIC: u8 = 1 << 6;
 const NAN: u8 = 1 << 7;
@@ -132,6 +135,24 @@ impl Summary {
             increase: figure()?,
             ..base
         })
+    }
+
+    /// Passes over a summary at the front of `bytes`.
+    ///
+    /// # Errors
+    /// As [`Summary::decode`], as far as that shows.
+    pub fn skip(bytes: &mut &[u8]) -> Result<(), CodecError> {
+        const SHORT: CodecError = CodecError::Truncated("summary");
+        let head = *bytes.split_off_first().ok_or(SHORT)?;
+        if head & NUMERIC == 0 {
+            return Ok(());
+        }
+        let form = *bytes.split_off_first().ok_or(SHORT)?;
+        let len = match form {
+            FLOATS => FIGURES * 8,
+            _ => varint::len_of(bytes, FIGURES).ok_or(SHORT)?,
+        };
+        bytes.split_off(..len).map(|_| ()).ok_or(SHORT)
     }
 
     /// What the values come to without error, if all are decimals, whole numbers or booleans.

@@ -72,6 +72,21 @@ pub fn decode_times(bytes: &[u8], count: usize, out: &mut Vec<i64>) -> Result<()
     result
 }
 
+/// The first time of a block and the distance from each to the next, if they are stored as such:
+/// then no other time need be made to find one.
+pub fn steady_times(mut bytes: &[u8]) -> Option<(i64, i64)> {
+    let bytes = &mut bytes;
+    let head = *bytes.split_off_first()?;
+    let unit_ns = UNITS_NS.get(usize::from(head >> UNIT_SHIFT))?;
+    let first = get_i64(bytes).ok()?;
+    let step = match Layout::from_code(head) {
+        Layout::Linear => get_i64(bytes).ok()?,
+        Layout::Constant => 0,
+        _ => return None,
+    };
+    bytes.is_empty().then_some((first.wrapping_mul(*unit_ns), step.wrapping_mul(*unit_ns)))
+}
+
 fn decode_into(mut bytes: &[u8], out: &mut [i64]) -> Result<(), CodecError> {
     let bytes = &mut bytes;
     let head = *bytes.split_off_first().ok_or(CodecError::Truncated("times"))?;
@@ -156,6 +171,10 @@ mod tests {
     fn check(times_ns: &[i64]) -> usize {
         let mut bytes = vec![];
         encode_times(times_ns, &mut bytes);
+        if let Some((first, step)) = steady_times(&bytes) {
+            let expected = (0..times_ns.len() as i64).map(|i| first.wrapping_add(i * step));
+            assert!(expected.eq(times_ns.iter().copied()));
+        }
         let mut out = vec![7];
         decode_times(&bytes, times_ns.len(), &mut out).unwrap();
         assert_eq!(out[0], 7);

@@ -175,6 +175,11 @@ pub struct Decoded {
 }
 
 impl Decoded {
+    /// What [`decode_wholes`] left as whole numbers.
+    pub fn wholes(&self) -> &[i64] {
+        &self.ints
+    }
+
     /// The bytes of a span found in `bits`; empty if it is none.
     pub fn slice(&self, span: u64) -> &[u8] {
         slice(&self.bytes, span).unwrap_or_default()
@@ -189,7 +194,7 @@ impl Decoded {
         self.bits.clear();
         self.bytes.clear();
         self.kinds.clear();
-        self.ints.clear();
+        // Each of the integers is written over.
         self.others.clear();
         self.exceptions.clear();
     }
@@ -201,8 +206,42 @@ impl Decoded {
 /// When the bytes are not what [`encode_values`] wrote for so many values. `out` then holds nothing
 /// of use. Memory is bounded by the count and the length of the bytes, whatever they say.
 pub fn decode_values(bytes: &[u8], count: usize, out: &mut Decoded) -> Result<(), CodecError> {
-    let Body { domain, scale, main } = decode_body(bytes, count, out)?;
-    if count == 0 {
+    let body = decode_body(bytes, count, out)?;
+    finish(body, out)
+}
+
+/// What the whole numbers of a block mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wholes {
+    /// The kind of all values: float (0) or integer (1).
+    pub kind: u8,
+    /// A float is the whole number divided by ten to this power; 0 for integers.
+    pub scale: u8,
+}
+
+/// Like [`decode_values`]; but where all values are integers, or floats that are decimals of one
+/// scale, they stay as they are stored: `out` then holds nothing but [`Decoded::wholes`], and the
+/// result says what these mean.
+///
+/// # Errors
+/// As [`decode_values`].
+pub fn decode_wholes(
+    bytes: &[u8],
+    count: usize,
+    out: &mut Decoded,
+) -> Result<Option<Wholes>, CodecError> {
+    let body = decode_body(bytes, count, out)?;
+    let is_plain = out.others.is_empty() && out.exceptions.is_empty();
+    match body.domain {
+        kind @ (kind::FLOAT | kind::INTEGER) if is_plain => {
+            Ok(Some(Wholes { kind, scale: body.scale }))
+        }
+        _ => finish(body, out).map(|()| None),
+    }
+}
+
+fn finish(Body { domain, scale, main }: Body, out: &mut Decoded) -> Result<(), CodecError> {
+    if out.ints.is_empty() {
         return Ok(());
     }
     let uniform = out.others.is_empty() && out.exceptions.iter().all(|item| item.kind == main);
@@ -232,6 +271,7 @@ pub(crate) fn decode_body(
         return Err(CodecError::TooLong { count });
     }
     if count == 0 {
+        out.ints.clear();
         return Ok(Body { domain: kind::FLOAT, scale: 0, main: kind::FLOAT });
     }
     let bytes = &mut bytes;

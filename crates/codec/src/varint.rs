@@ -79,7 +79,31 @@ pub const fn len_u64(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
+/// Bytes of the first `count` integers, at least one; nothing if they end early.
+pub(crate) fn len_of(bytes: &[u8], count: usize) -> Option<usize> {
+    let mut left = count;
+    let last = bytes.iter().position(|&byte| {
+        left -= usize::from(byte < 0x80);
+        left == 0
+    });
+    last.map(|last| last + 1)
+}
+
+/// The same where the first byte is not all there is.
 fn get_long(bytes: &mut &[u8]) -> Result<u64, CodecError> {
+    const MARKS: u64 = 0x8080_8080_8080_8080;
+    // Up to eight bytes are read at once: the first one without a mark ends the number.
+    if let Some(word) = bytes.first_chunk::<8>().map(|word| u64::from_le_bytes(*word))
+        && let end = !word & MARKS
+        && end != 0
+    {
+        let own = word & (end ^ (end - 1)) & !MARKS;
+        let pairs = own & 0x007f_007f_007f_007f | (own & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+        let value = fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4;
+        *bytes = bytes.get(end.trailing_zeros() as usize / 8 + 1..).unwrap_or_default();
+        return Ok(value);
+    }
     let mut value = 0;
     for (index, &byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
         // The tenth byte has room for one bit only.
@@ -139,6 +163,22 @@ mod tests {
             prop_assert_eq!(get_u64(&mut rest), Ok(value));
             prop_assert_eq!(get_i64(&mut rest), Ok(value as i64));
             prop_assert!(rest.is_empty());
+        }
+
+        /// What stands behind a number says nothing of it.
+        #[test]
+        fn is_read_alike_wherever_the_bytes_end(
+            value: u64,
+            bits in 0u32..64,
+            behind in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let value = value >> bits;
+            let mut bytes = Vec::new();
+            put_u64(&mut bytes, value);
+            bytes.extend_from_slice(&behind);
+            let mut rest: &[u8] = &bytes;
+            prop_assert_eq!(get_u64(&mut rest), Ok(value));
+            prop_assert_eq!(rest, &behind[..]);
         }
     }
 }

@@ -169,7 +169,7 @@ impl Decoder {
 }
 
 /// Appends the values numbered `range` to `out`.
-fn append_values(values: &DecodedValues, range: Range<usize>, out: &mut Values) {
+pub(crate) fn append_values(values: &DecodedValues, range: Range<usize>, out: &mut Values) {
     fn copy<T: Copy>(from: &[T], range: Range<usize>, to: &mut Vec<T>) {
         to.extend_from_slice(from.get(range).unwrap_or_default());
     }

@@ -8,6 +8,7 @@
 use crate::damages::Damages;
 use foliot_lock::{Mutex, Rank};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,10 +28,36 @@ struct Entry {
 
 #[derive(Default)]
 struct Shard {
-    places: HashMap<Key, usize>,
+    places: HashMap<Key, usize, Spread>,
     entries: Vec<Entry>,
     hand: usize,
     bytes: usize,
+}
+
+/// Hashes the store's own numbers, which nobody chooses from outside: by multiplications.
+#[derive(Clone, Copy, Default)]
+struct Spread(u64);
+
+impl BuildHasher for Spread {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Pages by file number and page number.

@@ -258,25 +258,32 @@ impl Epochs {
 
     pub(crate) fn identity(&self, sid: u32) -> Result<Option<Identity>, Error> {
         let mut found = None;
-        self.identities(&[sid], &mut |_, identity| found = Some(identity))?;
+        self.identities(&[sid], None, &mut |_, identity| found = Some(identity))?;
         Ok(found)
     }
 
+    /// What series are called; where `labels` are given, the others may be missing.
     pub(crate) fn identities(
         &self,
         sids: &[u32],
+        labels: Option<&[Arc<str>]>,
         each: &mut dyn FnMut(u32, Identity),
     ) -> Result<(), Error> {
+        type Each<'e> = dyn FnMut(u32, Identity) + 'e;
+        let of_registry = |registry: &Registry, sids: &[u32], each: &mut Each<'_>| match labels {
+            Some(labels) => registry.headings(sids, labels, each),
+            None => registry.identities(sids, each),
+        };
         let epoch = |sid: &u32| self.epoch_of(*sid);
         for sids in sids.chunk_by(|a, b| epoch(a) == epoch(b)) {
             let Some(&first) = sids.first() else { continue };
             if first >= self.current.origin().base {
-                self.current.identities(sids, each);
+                of_registry(&self.current, sids, each);
                 continue;
             }
             match self.closed_of(first) {
                 None => {}
-                Some(Closed::Memory(registry)) => registry.identities(sids, each),
+                Some(Closed::Memory(registry)) => of_registry(registry, sids, each),
                 Some(Closed::Disk(segment)) => segment.identities(sids, each)?,
             }
         }

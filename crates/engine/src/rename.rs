@@ -112,7 +112,7 @@ impl Mover<'_> {
     fn step(&mut self, sids: &[u32]) -> Result<usize, Error> {
         let _alone = self.store.taking.lock();
         let mut out = Out::new(self.store, self.selector, std::mem::take(&mut self.buffers));
-        let mut scan = Scan::new(TimeRange::ALL);
+        let mut scan = Scan::over(TimeRange::ALL);
         let mut before = self.snapshot.renewed(&self.store.files, &self.store.ingest);
         let mut copied = Vec::new();
         for &sid in sids.iter().take(CUT_LIVE_SERIES_MAX as usize) {

@@ -11,11 +11,12 @@ use crate::error::Error;
 use crate::head::page::SeriesCopy;
 use crate::head::stream::Reader;
 use crate::limits::BLOCK_SAMPLES_MAX;
-use crate::part::{BlockPlace, Part};
+use crate::part::{BlockPlace, Part, Seat, Sought};
 use crate::reads::{AllReads, OwnReads};
+use crate::run::Run;
 use crate::tombstones::Mask;
 use foliot_codec::Summary;
-use foliot_model::{Samples, TimeRange};
+use foliot_model::{Kind, Samples, TimeRange, Value};
 use std::sync::Arc;
 
 /// Memory of a sample while it is merged: time, value, kind, its place in the order, and the same
@@ -66,12 +67,17 @@ pub struct Scan {
     decoder: Decoder,
     buffer: Vec<u8>,
     places: Vec<BlockPlace>,
+    /// Where the scan stands in parts, in the order in which they were added for the series before,
+    /// which most often has the same, and how many were added for this one.
+    seats: Vec<Seat>,
+    seated: usize,
     samples: Samples,
     reads: OwnReads,
 }
 
 impl Scan {
-    pub(crate) fn new(range: TimeRange) -> Self {
+    /// A scan of no series yet: see [`crate::Snapshot::scan_into`].
+    pub fn over(range: TimeRange) -> Self {
         Self {
             asked: range,
             range,
@@ -82,6 +88,8 @@ impl Scan {
             decoder: Decoder::default(),
             buffer: Vec::new(),
             places: Vec::new(),
+            seats: Vec::new(),
+            seated: 0,
             samples: Samples::default(),
             reads: OwnReads::default(),
         }
@@ -92,11 +100,17 @@ impl Scan {
         self.reads.tell(all);
     }
 
+    /// Asks for another range of the series that it is turned to from now on.
+    pub fn ask_for(&mut self, range: TimeRange) {
+        self.asked = range;
+    }
+
     /// Turns to a series that shows nothing before `floor_ns`.
     pub(crate) fn clear(&mut self, floor_ns: i64) {
         self.range = self.asked.intersect(&TimeRange::new(floor_ns, i64::MAX));
         self.pieces.clear();
         self.ranks = 0;
+        self.seated = 0;
         self.merged.clear();
         self.merged_at = 0;
     }
@@ -122,7 +136,8 @@ impl Scan {
     ) -> Result<(), Error> {
         let masks = masks.iter().filter(|(before, _)| part.entry.number < *before);
         let mut places = std::mem::take(&mut self.places);
-        let found = part.find(sid, self.range, &mut self.buffer, &mut places);
+        let sought = Sought { sid, range: self.range, is_last: false };
+        let found = self.find(part, sought, &mut places);
         for place in places.drain(..) {
             let hidden = masks.clone().map(|(_, range)| *range);
             let hidden = hidden.filter(|range| range.overlaps(&place.range));
@@ -135,6 +150,57 @@ impl Scan {
         }
         self.places = places;
         found
+    }
+
+    /// Looks blocks up in a part, from where the series before lay.
+    fn find(
+        &mut self,
+        part: &Part,
+        sought: Sought,
+        places: &mut Vec<BlockPlace>,
+    ) -> Result<(), Error> {
+        let mut seat = self.seats.get(self.seated).copied().unwrap_or_default();
+        let found = part.find(sought, &mut seat, &mut self.buffer, places);
+        match self.seats.get_mut(self.seated) {
+            Some(kept) => *kept = seat,
+            None => self.seats.push(seat),
+        }
+        self.seated += 1;
+        found
+    }
+
+    /// Puts the last sample of the parts of a series in `range` in place of what `out` holds, if
+    /// there is one. Nothing of the series may be hidden in them.
+    pub(crate) fn last_in_parts(
+        &mut self,
+        sid: u32,
+        parts: &[Arc<Part>],
+        mut range: TimeRange,
+        out: &mut Samples,
+    ) -> Result<(), Error> {
+        self.seated = 0;
+        let mut places = std::mem::take(&mut self.places);
+        let mut last = None;
+        // What was written later wins at equal times.
+        for part in parts.iter().rev() {
+            places.clear();
+            self.find(part, Sought { sid, range, is_last: true }, &mut places)?;
+            if let Some(place) = places.pop() {
+                range.start_ns = place.range.end_ns.saturating_add(1);
+                last = Some((part, place));
+            }
+        }
+        places.clear();
+        self.places = places;
+        let Some((part, place)) = last else { return Ok(()) };
+        out.clear();
+        let end_ns = place.range.end_ns;
+        if let Some(value) = last_value(&place.summary) {
+            out.push(end_ns, value);
+            return Ok(());
+        }
+        let end = TimeRange::new(end_ns, end_ns);
+        part.read(&place, end, &mut self.decoder, &mut self.buffer, out)
     }
 
     /// Adds what a page held, in the order in which it was written.
@@ -289,6 +355,45 @@ impl Scan {
         }
     }
 
+    /// Puts the next samples in place of what `run` holds; false at the end. Runs are those of
+    /// [`Scan::next`], in a form that is cheaper to fold.
+    ///
+    /// # Errors
+    /// As [`Scan::next`].
+    pub fn next_run(&mut self, run: &mut Run) -> Result<bool, Error> {
+        loop {
+            run.clear();
+            if self.merged_at < self.merged.len() {
+                let end = (self.merged_at + BLOCK_SAMPLES_MAX).min(self.merged.len());
+                run.take_columns(&self.merged, self.merged_at..end);
+                self.merged_at = end;
+                return Ok(true);
+            }
+            let Some(piece) = self.pieces.pop() else { return Ok(false) };
+            let is_alone =
+                self.pieces.last().is_none_or(|next| next.range.start_ns > piece.range.end_ns);
+            if is_alone && matches!(piece.source, Source::Part(..) | Source::Sealed(_)) {
+                self.reads.now.blocks_read += 1;
+                self.reads.now.bytes_read += piece.source.size().1;
+            }
+            match piece.source {
+                _ if !is_alone => self.merge(piece)?,
+                Source::Part(part, place) => {
+                    part.read_run(&place, self.range, &mut self.buffer, run)?;
+                }
+                Source::Sealed(block) => {
+                    let (times, values, count) = (block.times(), block.values(), block.count);
+                    run.decode(times, values, count as usize, self.range)
+                        .map_err(|reason| Error::Invalid(format!("sealed block: {reason}")))?;
+                }
+                Source::Masked(..) | Source::Columns(_) => self.read(piece, run.samples())?,
+            }
+            if !run.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
     /// Appends a whole piece to `out`, or leaves it in `merged` to be handed out in turn.
     fn read(&mut self, piece: Piece, out: &mut Samples) -> Result<(), Error> {
         if !matches!(piece.source, Source::Columns(_)) {
@@ -402,6 +507,23 @@ impl Source {
                 (columns.len() as u64, (columns.len() * 16 + columns.bytes.len()) as u64)
             }
         }
+    }
+}
+
+/// The value of a block's last sample, if its summary tells it to the bit: see [`Summary`].
+pub fn last_value(summary: &Summary) -> Option<Value<'static>> {
+    const EXACT_MAX: f64 = (1_u64 << 53) as f64;
+    if !summary.numeric || summary.has_nan || summary.kinds.count_ones() != 1 {
+        return None;
+    }
+    let last = summary.last;
+    let whole = || Some(last).filter(|last| last.abs() < EXACT_MAX);
+    match Kind::from_code(summary.kinds.trailing_zeros() as u8)? {
+        Kind::Float => Some(Value::Float(last)),
+        Kind::Integer => whole().map(|last| Value::Integer(last as i64)),
+        Kind::Unsigned => whole().map(|last| Value::Unsigned(last as u64)),
+        Kind::Boolean => Some(Value::Boolean(last != 0.0)),
+        Kind::String | Kind::Histogram => None,
     }
 }
 

@@ -164,7 +164,21 @@ impl Snapshot {
         sids: &[u32],
         each: &mut dyn FnMut(u32, Identity),
     ) -> Result<(), Error> {
-        self.epochs.identities(sids, each)
+        self.epochs.identities(sids, None, each)
+    }
+
+    /// The same of series that are put under heads: of their labels, all but those called `labels`
+    /// may be missing.
+    ///
+    /// # Errors
+    /// When an index file cannot be read.
+    pub fn headings(
+        &self,
+        sids: &[u32],
+        labels: &[Arc<str>],
+        each: &mut dyn FnMut(u32, Identity),
+    ) -> Result<(), Error> {
+        self.epochs.identities(sids, Some(labels), each)
     }
 
     /// Names in use, distinct and in byte order: those that begin with `prefix`, without the
@@ -226,7 +240,7 @@ impl Snapshot {
     /// # Errors
     /// When a part cannot be read.
     pub fn scan(&self, sid: u32, range: TimeRange) -> Result<Scan, Error> {
-        let mut scan = Scan::new(range);
+        let mut scan = Scan::over(range);
         self.scan_into(sid, &mut scan)?;
         Ok(scan)
     }
@@ -296,7 +310,7 @@ impl Snapshot {
     /// # Errors
     /// When an index file cannot be read.
     pub(crate) fn scan_copies(&self, sid: u32, copies: Vec<SeriesCopy>) -> Result<Scan, Error> {
-        let mut scan = Scan::new(TimeRange::ALL);
+        let mut scan = Scan::over(TimeRange::ALL);
         scan.clear(self.floor(sid)?);
         for copy in copies {
             scan.add_copy(copy);
@@ -391,27 +405,51 @@ impl Snapshot {
     /// When a part cannot be read.
     pub fn last(&self, sid: u32) -> Result<Option<Samples>, Error> {
         let mut last = Samples::default();
-        let mut range = TimeRange::ALL;
-        let floor_ns = self.floor(sid)?;
-        let is_one = self.ids(sid).len() == 1;
-        let known = self.head.last_number(sid).filter(|_| is_one);
-        if let Some(sample) = known.filter(|sample| sample.time_ns >= floor_ns) {
+        let found = self.last_into(sid, &mut Scan::over(TimeRange::ALL), &mut last)?;
+        Ok(found.then_some(last))
+    }
+
+    /// Puts the latest sample of a series in place of what `last` holds; whether it has any. `scan`
+    /// is one over all times, and remembers from series to series where they lie.
+    ///
+    /// # Errors
+    /// When a part cannot be read.
+    pub fn last_into(&self, sid: u32, scan: &mut Scan, last: &mut Samples) -> Result<bool, Error> {
+        last.clear();
+        let ids = self.ids(sid);
+        let mut range = TimeRange::new(self.floor(sid)?, i64::MAX);
+        if ids.len() > 1 {
+            return self.last_scanned(sid, range, last);
+        }
+        let known = self.head.last_number(sid);
+        if let Some(sample) = known.filter(|sample| range.contains(sample.time_ns)) {
             last.push(sample.time_ns, crate::columns::value(sample, &[]));
             // Parts of an earlier process may know a later one.
             range.start_ns = sample.time_ns.saturating_add(1);
-            if self.parts_of(sid)?.iter().all(|part| part.footer.range.end_ns < range.start_ns) {
-                return Ok(Some(last));
-            }
         }
+        let parts = self.parts_of(sid)?;
+        if !last.is_empty() && parts.iter().all(|part| part.footer.range.end_ns < range.start_ns) {
+            return Ok(true);
+        }
+        let (copies, masks) = self.copies(&ids, range)?;
+        if !copies.iter().all(SeriesCopy::is_empty) || !masks.iter().all(Vec::is_empty) {
+            return self.last_scanned(sid, range, last);
+        }
+        scan.last_in_parts(sid, parts, range, last)?;
+        Ok(!last.is_empty())
+    }
+
+    /// The same by all samples in `range`, if there are any; else what is known stays.
+    fn last_scanned(&self, sid: u32, range: TimeRange, last: &mut Samples) -> Result<bool, Error> {
         let mut scan = self.scan(sid, range)?;
         if scan.is_masked() {
-            last_of(&mut scan, &mut last)?;
+            last_of(&mut scan, last)?;
         } else if let Some(end_ns) = scan.end_ns() {
             last.clear();
             scan.narrow(end_ns);
-            scan.next(&mut last)?;
+            scan.next(last)?;
         }
-        Ok((!last.is_empty()).then_some(last))
+        Ok(!last.is_empty())
     }
 }
 

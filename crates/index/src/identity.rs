@@ -40,9 +40,17 @@ pub(crate) struct Speller {
     pairs: HashMap<u32, Label, Spread>,
     columns: HashMap<u32, (Arc<str>, Arc<str>), Spread>,
     last_source: Option<(u32, Labels)>,
+    /// The names of the labels that are spelled; nothing: all.
+    only: Option<Vec<u32>>,
 }
 
 impl Speller {
+    /// One that spells no labels but those with these names.
+    pub(crate) fn only(names: &Names, labels: &[Arc<str>]) -> Self {
+        let number = |name: &Arc<str>| names.number_of(SymbolKind::LabelName, name.as_bytes());
+        Self { only: Some(labels.iter().filter_map(number).collect()), ..Self::default() }
+    }
+
     /// The name of a series of `names`, which are the same ones at every call.
     pub(crate) fn spell(&mut self, names: &Names, sid: u32) -> Option<Identity> {
         let (source, column) = names.series(sid)?;
@@ -68,8 +76,15 @@ impl Speller {
 
     fn labels(&mut self, names: &Names, source: u32) -> Option<Labels> {
         let (_, pairs) = names.source(source)?;
-        let labels: Option<Vec<Label>> = pairs.map(|pair| self.label(names, pair)).collect();
-        Some(Labels::new(labels?))
+        let mut labels = Vec::new();
+        for pair in pairs {
+            let is_wanted =
+                |only: &Vec<u32>| names.pair(pair).is_some_and(|[_, name, _]| only.contains(&name));
+            if self.only.as_ref().is_none_or(is_wanted) {
+                labels.push(self.label(names, pair)?);
+            }
+        }
+        Some(Labels::new(labels))
     }
 
     fn label(&mut self, names: &Names, pair: u32) -> Option<Label> {

@@ -11,17 +11,25 @@ pub struct Label {
     pub value: Arc<str>,
 }
 
-/// A set of labels, sorted by name, each name once.
+/// A set of labels, sorted by name, each name once. Clones share it: the series of a source have
+/// the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Labels(Vec<Label>);
+pub struct Labels(Arc<[Label]>);
 
 impl Labels {
     /// The set of `labels`; the last one wins where a name occurs twice.
     pub fn new(mut labels: Vec<Label>) -> Self {
-        labels.reverse();
-        labels.sort_by(|a, b| a.name.cmp(&b.name));
-        labels.dedup_by(|b, a| a.name == b.name);
-        Self(labels)
+        if !labels.is_sorted_by(|a, b| a.name < b.name) {
+            labels.reverse();
+            labels.sort_by(|a, b| a.name.cmp(&b.name));
+            labels.dedup_by(|b, a| a.name == b.name);
+        }
+        Self(labels.into())
+    }
+
+    /// Whether both are known to be one set without looking at them.
+    pub fn is_shared(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The value of the label called `name`.

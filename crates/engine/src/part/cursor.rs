@@ -116,7 +116,7 @@ impl Cursor {
         let mut entries =
             Entries::resume(&self.index, self.index_at, self.sid_before).ok_or_else(unreadable)?;
         let mut entry = entries.next().flatten().ok_or_else(unreadable)?;
-        while let Some(place) = entry.next().ok_or_else(unreadable)? {
+        while let Some(place) = entry.next(TimeRange::ALL).ok_or_else(unreadable)? {
             self.blocks.push_back(place);
         }
         let sid = entry.sid;

@@ -71,6 +71,11 @@ impl Directory {
         self.fences.get(group).is_some_and(|first| *first <= sid)
     }
 
+    /// The first series of a group, if there is such a group.
+    pub(super) fn fence(&self, group: usize) -> Option<u32> {
+        self.fences.get(group).copied()
+    }
+
     /// The pages of a group; none behind the last one.
     pub(super) fn group(
         &self,

@@ -8,5 +8,5 @@ mod reader;
 mod writer;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use reader::{BlockPlace, Part};
+pub(crate) use reader::{BlockPlace, Part, Seat, Sought};
 pub(crate) use writer::{BlockRef, PartWriter};

@@ -11,6 +11,7 @@ use crate::handles::Handles;
 use crate::limits::{BLOCK_SAMPLES_MAX, LEVEL_FINAL};
 use crate::manifest::PartEntry;
 use crate::paged::{PagedReader, Pages};
+use crate::run::Run;
 use foliot_codec::Summary;
 use foliot_codec::varint::{get_i64, get_u64};
 use foliot_disk::Disk;
@@ -57,6 +58,32 @@ impl BlockPlace {
     pub(crate) fn bytes_len(&self) -> u64 {
         u64::from(self.times.1) + u64::from(self.values.1)
     }
+}
+
+/// What is looked for in the index of a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sought {
+    pub(crate) sid: u32,
+    /// Blocks that overlap this.
+    pub(crate) range: TimeRange,
+    /// Whether the last of them is all that is wanted; others may be found.
+    pub(crate) is_last: bool,
+}
+
+/// Where a reader stands in the index of a part. One that asks for series whose ids ascend goes on
+/// from there, and need not look for each of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seat {
+    /// The number of the part's file.
+    part: u64,
+    /// Where the index page lies, and its length; of no length while there is none.
+    at: u64,
+    len: usize,
+    /// Where the page's next entry begins, and the series before it.
+    next: usize,
+    sid: Option<u32>,
+    /// The first series that other pages have, too.
+    until: u32,
 }
 
 impl Part {
@@ -147,9 +174,11 @@ impl Part {
     /// Whether a block of one of the series may hold samples in `range`.
     pub(crate) fn holds(&self, sids: &SidSet, range: TimeRange) -> Result<bool, Error> {
         let (mut buffer, mut places) = (Vec::new(), Vec::new());
+        let mut seat = Seat::default();
+        let sought = |sid| Sought { sid, range, is_last: false };
         if sids.len() <= LOOK_UP_SERIES_MAX {
             for sid in sids.iter() {
-                self.find(sid, range, &mut buffer, &mut places)?;
+                self.find(sought(sid), &mut seat, &mut buffer, &mut places)?;
                 if !places.is_empty() {
                     return Ok(true);
                 }
@@ -159,23 +188,28 @@ impl Part {
         let mut failed = None;
         self.for_each_series(&mut |sid| {
             if sids.contains(sid) {
-                failed = self.find(sid, range, &mut buffer, &mut places).err();
+                failed = self.find(sought(sid), &mut seat, &mut buffer, &mut places).err();
             }
             failed.is_none() && places.is_empty()
         })?;
         failed.map_or(Ok(!places.is_empty()), Err)
     }
 
-    /// The series' blocks that overlap `range`, ascending in time.
+    /// The series' blocks that overlap the range, ascending in time.
     pub(crate) fn find(
         &self,
-        sid: u32,
-        range: TimeRange,
+        sought: Sought,
+        seat: &mut Seat,
         buffer: &mut Vec<u8>,
         out: &mut Vec<BlockPlace>,
     ) -> Result<(), Error> {
+        let Sought { sid, range, .. } = sought;
         if !self.footer.range.overlaps(&range) {
             return Ok(());
+        }
+        let is_here = seat.part == self.entry.number && seat.len > 0;
+        if is_here && seat.sid.is_some_and(|before| before < sid) && sid < seat.until {
+            return self.find_on(seat, sought, buffer, out).map(|_| ());
         }
         let mut group = self.directory.group_of(sid);
         loop {
@@ -183,14 +217,15 @@ impl Part {
             let pages = pages.as_slice();
             let first = pages.partition_point(|page| page.first_sid < sid).saturating_sub(1);
             let pages = pages.get(first..).unwrap_or_default();
-            for page in pages.iter().take_while(|page| page.first_sid <= sid) {
-                let is_over = self
-                    .paged
-                    .read_in_place(page.at, page.len as usize, buffer, |bytes| {
-                        find_in(bytes, sid, range, out)
-                    })?
-                    .ok_or_else(|| self.bad_index_page(page.at))?;
-                if is_over {
+            for (number, page) in pages.iter().enumerate() {
+                if page.first_sid > sid {
+                    break;
+                }
+                let next = pages.get(number + 1).map(|next| next.first_sid);
+                let until = next.or_else(|| self.directory.fence(group + 1)).unwrap_or(u32::MAX);
+                let (part, at, len) = (self.entry.number, page.at, page.len as usize);
+                *seat = Seat { part, at, len, next: size_of::<u64>(), sid: None, until };
+                if self.find_on(seat, sought, buffer, out)? {
                     return Ok(());
                 }
             }
@@ -199,6 +234,23 @@ impl Part {
                 return Ok(());
             }
         }
+    }
+
+    /// Adds the series' blocks on the page of a seat; whether no later page has more.
+    fn find_on(
+        &self,
+        seat: &mut Seat,
+        sought: Sought,
+        buffer: &mut Vec<u8>,
+        out: &mut Vec<BlockPlace>,
+    ) -> Result<bool, Error> {
+        let (at, len) = (seat.at, seat.len);
+        let found =
+            self.paged.read_in_place(at, len, buffer, |bytes| find_in(bytes, seat, sought, out))?;
+        found.ok_or_else(|| {
+            *seat = Seat::default();
+            self.bad_index_page(at)
+        })
     }
 
     /// Calls `each` with the id of every series until it says that this is enough.
@@ -290,6 +342,32 @@ impl Part {
             .map_err(|reason| self.paged.corrupt(values_at, reason))
     }
 
+    /// Puts the block's samples in `range` in place of what `run` holds.
+    pub(crate) fn read_run(
+        &self,
+        place: &BlockPlace,
+        range: TimeRange,
+        buffer: &mut Vec<u8>,
+        run: &mut Run,
+    ) -> Result<(), Error> {
+        let count = place.count as usize;
+        let ((times_at, times_len), (values_at, values_len)) = (place.times, place.values);
+        let (times_len, values_len) = (times_len as usize, values_len as usize);
+        let decoded = if times_at + times_len as u64 == values_at {
+            self.paged.read_in_place(times_at, times_len + values_len, buffer, |bytes| {
+                let (times, values) = bytes.split_at_checked(times_len).unwrap_or_default();
+                run.decode(times, values, count, range)
+            })?
+        } else {
+            buffer.clear();
+            self.paged.read(times_at, times_len, buffer)?;
+            self.paged.read(values_at, values_len, buffer)?;
+            let (times, values) = buffer.split_at_checked(times_len).unwrap_or_default();
+            run.decode(times, values, count, range)
+        };
+        decoded.map_err(|reason| self.paged.corrupt(values_at, reason))
+    }
+
     /// Puts times and values of a block into `bytes`, past the cache.
     pub(crate) fn read_sections(
         &self,
@@ -354,22 +432,32 @@ fn header_of(paged: &PagedReader, path: &Path) -> Result<Header, Error> {
     Header::decode(rest).ok_or_else(|| paged.corrupt(0, "no header"))
 }
 
-/// Adds the blocks of `wanted` in `range` from an index page; whether the page ends what there is
-/// of it. Nothing for bytes that cannot be read.
-fn find_in(page: &[u8], wanted: u32, range: TimeRange, out: &mut Vec<BlockPlace>) -> Option<bool> {
-    let mut entries = Entries::new(page)?;
+/// Adds the blocks that are sought from an index page; whether the page ends what there is of the
+/// series. Nothing for bytes that cannot be read.
+fn find_in(
+    page: &[u8],
+    seat: &mut Seat,
+    sought: Sought,
+    out: &mut Vec<BlockPlace>,
+) -> Option<bool> {
+    let Sought { sid: wanted, range, is_last } = sought;
+    let mut entries = Entries::resume(page, seat.next, seat.sid)?;
     entries.pass(wanted)?;
-    while let Some(mut entry) = entries.next()? {
+    loop {
+        (seat.next, seat.sid) = (page.len() - entries.left(), entries.sid);
+        let Some(mut entry) = entries.next()? else { return Some(false) };
         if entry.sid > wanted {
             return Some(true);
         }
-        while let Some(place) = entry.next()? {
-            if place.range.overlaps(&range) {
-                out.push(place);
+        match is_last {
+            true => out.extend(entry.last(range)?),
+            false => {
+                while let Some(place) = entry.next(range)? {
+                    out.push(place);
+                }
             }
         }
     }
-    Some(false)
 }
 
 /// Walks the entries of an index page. Here and below the outer nothing means bytes that cannot be
@@ -445,11 +533,37 @@ pub(super) struct Entry<'p> {
 }
 
 impl Entry<'_> {
-    pub(super) fn next(&mut self) -> Option<Option<BlockPlace>> {
-        if self.left == 0 {
-            return self.rest.is_empty().then_some(None);
+    /// The next block that overlaps `range`.
+    pub(super) fn next(&mut self, range: TimeRange) -> Option<Option<BlockPlace>> {
+        while self.left > 0 {
+            let place = self.next_place()?;
+            if place.range.overlaps(&range) {
+                let summary = Summary::decode(&mut self.rest).ok()?;
+                return Some(Some(BlockPlace { summary, ..place }));
+            }
+            Summary::skip(&mut self.rest).ok()?;
         }
-        self.left -= 1;
+        self.rest.is_empty().then_some(None)
+    }
+
+    /// The last block that overlaps `range`.
+    fn last(&mut self, range: TimeRange) -> Option<Option<BlockPlace>> {
+        let mut last = None;
+        while self.left > 0 {
+            let place = self.next_place()?;
+            if place.range.overlaps(&range) {
+                last = Some((place, self.rest));
+            }
+            Summary::skip(&mut self.rest).ok()?;
+        }
+        let Some((place, mut summary)) = last else { return Some(None) };
+        let summary = Summary::decode(&mut summary).ok()?;
+        Some(Some(BlockPlace { summary, ..place }))
+    }
+
+    /// The next block, but for its summary, which comes next.
+    fn next_place(&mut self) -> Option<BlockPlace> {
+        self.left = self.left.checked_sub(1)?;
         let count = u16::try_from(get_u64(&mut self.rest).ok()?).ok()?;
         if count == 0 || count as usize > BLOCK_SAMPLES_MAX {
             return None;
@@ -462,9 +576,8 @@ impl Entry<'_> {
         }
         let values = self.place()?;
         self.at = values.0.wrapping_add(u64::from(values.1));
-        let summary = Summary::decode(&mut self.rest).ok()?;
-        let range = TimeRange::new(start_ns, self.end_ns);
-        Some(Some(BlockPlace { range, count, times, values, summary }))
+        let (range, summary) = (TimeRange::new(start_ns, self.end_ns), Summary::default());
+        Some(BlockPlace { range, count, times, values, summary })
     }
 
     fn place(&mut self) -> Option<(u64, u32)> {

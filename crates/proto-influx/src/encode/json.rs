@@ -172,12 +172,29 @@ impl Json {
             self.open(b'[', out);
         }
         self.item(out);
+        if self.style.format == Format::Json {
+            return self.compact_row(row, out);
+        }
         self.open(b'[', out);
         for (index, item) in row.iter().enumerate() {
             self.item(out);
             self.value(index, item, out);
         }
         self.close(b']', out);
+    }
+
+    /// A row without blanks, of which answers mostly consist.
+    fn compact_row(&self, row: &[Item], out: &mut Vec<u8>) {
+        let mut before = b'[';
+        for (index, item) in row.iter().enumerate() {
+            out.push(before);
+            before = b',';
+            self.value(index, item, out);
+        }
+        if row.is_empty() {
+            out.push(before);
+        }
+        out.push(b']');
     }
 
     fn value(&self, index: usize, item: &Item, out: &mut Vec<u8>) {

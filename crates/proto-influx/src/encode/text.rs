@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
+use std::ops::Range;
 
 /// Text as a JSON string. Go's encoder escapes what HTML could misread.
 pub(crate) struct JsonText<'a>(pub(crate) &'a str);
@@ -45,15 +46,12 @@ pub(super) fn push_json(text: &str, out: &mut Vec<u8>) {
 /// Appends a whole number. Answers are mostly such, and the machinery of formats costs more than
 /// the digits.
 pub(super) fn push_integer(value: i64, out: &mut Vec<u8>) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    push_unsigned(value.unsigned_abs(), out);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// The same for one without a sign.
 pub(super) fn push_unsigned(value: u64, out: &mut Vec<u8>) {
-    push_padded(value, 1, out);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends a whole number with at least so many digits, at most twenty.
@@ -76,6 +74,8 @@ fn push_padded(mut value: u64, digits_min: usize, out: &mut Vec<u8>) {
 pub(super) fn push_json_float(value: f64, out: &mut Vec<u8>) {
     /// Up to here whole numbers are told apart, and spelt as integers are.
     const WHOLE_MAX: f64 = (1_u64 << 53) as f64;
+    /// Numbers of such sizes have no exponent anywhere, and the same digits everywhere.
+    const PLAIN: Range<f64> = 1e-3..1e15;
     let size = value.abs();
     if !value.is_finite() {
         out.extend_from_slice(b"null");
@@ -84,6 +84,8 @@ pub(super) fn push_json_float(value: f64, out: &mut Vec<u8>) {
             out.push(b'-');
         }
         push_unsigned(size as u64, out);
+    } else if PLAIN.contains(&size) {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     } else if size != 0.0 && size < 1e-6 {
         drop(write!(out, "{value:e}"));
     } else if size >= 1e21 {
@@ -180,6 +182,28 @@ mod tests {
             (f64::NAN, "null"),
         ] {
             assert_eq!(text(value), expected);
+        }
+    }
+
+    #[test]
+    fn plain_floats_are_spelt_as_the_library_spells_them() {
+        let mut random = 88_172_645_463_325_252_u64;
+        for _ in 0..20_000 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            // Sizes from 1e-7 to 1e17, with few digits and with many.
+            let size = 10f64.powi((random % 25) as i32 - 7);
+            let digits = [1.0, 1e2, 1e5, 1e16][(random >> 8) as usize % 4];
+            let value = ((random >> 11) as f64 / (1u64 << 53) as f64 * digits).round() / digits;
+            let value = value * size;
+            let mut out = Vec::new();
+            push_json_float(value, &mut out);
+            let expected = match value {
+                value if value != 0.0 && value < 1e-6 => format!("{value:e}"),
+                value => format!("{value}"),
+            };
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }
 
