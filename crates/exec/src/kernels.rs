@@ -5,3 +5,4 @@ pub(crate) mod number;
 pub(crate) mod sum;
 pub(crate) mod tally;
 mod total;
+pub(crate) mod wholes;

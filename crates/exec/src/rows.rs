@@ -23,6 +23,7 @@ mod reducers;
 mod row;
 mod scan;
 pub(crate) mod shapes;
+mod sieve;
 mod slice;
 mod smooth;
 mod sources;
@@ -34,7 +35,7 @@ use crate::{Error, Query, Ran};
 use foliot_model::{Item, Table, TableHead};
 use foliot_plan::rows::{Reducer, Rows, Select};
 use grid::Grid;
-use join::{Answered, Joined, Within};
+use join::{Joined, Within};
 use quick::Readings;
 use row::{Head, Row, Stream, is_same};
 use std::ops::ControlFlow;
@@ -80,8 +81,9 @@ pub(crate) fn select(
     let columns: Arc<[Arc<str>]> = plan.columns.iter().map(|column| column.name.clone()).collect();
     let mut pieces = Pieces { columns, open: None, ran: &mut ran };
     let mut charge = meter.open();
-    while let Some(row) = rows.next()? {
-        if pieces.add(row, on_table).is_break() {
+    while rows.next()?.is_some() {
+        let Some(head) = &rows.head else { break };
+        if pieces.add(head, &mut rows.columns, on_table).is_break() {
             break;
         }
         if pieces.is_new() {
@@ -106,23 +108,28 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    fn add(&mut self, row: Answered, on_table: OnTable<'_>) -> ControlFlow<()> {
+    fn add(
+        &mut self,
+        of: &Arc<Head>,
+        row: &mut Vec<Item>,
+        on_table: OnTable<'_>,
+    ) -> ControlFlow<()> {
         self.ran.samples_answered += 1;
         let is_full = |items: &Vec<Item>| {
             items.len() >= TABLE_ITEMS || items.len() >= TABLE_ROWS * self.columns.len()
         };
-        let same = self.open.as_ref().is_some_and(|(head, ..)| is_same(head, &row.head));
+        let same = self.open.as_ref().is_some_and(|(head, ..)| is_same(head, of));
         if !same {
             self.close(true, on_table)?;
-            let (name, labels) = (row.head.measurement.clone(), row.head.labels.clone());
+            let (name, labels) = (of.measurement.clone(), of.labels.clone());
             let head = TableHead { name, labels, columns: self.columns.clone() };
-            self.open = Some((row.head, Arc::new(head), Vec::new()));
+            self.open = Some((of.clone(), Arc::new(head), Vec::new()));
             self.ran.series += 1;
         } else if self.open.as_ref().is_some_and(|(_, _, items)| is_full(items)) {
             self.close(false, on_table)?;
         }
         if let Some((_, _, items)) = &mut self.open {
-            items.extend(row.columns);
+            items.append(row);
         }
         ControlFlow::Continue(())
     }
@@ -161,7 +168,7 @@ fn open<'q>(
             Box::new(merge::Merge::new(inputs?, layout)?)
         }
         Rows::Reduce(reduce) => {
-            if let Some(quick) = quick::Quick::new(reduce, wanted, readings, context)? {
+            if let Some(quick) = quick::Quick::new(reduce, (wanted, false), readings, context)? {
                 return Ok(Box::new(quick));
             }
             let input = open(&reduce.input, None, readings, context)?;
@@ -173,6 +180,12 @@ fn open<'q>(
             }
         }
         Rows::Stamp { input, layout } => {
+            if let Rows::Reduce(reduce) = &**input
+                && reduce.layout == *layout
+                && let Some(quick) = quick::Quick::new(reduce, (wanted, true), readings, context)?
+            {
+                return Ok(Box::new(quick));
+            }
             let input = open(input, wanted, readings, context)?;
             Box::new(fill::Stamped::new(input, Grid::new(layout)?))
         }

@@ -3,9 +3,9 @@
 use crate::Error;
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::stream::Stream;
-use foliot_engine::{Identity, Listed, Peek, Scan, Snapshot, Summary, SymbolKind};
+use foliot_engine::{Identity, Listed, Peek, Run, Scan, Snapshot, SymbolKind, last_value};
 use foliot_lock::{Mutex, Rank};
-use foliot_model::{Kind, Samples, Selector, TimeRange, Value};
+use foliot_model::{Samples, Selector, TimeRange};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// What a scan holds beside the chunk it hands out, by estimate: the places of its blocks, a copy
 /// of what the head has of the series, one encoded block.
 const SCAN_BYTES: usize = 8 << 10;
+
+/// Series opened and blocks passed over until the meter is asked again: some ten microseconds.
+const CHECKED_PASSES: usize = 64;
 
 /// A snapshot, or series in memory that stand for one in tests.
 #[derive(Clone, Copy)]
@@ -85,6 +88,19 @@ impl<'q> Source<'q> {
         }
     }
 
+    /// Reads series of which each is turned to, over one range.
+    pub(crate) fn runs(self, range: TimeRange, meter: &'q Meter) -> Result<Runs<'q>, Error> {
+        match self {
+            Self::Snapshot(snapshot) => {
+                let mut charge = meter.open();
+                charge.resize(SCAN_BYTES)?;
+                Ok(Runs { snapshot, scan: Scan::over(range), due: 0, meter, charge })
+            }
+            #[cfg(test)]
+            Self::Given(_) => unreachable!("what is given is read by streams"),
+        }
+    }
+
     /// The latest sample of a series, by itself; nothing if there is none.
     pub(crate) fn last(self, sid: u32) -> Result<Samples, Error> {
         match self {
@@ -99,6 +115,12 @@ impl<'q> Source<'q> {
         }
     }
 
+    /// Reads the latest samples of series after series.
+    pub(crate) fn lasts(self) -> Lasts<'q> {
+        let (scan, samples) = (Scan::over(TimeRange::ALL), Samples::default());
+        Lasts { source: self, scan, samples }
+    }
+
     /// What series are called, in the order of `sids`, as long as the query may go on.
     pub(crate) fn identities(
         self,
@@ -106,12 +128,26 @@ impl<'q> Source<'q> {
         meter: &Meter,
         each: &mut dyn FnMut(u32, Identity),
     ) -> Result<(), Error> {
+        self.named(sids, None, meter, each)
+    }
+
+    /// The same; of their labels, all but those called `labels` may be missing where that is given.
+    pub(crate) fn named(
+        self,
+        sids: &[u32],
+        labels: Option<&[Arc<str>]>,
+        meter: &Meter,
+        each: &mut dyn FnMut(u32, Identity),
+    ) -> Result<(), Error> {
         for some in sids.chunks(CHUNK_SAMPLES) {
             meter.check(0)?;
-            match self {
-                Self::Snapshot(snapshot) => snapshot.identities(some, each)?,
+            match (self, labels) {
+                (Self::Snapshot(snapshot), None) => snapshot.identities(some, each)?,
+                (Self::Snapshot(snapshot), Some(labels)) => {
+                    snapshot.headings(some, labels, each)?
+                }
                 #[cfg(test)]
-                Self::Given(series) => {
+                (Self::Given(series), _) => {
                     some.iter().for_each(|&sid| each(sid, series[sid as usize].0.clone()));
                 }
             }
@@ -180,6 +216,82 @@ pub(crate) fn list(
     drop(gathered);
     charge.add(bytes)?;
     Ok(listed?)
+}
+
+/// Reads series after series, run by run.
+pub(crate) struct Runs<'q> {
+    snapshot: &'q Snapshot,
+    scan: Scan,
+    /// What was done since the meter was asked.
+    due: usize,
+    meter: &'q Meter,
+    charge: Charge<'q>,
+}
+
+impl Runs<'_> {
+    /// Turns to a series.
+    pub(crate) fn turn(&mut self, sid: u32) -> Result<(), Error> {
+        self.tick()?;
+        Ok(self.snapshot.scan_into(sid, &mut self.scan)?)
+    }
+
+    /// Turns to a series, over another range.
+    pub(crate) fn turn_in(&mut self, sid: u32, range: TimeRange) -> Result<(), Error> {
+        self.scan.ask_for(range);
+        self.turn(sid)
+    }
+
+    /// Asks the meter now and then: to look at a clock takes longer than to pass a block.
+    fn tick(&mut self) -> Result<(), Error> {
+        self.due += 1;
+        match self.due {
+            CHECKED_PASSES.. => {
+                self.due = 0;
+                self.meter.check(0)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the next block comes to, if that is known without reading it.
+    pub(crate) fn peek(&self) -> Option<Peek<'_>> {
+        self.scan.peek()
+    }
+
+    /// Passes over the block that was peeked at.
+    pub(crate) fn skip(&mut self) -> Result<(), Error> {
+        self.scan.skip();
+        self.tick()
+    }
+
+    /// Puts the next samples in place of what `run` holds; false at the end.
+    pub(crate) fn next(&mut self, run: &mut Run) -> Result<bool, Error> {
+        self.charge.resize(SCAN_BYTES + self.scan.merge_bytes())?;
+        let goes_on = self.scan.next_run(run)?;
+        self.meter.check(run.len())?;
+        Ok(goes_on)
+    }
+}
+
+/// Reads the latest samples of series.
+pub(crate) struct Lasts<'q> {
+    source: Source<'q>,
+    scan: Scan,
+    samples: Samples,
+}
+
+impl Lasts<'_> {
+    /// The latest sample of a series, by itself; nothing if there is none.
+    pub(crate) fn of(&mut self, sid: u32) -> Result<&Samples, Error> {
+        match self.source {
+            Source::Snapshot(snapshot) => {
+                snapshot.last_into(sid, &mut self.scan, &mut self.samples)?;
+            }
+            #[cfg(test)]
+            given @ Source::Given(_) => self.samples = given.last(sid)?,
+        }
+        Ok(&self.samples)
+    }
 }
 
 /// Scans that have ended, all over one range: the next series uses their memory.
@@ -301,23 +413,6 @@ impl Stored<'_> {
     /// The series, if it has a sample in the range.
     pub(crate) fn member(&self) -> Option<u32> {
         self.is_found.then_some(self.sid)
-    }
-}
-
-/// The value of a block's last sample, if its summary tells it to the bit: see [`Summary`].
-fn last_value(summary: &Summary) -> Option<Value<'static>> {
-    const EXACT_MAX: f64 = (1_u64 << 53) as f64;
-    if !summary.numeric || summary.has_nan || summary.kinds.count_ones() != 1 {
-        return None;
-    }
-    let last = summary.last;
-    let whole = || Some(last).filter(|last| last.abs() < EXACT_MAX);
-    match Kind::from_code(summary.kinds.trailing_zeros() as u8)? {
-        Kind::Float => Some(Value::Float(last)),
-        Kind::Integer => whole().map(|last| Value::Integer(last as i64)),
-        Kind::Unsigned => whole().map(|last| Value::Unsigned(last as u64)),
-        Kind::Boolean => Some(Value::Boolean(last != 0.0)),
-        Kind::String | Kind::Histogram => None,
     }
 }
 

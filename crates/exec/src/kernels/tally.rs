@@ -4,6 +4,7 @@
 use super::number::{compare, to_f64};
 use super::sum::Sum;
 use super::total::Total;
+use super::wholes::Wholes;
 use foliot_engine::Summary;
 use foliot_model::{Item, Kind, TimeRange};
 
@@ -127,6 +128,30 @@ impl Tally {
             total.add(&Item::Integer(sum));
         };
         self.add_run(times_ns, run, sum, Item::Integer);
+    }
+
+    /// Adds values that are stored as whole numbers; `time_ns` tells the time of each by its
+    /// number.
+    pub(crate) fn add_wholes(
+        &mut self,
+        wholes: &[i64],
+        stand_for: Wholes,
+        time_ns: impl Fn(usize) -> Option<i64>,
+    ) {
+        match self {
+            Self::Count(total) => *total += wholes.len() as i64,
+            Self::Sum(total) => total.add_wholes(wholes, stand_for),
+            Self::Mean(total, counted) => {
+                total.add_wholes(wholes, stand_for);
+                *counted += wholes.len() as u64;
+            }
+            Self::Choice { choice, .. } => {
+                let at = choice.position(wholes);
+                if let (Some(time_ns), Some(&whole)) = (time_ns(at), wholes.get(at)) {
+                    self.add(time_ns, stand_for.item(whole));
+                }
+            }
+        }
     }
 
     fn add_run<T: Copy + PartialOrd>(

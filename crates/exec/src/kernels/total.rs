@@ -3,6 +3,7 @@
 
 use super::number::to_f64;
 use super::sum::Sum;
+use super::wholes::{Wholes, WholesSum};
 use foliot_engine::Summary;
 use foliot_model::{Item, Kind};
 
@@ -37,6 +38,14 @@ impl Total {
     /// Adds a run of floats.
     pub(crate) fn add_floats(&mut self, run: &[f64]) {
         self.floats.get_or_insert_default().push(run);
+    }
+
+    /// Adds values that are stored as whole numbers.
+    pub(crate) fn add_wholes(&mut self, wholes: &[i64], stand_for: Wholes) {
+        match stand_for.sum(wholes) {
+            WholesSum::Integer(sum) => drop(self.add(&Item::Integer(sum))),
+            WholesSum::Decimals(sum) => self.floats.get_or_insert_default().add_decimals(&sum),
+        }
     }
 
     /// Adds the values of a block by their summary.

@@ -28,6 +28,11 @@ pub(super) fn holds_of_stored(condition: &Calculate, time_ns: i64, slots: &[Item
     value(condition, time_ns, slots, Null::Nothing) == Item::Boolean(true)
 }
 
+/// Whether a stored value compares so with another one.
+pub(super) fn compares(operator: Operator, left: &Item, right: &Item) -> bool {
+    binary(operator, left.clone(), right.clone(), Null::Nothing) == Item::Boolean(true)
+}
+
 fn value(calculate: &Calculate, time_ns: i64, slots: &[Item], null: Null) -> Item {
     match calculate {
         Calculate::Time => Item::Time(time_ns),

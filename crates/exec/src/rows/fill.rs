@@ -40,8 +40,10 @@ pub(super) struct Filled<'q> {
     width_ns: i64,
     start_ns: i64,
     end_ns: i64,
-    /// The head being filled, and the window that comes next.
-    open: Option<(Arc<Head>, i64)>,
+    /// The head being filled.
+    open: Option<Arc<Head>>,
+    /// The window that comes next.
+    window_ns: i64,
     ahead_ns: i64,
     previous: Option<(i64, Item)>,
     meter: &'q Meter,
@@ -75,6 +77,7 @@ impl<'q> Filled<'q> {
             width_ns,
             grid,
             open: None,
+            window_ns: 0,
             ahead_ns: 0,
             previous: None,
             meter,
@@ -89,19 +92,28 @@ impl<'q> Filled<'q> {
         if self.grid.has_zone() {
             self.ahead_ns = self.grid.ahead_ns(start_ns);
         }
-        self.open = Some((head, start_ns));
+        (self.open, self.window_ns) = (Some(head), start_ns);
         self.previous = None;
     }
 
     /// Whether the window that comes next is one to fill.
-    fn is_inside(&self, window_ns: i64) -> bool {
+    fn is_inside(&self) -> bool {
         match self.plan.layout.descending {
-            false => window_ns <= self.end_ns,
-            true => window_ns >= self.end_ns && self.end_ns != TIME_MIN_NS,
+            false => self.window_ns <= self.end_ns,
+            true => self.window_ns >= self.end_ns && self.end_ns != TIME_MIN_NS,
         }
     }
 
-    fn filling(&mut self, head: &Arc<Head>, window_ns: i64) -> Result<Item, Error> {
+    /// Whether a row at `time_ns` is that of the window that comes next, or of one before.
+    fn is_due(&self, time_ns: i64) -> bool {
+        match self.plan.layout.descending {
+            false => time_ns <= self.window_ns,
+            true => time_ns >= self.window_ns,
+        }
+    }
+
+    fn filling(&mut self, head: &Arc<Head>) -> Result<Item, Error> {
+        let window_ns = self.window_ns;
         Ok(match &self.plan.with {
             Filling::Null => Item::Null,
             Filling::Value(item) => match self.plan.kind {
@@ -125,7 +137,8 @@ impl<'q> Filled<'q> {
         })
     }
 
-    fn advance(&mut self, head: Arc<Head>, window_ns: i64) {
+    fn advance(&mut self) {
+        let window_ns = self.window_ns;
         let mut next_ns = match self.plan.layout.descending {
             false => window_ns.saturating_add(self.width_ns),
             true => window_ns.saturating_sub(self.width_ns),
@@ -141,7 +154,7 @@ impl<'q> Filled<'q> {
                 self.ahead_ns = ahead_ns;
             }
         }
-        self.open = Some((head, next_ns));
+        self.window_ns = next_ns;
     }
 }
 
@@ -165,39 +178,33 @@ fn line(from: &Item, to: &Item, part: f64, span: f64, kind: Kind) -> Item {
 
 impl Stream for Filled<'_> {
     fn next(&mut self) -> Result<Option<Row>, Error> {
-        let next = self.input.peek()?.map(|row| (row.head.clone(), row.time_ns));
-        if self.open.is_none() {
-            let Some((head, time_ns)) = next.clone() else { return Ok(None) };
+        loop {
+            let next = self.input.peek()?.map(|row| (&row.head, row.time_ns));
+            let own =
+                next.filter(|(head, _)| self.open.as_ref().is_some_and(|open| is_same(open, head)));
+            let due = own.map(|(_, time_ns)| time_ns);
+            let belongs = due.is_some();
+            if due.is_some_and(|time_ns| self.is_due(time_ns)) {
+                let Some(row) = self.input.next()? else { return Ok(None) };
+                if matches!(self.plan.with, Filling::Previous | Filling::Linear) {
+                    let is_value = !row.value.is_null();
+                    self.previous = is_value.then(|| (row.time_ns, row.value.clone()));
+                }
+                self.advance();
+                return Ok(Some(row));
+            }
+            if let Some(head) = self.open.clone()
+                && (belongs || self.is_inside())
+            {
+                self.meter.check(1)?;
+                let (time_ns, value) = (self.window_ns, self.filling(&head)?);
+                let carried = vec![Item::Null; self.plan.carried];
+                self.advance();
+                return Ok(Some(Row { head, time_ns, value, carried }));
+            }
+            let Some(row) = self.input.peek()? else { return Ok(None) };
+            let (head, time_ns) = (row.head.clone(), row.time_ns);
             self.begin(head, time_ns);
         }
-        let Some((mut head, mut window_ns)) = self.open.clone() else { return Ok(None) };
-        let mut belongs = next.as_ref().is_some_and(|(found, _)| is_same(found, &head));
-        if !belongs && !self.is_inside(window_ns) {
-            let Some((new, time_ns)) = next.clone() else { return Ok(None) };
-            self.begin(new, time_ns);
-            let Some(open) = self.open.clone() else { return Ok(None) };
-            (head, window_ns) = open;
-            belongs = true;
-        }
-        let is_due = belongs
-            && next.is_some_and(|(_, time_ns)| match self.plan.layout.descending {
-                false => time_ns <= window_ns,
-                true => time_ns >= window_ns,
-            });
-        let row = match is_due {
-            true => {
-                let Some(row) = self.input.next()? else { return Ok(None) };
-                self.previous = (!row.value.is_null()).then(|| (row.time_ns, row.value.clone()));
-                row
-            }
-            false => {
-                self.meter.check(1)?;
-                let value = self.filling(&head, window_ns)?;
-                let carried = vec![Item::Null; self.plan.carried];
-                Row { head: head.clone(), time_ns: window_ns, value, carried }
-            }
-        };
-        self.advance(head, window_ns);
-        Ok(Some(row))
     }
 }

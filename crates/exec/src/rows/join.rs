@@ -10,20 +10,14 @@ use foliot_plan::rows::{Absent, Input, Nested, Select, Slot, Taken};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A row of a table.
-#[derive(Debug)]
-pub(super) struct Answered {
-    pub(super) head: Arc<Head>,
-    pub(super) time_ns: i64,
-    pub(super) columns: Vec<Item>,
-}
-
 /// The rows of a table.
 pub(super) struct Joined<'q> {
     select: &'q Select,
     inputs: Vec<(&'q Input, Peeking<'q>)>,
     slots: Vec<Item>,
-    head: Option<Arc<Head>>,
+    /// The head of the last row, and its columns.
+    pub(super) head: Option<Arc<Head>>,
+    pub(super) columns: Vec<Item>,
 }
 
 impl<'q> Joined<'q> {
@@ -34,19 +28,27 @@ impl<'q> Joined<'q> {
         for input in &select.inputs {
             inputs.push((input, Peeking::new(open(&input.rows, None, &readings, context)?)));
         }
-        Ok(Self { select, inputs, slots: vec![Item::Null; select.slots], head: None })
+        Ok(Self {
+            select,
+            inputs,
+            slots: vec![Item::Null; select.slots],
+            head: None,
+            columns: Vec::new(),
+        })
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<Answered>, Error> {
-        let Some((head, time_ns)) = self.next_key()? else { return Ok(None) };
-        if self.head.as_ref().is_none_or(|last| !is_same(last, &head)) {
-            self.slots.fill(Item::Null);
-            self.head = Some(head.clone());
-        }
+    /// The time of the next row, whose head and columns are then here.
+    pub(super) fn next(&mut self) -> Result<Option<i64>, Error> {
+        let Some(time_ns) = self.next_key()? else { return Ok(None) };
+        let head = self.head.as_ref();
         for (input, rows) in &mut self.inputs {
-            let is_here =
-                rows.peek()?.is_some_and(|row| row.time_ns == time_ns && is_same(&row.head, &head));
-            let row = if is_here { rows.next()? } else { None };
+            let is_here = |row: &Row| {
+                row.time_ns == time_ns && head.is_some_and(|head| is_same(&row.head, head))
+            };
+            let row = match rows.peek()?.is_some_and(is_here) {
+                true => rows.next()?,
+                false => None,
+            };
             take(input, row, &self.select.absent, &mut self.slots);
         }
         let columns = self.select.columns.iter();
@@ -55,14 +57,20 @@ impl<'q> Joined<'q> {
             Item::Float(value) if value.is_nan() => Item::Float(f64::NAN),
             item => item,
         });
-        Ok(Some(Answered { head, time_ns, columns: columns.collect() }))
+        self.columns.clear();
+        self.columns.extend(columns);
+        Ok(Some(time_ns))
     }
 
-    /// The head and time that come next.
-    fn next_key(&mut self) -> Result<Option<(Arc<Head>, i64)>, Error> {
+    /// The time that comes next, with its head.
+    fn next_key(&mut self) -> Result<Option<i64>, Error> {
         let mut key: Option<(Arc<Head>, i64)> = None;
+        let is_one = self.inputs.len() == 1;
         for (_, rows) in &mut self.inputs {
             let Some(row) = rows.peek()? else { continue };
+            if is_one && self.head.as_ref().is_some_and(|head| is_same(head, &row.head)) {
+                return Ok(Some(row.time_ns));
+            }
             let comes_first = key.as_ref().is_none_or(|(head, time_ns)| {
                 let heads = match is_same(&row.head, head) {
                     true => Ordering::Equal,
@@ -75,7 +83,12 @@ impl<'q> Joined<'q> {
                 key = Some((row.head.clone(), row.time_ns));
             }
         }
-        Ok(key)
+        let Some((head, time_ns)) = key else { return Ok(None) };
+        if self.head.as_ref().is_none_or(|last| !is_same(last, &head)) {
+            self.slots.fill(Item::Null);
+            self.head = Some(head);
+        }
+        Ok(Some(time_ns))
     }
 }
 
@@ -85,7 +98,7 @@ fn compare(a: &Head, b: &Head) -> Ordering {
 
 /// Puts what a row holds, or what stands for it, into the slots.
 fn take(input: &Input, row: Option<Row>, absent: &Absent, slots: &mut [Item]) {
-    let mut put = |slot: &Slot, item: Item| {
+    let put = |slots: &mut [Item], slot: &Slot, item: Item| {
         let item = match (item, absent) {
             (Item::Null, Absent::Previous) => return,
             (Item::Null, Absent::Value(default)) => match slot.kind {
@@ -94,14 +107,22 @@ fn take(input: &Input, row: Option<Row>, absent: &Absent, slots: &mut [Item]) {
             },
             (item, _) => item,
         };
-        slots.get_mut(slot.index).into_iter().for_each(|slot| *slot = item.clone());
+        if let Some(slot) = slots.get_mut(slot.index) {
+            *slot = item;
+        }
     };
     match row {
         Some(row) => {
-            input.value.iter().for_each(|slot| put(slot, row.value.clone()));
-            input.carried.iter().zip(row.carried).for_each(|(slot, item)| put(slot, item));
+            if let Some(slot) = &input.value {
+                put(slots, slot, row.value);
+            }
+            let carried = input.carried.iter().zip(row.carried);
+            carried.for_each(|(slot, item)| put(slots, slot, item));
         }
-        None => input.value.iter().chain(&input.carried).for_each(|slot| put(slot, Item::Null)),
+        None => {
+            let all = input.value.iter().chain(&input.carried);
+            all.for_each(|slot| put(slots, slot, Item::Null));
+        }
     }
 }
 
@@ -134,16 +155,16 @@ impl<'q> Within<'q> {
     }
 }
 
-fn taken(taken: &Taken, row: &Answered) -> Item {
+fn taken(taken: &Taken, head: &Head, columns: &[Item]) -> Item {
     let as_kind = |item: Item, kind: &Option<Kind>| match kind {
         Some(kind) => convert(item, *kind),
         None => item,
     };
     match taken {
         Taken::Column(index, kind) => {
-            as_kind(row.columns.get(*index).cloned().unwrap_or_default(), kind)
+            as_kind(columns.get(*index).cloned().unwrap_or_default(), kind)
         }
-        Taken::Label(name) => Item::String(row.head.label(name).into()),
+        Taken::Label(name) => Item::String(head.label(name).into()),
         Taken::Nothing => Item::Null,
     }
 }
@@ -151,18 +172,19 @@ fn taken(taken: &Taken, row: &Answered) -> Item {
 impl Stream for Within<'_> {
     fn next(&mut self) -> Result<Option<Row>, Error> {
         loop {
-            let Some(row) = self.rows.next()? else { return Ok(None) };
+            let Some(time_ns) = self.rows.next()? else { return Ok(None) };
+            let Some(head) = self.rows.head.clone() else { return Ok(None) };
+            let columns = &self.rows.columns;
+            let taken = |each: &Taken| taken(each, &head, columns);
             if let Some(condition) = &self.plan.condition {
-                let slots = self.plan.condition_slots.iter().map(|slot| taken(slot, &row));
-                let slots: Vec<Item> = slots.collect();
-                if !super::calculate::holds(condition, row.time_ns, &slots) {
+                let slots: Vec<Item> = self.plan.condition_slots.iter().map(taken).collect();
+                if !super::calculate::holds(condition, time_ns, &slots) {
                     continue;
                 }
             }
-            let value = self.plan.value.as_ref().map_or(Item::Null, |value| taken(value, &row));
-            let carried = self.plan.carried.iter().map(|each| taken(each, &row)).collect();
-            let time_ns = row.time_ns;
-            return Ok(Some(Row { head: self.head(row.head), time_ns, value, carried }));
+            let value = self.plan.value.as_ref().map_or(Item::Null, taken);
+            let carried = self.plan.carried.iter().map(taken).collect();
+            return Ok(Some(Row { head: self.head(head), time_ns, value, carried }));
         }
     }
 }

@@ -104,6 +104,73 @@ impl Stream for Merge<'_> {
     }
 }
 
+/// Rows of inputs that have one head, by time, where what comes first at one time is known by a
+/// rank of each input.
+pub(super) struct Ranked<'q> {
+    inputs: Vec<Peeking<'q>>,
+    /// The next rows of inputs.
+    heap: Vec<Next>,
+    descending: bool,
+    is_arranged: bool,
+    ranks: Vec<u32>,
+}
+
+/// Where the next row of an input stands.
+#[derive(Clone, Copy)]
+struct Next {
+    time_ns: i64,
+    rank: u32,
+    input: usize,
+}
+
+impl<'q> Ranked<'q> {
+    pub(super) fn new(
+        inputs: Vec<Box<dyn Stream + 'q>>,
+        ranks: Vec<u32>,
+        descending: bool,
+    ) -> Self {
+        let inputs = inputs.into_iter().map(Peeking::new).collect();
+        Self { inputs, heap: Vec::new(), descending, is_arranged: false, ranks }
+    }
+
+    fn next_of(&mut self, input: usize) -> Result<Option<Next>, Error> {
+        let Some(rows) = self.inputs.get_mut(input) else { return Ok(None) };
+        let rank = self.ranks.get(input).copied().unwrap_or_default();
+        Ok(rows.peek()?.map(|row| Next { time_ns: row.time_ns, rank, input }))
+    }
+}
+
+/// What comes before what: see [`Next`].
+fn is_before(descending: bool) -> impl FnMut(&mut Next, &mut Next) -> Result<bool, Error> {
+    move |a, b| {
+        let order = a.time_ns.cmp(&b.time_ns).then(a.rank.cmp(&b.rank));
+        Ok(if descending { order.is_gt() } else { order.is_lt() })
+    }
+}
+
+impl Stream for Ranked<'_> {
+    fn next(&mut self) -> Result<Option<Row>, Error> {
+        let before = &mut is_before(self.descending);
+        if !self.is_arranged {
+            self.is_arranged = true;
+            for input in 0..self.inputs.len() {
+                let next = self.next_of(input)?;
+                self.heap.extend(next);
+            }
+            heap::arrange(&mut self.heap, before)?;
+        }
+        let Some(next) = heap::pop(&mut self.heap, before)? else { return Ok(None) };
+        let row = match self.inputs.get_mut(next.input) {
+            Some(rows) => rows.next()?,
+            None => None,
+        };
+        if let Some(next) = self.next_of(next.input)? {
+            heap::push(&mut self.heap, next, before)?;
+        }
+        Ok(row)
+    }
+}
+
 fn before(
     layout: &Layout,
     grid: &Grid,

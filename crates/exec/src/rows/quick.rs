@@ -11,34 +11,43 @@
 //! there are as many.
 
 mod folder;
-mod pieces;
 mod slices;
+mod windows;
+mod work;
 
 use super::Context;
-use super::grid::Grid;
+use super::grid::{Grid, TIME_MIN_NS};
 use super::reducers::figure_of;
 use super::row::{Head, Row, Stream};
 use super::slice::Reader;
-use super::sources::{self, Group, Member, Selected};
+use super::sources::Member;
+use crate::Error;
 use crate::kernels::tally::{Figure, Tally};
 use crate::limits::Charge;
-use crate::source::Spares;
-use crate::{Error, stream};
 use folder::Folder;
+use foliot_engine::Run;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::{Kind, Samples, TimeRange};
+use foliot_model::{Kind, TimeRange};
 use foliot_plan::rows::{Carried, Layout, Reduce, Rows, Scan};
-use pieces::{Folded, Members, Windows, join};
 use slices::Slices;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use windows::{Folded, Heads, Windows};
+use work::{Batch, Task, Work};
 
-/// Heads that are folded at a time.
-const GROUPS_AT_ONCE: usize = 64;
-/// Sources from which on threads are worth starting.
-const MEMBERS_WORTH_THREADS: usize = 16;
+/// Heads that are folded at a time where nobody knows how many windows they will have, or they
+/// would take much memory.
+const HEADS_AT_ONCE: usize = 64;
+/// The share of a query's memory that the windows of heads may take which are folded at a time.
+const WINDOWS_SHARE: u64 = 8;
+/// Series that one thread folds at a time.
+const SERIES_AT_ONCE: usize = 256;
+/// Sources whose rows are tested that one thread folds at a time.
+const SOURCES_AT_ONCE: usize = 32;
+/// Series from which on threads are worth starting.
+const SERIES_WORTH_THREADS: usize = 128;
 
 /// What the folds of one selection read.
 #[derive(Default)]
@@ -52,10 +61,11 @@ pub(super) struct Quick<'q> {
 }
 
 impl<'q> Quick<'q> {
-    /// The rows of `reduce`, if it is such a fold; those of a head beyond `wanted` may be missing.
+    /// The rows of `reduce`, if it is such a fold, at the starts of their windows if they are to be
+    /// stamped; those of a head beyond `wanted` may be missing.
     pub(super) fn new(
         reduce: &'q Reduce,
-        wanted: Option<u64>,
+        (wanted, is_stamped): (Option<u64>, bool),
         readings: &Readings<'q>,
         context: Context<'q>,
     ) -> Result<Option<Self>, Error> {
@@ -81,7 +91,7 @@ impl<'q> Quick<'q> {
                 reading
             }
         };
-        let column = reading.borrow_mut().add(value, figure);
+        let column = reading.borrow_mut().add(value, figure, is_stamped);
         Ok(Some(Self { reading, column }))
     }
 }
@@ -94,7 +104,7 @@ impl Stream for Quick<'_> {
             if let Some(row) = column.and_then(|column| column.ready.pop_front()) {
                 return Ok(Some(row));
             }
-            if !reading.next_groups()? {
+            if !reading.next_head()? {
                 return Ok(None);
             }
         }
@@ -114,18 +124,22 @@ struct Reading<'q> {
     layout: &'q Layout,
     /// How many rows of each head are wanted; nothing: all.
     wanted: Option<u64>,
-    /// What is read at a time.
-    range: TimeRange,
     grid: Grid,
     context: Context<'q>,
     columns: Vec<Column>,
-    /// What is left to fold; nothing before the first row is asked for.
-    groups: Option<std::vec::IntoIter<(Arc<Head>, Members)>>,
-    /// What the heads' series were selected by, field by field, if they are many.
-    many: Vec<(Scan, Selected)>,
-    spares: Arc<Spares>,
+    /// What there is to fold; nothing before the first row is asked for.
+    work: Option<Work<'q>>,
+    /// Heads that were folded and have no rows yet, the next one last, and what they take.
+    folded: Vec<(u32, Vec<Windows>)>,
+    held: Option<Charge<'q>>,
+    /// What rows take.
     charge: Charge<'q>,
-    names: Vec<Charge<'q>>,
+}
+
+/// What one thread folds at a time.
+enum Piece<'w> {
+    Tasks(&'w [Task]),
+    Tested(&'w [(u32, Member)]),
 }
 
 /// One fold.
@@ -133,6 +147,8 @@ struct Column {
     /// Which of the fields that rows carry.
     field: usize,
     figure: Figure,
+    /// Whether rows are stamped with the starts of their windows; what has none, with the epoch.
+    is_stamped: bool,
     ready: VecDeque<Row>,
 }
 
@@ -143,18 +159,16 @@ impl<'q> Reading<'q> {
             shared: scan.clone(),
             fields: HashMap::new(),
             columns_of: Vec::new(),
-            range: scan.layout.range,
             scan,
             layout,
             wanted: None,
             grid: Grid::new(layout)?,
             context,
             columns: Vec::new(),
-            groups: None,
-            many: Vec::new(),
-            spares: Arc::default(),
+            work: None,
+            folded: Vec::new(),
+            held: None,
             charge: context.meter.open(),
-            names: Vec::new(),
         })
     }
 
@@ -172,39 +186,28 @@ impl<'q> Reading<'q> {
     }
 
     /// Adds a fold, and returns which column it is.
-    fn add(&mut self, field: &(Arc<str>, Kind), figure: Figure) -> usize {
+    fn add(&mut self, field: &(Arc<str>, Kind), figure: Figure, is_stamped: bool) -> usize {
         let at = *self.fields.entry(field.clone()).or_insert(self.scan.carried.len());
         if at == self.scan.carried.len() {
             self.scan.carried.push(Carried::Field(field.0.clone(), field.1));
             self.columns_of.push(Vec::new());
         }
         self.columns_of.get_mut(at).into_iter().for_each(|of| of.push(self.columns.len()));
-        self.columns.push(Column { field: at, figure, ready: VecDeque::new() });
+        self.columns.push(Column { field: at, figure, is_stamped, ready: VecDeque::new() });
         self.columns.len() - 1
     }
 
-    fn next_groups(&mut self) -> Result<bool, Error> {
-        let Some(groups) = &mut self.groups else {
-            self.groups = Some(self.find()?.into_iter());
-            return Ok(true);
-        };
-        let groups: Vec<_> = groups.by_ref().take(GROUPS_AT_ONCE).collect();
-        if groups.is_empty() {
+    /// Puts the rows of the next head into the columns; false behind the last one.
+    fn next_head(&mut self) -> Result<bool, Error> {
+        if self.folded.is_empty() && !self.fold_more()? {
             return Ok(false);
         }
-        let heads: Vec<Arc<Head>> = groups.iter().map(|(head, _)| head.clone()).collect();
-        let folded = match Slices::new(self, &groups)? {
-            Some(slices) => self.fold_slices(slices, groups)?,
-            None => self.fold(groups)?,
-        };
-        if self.groups.as_ref().is_some_and(|rest| rest.len() == 0) {
-            // Other folds of the same answer may be waiting for the memory.
-            self.names.clear();
-            self.many.clear();
-        }
-        for (head, windows) in heads.into_iter().zip(folded) {
+        let work = self.work.as_ref();
+        if let Some((head, windows)) = self.folded.pop()
+            && let Some(head) = work.and_then(|work| work.heads.get(head as usize))
+        {
             for (column, windows) in self.columns.iter_mut().zip(windows) {
-                column.emit(&head, windows, self.layout.descending);
+                column.emit(head, windows, self.layout.descending);
             }
         }
         let rows: usize = self.columns.iter().map(|column| column.ready.len()).sum();
@@ -212,123 +215,106 @@ impl<'q> Reading<'q> {
         Ok(true)
     }
 
-    /// Finds what is to be folded, by head.
-    fn find(&mut self) -> Result<Vec<(Arc<Head>, Members)>, Error> {
-        let Context { source, meter, .. } = self.context;
-        let fields = self.scan.carried.len().max(1);
-        let selected = sources::select(&self.scan, source, meter)?;
-        if selected.are_many(&self.scan) {
-            return self.find_many(selected);
-        }
-        // The limit is one on the series of a field.
-        meter.admit(selected.sids.len().div_ceil(fields))?;
-        let (groups, charge) = sources::find_selected(&self.scan, &selected, source, meter)?;
-        self.names.push(charge);
-        let with_head = |group: Group| {
-            let head = group.members.first().map(|member| member.head.clone())?;
-            Some((head, Members::Named(group.members)))
+    /// Folds the next heads of which some have windows; false if there are none.
+    fn fold_more(&mut self) -> Result<bool, Error> {
+        self.held = None;
+        let mut work = match self.work.take() {
+            Some(work) => work,
+            None => {
+                let mut work = Work::find(&self.scan, self.context)?;
+                work.cut(self.heads_at_once());
+                work
+            }
         };
-        let groups: Vec<_> = groups.into_iter().filter_map(with_head).collect();
-        self.context.count(groups.iter().map(|(_, members)| members.len()).sum());
-        Ok(groups)
-    }
-
-    /// The same where series are too many to be known by name.
-    fn find_many(&mut self, selected: Selected) -> Result<Vec<(Arc<Head>, Members)>, Error> {
-        let Context { source, meter, .. } = self.context;
-        let fields = self.scan.carried.len();
-        let mut places: HashMap<Arc<Head>, usize> = HashMap::new();
-        let mut found: Vec<(Arc<Head>, Vec<Vec<u32>>)> = Vec::new();
-        let mut of_all = Some(selected).filter(|_| fields == 1);
-        for (at, field) in self.scan.carried.iter().enumerate() {
-            let scan = Scan { carried: vec![field.clone()], ..self.scan.clone() };
-            let selected = match of_all.take() {
-                Some(selected) => selected,
-                None => sources::select(&scan, source, meter)?,
+        while self.folded.is_empty()
+            && let Some(batch) = work.next_batch()
+        {
+            let folded = match Slices::new(self, &batch)? {
+                Some(slices) => self.fold_slices(slices, &batch)?,
+                None => self.fold(batch.tasks, batch.tested, self.scan.layout.range)?,
             };
-            meter.admit(selected.sids.len())?;
-            self.context.count(selected.sids.len());
-            let (heads, charge) = selected.by_head(&scan, source, meter)?;
-            self.names.push(charge);
-            for (head, sids) in heads {
-                let place = *places.entry(head.clone()).or_insert(found.len());
-                if place == found.len() {
-                    found.push((head, vec![Vec::new(); fields]));
-                }
-                let of_head = found.get_mut(place);
-                if let Some(of_field) = of_head.and_then(|(_, by_field)| by_field.get_mut(at)) {
-                    *of_field = sids;
-                }
-            }
-            self.many.push((scan, selected));
+            (self.folded, self.held) = folded.into_parts();
         }
-        found.sort_by(|(a, _), (b, _)| a.compare(b, &self.scan.layout.order_by));
-        if self.scan.heads_descending {
-            found.reverse();
+        self.folded.sort_unstable_by_key(|(head, _)| std::cmp::Reverse(*head));
+        if work.is_done() {
+            // Other folds of the same answer may be waiting for the memory.
+            work.let_go()?;
         }
-        Ok(found.into_iter().map(|(head, sids)| (head, Members::Many(sids))).collect())
+        self.work = Some(work);
+        Ok(!self.folded.is_empty())
     }
 
-    /// Folds groups slice by slice, each until it has as many windows as are wanted.
-    fn fold_slices(
-        &mut self,
-        slices: Slices,
-        mut groups: Vec<(Arc<Head>, Members)>,
-    ) -> Result<Vec<Vec<Windows>>, Error> {
-        let no_windows = || self.columns.iter().map(|_| Windows::new()).collect();
-        let mut found: Vec<Vec<Windows>> = groups.iter().map(|_| no_windows()).collect();
-        let mut places: Vec<usize> = (0..groups.len()).collect();
-        for range in slices {
-            // Scans that ended were over another range.
-            (self.range, self.spares) = (range, Arc::default());
-            let folded = self.fold(groups.clone())?;
-            let mut left = Vec::new();
-            for ((place, group), windows) in places.into_iter().zip(groups).zip(folded) {
-                let Some(found) = found.get_mut(place) else { continue };
-                for (found, windows) in found.iter_mut().zip(windows) {
-                    join(found, windows);
-                }
-                if !found.iter().all(|windows| self.are_enough(windows)) {
-                    left.push((place, group));
-                }
+    /// How many heads are folded at a time: as many as memory has room for.
+    fn heads_at_once(&self) -> usize {
+        let TimeRange { start_ns, end_ns } = self.scan.layout.range;
+        let windows = match self.grid.width_ns() {
+            None => Some(1),
+            Some(width_ns) => {
+                end_ns.checked_sub(start_ns).map(|length_ns| length_ns / width_ns + 2)
             }
-            (places, groups) = left.into_iter().unzip();
-            if groups.is_empty() {
+        };
+        let Some(windows) = windows else { return HEADS_AT_ONCE };
+        let bytes =
+            (windows.max(1) as u64).saturating_mul(Windows::BYTES * self.columns.len() as u64);
+        let room = self.context.meter.limits().memory_bytes / WINDOWS_SHARE;
+        usize::try_from(room / bytes.max(1)).unwrap_or(usize::MAX).max(HEADS_AT_ONCE)
+    }
+
+    /// Folds heads slice by slice, each until it has as many windows as are wanted.
+    fn fold_slices(&self, slices: Slices, batch: &Batch<'_>) -> Result<Heads<'q>, Error> {
+        let mut found = Heads::new(self.figures(), self.context.meter);
+        let mut tasks = batch.tasks.to_vec();
+        for range in slices {
+            found.absorb(self.fold(&tasks, batch.tested, range)?)?;
+            tasks.retain(|task| !self.are_enough(found.of(task.head)));
+            if tasks.is_empty() {
                 break;
             }
         }
-        (self.range, self.spares) = (self.scan.layout.range, Arc::default());
         Ok(found)
     }
 
-    fn are_enough(&self, windows: &Windows) -> bool {
-        let found = windows.iter().filter(|(_, tally)| !tally.is_null()).count() as u64;
-        self.wanted.is_some_and(|wanted| found >= wanted)
+    fn are_enough(&self, windows: &[Windows]) -> bool {
+        let is_enough = |windows: &Windows| {
+            let found = windows.iter().filter(|(_, tally)| !tally.is_null()).count() as u64;
+            self.wanted.is_some_and(|wanted| found >= wanted)
+        };
+        windows.iter().all(is_enough)
     }
 
-    /// Folds groups, on several threads if there are many sources: the windows of each head and
-    /// column.
-    fn fold(&self, groups: Vec<(Arc<Head>, Members)>) -> Result<Vec<Vec<Windows>>, Error> {
-        let folded = Folded::new(groups.len(), self.columns.len(), self.context.meter);
-        let members: usize = groups.iter().map(|(_, members)| members.len()).sum();
-        let work: Vec<(usize, Members)> = groups
-            .into_iter()
-            .enumerate()
-            .flat_map(|(at, (_, members))| members.pieces().into_iter().map(move |p| (at, p)))
-            .collect();
-        let threads = self.context.meter.limits().threads.max(1).min(work.len());
-        let queue = Mutex::new(Rank::Query, work.into_iter().enumerate());
-        let folded = Mutex::new(Rank::Query, folded);
+    fn figures(&self) -> Arc<[Figure]> {
+        self.columns.iter().map(|column| column.figure).collect()
+    }
+
+    /// Folds series and sources, on several threads if they are many.
+    fn fold(
+        &self,
+        tasks: &[Task],
+        tested: &[(u32, Member)],
+        range: TimeRange,
+    ) -> Result<Heads<'q>, Error> {
+        let meter = self.context.meter;
+        let tested_pieces = tested.chunks(SOURCES_AT_ONCE).map(Piece::Tested);
+        let pieces = tasks.chunks(SERIES_AT_ONCE).map(Piece::Tasks).chain(tested_pieces);
+        let threads = match tasks.len() + tested.len() * self.scan.carried.len() {
+            SERIES_WORTH_THREADS.. => meter.limits().threads.max(1),
+            _ => 1,
+        };
+        let queue = Mutex::new(Rank::Query, pieces.enumerate());
+        let folded = Mutex::new(Rank::Query, Folded::new(self.figures(), meter));
         let run = || -> Result<(), Error> {
             loop {
                 let next = queue.lock().next();
-                let Some((number, (at, members))) = next else { return Ok(()) };
-                let windows = self.fold_members(members)?;
-                let mut folded = folded.lock();
-                folded.add(number, at, windows)?;
+                let Some((number, piece)) = next else { return Ok(()) };
+                let mut heads = Heads::new(self.figures(), meter);
+                match piece {
+                    Piece::Tasks(tasks) => self.fold_tasks(tasks, range, &mut heads)?,
+                    Piece::Tested(tested) => self.fold_tested(tested, &mut heads)?,
+                }
+                folded.lock().add(number, heads)?;
             }
         };
-        if threads == 1 || members < MEMBERS_WORTH_THREADS {
+        if threads == 1 {
             run()?;
         } else {
             std::thread::scope(|scope| {
@@ -343,105 +329,63 @@ impl<'q> Reading<'q> {
         Ok(folded.into_inner().heads)
     }
 
-    /// Folds some sources of one head, one after the other.
-    fn fold_members(&self, members: Members) -> Result<Vec<Windows>, Error> {
-        let mut windows: Vec<Windows> = self.columns.iter().map(|_| Windows::new()).collect();
-        let mut chunk = Samples::default();
-        match members {
-            Members::Named(members) => {
-                for member in members {
-                    self.fold_member((&self.scan, 0), member, &mut chunk, &mut windows)?;
-                }
-            }
-            Members::Many(by_field) => {
-                for (at, (sids, (scan, selected))) in by_field.iter().zip(&self.many).enumerate() {
-                    if !selected.is_whole() {
-                        for member in self.named(scan, selected, sids)? {
-                            self.fold_member((scan, at), member, &mut chunk, &mut windows)?;
-                        }
-                        continue;
-                    }
-                    for sid in sids {
-                        self.fold_series((*sid, at), &mut chunk, &mut windows)?;
-                    }
-                }
-            }
-        }
-        Ok(windows)
-    }
-
-    fn named(&self, scan: &Scan, selected: &Selected, sids: &[u32]) -> Result<Vec<Member>, Error> {
-        let Context { source, meter, .. } = self.context;
-        selected.name(scan, source, sids, meter)
-    }
-
-    /// Folds a source whose rows carry fields from the one at `first` on.
-    fn fold_member(
+    /// Folds series one after the other.
+    fn fold_tasks(
         &self,
-        (scan, first): (&Scan, usize),
-        member: Member,
-        chunk: &mut Samples,
-        windows: &mut [Windows],
+        tasks: &[Task],
+        range: TimeRange,
+        heads: &mut Heads<'q>,
     ) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
-        if member.condition.is_none() {
-            for (at, sid) in member.sids.iter().take(scan.carried.len()).enumerate() {
-                if let Some(sid) = sid {
-                    self.fold_series((*sid, first + at), chunk, windows)?;
+        let (mut runs, mut run) = (source.runs(range, meter)?, Run::default());
+        for task in tasks {
+            let Some(Carried::Field(_, kind)) = self.scan.carried.get(task.field as usize) else {
+                continue;
+            };
+            let columns = self.columns_of.get(task.field as usize).map_or(&[][..], Vec::as_slice);
+            let mut folders = Vec::with_capacity(columns.len());
+            for (at, windows) in heads.of(task.head).iter_mut().enumerate() {
+                if let Some(column) = self.columns.get(at).filter(|_| columns.contains(&at)) {
+                    folders.push(Folder::new(column.figure, &self.grid, windows));
                 }
             }
-            return Ok(());
-        }
-        let mut folders: Vec<_> =
-            self.columns.iter().map(|column| Folder::new(column.figure, &self.grid)).collect();
-        let mut reader = Reader::new(scan, member, source, meter, 1);
-        while let Some(row) = reader.next()? {
-            for (column, folder) in self.columns.iter().zip(&mut folders) {
-                let field = column.field.checked_sub(first);
-                let value = field.and_then(|at| row.carried.get(at)).filter(|v| !v.is_null());
-                value.into_iter().for_each(|value| folder.add(row.time_ns, value.clone()));
+            runs.turn(task.sid)?;
+            loop {
+                while let Some(block) = runs.peek()
+                    && folders.iter().all(|folder| folder.takes(&block, *kind))
+                {
+                    folders.iter_mut().for_each(|folder| folder.add_block(&block, *kind));
+                    runs.skip()?;
+                }
+                if !runs.next(&mut run)? {
+                    break;
+                }
+                folders.iter_mut().for_each(|folder| folder.add_run(&run, *kind));
             }
-        }
-        for (folder, windows) in folders.into_iter().zip(windows) {
-            join(windows, folder.finish(self.layout));
+            let made = folders.iter().map(Folder::made).sum();
+            heads.charge(made)?;
         }
         Ok(())
     }
 
-    /// Folds the samples of one field of a source; `chunk` is memory to read into.
-    fn fold_series(
-        &self,
-        (sid, field): (u32, usize),
-        chunk: &mut Samples,
-        windows: &mut [Windows],
-    ) -> Result<(), Error> {
+    /// Folds the rows of sources that pass their tests.
+    fn fold_tested(&self, tested: &[(u32, Member)], heads: &mut Heads<'q>) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
-        let Some(Carried::Field(_, kind)) = self.scan.carried.get(field) else { return Ok(()) };
-        let folder = |at: &usize| {
-            let column = self.columns.get(*at)?;
-            Some((*at, Folder::new(column.figure, &self.grid)))
-        };
-        let columns = self.columns_of.get(field).into_iter().flatten();
-        let mut folds: Vec<(usize, Folder<'_>)> = columns.filter_map(folder).collect();
-        let mut stream = source.open(sid, self.range, &self.spares, meter)?;
-        loop {
-            if let stream::Stream::Stored(stored) = &mut stream {
-                while let Some(block) = stored.peek()
-                    && folds.iter().all(|(_, folder)| folder.takes(&block, *kind))
-                {
-                    folds.iter_mut().for_each(|(_, folder)| folder.add_block(&block, *kind));
-                    stored.skip(meter)?;
+        for (head, member) in tested {
+            let mut reader = Reader::new(&self.scan, member.clone(), source, meter, 1);
+            let windows = heads.of(*head).iter_mut();
+            let mut folders: Vec<_> = windows
+                .zip(&self.columns)
+                .map(|(windows, column)| Folder::new(column.figure, &self.grid, windows))
+                .collect();
+            while let Some(row) = reader.next()? {
+                for (column, folder) in self.columns.iter().zip(&mut folders) {
+                    let value = row.carried.get(column.field).filter(|value| !value.is_null());
+                    value.into_iter().for_each(|value| folder.add(row.time_ns, value.clone()));
                 }
             }
-            if !stream.next(meter, chunk)? {
-                break;
-            }
-            folds.iter_mut().for_each(|(_, folder)| folder.add_samples(chunk, *kind));
-        }
-        for (at, folder) in folds {
-            if let Some(windows) = windows.get_mut(at) {
-                join(windows, folder.finish(self.layout));
-            }
+            let made = folders.iter().map(Folder::made).sum();
+            heads.charge(made)?;
         }
         Ok(())
     }
@@ -451,13 +395,18 @@ impl Column {
     fn emit(&mut self, head: &Arc<Head>, windows: Windows, descending: bool) {
         let row = |(start_ns, tally): (i64, Tally)| {
             let (time_ns, value) = tally.finish();
-            let time_ns = time_ns.unwrap_or(start_ns);
+            let time_ns = match (self.is_stamped, start_ns) {
+                (true, TIME_MIN_NS) => 0,
+                (true, _) => start_ns,
+                (false, _) => time_ns.unwrap_or(start_ns),
+            };
             let row = Row { head: head.clone(), time_ns, value, carried: Vec::new() };
             (!row.value.is_null()).then_some(row)
         };
+        let windows = windows.into_vec().into_iter();
         match descending {
-            false => self.ready.extend(windows.into_iter().filter_map(row)),
-            true => self.ready.extend(windows.into_iter().rev().filter_map(row)),
+            false => self.ready.extend(windows.filter_map(row)),
+            true => self.ready.extend(windows.rev().filter_map(row)),
         }
     }
 }

@@ -6,12 +6,15 @@
 
 use super::calculate::{convert, holds_of_stored, kind_of};
 use super::row::{Row, Stream};
+use super::sieve::{Comparison, Sieve, Wanted};
 use super::sources::{Member, Places, driving, fields};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
-use crate::source::{Source, Spares};
+use crate::source::{Lasts, Source, Spares};
 use crate::{Error, stream};
 use foliot_model::{Item, Kind, Samples, TimeRange, Value, Values};
 use foliot_plan::rows::{Carried, Scan};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// How far before the latest sample the first slice begins where few rows are wanted from the end:
@@ -19,6 +22,17 @@ use std::sync::Arc;
 const TAIL_NS: i64 = 60_000_000_000;
 /// So many rows are few.
 const TAIL_ROWS_MAX: usize = 64;
+
+/// Sieves are shared by the sources that a scan reads side by side.
+pub(super) type SharedSieve<'q> = Rc<RefCell<Sieve<'q>>>;
+
+/// What rows pass a sieve by, and what was planned once for all of them.
+struct Sifted<'q> {
+    sieve: SharedSieve<'q>,
+    comparison: Comparison,
+    kinds: Vec<Kind>,
+    places: (Vec<Place>, Vec<Place>),
+}
 
 /// Where the rows of one source come from.
 pub(super) struct Reader<'q> {
@@ -38,6 +52,8 @@ pub(super) struct Reader<'q> {
     /// How many more rows are wanted; nothing: all.
     wanted: Option<usize>,
     rows: std::vec::IntoIter<Row>,
+    /// How rows are read of which few are expected.
+    sifted: Option<Sifted<'q>>,
     charge: Charge<'q>,
 }
 
@@ -70,31 +86,72 @@ impl<'q> Reader<'q> {
             slices: Vec::new(),
             wanted,
             rows: Vec::new().into_iter(),
+            sifted: None,
             charge,
         }
     }
 
+    /// The same; where the condition allows, rows are read by the sieve.
+    pub(super) fn sifting(self, sieve: &SharedSieve<'q>) -> Self {
+        let comparison = self.member.condition.as_ref().and_then(|condition| {
+            let places = places_of(&self.fields, &self.scan.condition_slots);
+            let kind_of = |field: usize| self.fields.get(field).map(|(_, kind)| *kind);
+            Comparison::of(condition, &places, &kind_of)
+        });
+        let Some(comparison) = comparison.filter(|_| !self.scan.layout.descending) else {
+            return self;
+        };
+        let sieve = Rc::clone(sieve);
+        let kinds = self.fields.iter().map(|(_, kind)| *kind).collect();
+        let sifted = Sifted { sieve, comparison, kinds, places: self.places() };
+        Self { sifted: Some(sifted), ..self }
+    }
+
+    /// Sifts the next slice that has rows; false at the end.
+    fn sift_slice(&mut self) -> Result<bool, Error> {
+        let Some(sifted) = &self.sifted else { return Ok(false) };
+        let mut sieve = sifted.sieve.borrow_mut();
+        if let Some(range) = self.uncut.take()
+            && let Some(sid) = self.member.sids.get(sifted.comparison.field).copied().flatten()
+        {
+            self.slices = sieve.ranges(sid, range, &sifted.comparison)?;
+            self.slices.reverse();
+        }
+        while let Some(slice) = self.slices.pop().filter(|_| self.wanted != Some(0)) {
+            let wanted = Wanted {
+                scan: self.scan,
+                member: &self.member,
+                comparison: &sifted.comparison,
+                kinds: &sifted.kinds,
+                driving: self.driving,
+                places: &sifted.places,
+            };
+            let range = slice.intersect(&self.scan.layout.range);
+            let (mut rows, left) =
+                sieve.rows(&wanted, range, CHUNK_SAMPLES / self.pieces as usize)?;
+            self.slices.extend(left);
+            if let Some(wanted) = &mut self.wanted {
+                rows.truncate(*wanted);
+                *wanted -= rows.len();
+            }
+            self.charge.resize(rows.iter().map(Row::bytes).sum())?;
+            if !rows.is_empty() {
+                self.rows = rows.into_iter();
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The newest row, if it is all that is wanted and the last samples of the fields tell it.
     fn newest(&mut self) -> Result<Option<Row>, Error> {
-        let range = self.scan.layout.range;
-        let is_first = self.uncut == Some(range) && self.scan.layout.descending;
-        let are_driving = self.driving == self.fields.len();
-        let is_plain = self.member.condition.is_none() && are_driving;
-        if !is_first || !is_plain || self.wanted != Some(1) {
+        if self.uncut != Some(self.scan.layout.range) {
             return Ok(None);
         }
-        let mut cursors = Vec::with_capacity(self.fields.len());
-        for ((_, kind), sid) in self.fields.iter().zip(&self.member.sids) {
-            let samples = sid.map(|sid| self.source.last(sid)).transpose()?.unwrap_or_default();
-            self.meter.check(samples.len())?;
-            cursors.push(Cursor { samples, kind: *kind, at: 0 });
+        match Newest::new(self.scan, self.source) {
+            Some(mut newest) => newest.row(&self.member, self.meter),
+            None => Ok(None),
         }
-        let newest_ns = cursors.iter().filter_map(Cursor::time_ns).max();
-        let Some(newest_ns) = newest_ns.filter(|newest_ns| range.contains(*newest_ns)) else {
-            return Ok(None);
-        };
-        cursors.iter_mut().for_each(|cursor| cursor.advance(newest_ns));
-        Ok(self.rows_of(&mut cursors, None)?.pop())
     }
 
     /// Cuts into slices what is not cut yet; false if there is nothing.
@@ -298,28 +355,100 @@ impl<'q> Reader<'q> {
 
     /// The places of what is carried, and of what the condition looks at.
     fn places(&self) -> (Vec<Place>, Vec<Place>) {
-        let by_name = Places::new(&self.fields);
-        let place = |carried: &Carried| {
-            if let Some(item) = self.member.constant(carried, &self.scan.measurement) {
-                return Err(item);
-            }
-            let mut place = Err(Item::Null);
-            if let Carried::Field(name, kind) = carried {
-                by_name.of(name, |at| {
-                    if self.fields.get(at).is_some_and(|(_, of)| of == kind) {
-                        place = Ok(at);
-                    }
-                });
-            }
-            place
+        let Scan { carried, condition_slots, measurement, .. } = self.scan;
+        let place = |carried: &Carried, at: Option<usize>| match at {
+            Some(at) => Ok(at),
+            None => Err(self.member.constant(carried, measurement).unwrap_or_default()),
         };
-        let Scan { carried, condition_slots, .. } = self.scan;
-        (carried.iter().map(place).collect(), condition_slots.iter().map(place).collect())
+        let of = |list: &[Carried]| {
+            list.iter().zip(places_of(&self.fields, list)).map(|(c, at)| place(c, at)).collect()
+        };
+        (of(carried), of(condition_slots))
     }
 }
 
-/// The cursor that a value of a row comes from, or the value itself.
-type Place = Result<usize, Item>;
+/// Where each of the values that are fields stands among the fields.
+fn places_of(fields: &[(Arc<str>, Kind)], list: &[Carried]) -> Vec<Option<usize>> {
+    let by_name = Places::new(fields);
+    let place = |carried: &Carried| {
+        let mut place = None;
+        if let Carried::Field(name, kind) = carried {
+            by_name.of(name, |at| {
+                if fields.get(at).is_some_and(|(_, of)| of == kind) {
+                    place = Some(at);
+                }
+            });
+        }
+        place
+    };
+    list.iter().map(place).collect()
+}
+
+/// Reads the newest rows of sources, where these are all that is wanted.
+pub(super) struct Newest<'q> {
+    scan: &'q Scan,
+    fields: Vec<(Arc<str>, Kind)>,
+    /// Where what is carried stands among the fields, if it does.
+    places: Vec<Option<usize>>,
+    lasts: Lasts<'q>,
+    /// The last sample of each field of a source.
+    found: Vec<Option<(i64, Item)>>,
+}
+
+impl<'q> Newest<'q> {
+    /// Nothing if more than the newest row of each source is wanted.
+    pub(super) fn new(scan: &'q Scan, source: Source<'q>) -> Option<Self> {
+        let fields = fields(scan);
+        let is_one = scan.rows_max == Some(1) && scan.layout.descending;
+        let are_driving = driving(scan) == fields.len();
+        (is_one && are_driving).then(|| {
+            let places = places_of(&fields, &scan.carried);
+            Self { scan, fields, places, lasts: source.lasts(), found: Vec::new() }
+        })
+    }
+
+    /// The newest row of a source, if the last samples of its fields tell it.
+    pub(super) fn row(&mut self, member: &Member, meter: &Meter) -> Result<Option<Row>, Error> {
+        if member.condition.is_some() {
+            return Ok(None);
+        }
+        meter.check(self.fields.len())?;
+        self.found.clear();
+        for ((_, kind), sid) in self.fields.iter().zip(&member.sids) {
+            let mut last = None;
+            if let Some(sid) = sid {
+                let samples = self.lasts.of(*sid)?;
+                let time_ns = samples.times_ns.first().copied();
+                last = time_ns.map(|time_ns| (time_ns, item(&samples.values, 0, *kind)));
+            }
+            self.found.push(last);
+        }
+        let newest_ns = self.found.iter().flatten().map(|(time_ns, _)| *time_ns).max();
+        let range = self.scan.layout.range;
+        let Some(time_ns) = newest_ns.filter(|newest_ns| range.contains(*newest_ns)) else {
+            return Ok(None);
+        };
+        let at = |place: usize| match self.found.get(place) {
+            Some(Some((found_ns, item))) if *found_ns == time_ns => item.clone(),
+            _ => Item::Null,
+        };
+        let value = if self.scan.value.is_some() { at(0) } else { Item::Null };
+        if self.scan.value.is_some() && value.is_null() {
+            return Ok(None);
+        }
+        let measurement = &self.scan.measurement;
+        let carried = self.scan.carried.iter().zip(&self.places);
+        let carried = carried.map(|(carried, place)| match place {
+            Some(place) => at(*place),
+            None => member.constant(carried, measurement).unwrap_or_default(),
+        });
+        let carried = carried.collect();
+        Ok(Some(Row { head: member.head.clone(), time_ns, value, carried }))
+    }
+}
+
+/// The field that a value of a row comes from, or the value itself.
+pub(super) type Place = Result<usize, Item>;
 
 fn value_at(place: &Place, cursors: &[Cursor], time_ns: i64) -> Item {
     match place {
@@ -367,6 +496,11 @@ pub(super) fn item(values: &Values, index: usize, kind: Kind) -> Item {
         Some(Value::String(v)) => Item::String(v.into()),
         Some(Value::Histogram(_)) | None => Item::Null,
     };
+    read_as(item, kind)
+}
+
+/// An item read as `kind`; null if it is of a kind that cannot be read so.
+pub(super) fn read_as(item: Item, kind: Kind) -> Item {
     let item = convert(item, kind);
     if kind_of(&item) == Some(kind) { item } else { Item::Null }
 }
@@ -381,7 +515,11 @@ impl Stream for Reader<'_> {
                 self.wanted = Some(0);
                 return Ok(Some(row));
             }
-            if !self.read_slice()? {
+            let goes_on = match self.sifted {
+                Some(_) => self.sift_slice()?,
+                None => self.read_slice()?,
+            };
+            if !goes_on {
                 return Ok(None);
             }
         }

@@ -15,12 +15,8 @@ use std::sync::Arc;
 /// What a source weighs while it is known by name, by estimate: ten labels, twice, and its key.
 const MEMBER_BYTES: usize = 960;
 
-/// What a head weighs while heads are told apart, by estimate.
-const HEAD_BYTES: usize = 256;
-
-/// Most sources that a fold knows by name all at once: some 60 MB. Up to here they are folded in
-/// the order of their keys, beyond in the order in which they were first seen.
-const NAMED_MAX: usize = 1 << 16;
+/// Most series that a fold knows the names of at once: some 60 MB.
+pub(super) const NAMED_MAX: usize = 1 << 16;
 
 /// Fields that are faster looked through than looked up.
 const FIELDS_FEW: usize = 16;
@@ -111,9 +107,6 @@ impl<'f> Places<'f> {
     }
 }
 
-/// A head and its series.
-pub(super) type SeriesOfHead = (Arc<Head>, Vec<u32>);
-
 /// The series that a scan reads, before they are named.
 pub(super) struct Selected {
     /// Ascending.
@@ -123,51 +116,11 @@ pub(super) struct Selected {
 }
 
 impl Selected {
-    /// Whether there are so many series that a fold takes them by their numbers. Where a condition
-    /// reads fields, or heads are counted off, sources have to be known first.
-    pub(super) fn are_many(&self, scan: &Scan) -> bool {
-        let is_plain = fields(scan).len() == scan.carried.len() && scan.heads == (0, None);
-        is_plain && scan.sources_max.is_none() && self.sids.len() > NAMED_MAX
-    }
-
-    /// The series by head, in order; within a head they ascend.
-    pub(super) fn by_head<'q>(
-        &self,
-        scan: &Scan,
-        source: Source<'q>,
-        meter: &'q Meter,
-    ) -> Result<(Vec<SeriesOfHead>, Charge<'q>), Error> {
-        let mut charge = meter.open();
-        // As they were selected, and by head.
-        charge.resize(self.sids.len() * 3 * size_of::<u32>())?;
-        if scan.layout.group_by.is_empty() {
-            let head = Arc::new(head_of(scan, &Labels::default()));
-            return Ok((vec![(head, self.sids.clone())], charge));
-        }
-        let mut places: HashMap<Head, usize> = HashMap::new();
-        let mut heads: Vec<Vec<u32>> = Vec::new();
-        for some in self.sids.chunks(NAMED_MAX) {
-            meter.check(0)?;
-            let before = heads.len();
-            source.identities(some, meter, &mut |sid, identity| {
-                let place = places.entry(head_of(scan, &identity.labels)).or_insert(heads.len());
-                match heads.get_mut(*place) {
-                    Some(sids) => sids.push(sid),
-                    None => heads.push(vec![sid]),
-                }
-            })?;
-            charge.add((heads.len() - before) * HEAD_BYTES)?;
-        }
-        let take = |(head, place): (Head, usize)| {
-            let sids = heads.get_mut(place).map(std::mem::take).unwrap_or_default();
-            (Arc::new(head), sids)
-        };
-        let mut found: Vec<_> = places.into_iter().map(take).collect();
-        found.sort_by(|(a, _), (b, _)| a.compare(b, &scan.layout.order_by));
-        if scan.heads_descending {
-            found.reverse();
-        }
-        Ok((found, charge))
+    /// Whether a fold may take the series one by one, whatever their sources are called: not where
+    /// a condition reads fields, or sources or heads are counted off.
+    pub(super) fn is_plain(&self, scan: &Scan) -> bool {
+        let reads_no_more = fields(scan).len() == scan.carried.len();
+        reads_no_more && scan.heads == (0, None) && scan.sources_max.is_none()
     }
 
     /// Whether rows of the series need not be tested any more.
@@ -344,7 +297,8 @@ fn share_heads(members: &mut [Member]) {
     }
 }
 
-fn head_of(scan: &Scan, labels: &Labels) -> Head {
+/// The head of a source.
+pub(super) fn head_of(scan: &Scan, labels: &Labels) -> Head {
     let value = |name: &Arc<str>| labels.get(name).cloned().unwrap_or_default();
     let heading = scan.layout.group_by.iter().map(|name| (name.clone(), value(name)));
     Head { measurement: scan.measurement.clone(), labels: heading.collect() }

@@ -59,6 +59,7 @@ proptest! {
 
             let mut floats = Tally::new(figure);
             let mut integers = Tally::new(figure);
+            let (mut wholes, mut tenths) = (Tally::new(figure), Tally::new(figure));
             for samples in &sources {
                 let (mut of_floats, mut of_integers) = (Tally::new(figure), Tally::new(figure));
                 let (begin, end) = samples.split_at(cut.min(samples.len()));
@@ -68,6 +69,12 @@ proptest! {
                     if !times.is_empty() {
                         of_floats.add_floats(&times, &as_floats);
                         of_integers.add_integers(&times, &values);
+                        let time_ns = |at: usize| times.get(at).copied();
+                        let stand_for = Wholes::of(&values, Kind::Integer, 0, Kind::Integer);
+                        wholes.add_wholes(&values, stand_for.unwrap(), time_ns);
+                        let tens: Vec<i64> = values.iter().map(|value| value * 10).collect();
+                        let stand_for = Wholes::of(&tens, Kind::Float, 1, Kind::Float);
+                        tenths.add_wholes(&tens, stand_for.unwrap(), time_ns);
                     }
                 }
                 floats.absorb(of_floats);
@@ -75,6 +82,8 @@ proptest! {
             }
             prop_assert_eq!(told(floats.finish()), expected, "{:?} of floats", figure);
             prop_assert_eq!(told(integers.finish()), expected, "{:?} of integers", figure);
+            prop_assert_eq!(told(wholes.finish()), expected, "{:?} as stored", figure);
+            prop_assert_eq!(told(tenths.finish()), expected, "{:?} of decimals", figure);
         }
     }
 }

@@ -1,70 +1,87 @@
-//! Folds samples of one source into windows.
+//! Folds samples into windows.
 
 use super::super::grid::{Grid, TIME_MIN_NS};
-use super::super::slice::item;
-use super::pieces::Windows;
+use super::super::slice::{item, read_as};
+use super::windows::Windows;
 use crate::kernels::tally::{Choice, Figure, Tally};
-use foliot_engine::Peek;
+use crate::kernels::wholes::Wholes;
+use foliot_engine::{Peek, Run, RunValues};
 use foliot_model::{Item, Kind, Samples, Values};
-use foliot_plan::rows::Layout;
+use std::ops::Range;
 
-/// Folds the samples of one source.
+/// Folds samples, which mostly come in order, into the windows of a head.
 pub(super) struct Folder<'a> {
     figure: Figure,
     grid: &'a Grid,
-    windows: Windows,
-    /// The window of the last tally.
+    windows: &'a mut Windows,
+    /// The window of the last sample, and where its tally is.
     open: (i64, i64),
+    at: usize,
+    /// How many windows there were.
+    before: usize,
 }
 
 impl<'a> Folder<'a> {
-    pub(super) fn new(figure: Figure, grid: &'a Grid) -> Self {
-        Self { figure, grid, windows: Windows::new(), open: (0, 0) }
+    pub(super) fn new(figure: Figure, grid: &'a Grid, windows: &'a mut Windows) -> Self {
+        // An empty window: no time lies in it.
+        let before = windows.len();
+        Self { figure, grid, windows, open: (0, 0), at: 0, before }
     }
 
-    /// The windows, in order.
-    pub(super) fn finish(mut self, layout: &Layout) -> Windows {
-        if layout.descending {
-            self.windows.sort_by_key(|(start_ns, _)| *start_ns);
+    /// How many windows were made.
+    pub(super) fn made(&self) -> usize {
+        self.windows.len() - self.before
+    }
+
+    /// Turns to the window that a time lies in.
+    fn turn_to(&mut self, time_ns: i64) {
+        if time_ns < self.open.0 || time_ns >= self.open.1 {
+            self.open = self.grid.window(time_ns);
+            self.at = self.windows.open(self.open.0, self.at, self.figure);
         }
-        self.windows
     }
 
     /// The tally of the window that a time lies in.
-    fn at(&mut self, time_ns: i64) -> Option<&mut Tally> {
-        let is_open = !self.windows.is_empty() && time_ns >= self.open.0 && time_ns < self.open.1;
-        if !is_open {
-            self.open = self.grid.window(time_ns);
-            self.windows.push((self.open.0, Tally::new(self.figure)));
-        }
-        self.windows.last_mut().map(|(_, tally)| tally)
+    fn tally(&mut self, time_ns: i64) -> Option<&mut Tally> {
+        self.turn_to(time_ns);
+        self.windows.tally(self.at)
     }
 
-    pub(super) fn add_samples(&mut self, samples: &Samples, kind: Kind) {
-        let mut rest = samples.times_ns.as_slice();
-        let mut at = 0;
-        while let Some(&time_ns) = rest.first() {
-            if self.at(time_ns).is_none() {
-                return;
+    /// Adds a run of samples read as `kind`.
+    pub(super) fn add_run(&mut self, run: &Run, kind: Kind) {
+        let values = match run.values() {
+            RunValues::Wholes { wholes, kind: stored, scale } => {
+                match Wholes::of(wholes, stored, scale, kind) {
+                    Some(stand_for) => Form::Wholes(wholes, stand_for),
+                    None => Form::Others(wholes, Wholes::new(stored, scale)),
+                }
             }
-            let (times_ns, later) = rest.split_at(run_len(rest, self.open.1));
-            if let Some((_, tally)) = self.windows.last_mut() {
-                add_run(tally, times_ns, &samples.values, at, kind);
+            RunValues::Samples(samples) => Form::Samples(samples),
+        };
+        let mut from = 0;
+        while let Some(time_ns) = run.time_ns(from).filter(|_| from < run.len()) {
+            self.turn_to(time_ns);
+            let to = run.position(from, self.open.1).max(from + 1);
+            if let Some(tally) = self.windows.tally(self.at) {
+                values.add(run, from..to, kind, tally);
             }
-            at += times_ns.len();
-            rest = later;
+            from = to;
         }
     }
 
     pub(super) fn add(&mut self, time_ns: i64, value: Item) {
-        if let Some(tally) = self.at(time_ns) {
+        if let Some(tally) = self.tally(time_ns) {
             tally.add(time_ns, value);
         }
     }
 
     /// Whether a block can be added by its summary.
     pub(super) fn takes(&self, block: &Peek<'_>, kind: Kind) -> bool {
-        let window = self.grid.window(block.range.start_ns);
+        let window = match block.range.start_ns >= self.open.0 && block.range.start_ns < self.open.1
+        {
+            true => self.open,
+            false => self.grid.window(block.range.start_ns),
+        };
         let is_inside = block.range.end_ns < window.1;
         // Without windows a row that is chosen shows its own time.
         let hides_times = self.grid.width_ns().is_some() && window.0 != TIME_MIN_NS;
@@ -74,38 +91,55 @@ impl<'a> Folder<'a> {
 
     /// Adds a block that [`Folder::takes`].
     pub(super) fn add_block(&mut self, block: &Peek<'_>, kind: Kind) {
-        if let Some(tally) = self.at(block.range.start_ns) {
+        if let Some(tally) = self.tally(block.range.start_ns) {
             tally.add_block(block.range, block.count, block.summary, kind);
         }
     }
 }
 
-/// How many of these times come before `end_ns`, at least one. Most windows are short beside what
-/// is read at a time, and found from their beginning.
-fn run_len(times_ns: &[i64], end_ns: i64) -> usize {
-    let mut most = 8;
-    while times_ns.get(most).is_some_and(|&time_ns| time_ns < end_ns) {
-        most *= 2;
-    }
-    let near = times_ns.get(..most).unwrap_or(times_ns);
-    near.partition_point(|&time_ns| time_ns < end_ns).clamp(1, times_ns.len().max(1))
+/// The values of a run, by how they are added.
+enum Form<'r> {
+    /// As they are stored.
+    Wholes(&'r [i64], Wholes),
+    /// One by one, as what they stand for.
+    Others(&'r [i64], Wholes),
+    Samples(&'r Samples),
 }
 
-/// Adds a run of samples read as `kind`, whose values begin at `at`.
-fn add_run(tally: &mut Tally, times_ns: &[i64], values: &Values, at: usize, kind: Kind) {
-    let run = at..at + times_ns.len();
-    match (values, kind) {
-        (Values::Float(all), Kind::Float) => {
-            tally.add_floats(times_ns, all.get(run).unwrap_or_default());
-        }
-        (Values::Integer(all), Kind::Integer) => {
-            tally.add_integers(times_ns, all.get(run).unwrap_or_default());
-        }
-        _ => {
-            for (&time_ns, at) in times_ns.iter().zip(run) {
-                let value = item(values, at, kind);
-                if !value.is_null() {
-                    tally.add(time_ns, value);
+impl Form<'_> {
+    /// Adds a part of a run, read as `kind`.
+    fn add(&self, run: &Run, part: Range<usize>, kind: Kind, tally: &mut Tally) {
+        let from = part.start;
+        match self {
+            Self::Wholes(all, stand_for) => {
+                let wholes = all.get(part).unwrap_or_default();
+                tally.add_wholes(wholes, *stand_for, |at| run.time_ns(from + at));
+            }
+            Self::Others(all, stand_for) => {
+                for (at, whole) in all.get(part).unwrap_or_default().iter().enumerate() {
+                    let value = read_as(stand_for.item(*whole), kind);
+                    if let Some(time_ns) = run.time_ns(from + at).filter(|_| !value.is_null()) {
+                        tally.add(time_ns, value);
+                    }
+                }
+            }
+            Self::Samples(samples) => {
+                let times_ns = samples.times_ns.get(part.clone()).unwrap_or_default();
+                match (&samples.values, kind) {
+                    (Values::Float(all), Kind::Float) => {
+                        tally.add_floats(times_ns, all.get(part).unwrap_or_default());
+                    }
+                    (Values::Integer(all), Kind::Integer) => {
+                        tally.add_integers(times_ns, all.get(part).unwrap_or_default());
+                    }
+                    (values, _) => {
+                        for (&time_ns, at) in times_ns.iter().zip(part) {
+                            let value = item(values, at, kind);
+                            if !value.is_null() {
+                                tally.add(time_ns, value);
+                            }
+                        }
+                    }
                 }
             }
         }

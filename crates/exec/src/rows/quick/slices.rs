@@ -1,13 +1,12 @@
 //! Slices of a range, for folds of which only the first windows of each head are wanted.
 
 use super::super::grid::Grid;
-use super::super::row::Head;
+use super::super::sources::NAMED_MAX;
 use super::Reading;
-use super::pieces::Members;
-use crate::source::Spares;
-use crate::{Error, stream};
-use foliot_model::{Samples, TimeRange};
-use std::sync::Arc;
+use super::work::Batch;
+use crate::Error;
+use foliot_engine::Run;
+use foliot_model::TimeRange;
 
 /// How many times as long as the one before a slice is: series that begin late, or ended long ago,
 /// are not opened often for nothing.
@@ -26,58 +25,49 @@ pub(super) struct Slices {
 
 impl Slices {
     /// The slices for some heads; nothing if they are better read at once.
-    pub(super) fn new(
-        reading: &Reading<'_>,
-        groups: &[(Arc<Head>, Members)],
-    ) -> Result<Option<Self>, Error> {
+    pub(super) fn new(reading: &Reading<'_>, batch: &Batch<'_>) -> Result<Option<Self>, Error> {
         let (range, descending) = (reading.scan.layout.range, reading.layout.descending);
         let (Some(wanted), Some(width_ns)) = (reading.wanted, reading.grid.width_ns()) else {
             return Ok(None);
         };
-        // Where clocks are shifted windows are not alike; a condition is tested row by row.
-        let are_plain = |members: &Members| match members {
-            Members::Named(members) => members.iter().all(|member| member.condition.is_none()),
-            Members::Many(_) => false,
-        };
+        // Where clocks are shifted windows are not alike; a condition is tested row by row; and
+        // very many series are not opened several times.
+        let is_plain = batch.tested.is_empty() && batch.tasks.len() <= NAMED_MAX;
         let length_ns = width_ns.saturating_mul(i64::try_from(wanted).unwrap_or(i64::MAX));
-        let are_plain = groups.iter().all(|(_, members)| are_plain(members));
-        if !are_plain || reading.grid.has_zone() || wanted == 0 {
+        if !is_plain || reading.grid.has_zone() || wanted == 0 {
             return Ok(None);
         }
-        let Some(from_ns) = first_ns(reading, groups, range, descending)? else { return Ok(None) };
+        let Some(task) = batch.tasks.first() else { return Ok(None) };
+        let Some(from_ns) = first_ns(reading, task.sid, range, descending)? else {
+            return Ok(None);
+        };
         let grid = reading.grid.clone();
         Ok(Some(Self { grid, uncut: Some(range), descending, length_ns, from_ns }))
     }
 }
 
-/// The time of the first sample of some source, as far as that can be told quickly.
+/// The time of the first sample of a series, as far as that can be told quickly.
 fn first_ns(
     reading: &Reading<'_>,
-    groups: &[(Arc<Head>, Members)],
+    sid: u32,
     range: TimeRange,
     descending: bool,
 ) -> Result<Option<i64>, Error> {
     let source = reading.context.source;
     let meter = reading.context.meter;
-    let sid = groups.iter().find_map(|(_, members)| match members {
-        Members::Named(members) => members.iter().flat_map(|member| &member.sids).find_map(|s| *s),
-        Members::Many(_) => None,
-    });
-    let Some(sid) = sid else { return Ok(None) };
     if descending {
         let last_ns = source.last(sid)?.times_ns.last().copied();
         // A range may end before it starts.
         return Ok(last_ns.map(|last_ns| last_ns.min(range.end_ns).max(range.start_ns)));
     }
-    let mut stream = source.open(sid, range, &Arc::new(Spares::default()), meter)?;
-    if let stream::Stream::Stored(stored) = &stream
-        && let Some(block) = stored.peek()
-    {
+    let mut runs = source.runs(range, meter)?;
+    runs.turn(sid)?;
+    if let Some(block) = runs.peek() {
         return Ok(Some(block.range.start_ns));
     }
-    let mut samples = Samples::default();
-    stream.next(meter, &mut samples)?;
-    Ok(samples.times_ns.first().copied())
+    let mut run = Run::default();
+    runs.next(&mut run)?;
+    Ok(run.time_ns(0))
 }
 
 impl Iterator for Slices {
