@@ -147,6 +147,12 @@ impl Snapshot {
         self.earlier.ids(sid)
     }
 
+    /// Whether there are registrations of earlier epochs, so that one source may have several
+    /// numbers.
+    pub fn has_epochs(&self) -> bool {
+        !self.epochs.closed().is_empty()
+    }
+
     /// What a series is called.
     ///
     /// # Errors

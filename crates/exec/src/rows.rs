@@ -141,7 +141,9 @@ impl Pieces<'_> {
 
     fn close(&mut self, is_last: bool, on_table: OnTable<'_>) -> ControlFlow<()> {
         let Some((_, head, items)) = &mut self.open else { return ControlFlow::Continue(()) };
-        let items = std::mem::take(items);
+        // The next piece will be as long.
+        let next = Vec::with_capacity(if is_last { 0 } else { items.len() });
+        let items = std::mem::replace(items, next);
         let head = head.clone();
         on_table(Table { head, items, is_last })
     }

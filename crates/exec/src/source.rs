@@ -115,6 +115,16 @@ impl<'q> Source<'q> {
         }
     }
 
+    /// Whether the series of a source may have been registered more than once, so that it may have
+    /// several numbers.
+    pub(crate) fn has_epochs(self) -> bool {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.has_epochs(),
+            #[cfg(test)]
+            Self::Given(_) => true,
+        }
+    }
+
     /// Reads the latest samples of series after series.
     pub(crate) fn lasts(self) -> Lasts<'q> {
         let (scan, samples) = (Scan::over(TimeRange::ALL), Samples::default());

@@ -27,11 +27,6 @@ impl Labels {
         Self(labels.into())
     }
 
-    /// Whether both are known to be one set without looking at them.
-    pub fn is_shared(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// The value of the label called `name`.
     pub fn get(&self, name: &str) -> Option<&Arc<str>> {
         let at = self.0.binary_search_by(|label| (*label.name).cmp(name)).ok()?;

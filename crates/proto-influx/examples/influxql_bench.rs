@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -222,7 +222,8 @@ fn answer(snapshot: &Snapshot, text: &str) -> Result<Vec<u8>, Failure> {
     let statements = parse(text, &Parameters::new())?;
     let [Statement::Select(select)] = statements.as_slice() else { return Err("no SELECT".into()) };
     // One thread: what a question costs, not how fast a free machine answers it.
-    let limits = Limits { threads: 1, memory_bytes: 1 << 30, ..Limits::default() };
+    let seconds = Duration::from_secs(3600);
+    let limits = Limits { threads: 1, memory_bytes: 1 << 30, seconds, ..Limits::default() };
     let query = Query { snapshot, meter: Meter::new(limits, Cancel::default()) };
     let charge = RefCell::new(query.meter.open());
     let planned = plan_select(

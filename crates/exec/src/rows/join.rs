@@ -6,7 +6,7 @@ use super::row::{Head, Peeking, Row, Stream, is_same};
 use super::{Context, open};
 use crate::Error;
 use foliot_model::{Item, Kind};
-use foliot_plan::rows::{Absent, Input, Nested, Select, Slot, Taken};
+use foliot_plan::rows::{Absent, Calculate, Column, Input, Nested, Select, Slot, Taken};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub(super) struct Joined<'q> {
     select: &'q Select,
     inputs: Vec<(&'q Input, Peeking<'q>)>,
     slots: Vec<Item>,
+    /// Slots that are columns as they are, which take the value away; nothing for other columns.
+    moved: Vec<Option<usize>>,
     /// The head of the last row, and its columns.
     pub(super) head: Option<Arc<Head>>,
     pub(super) columns: Vec<Item>,
@@ -32,6 +34,7 @@ impl<'q> Joined<'q> {
             select,
             inputs,
             slots: vec![Item::Null; select.slots],
+            moved: moved(select),
             head: None,
             columns: Vec::new(),
         })
@@ -51,14 +54,19 @@ impl<'q> Joined<'q> {
             };
             take(input, row, &self.select.absent, &mut self.slots);
         }
-        let columns = self.select.columns.iter();
-        let columns = columns.map(|column| match evaluate(&column.value, time_ns, &self.slots) {
-            // A number that is none is no value to those who read the answer, but is no gap either.
-            Item::Float(value) if value.is_nan() => Item::Float(f64::NAN),
-            item => item,
-        });
         self.columns.clear();
-        self.columns.extend(columns);
+        for (column, moved) in self.select.columns.iter().zip(&self.moved) {
+            let item = match moved.and_then(|slot| self.slots.get_mut(slot)) {
+                Some(slot) => std::mem::take(slot),
+                None => evaluate(&column.value, time_ns, &self.slots),
+            };
+            self.columns.push(match item {
+                // A number that is none is no value to those who read the answer, but is no gap
+                // either.
+                Item::Float(value) if value.is_nan() => Item::Float(f64::NAN),
+                item => item,
+            });
+        }
         Ok(Some(time_ns))
     }
 
@@ -89,6 +97,36 @@ impl<'q> Joined<'q> {
             self.head = Some(head);
         }
         Ok(Some(time_ns))
+    }
+}
+
+/// The slot of each column whose value nobody needs any more when it has become the column: each
+/// row fills all slots, and no other column reads this one.
+fn moved(select: &Select) -> Vec<Option<usize>> {
+    let mut readers = vec![0u32; select.slots];
+    let mut count = |slot: usize| readers.get_mut(slot).into_iter().for_each(|of| *of += 1);
+    select.columns.iter().for_each(|column| each_slot(&column.value, &mut count));
+    let is_filled = matches!(select.absent, Absent::Value(_));
+    let slot_of = |column: &Column| match column.value {
+        Calculate::Slot(slot) => Some(slot).filter(|slot| readers.get(*slot) == Some(&1)),
+        _ => None,
+    };
+    select.columns.iter().map(|column| slot_of(column).filter(|_| is_filled)).collect()
+}
+
+/// Calls `each` with the slots that a calculation reads.
+fn each_slot(calculate: &Calculate, each: &mut dyn FnMut(usize)) {
+    match calculate {
+        Calculate::Slot(slot) => each(*slot),
+        Calculate::Time | Calculate::Constant(_) => {}
+        Calculate::Binary { left, right, .. } => {
+            each_slot(left, each);
+            each_slot(right, each);
+        }
+        Calculate::Passes { text, .. } => each_slot(text, each),
+        Calculate::Math { arguments, .. } => {
+            arguments.iter().for_each(|argument| each_slot(argument, each));
+        }
     }
 }
 

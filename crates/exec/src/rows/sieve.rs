@@ -126,11 +126,19 @@ fn mirrored(operator: Operator) -> Option<Operator> {
 pub(super) struct Sieve<'q> {
     runs: Runs<'q>,
     run: Run,
+}
+
+/// What came through a sieve, column by column, until rows are made of it: many sources are read
+/// side by side, and rows weigh much.
+#[derive(Default)]
+pub(super) struct Sifted {
     /// Samples of the field that compare so.
     found: Vec<(i64, Item)>,
-    /// What the fields of a source have at these instants, field by field; nothing where there is
-    /// no sample.
+    /// What the fields of the source have at these instants, field by field; nothing where there
+    /// is no sample.
     columns: Vec<Vec<Option<Item>>>,
+    /// The instant that comes next.
+    next: usize,
 }
 
 /// What is wanted of the rows of a source.
@@ -148,7 +156,7 @@ pub(super) struct Wanted<'a> {
 
 impl<'q> Sieve<'q> {
     pub(super) fn new(runs: Runs<'q>) -> Self {
-        Self { runs, run: Run::default(), found: Vec::new(), columns: Vec::new() }
+        Self { runs, run: Run::default() }
     }
 
     /// The ranges of the blocks of a series that may have samples which compare so.
@@ -176,56 +184,55 @@ impl<'q> Sieve<'q> {
         }
     }
 
-    /// The rows of a source in `range`, of at most so many instants, and what of the range is left.
-    pub(super) fn rows(
+    /// Puts what comes through of a source in `range`, of at most so many instants, in place of what
+    /// `out` holds; what of the range is left.
+    pub(super) fn sift(
         &mut self,
         wanted: &Wanted<'_>,
         range: TimeRange,
         instants_max: usize,
-    ) -> Result<(Vec<Row>, Option<TimeRange>), Error> {
+        out: &mut Sifted,
+    ) -> Result<Option<TimeRange>, Error> {
         let comparison = wanted.comparison;
         let sids = &wanted.member.sids;
-        let Some(sid) = sids.get(comparison.field).copied().flatten() else {
-            return Ok((Vec::new(), None));
-        };
-        self.found.clear();
+        out.next = 0;
+        out.found.clear();
+        let Some(sid) = sids.get(comparison.field).copied().flatten() else { return Ok(None) };
         self.runs.turn_in(sid, range)?;
         while self.runs.next(&mut self.run)? {
-            comparison.sift(&self.run, &mut self.found);
+            comparison.sift(&self.run, &mut out.found);
         }
-        let left = self.found.get(instants_max).map(|(time_ns, _)| *time_ns);
-        self.found.truncate(instants_max);
+        let left = out.found.get(instants_max).map(|(time_ns, _)| *time_ns);
         let left = left.map(|next_ns| TimeRange::new(next_ns, range.end_ns));
-        let (Some(first), Some(last)) = (self.found.first(), self.found.last()) else {
-            return Ok((Vec::new(), None));
+        out.found.truncate(instants_max);
+        let (Some(first), Some(last)) = (out.found.first(), out.found.last()) else {
+            return Ok(None);
         };
         let range = TimeRange::new(first.0, last.0);
-        self.columns.resize_with(wanted.kinds.len(), Vec::new);
-        for (at, kind) in wanted.kinds.iter().enumerate() {
-            let sid = sids.get(at).copied().flatten();
-            self.fill_column(at, sid.filter(|_| at != comparison.field), range, *kind)?;
-        }
-        if let Some(column) = self.columns.get_mut(comparison.field) {
+        out.columns.resize_with(wanted.kinds.len(), Vec::new);
+        for ((at, kind), column) in wanted.kinds.iter().enumerate().zip(&mut out.columns) {
             column.clear();
-            column.extend(self.found.iter().map(|(_, item)| Some(item.clone())));
+            if at == comparison.field {
+                column.extend(out.found.iter().map(|(_, item)| Some(item.clone())));
+                continue;
+            }
+            column.resize(out.found.len(), None);
+            if let Some(sid) = sids.get(at).copied().flatten() {
+                self.runs.turn_in(sid, range)?;
+                self.fill(&out.found, column, *kind)?;
+            }
         }
-        Ok((self.gather(wanted), left))
+        Ok(left)
     }
 
-    /// Reads what a field has at the instants that were found.
-    fn fill_column(
+    /// Reads what the field that was turned to has at some instants.
+    fn fill(
         &mut self,
-        at: usize,
-        sid: Option<u32>,
-        range: TimeRange,
+        found: &[(i64, Item)],
+        column: &mut [Option<Item>],
         kind: Kind,
     ) -> Result<(), Error> {
-        let Self { runs, run, found, columns } = self;
-        let Some(column) = columns.get_mut(at) else { return Ok(()) };
-        column.clear();
-        column.resize(found.len(), None);
-        let Some(sid) = sid else { return Ok(()) };
-        runs.turn_in(sid, range)?;
+        let Self { runs, run } = self;
         let mut slots = found.iter().zip(column).peekable();
         loop {
             while let (Some(block), Some(((time_ns, _), _))) = (runs.peek(), slots.peek())
@@ -248,41 +255,45 @@ impl<'q> Sieve<'q> {
             }
         }
     }
+}
 
-    /// Makes rows of what was read.
-    fn gather(&mut self, wanted: &Wanted<'_>) -> Vec<Row> {
+impl Sifted {
+    /// Memory held.
+    pub(super) fn bytes(&self) -> usize {
+        let cells: usize = self.columns.iter().map(Vec::len).sum();
+        self.found.len() * size_of::<(i64, Item)>() + cells * size_of::<Option<Item>>()
+    }
+
+    /// The next row that meets the condition; `tested` is memory to look at it.
+    pub(super) fn next_row(&mut self, wanted: &Wanted<'_>, tested: &mut Vec<Item>) -> Option<Row> {
         let Wanted { scan, member, driving, places, .. } = wanted;
-        let columns = &self.columns;
-        let sample = |field: usize, at: usize| columns.get(field)?.get(at)?.as_ref();
-        let value_at = |place: &Place, at: usize| match place {
-            Ok(field) => sample(*field, at).cloned().unwrap_or_default(),
-            Err(item) => item.clone(),
-        };
         let (carried, slots) = places;
-        let mut tested = Vec::with_capacity(slots.len());
-        let mut rows = Vec::new();
-        for (at, (time_ns, _)) in self.found.iter().enumerate() {
-            let is_row = (0..*driving).any(|field| sample(field, at).is_some());
-            let holds = |condition: &Calculate, tested: &mut Vec<Item>| {
-                tested.clear();
-                tested.extend(slots.iter().map(|place| value_at(place, at)));
-                holds_of_stored(condition, *time_ns, tested)
+        let columns = &self.columns;
+        loop {
+            let at = self.next;
+            let time_ns = self.found.get(at)?.0;
+            self.next += 1;
+            let sample = |field: usize| columns.get(field)?.get(at)?.as_ref();
+            let value_at = |place: &Place| match place {
+                Ok(field) => sample(*field).cloned().unwrap_or_default(),
+                Err(item) => item.clone(),
             };
-            let condition = member.condition.as_ref();
-            if !is_row || !condition.is_none_or(|condition| holds(condition, &mut tested)) {
+            let is_row = (0..*driving).any(|field| sample(field).is_some());
+            let mut holds = |condition: &Calculate| {
+                tested.clear();
+                tested.extend(slots.iter().map(value_at));
+                holds_of_stored(condition, time_ns, tested)
+            };
+            if !is_row || !member.condition.as_ref().is_none_or(&mut holds) {
                 continue;
             }
-            let value = match scan.value.is_some() {
-                true => value_at(&Ok(0), at),
-                false => Item::Null,
-            };
+            let value = if scan.value.is_some() { value_at(&Ok(0)) } else { Item::Null };
             // A value of another kind than the field's is none.
             if !(scan.value.is_some() && value.is_null()) {
-                let carried = carried.iter().map(|place| value_at(place, at)).collect();
-                rows.push(Row { head: member.head.clone(), time_ns: *time_ns, value, carried });
+                let carried = carried.iter().map(value_at).collect();
+                return Some(Row { head: member.head.clone(), time_ns, value, carried });
             }
         }
-        rows
     }
 }
 

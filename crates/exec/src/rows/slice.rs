@@ -6,7 +6,7 @@
 
 use super::calculate::{convert, holds_of_stored, kind_of};
 use super::row::{Row, Stream};
-use super::sieve::{Comparison, Sieve, Wanted};
+use super::sieve::{Comparison, Sieve, Sifted, Wanted};
 use super::sources::{Member, Places, driving, fields};
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::source::{Lasts, Source, Spares};
@@ -27,8 +27,11 @@ const TAIL_ROWS_MAX: usize = 64;
 pub(super) type SharedSieve<'q> = Rc<RefCell<Sieve<'q>>>;
 
 /// What rows pass a sieve by, and what was planned once for all of them.
-struct Sifted<'q> {
+struct Sifting<'q> {
     sieve: SharedSieve<'q>,
+    /// What came through and was not handed on yet.
+    sifted: Sifted,
+    tested: Vec<Item>,
     comparison: Comparison,
     kinds: Vec<Kind>,
     places: (Vec<Place>, Vec<Place>),
@@ -53,7 +56,7 @@ pub(super) struct Reader<'q> {
     wanted: Option<usize>,
     rows: std::vec::IntoIter<Row>,
     /// How rows are read of which few are expected.
-    sifted: Option<Sifted<'q>>,
+    sifting: Option<Sifting<'q>>,
     charge: Charge<'q>,
 }
 
@@ -86,7 +89,7 @@ impl<'q> Reader<'q> {
             slices: Vec::new(),
             wanted,
             rows: Vec::new().into_iter(),
-            sifted: None,
+            sifting: None,
             charge,
         }
     }
@@ -103,44 +106,36 @@ impl<'q> Reader<'q> {
         };
         let sieve = Rc::clone(sieve);
         let kinds = self.fields.iter().map(|(_, kind)| *kind).collect();
-        let sifted = Sifted { sieve, comparison, kinds, places: self.places() };
-        Self { sifted: Some(sifted), ..self }
+        let (sifted, tested, places) = (Sifted::default(), Vec::new(), self.places());
+        let sifting = Sifting { sieve, sifted, tested, comparison, kinds, places };
+        Self { sifting: Some(sifting), ..self }
     }
 
-    /// Sifts the next slice that has rows; false at the end.
-    fn sift_slice(&mut self) -> Result<bool, Error> {
-        let Some(sifted) = &self.sifted else { return Ok(false) };
-        let mut sieve = sifted.sieve.borrow_mut();
-        if let Some(range) = self.uncut.take()
-            && let Some(sid) = self.member.sids.get(sifted.comparison.field).copied().flatten()
-        {
-            self.slices = sieve.ranges(sid, range, &sifted.comparison)?;
-            self.slices.reverse();
-        }
-        while let Some(slice) = self.slices.pop().filter(|_| self.wanted != Some(0)) {
-            let wanted = Wanted {
-                scan: self.scan,
-                member: &self.member,
-                comparison: &sifted.comparison,
-                kinds: &sifted.kinds,
-                driving: self.driving,
-                places: &sifted.places,
-            };
-            let range = slice.intersect(&self.scan.layout.range);
-            let (mut rows, left) =
-                sieve.rows(&wanted, range, CHUNK_SAMPLES / self.pieces as usize)?;
-            self.slices.extend(left);
-            if let Some(wanted) = &mut self.wanted {
-                rows.truncate(*wanted);
-                *wanted -= rows.len();
+    /// The next row that comes through the sieve.
+    fn next_sifted(&mut self) -> Result<Option<Row>, Error> {
+        let Some(sifting) = &mut self.sifting else { return Ok(None) };
+        let Sifting { sieve, sifted, tested, comparison, kinds, places } = sifting;
+        let (scan, member, driving) = (self.scan, &self.member, self.driving);
+        let wanted = Wanted { scan, member, comparison, kinds, driving, places };
+        while self.wanted != Some(0) {
+            if let Some(row) = sifted.next_row(&wanted, tested) {
+                self.wanted = self.wanted.map(|wanted| wanted - 1);
+                return Ok(Some(row));
             }
-            self.charge.resize(rows.iter().map(Row::bytes).sum())?;
-            if !rows.is_empty() {
-                self.rows = rows.into_iter();
-                return Ok(true);
+            let mut sieve = sieve.borrow_mut();
+            if let Some(range) = self.uncut.take()
+                && let Some(sid) = member.sids.get(comparison.field).copied().flatten()
+            {
+                self.slices = sieve.ranges(sid, range, comparison)?;
+                self.slices.reverse();
             }
+            let Some(slice) = self.slices.pop() else { break };
+            let range = slice.intersect(&scan.layout.range);
+            let instants_max = CHUNK_SAMPLES / self.pieces as usize;
+            self.slices.extend(sieve.sift(&wanted, range, instants_max, sifted)?);
+            self.charge.resize(sifted.bytes())?;
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// The newest row, if it is all that is wanted and the last samples of the fields tell it.
@@ -515,11 +510,10 @@ impl Stream for Reader<'_> {
                 self.wanted = Some(0);
                 return Ok(Some(row));
             }
-            let goes_on = match self.sifted {
-                Some(_) => self.sift_slice()?,
-                None => self.read_slice()?,
-            };
-            if !goes_on {
+            if self.sifting.is_some() {
+                return self.next_sifted();
+            }
+            if !self.read_slice()? {
                 return Ok(None);
             }
         }

@@ -7,6 +7,7 @@ use super::row::Head;
 use crate::Error;
 use crate::limits::{Charge, Meter};
 use crate::source::Source;
+use foliot_engine::Identity;
 use foliot_model::{Item, Labels, Matcher, Name, Selector, Test};
 use foliot_plan::rows::{Calculate, Carried, Operator, Scan};
 use std::collections::{HashMap, HashSet};
@@ -204,30 +205,12 @@ fn name(
     }
     let mut members: Vec<Member> = Vec::new();
     let slots = Places::new(&fields);
-    let mut places: HashMap<Labels, usize> = HashMap::new();
-    let mut last: Option<(Labels, usize)> = None;
+    let mut known = KnownSources::new(source);
     source.identities(sids, meter, &mut |sid, identity| {
-        let known = last.as_ref().filter(|(labels, _)| *labels == identity.labels);
-        let at = match known {
-            Some((_, at)) => *at,
-            None => {
-                let mut add = || {
-                    members.push(Member::new(scan, &identity.labels, fields.len(), is_whole));
-                    members.len() - 1
-                };
-                // Labels are looked up from the second source on: many questions are about one.
-                match &last {
-                    None => add(),
-                    Some((first, at)) => {
-                        if places.is_empty() {
-                            places.insert(first.clone(), *at);
-                        }
-                        *places.entry(identity.labels.clone()).or_insert_with(add)
-                    }
-                }
-            }
-        };
-        last = Some((identity.labels, at));
+        let at = known.place(&identity, members.len());
+        if at == members.len() {
+            members.push(Member::new(scan, &identity.labels, fields.len(), is_whole));
+        }
         if let Some(member) = members.get_mut(at) {
             slots.of(&identity.field, |at| {
                 if let Some(slot) = member.sids.get_mut(at) {
@@ -240,6 +223,36 @@ fn name(
         !matches!(member.condition, Some(Calculate::Constant(Item::Boolean(false))))
     });
     Ok(members)
+}
+
+/// Where the sources of series stand among those that were named.
+struct KnownSources {
+    /// The number of the last one, and its place.
+    last: Option<(u32, usize)>,
+    by_number: HashMap<u32, usize>,
+    /// Where a source may have several numbers.
+    by_labels: Option<HashMap<Labels, usize>>,
+}
+
+impl KnownSources {
+    fn new(source: Source<'_>) -> Self {
+        let by_labels = source.has_epochs().then(HashMap::new);
+        Self { last: None, by_number: HashMap::new(), by_labels }
+    }
+
+    /// The place of a series' source; the next one if it was not named yet.
+    fn place(&mut self, identity: &Identity, next: usize) -> usize {
+        let number = identity.source;
+        if let Some((_, place)) = self.last.filter(|(last, _)| *last == number) {
+            return place;
+        }
+        let place = match &mut self.by_labels {
+            Some(known) => *known.entry(identity.labels.clone()).or_insert(next),
+            None => *self.by_number.entry(number).or_insert(next),
+        };
+        self.last = Some((number, place));
+        place
+    }
 }
 
 /// Whether no row of a scan shows or is placed by what its source is called.

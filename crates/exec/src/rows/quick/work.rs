@@ -156,20 +156,20 @@ impl<'q> Work<'q> {
             return Ok(());
         }
         let places = Places::new(&fields);
-        let (mut heads, mut last) = (Heads::default(), None::<(Labels, u32)>);
+        let (mut heads, mut last) = (Heads::default(), None::<(u32, u32)>);
         let mut sources = 0;
         for some in selected.sids.chunks(NAMED_MAX) {
             let before = heads.list.len();
             let labels = Some(&*scan.layout.group_by);
             source.named(some, labels, meter, &mut |sid, identity| {
                 let head = match &last {
-                    Some((labels, head)) if labels.is_shared(&identity.labels) => *head,
+                    Some((source, head)) if *source == identity.source => *head,
                     _ => {
                         sources += 1;
                         heads.number(sources::head_of(scan, &identity.labels))
                     }
                 };
-                last = Some((identity.labels, head));
+                last = Some((identity.source, head));
                 places.of(&identity.field, |field| {
                     self.tasks.push(Task { sid, field: field as u32, head });
                 });
