@@ -205,3 +205,61 @@ fn carried_texts(a: &Row, b: &Row) -> Ordering {
     }
     Ordering::Equal
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::row::Head;
+    use foliot_model::TimeRange;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    struct Listed(std::vec::IntoIter<Row>);
+
+    impl Stream for Listed {
+        fn next(&mut self) -> Result<Option<Row>, Error> {
+            Ok(self.0.next())
+        }
+    }
+
+    fn all(mut rows: impl Stream) -> Vec<(i64, Item)> {
+        let next = || rows.next().unwrap().map(|row| (row.time_ns, row.value));
+        std::iter::from_fn(next).collect()
+    }
+
+    proptest! {
+        /// Where labels decide, ranks do: also which of several equal rows comes first.
+        #[test]
+        fn ranks_order_as_what_rows_carry(
+            sources in prop::collection::vec(
+                (prop::collection::btree_set(0i64..12, 0..8), 0u32..3), 0..9,
+            ),
+            descending: bool,
+        ) {
+            let head = Arc::new(Head { measurement: "m".into(), labels: Vec::new() });
+            let inputs = || -> Vec<Box<dyn Stream>> {
+                let input = |(number, (times, rank)): (usize, &(_, u32))| -> Box<dyn Stream> {
+                    let times: &std::collections::BTreeSet<i64> = times;
+                    let row = |time_ns: &i64| Row {
+                        head: head.clone(),
+                        time_ns: *time_ns,
+                        value: Item::Integer(number as i64),
+                        carried: vec![Item::String(rank.to_string().into()), Item::Integer(*time_ns)],
+                    };
+                    let mut rows: Vec<Row> = times.iter().map(row).collect();
+                    if descending {
+                        rows.reverse();
+                    }
+                    Box::new(Listed(rows.into_iter()))
+                };
+                sources.iter().enumerate().map(input).collect()
+            };
+            let (order_by, group_by) = ([].into(), [].into());
+            let (range, windows, ordered) = (TimeRange::ALL, None, true);
+            let layout = Layout { range, windows, order_by, group_by, descending, ordered };
+            let ranks = sources.iter().map(|(_, rank)| *rank).collect();
+            let merged = all(Merge::new(inputs(), &layout).unwrap());
+            prop_assert_eq!(all(Ranked::new(inputs(), ranks, descending)), merged);
+        }
+    }
+}
