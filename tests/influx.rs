@@ -604,9 +604,9 @@ fn a_limit_is_a_status_until_rows_went_out_and_an_error_behind_them() {
     assert_eq!(answer(&server, "CREATE DATABASE d"), "");
     let lines: String = (0..20_000).map(|n| format!("m v={n} {n}\n")).collect();
     assert_eq!(server.post("/write?db=d", &lines).status, 204);
-    for early in
-        ["SELECT mean(v) FROM m WHERE v >= 0", "SHOW TAG KEYS; SELECT v FROM m WHERE v < 0"]
-    {
+    // Of a comparison alone summaries would tell that no block has to be read.
+    let none = "SHOW TAG KEYS; SELECT v FROM m WHERE v = 0.5 OR v = 1.5";
+    for early in ["SELECT mean(v) FROM m WHERE v >= 0", none] {
         let refused = ask(&server, early, "");
         let text = refused.text();
         assert_eq!(refused.status, 413, "{text:.300}");
