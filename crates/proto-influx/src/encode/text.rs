@@ -225,7 +225,7 @@ mod tests {
         }
         assert!(differ < 20, "{differ}");
         let mut out = Vec::new();
-        push_json_float(978_860_562_303_030.25, &mut out);
+        push_json_float(978_860_562_303_030.0 + 0.25, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), "978860562303030.2");
     }
 
