@@ -32,6 +32,10 @@ use std::sync::Arc;
 /// How high an expression may be.
 const HEIGHT_MAX: usize = 100;
 
+/// Conditions of a selector, and labels of a list: more than this nobody means, and some steps look
+/// at each of them for each other one.
+const LISTED_MAX: usize = 1024;
+
 /// What an expression comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {

@@ -90,7 +90,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 26] = [
+const OTHERS: [(&str, &str, &str); 27] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -119,6 +119,7 @@ const OTHERS: [(&str, &str, &str); 26] = [
         "400",
     ),
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
+    ("conditions of a PromQL selector, labels of a list", "1024", "400"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
     (
         "buckets, and custom bounds, of a native histogram",

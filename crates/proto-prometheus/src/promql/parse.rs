@@ -2,7 +2,9 @@
 
 use super::functions::{EXPERIMENTAL_AGGREGATIONS, find, find_aggregation};
 use super::reader::{ParseError, Reader};
-use super::{At, Binary, Dialect, Expression, HEIGHT_MAX, Meeting, Node, Selected, Shifted, Type};
+use super::{
+    At, Binary, Dialect, Expression, HEIGHT_MAX, LISTED_MAX, Meeting, Node, Selected, Shifted, Type,
+};
 use foliot_plan::grid::{Calculation, Comparison, Fill, Labels, Many, Operator};
 use std::sync::Arc;
 
@@ -263,6 +265,10 @@ impl Reader<'_> {
             self.skip_blanks();
             if self.takes(")") {
                 return Ok(names);
+            }
+            if names.len() == LISTED_MAX {
+                let reason = format!("a list has more than {LISTED_MAX} labels");
+                return Err(self.error(reason));
             }
             match self.word(false) {
                 Some(word) => names.push(word.into()),

@@ -1,10 +1,10 @@
 //! Vector selectors of PromQL: `up{job="node",instance=~"a.*"}`.
 
-use super::Dialect;
 use super::reader::{ParseError, Reader};
+use super::{Dialect, LISTED_MAX};
 use foliot_model::{DEFAULT_FIELD, Matcher, Name, NamespaceId, Selector, Test};
 use foliot_plan::grid::{BEFORE_FIELD, MEASUREMENT as NAME, Shift, Stored};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// No measurement and no field has a longer name.
@@ -107,17 +107,20 @@ impl VectorSelector {
     /// Labels that a series of this selector has for Prometheus, where there is none: those that it
     /// says the value of by `=`, unless another condition on the same label follows.
     pub(super) fn known_labels(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let (mut known, mut said) = (Vec::<(Arc<str>, Arc<str>)>::new(), BTreeSet::new());
+        let (mut known, mut said) = (Vec::new(), BTreeSet::new());
+        let mut places = BTreeMap::<&str, usize>::new();
         for Condition { label, sign, value } in &self.conditions {
             if label == NAME {
                 continue;
             }
-            known.retain(|(name, _)| **name != **label);
+            let place = places.remove(label.as_str());
+            place.and_then(|place| known.get_mut(place)).into_iter().for_each(|one| *one = None);
             if *sign == "=" && said.insert(label) && !value.is_empty() {
-                known.push((label.as_str().into(), value.as_str().into()));
+                places.insert(label, known.len());
+                known.push(Some((label.as_str().into(), value.as_str().into())));
             }
         }
-        known
+        known.into_iter().flatten().collect()
     }
 
     /// The stored series that can fit. Of others than the default field some fit that are not
@@ -183,6 +186,10 @@ impl Reader<'_> {
             self.skip_blanks();
             if self.takes("}") {
                 return Ok(());
+            }
+            if selector.conditions.len() == LISTED_MAX {
+                let reason = format!("a selector has more than {LISTED_MAX} label matchers");
+                return Err(self.error(reason));
             }
             let start = self.at;
             let (label, is_quoted) = match self.word(false) {

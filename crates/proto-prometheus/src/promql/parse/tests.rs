@@ -164,6 +164,42 @@ fn what_is_no_expression_is_refused_in_words() {
 }
 
 #[test]
+fn lists_have_an_end() {
+    let conditions = |count: usize| {
+        let all: Vec<_> = (0..count).map(|at| format!("a{at}=\"x\"")).collect();
+        format!("absent({{{}}})", all.join(","))
+    };
+    let labels = |count: usize| {
+        let all: Vec<_> = (0..count).map(|at| format!("b{at}")).collect();
+        format!("a + on({}) b", all.join(","))
+    };
+    for text in [conditions(1024), labels(1024)] {
+        assert!(Expression::parse(&text).is_ok());
+    }
+    assert!(refusal(&conditions(1025)).contains("more than 1024 label matchers"));
+    assert!(refusal(&labels(1025)).contains("more than 1024 labels"));
+}
+
+#[test]
+fn labels_of_what_is_absent_are_those_of_the_last_word() {
+    let known = |text: &str| {
+        let selector = VectorSelector::parse(text).unwrap();
+        let known = selector.known_labels();
+        known.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+    };
+    for (text, wanted) in [
+        (r#"m{a="1",b="2"}"#, "a=1,b=2"),
+        (r#"m{a="1",b="2",a="3"}"#, "b=2"),
+        (r#"m{a="1",a!="4",b="2"}"#, "b=2"),
+        (r#"m{a=~"1",a="2"}"#, "a=2"),
+        (r#"m{a="",b="2"}"#, "b=2"),
+        (r#"m{a="",a="1",b="2"}"#, "b=2"),
+    ] {
+        assert_eq!(known(text), wanted, "{text}");
+    }
+}
+
+#[test]
 fn no_expression_is_too_high() {
     let deep = |count: usize| format!("{}1{}", "(".repeat(count), ")".repeat(count));
     Expression::parse(&deep(40)).unwrap();
