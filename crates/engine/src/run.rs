@@ -1,7 +1,8 @@
 //! Runs: the samples that come next in a scan, in the form in which they are cheapest to fold.
 //!
 //! Most blocks hold integers, or decimals of one scale, at times of equal distance. Nobody needs to
-//! have such numbers as floats one by one, or such times at all, in order to know what they come to.
+//! have such numbers as floats one by one, or such times at all, in order to know what they come
+//! to.
 
 use crate::block;
 use crate::columns::Columns;

@@ -1,14 +1,16 @@
-//! Measures questions in InfluxQL from their text to the bytes of the answer, without a server: those that the
-//! Time Series Benchmark Suite asks of its `cpu-only` data, over a store in a directory.
+//! Measures questions in InfluxQL from their text to the bytes of the answer, without a server:
+//! those that the Time Series Benchmark Suite asks of its `cpu-only` data, over a store in a
+//! directory.
 //!
 //! ```text
 //! cargo run --release -p foliot-proto-influx --example influxql_bench -- load DIR HOSTS HOURS
 //! cargo run --release -p foliot-proto-influx --example influxql_bench -- merge DIR
-//! cargo run --release -p foliot-proto-influx --example influxql_bench -- ask DIR HOSTS HOURS [PART OF A NAME]
+//! cargo run --release -p foliot-proto-influx --example influxql_bench -- ask DIR HOSTS HOURS [NAME]
 //! ```
 //!
-//! For instructions, let callgrind count `answer` alone: each question is asked once before, and then once more
-//! by `answer_counted`: `valgrind --tool=callgrind --toggle-collect='*answer_counted*' PROGRAM ask ...`.
+//! For instructions, let callgrind count `answer` alone: each question is asked once before, and
+//! then once more by `answer_counted`: `valgrind --tool=callgrind
+//! --toggle-collect='*answer_counted*' PROGRAM ask ...`.
 
 #![allow(clippy::print_stdout, reason = "a table on the terminal is the purpose")]
 
@@ -62,7 +64,8 @@ fn open(dir: &str) -> Result<Engine, Failure> {
     Ok(Engine::open(Arc::new(RealDisk::default()), Path::new(dir), config)?)
 }
 
-/// Writes walks between 0 and 100, an instant after the other. What is in memory is flushed four times.
+/// Writes walks between 0 and 100, an instant after the other. What is in memory is flushed four
+/// times.
 fn load(engine: &Engine, hosts: usize, hours: i64) -> Result<(), Failure> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut values: Vec<f64> = (0..hosts * FIELDS.len()).map(|_| random.below(100.0)).collect();

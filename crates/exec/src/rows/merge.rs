@@ -240,11 +240,12 @@ mod tests {
             let inputs = || -> Vec<Box<dyn Stream>> {
                 let input = |(number, (times, rank)): (usize, &(_, u32))| -> Box<dyn Stream> {
                     let times: &std::collections::BTreeSet<i64> = times;
+                    let name = Item::String(rank.to_string().into());
                     let row = |time_ns: &i64| Row {
                         head: head.clone(),
                         time_ns: *time_ns,
                         value: Item::Integer(number as i64),
-                        carried: vec![Item::String(rank.to_string().into()), Item::Integer(*time_ns)],
+                        carried: vec![name.clone(), Item::Integer(*time_ns)],
                     };
                     let mut rows: Vec<Row> = times.iter().map(row).collect();
                     if descending {

@@ -184,8 +184,8 @@ impl<'q> Sieve<'q> {
         }
     }
 
-    /// Puts what comes through of a source in `range`, of at most so many instants, in place of what
-    /// `out` holds; what of the range is left.
+    /// Puts what comes through of a source in `range`, of at most so many instants, in place of
+    /// what `out` holds; what of the range is left.
     pub(super) fn sift(
         &mut self,
         wanted: &Wanted<'_>,
