@@ -5,7 +5,7 @@
 //! ```text
 //! cargo run --release -p foliot-proto-influx --example influxql_bench -- load DIR HOSTS HOURS
 //! cargo run --release -p foliot-proto-influx --example influxql_bench -- merge DIR
-//! cargo run --release -p foliot-proto-influx --example influxql_bench -- ask DIR HOSTS HOURS [NAME]
+//! cargo run --release -p foliot-proto-influx --example influxql_bench -- ask DIR HOSTS HOURS [OF]
 //! ```
 //!
 //! For instructions, let callgrind count `answer` alone: each question is asked once before, and
