@@ -5,7 +5,7 @@ use super::super::row::Head;
 use super::super::sources::{self, Member, NAMED_MAX, Places, Selected};
 use crate::Error;
 use crate::limits::Charge;
-use foliot_model::Labels;
+use foliot_model::{Item, Labels};
 use foliot_plan::rows::Scan;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -159,9 +159,13 @@ impl<'q> Work<'q> {
         let (mut heads, mut last) = (Heads::default(), None::<(u32, u32)>);
         let mut sources = 0;
         for some in selected.sids.chunks(NAMED_MAX) {
-            let before = heads.list.len();
             let labels = Some(&*scan.layout.group_by);
+            let mut charged = Ok(());
             source.named(some, labels, meter, &mut |sid, identity| {
+                if charged.is_err() {
+                    return;
+                }
+                let before = heads.list.len();
                 let head = match &last {
                     Some((source, head)) if *source == identity.source => *head,
                     _ => {
@@ -173,8 +177,11 @@ impl<'q> Work<'q> {
                 places.of(&identity.field, |field| {
                     self.tasks.push(Task { sid, field: field as u32, head });
                 });
+                // A head has a place for each label that is grouped by, whether or not it is there.
+                let made = heads.list.len() - before;
+                charged = self.charge.add(made * head_bytes(scan));
             })?;
-            self.charge.add((heads.list.len() - before) * HEAD_BYTES)?;
+            charged?;
         }
         context.count(sources);
         self.arrange(scan, heads);
@@ -198,7 +205,7 @@ impl<'q> Work<'q> {
                 let head = heads.number(sources::head_of(scan, &member.labels));
                 self.add_member(head, member);
             }
-            self.charge.add((heads.list.len() - before) * HEAD_BYTES)?;
+            self.charge.add((heads.list.len() - before) * head_bytes(scan))?;
         }
         self.arrange(scan, heads);
         Ok(())
@@ -221,6 +228,11 @@ impl<'q> Work<'q> {
         self.tested.sort_by_key(|(head, _)| *head);
         self.heads = order.into_iter().map(|(head, _)| head).collect();
     }
+}
+
+/// What a head weighs, by estimate.
+fn head_bytes(scan: &Scan) -> usize {
+    HEAD_BYTES + scan.layout.group_by.len() * size_of::<Item>()
 }
 
 /// Heads by number, as they are first seen.
