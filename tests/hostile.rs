@@ -492,6 +492,46 @@ fn columns_of_thousands_of_fields_take_from_the_memory_of_their_question() {
     }
 }
 
+/// `GROUP BY *` over a measurement with so many tags.
+#[test]
+fn heads_of_thousands_of_tags_take_from_the_memory_of_their_question() {
+    const SOURCES: usize = 300;
+    const TAGS: usize = 60;
+    let dir = Scratch::new();
+    let limits = ["--set", "limits.query_memory_bytes=16MiB"];
+    let server = Server::start(&dir.path().join("data"), &limits);
+    // No two sources have a tag in common: a head of GROUP BY * has a place for every one of them.
+    for source in 0..SOURCES {
+        let tags: Vec<_> = (0..TAGS).map(|tag| format!("t{source}x{tag}=1")).collect();
+        let line = format!("wide,{},id={source} v={source} 1\n", tags.join(","));
+        assert_eq!(server.post("/write?db=default", &line).status, 204);
+    }
+    let ask = |text: &str| server.get(&format!("/query?db=default&q={}", encoded(text)));
+    let before = server.peak_bytes();
+    for text in [
+        "SELECT mean(v) FROM wide GROUP BY *",
+        "SELECT mean(v), percentile(v, 99) FROM /.*/ WHERE time < 10 GROUP BY *, time(1s)",
+        "SELECT mean(v) FROM wide WHERE id != '7' OR v > 0 GROUP BY *",
+        "SELECT mean(v) FROM wide WHERE id =~ /1/ OR id =~ /2/ GROUP BY * LIMIT 1",
+        "SELECT v FROM wide GROUP BY *",
+        "SELECT top(v, 2) FROM wide GROUP BY *",
+        "SELECT mean(v) FROM wide GROUP BY * SLIMIT 3",
+    ] {
+        let answer = ask(text);
+        let said = answer.text();
+        let is_refused = said.contains("limits.query_memory_bytes");
+        assert!(is_refused, "{text}: {} {}", answer.status, said.get(..300).unwrap_or(&said));
+    }
+    let taken = server.peak_bytes() - before;
+    assert!(taken < 64 << 20, "{} MiB", taken >> 20);
+    // What has room is answered.
+    let few = ask("SELECT mean(v) FROM wide WHERE id = '7' OR id = '8' GROUP BY *").text();
+    assert!(few.contains("[\"1970-01-01T00:00:00Z\",7]") && few.contains(",8]"), "{few}");
+    let by_id = ask("SELECT mean(v) FROM wide GROUP BY id").text();
+    assert_eq!(by_id.matches("\"name\"").count(), SOURCES, "{by_id}");
+    server.stop();
+}
+
 /// Names whose bytes are a letter only side by side. They are refused, and what was written beside
 /// them survives a restart.
 #[test]

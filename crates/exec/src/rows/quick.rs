@@ -238,7 +238,7 @@ impl<'q> Reading<'q> {
         self.folded.sort_unstable_by_key(|(head, _)| std::cmp::Reverse(*head));
         if work.is_done() {
             // Other folds of the same answer may be waiting for the memory.
-            work.let_go()?;
+            work.let_go(&self.scan)?;
         }
         self.work = Some(work);
         Ok(!self.folded.is_empty())

@@ -16,8 +16,11 @@ use std::sync::Arc;
 /// What a source weighs while it is known by name, by estimate: ten labels, twice, and its key.
 const MEMBER_BYTES: usize = 960;
 
-/// Most series that a fold knows the names of at once: some 60 MB.
-pub(super) const NAMED_MAX: usize = 1 << 16;
+/// What a head weighs without its labels, by estimate.
+const HEAD_BYTES: usize = 192;
+
+/// Most series that a fold knows the names of at once: some 5 MB.
+pub(super) const NAMED_MAX: usize = 1 << 12;
 
 /// Fields that are faster looked through than looked up.
 const FIELDS_FEW: usize = 16;
@@ -129,14 +132,14 @@ impl Selected {
         self.is_whole
     }
 
-    /// Some of the series as sources; see [`name`].
-    pub(super) fn name(
+    /// Some of the series as sources, and what they weigh; see [`name`].
+    pub(super) fn name<'q>(
         &self,
         scan: &Scan,
-        source: Source<'_>,
+        source: Source<'q>,
         sids: &[u32],
-        meter: &Meter,
-    ) -> Result<Vec<Member>, Error> {
+        meter: &'q Meter,
+    ) -> Result<(Vec<Member>, Charge<'q>), Error> {
         name(scan, source, sids, self.is_whole, meter)
     }
 }
@@ -175,25 +178,37 @@ pub(super) fn find_selected<'q>(
     source: Source<'q>,
     meter: &'q Meter,
 ) -> Result<(Vec<Group>, Charge<'q>), Error> {
-    let mut charge = meter.open();
-    charge.resize(selected.sids.len() * MEMBER_BYTES / fields(scan).len().max(1))?;
     meter.check(0)?;
-    let members = name(scan, source, &selected.sids, selected.is_whole, meter)?;
+    let (members, charge) = selected.name(scan, source, &selected.sids, meter)?;
     if let Some(limit) = scan.sources_max.filter(|limit| members.len() as u64 > *limit) {
         return Err(Error::Sources { limit, wanted: members.len() as u64 });
     }
     Ok((group(scan, members), charge))
 }
 
-/// The sources of some series of a scan, but for those whose rows cannot meet its condition.
-fn name(
+/// What a head weighs, by estimate. It has a place for each label that is grouped by, also for
+/// those that its series do not have: of `GROUP BY *` that is every tag of the measurement.
+pub(super) fn head_bytes(scan: &Scan) -> usize {
+    HEAD_BYTES + scan.layout.group_by.len() * size_of::<(Arc<str>, Arc<str>)>()
+}
+
+/// What a source weighs while it is known by name, its own head included.
+pub(super) fn member_bytes(scan: &Scan) -> usize {
+    MEMBER_BYTES + head_bytes(scan)
+}
+
+/// The sources of some series of a scan, but for those whose rows cannot meet its condition; and
+/// what they weigh, which is charged before any of them is made.
+fn name<'q>(
     scan: &Scan,
-    source: Source<'_>,
+    source: Source<'q>,
     sids: &[u32],
     is_whole: bool,
-    meter: &Meter,
-) -> Result<Vec<Member>, Error> {
+    meter: &'q Meter,
+) -> Result<(Vec<Member>, Charge<'q>), Error> {
     let fields = fields(scan);
+    let mut charge = meter.open();
+    charge.resize((sids.len() / fields.len().max(1)).saturating_mul(member_bytes(scan)))?;
     if let ([sid], [_]) = (sids, &*fields)
         && is_whole
         && knows_no_labels(scan)
@@ -201,7 +216,7 @@ fn name(
         // Alone, a source needs no name.
         let mut member = Member::new(scan, &Labels::default(), 1, is_whole);
         member.sids = vec![Some(*sid)];
-        return Ok(vec![member]);
+        return Ok((vec![member], charge));
     }
     let mut members: Vec<Member> = Vec::new();
     let slots = Places::new(&fields);
@@ -222,7 +237,7 @@ fn name(
     members.retain(|member| {
         !matches!(member.condition, Some(Calculate::Constant(Item::Boolean(false))))
     });
-    Ok(members)
+    Ok((members, charge))
 }
 
 /// Where the sources of series stand among those that were named.

@@ -1,7 +1,6 @@
 //! Slices of a range, for folds of which only the first windows of each head are wanted.
 
 use super::super::grid::Grid;
-use super::super::sources::NAMED_MAX;
 use super::Reading;
 use super::work::Batch;
 use crate::Error;
@@ -11,6 +10,9 @@ use foliot_model::TimeRange;
 /// How many times as long as the one before a slice is: series that begin late, or ended long ago,
 /// are not opened often for nothing.
 const GROWTH: i64 = 8;
+
+/// Most series that are opened several times.
+const SERIES_MAX: usize = 1 << 16;
 
 /// Slices that make up a range, from the end that is wanted first. None cuts a window.
 pub(super) struct Slices {
@@ -32,7 +34,7 @@ impl Slices {
         };
         // Where clocks are shifted windows are not alike; a condition is tested row by row; and
         // very many series are not opened several times.
-        let is_plain = batch.tested.is_empty() && batch.tasks.len() <= NAMED_MAX;
+        let is_plain = batch.tested.is_empty() && batch.tasks.len() <= SERIES_MAX;
         let length_ns = width_ns.saturating_mul(i64::try_from(wanted).unwrap_or(i64::MAX));
         if !is_plain || reading.grid.has_zone() || wanted == 0 {
             return Ok(None);

@@ -5,13 +5,10 @@ use super::super::row::Head;
 use super::super::sources::{self, Member, NAMED_MAX, Places, Selected};
 use crate::Error;
 use crate::limits::Charge;
-use foliot_model::{Item, Labels};
+use foliot_model::Labels;
 use foliot_plan::rows::Scan;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// What a head weighs while heads are told apart, by estimate.
-const HEAD_BYTES: usize = 256;
 
 /// A series to fold.
 #[derive(Clone, Copy, Debug)]
@@ -104,9 +101,10 @@ impl<'q> Work<'q> {
     }
 
     /// Lets go of all but the heads.
-    pub(super) fn let_go(&mut self) -> Result<(), Error> {
+    pub(super) fn let_go(&mut self, scan: &Scan) -> Result<(), Error> {
         (self.tasks, self.tested) = (Vec::new(), Vec::new());
-        self.charge.resize(0)
+        let heads = self.heads.len() * sources::head_bytes(scan);
+        self.charge.resize(heads.min(self.charge.bytes()))
     }
 
     /// Adds sources that have to be known all at once.
@@ -170,16 +168,15 @@ impl<'q> Work<'q> {
                     Some((source, head)) if *source == identity.source => *head,
                     _ => {
                         sources += 1;
-                        heads.number(sources::head_of(scan, &identity.labels))
+                        heads.number(&Arc::new(sources::head_of(scan, &identity.labels)))
                     }
                 };
                 last = Some((identity.source, head));
                 places.of(&identity.field, |field| {
                     self.tasks.push(Task { sid, field: field as u32, head });
                 });
-                // A head has a place for each label that is grouped by, whether or not it is there.
                 let made = heads.list.len() - before;
-                charged = self.charge.add(made * head_bytes(scan));
+                charged = self.charge.add(made * sources::head_bytes(scan));
             })?;
             charged?;
         }
@@ -198,14 +195,18 @@ impl<'q> Work<'q> {
         let Context { source, meter, .. } = context;
         let mut heads = Heads::default();
         for some in selected.sids.chunks(NAMED_MAX) {
-            let before = heads.list.len();
-            let members = selected.name(scan, source, some, meter)?;
+            let before = (heads.list.len(), self.tested.len());
+            let (members, named) = selected.name(scan, source, some, meter)?;
             context.count(some.len());
             for member in members {
-                let head = heads.number(sources::head_of(scan, &member.labels));
+                let head = heads.number(&member.head);
                 self.add_member(head, member);
             }
-            self.charge.add((heads.list.len() - before) * head_bytes(scan))?;
+            drop(named);
+            // Heads stay, and so do sources whose rows have to be tested.
+            let made = (heads.list.len() - before.0) * sources::head_bytes(scan);
+            let tested = (self.tested.len() - before.1) * sources::member_bytes(scan);
+            self.charge.add(made + tested)?;
         }
         self.arrange(scan, heads);
         Ok(())
@@ -230,11 +231,6 @@ impl<'q> Work<'q> {
     }
 }
 
-/// What a head weighs, by estimate.
-fn head_bytes(scan: &Scan) -> usize {
-    HEAD_BYTES + scan.layout.group_by.len() * size_of::<Item>()
-}
-
 /// Heads by number, as they are first seen.
 #[derive(Default)]
 struct Heads {
@@ -243,13 +239,13 @@ struct Heads {
 }
 
 impl Heads {
-    fn number(&mut self, head: Head) -> u32 {
-        if let Some(number) = self.numbers.get(&head) {
+    fn number(&mut self, head: &Arc<Head>) -> u32 {
+        if let Some(number) = self.numbers.get(head) {
             return *number;
         }
-        let (head, number) = (Arc::new(head), self.list.len() as u32);
+        let number = self.list.len() as u32;
         self.list.push(head.clone());
-        self.numbers.insert(head, number);
+        self.numbers.insert(head.clone(), number);
         number
     }
 }
