@@ -530,6 +530,14 @@ fn heads_of_thousands_of_tags_take_from_the_memory_of_their_question() {
     let by_id = ask("SELECT mean(v) FROM wide GROUP BY id").text();
     assert_eq!(by_id.matches("\"name\"").count(), SOURCES, "{by_id}");
     server.stop();
+    // Of the labels alone the plan keeps more than 4 MiB.
+    let limits = ["--set", "limits.query_memory_bytes=4MiB"];
+    let server = Server::start(&dir.path().join("data"), &limits);
+    let one =
+        format!("/query?db=default&q={}", encoded("SELECT v FROM wide WHERE id = '7' GROUP BY *"));
+    let answer = server.get(&one).text();
+    assert!(answer.contains("limits.query_memory_bytes"), "{answer}");
+    server.stop();
 }
 
 /// Names whose bytes are a letter only side by side. They are refused, and what was written beside

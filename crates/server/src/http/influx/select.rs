@@ -19,7 +19,8 @@ use jiff::tz::TimeZone;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-/// What a planned column weighs, by estimate: its names, its fold and what it reads.
+/// What a planned column weighs, by estimate: its names, its fold and what it reads; and a label
+/// that is grouped by, which stands in the statement and in each scan.
 const COLUMN_BYTES: usize = 256;
 
 pub(super) fn select(context: &mut Context<'_, '_>, select: &Select) -> Result<(), Trouble> {
@@ -267,7 +268,11 @@ impl<'a> Planner<'a> {
             },
             labels: &|shape| {
                 let labels = foliot_exec::labels(&query, shape, &mut charge.borrow_mut());
-                labels.unwrap_or_else(|error| {
+                let kept = labels.and_then(|labels| {
+                    query.meter.keep(labels.len().saturating_mul(COLUMN_BYTES))?;
+                    Ok(labels)
+                });
+                kept.unwrap_or_else(|error| {
                     *failed.borrow_mut() = Some(error.to_string());
                     Vec::new()
                 })
