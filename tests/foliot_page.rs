@@ -73,6 +73,27 @@ fn what_is_saved_survives_a_restart_and_is_kept_by_database() {
 }
 
 #[test]
+fn what_is_saved_has_an_end() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let panel = json!({"title": "t", "address": format!("#/explore?{}", "m".repeat(16_000))});
+    let board = |at: usize| json!({"name": format!("b{at}"), "panels": vec![&panel; 40]});
+    // Six of them have 4 MiB less a little.
+    for at in 0..6 {
+        post(&server, "saved", &board(at), 200);
+    }
+    post(&server, "saved", &board(6), 413);
+    post(&server, "saved", &board(5), 200);
+    delete(&server, "saved?name=b0", 200);
+    post(&server, "saved", &board(6), 200);
+    server.stop();
+    let server = Server::start(dir.path(), &["--set", "limits.registry_bytes=1MiB"]);
+    delete(&server, "saved?name=b1", 200);
+    post(&server, "saved", &board(1), 503);
+    server.stop();
+}
+
+#[test]
 fn notes_are_those_of_opentsdb() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);

@@ -46,6 +46,10 @@ const READ_BYTES_MAX: usize = 256 << 10;
 /// The version of InfluxDB whose API is spoken; its clients look at it.
 const INFLUX_VERSION: &str = "1.8.10";
 
+/// Why a fact that a stranger chooses is not kept.
+const NO_ROOM_FOR_NAMES: &str = "there is no memory for more names and facts; delete some, or \
+                                 raise limits.registry_bytes";
+
 /// Whose paths and shapes a listener has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {

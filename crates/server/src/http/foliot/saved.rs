@@ -2,7 +2,7 @@
 //! an address of the page; whoever opens it sees what they may see.
 
 use super::{bad, body_of, place, refuse};
-use crate::http::{Call, Reply, status_of, status_of_wait};
+use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -13,11 +13,12 @@ use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The kind of these facts of the catalog; by `<database>/<name>`.
+/// The kind of these facts of the catalog; by `<database>/<name>`: no database has a `/`.
 const KIND: &str = "page";
 
-/// Things that one database keeps.
+/// Things that one database keeps, and bytes of all of them: who lists them gets all.
 const SAVED_MAX: usize = 1_000;
+const SAVED_BYTES_MAX: usize = 4 << 20;
 
 /// Characters of a name, bytes of an address, panels of a dashboard.
 const NAME_CHARS_MAX: usize = 100;
@@ -41,8 +42,7 @@ fn prefix(shared: &Shared, call: &Call) -> String {
 }
 
 fn facts(store: &Store, prefix: &str) -> Vec<(String, Vec<u8>)> {
-    let facts = store.engine().catalog_list_from(KIND, prefix);
-    facts.into_iter().filter(|(key, _)| key.starts_with(prefix)).collect()
+    store.engine().catalog_list_from(KIND, prefix)
 }
 
 fn list(shared: &Shared, store: &Store, call: &Call) -> Reply {
@@ -80,12 +80,20 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let written = {
         // What is counted must not become more meanwhile.
         let _alone = shared.facts.lock();
-        let there = facts(store, &prefix);
-        if there.len() >= SAVED_MAX && !there.iter().any(|(other, _)| *other == key) {
-            let text = format!("{SAVED_MAX} things are saved already: delete some first");
+        let bytes = Value::Object(saved.clone()).to_string();
+        let mut others = facts(store, &prefix);
+        others.retain(|(other, _)| *other != key);
+        let held: usize = others.iter().map(|(_, bytes)| bytes.len()).sum();
+        if others.len() >= SAVED_MAX || held + bytes.len() > SAVED_BYTES_MAX {
+            let text = format!(
+                "{} things with {held} bytes are saved already: delete some first",
+                others.len()
+            );
             return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
         }
-        let bytes = Value::Object(saved.clone()).to_string();
+        if !store.engine().has_room_for_names() {
+            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, NO_ROOM_FOR_NAMES));
+        }
         store.engine().catalog_put(KIND, &key, bytes.as_bytes())
     };
     confirm(shared, store, written).await?;

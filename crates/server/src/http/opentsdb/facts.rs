@@ -3,7 +3,7 @@
 use super::ask::{Scope, check_size, failure, refuse_failure, refused, text_asked};
 use super::names::symbol_kind;
 use super::{Call, refuse_with, rename};
-use crate::http::{Reply, accepts_gzip, ack, body, reply, status_of};
+use crate::http::{NO_ROOM_FOR_NAMES, Reply, accepts_gzip, ack, body, reply, status_of};
 use crate::metrics::now_ns;
 use crate::query::{self, Work};
 use crate::shared::Shared;
@@ -88,9 +88,7 @@ fn make(store: &Store, change: &Change) -> Result<Commit, HttpError> {
 }
 
 fn no_room() -> HttpError {
-    let reason = "there is no memory for more names and facts; delete some, or raise \
-                  limits.registry_bytes";
-    HttpError::new(503, reason)
+    HttpError::new(503, NO_ROOM_FOR_NAMES)
 }
 
 /// Lends the store to the door, for as long as its request may go on and with the memory that it
