@@ -138,7 +138,13 @@ fn a_user_that_is_there_is_not_made_again() {
     let said = String::from_utf8(short.stderr).unwrap();
     let expected = "at least 8 characters (access.password_length_min)";
     assert!(short.status.code() == Some(1) && said.contains(expected), "{said}");
-    assert!(add("ann", "eightees", "read").status.success());
+    assert!(
+        said.contains("there was no store in ") && said.contains("a new one was made"),
+        "{said}"
+    );
+    let made = add("ann", "eightees", "read");
+    assert!(made.status.success());
+    assert_eq!(String::from_utf8(made.stderr).unwrap(), "", "the store is there by now");
     let again = add("ann", "eightees", "write");
     let said = String::from_utf8(again.stderr).unwrap();
     assert_eq!(again.status.code(), Some(1), "{said}");

@@ -53,6 +53,12 @@ pub(crate) enum Act<'a> {
         from_ns: i64,
         to_ns: i64,
     },
+    /// Samples take more bytes than they may from now on; so many of the oldest go.
+    Cap {
+        bytes_max: u64,
+        samples: u64,
+        bytes: u64,
+    },
 }
 
 impl Store {
@@ -166,6 +172,7 @@ fn put_act(act: &Act<'_>, line: &mut String) {
         Act::Rename(..) => "rename",
         Act::Keep(..) => "keep",
         Act::Clock { .. } => "accept clock",
+        Act::Cap { .. } => "cap",
     };
     let _ = write!(line, ",\"act\":\"{name}\"");
     if let Act::Delete(selector, _) | Act::DropSeries(selector) | Act::Rename(selector, _) = act {
@@ -181,6 +188,9 @@ fn put_act(act: &Act<'_>, line: &mut String) {
     }
     if let Act::Clock { from_ns, to_ns } = act {
         let _ = write!(line, ",\"known_ns\":{from_ns},\"clock_ns\":{to_ns}");
+    }
+    if let Act::Cap { bytes_max, samples, bytes } = act {
+        let _ = write!(line, ",\"bytes_max\":{bytes_max},\"samples\":{samples},\"bytes\":{bytes}");
     }
     if let Act::Keep(before, after) = act {
         let seconds = |keep: &Option<Duration>| {

@@ -18,7 +18,7 @@ use crate::wal::{reader, segment};
 use foliot_disk::{Disk, ReadFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const COPY_BYTES: usize = 1 << 20;
 
@@ -54,7 +54,8 @@ pub fn has_files(disk: &dyn Disk, dir: &Path) -> bool {
 /// Copies the store in `from` to `to`, which must be missing or empty, whether or not a process has
 /// it open. Every page is checked against its checksum on the way. Files that the store in
 /// `earlier` has too are not copied again but given a second name, where the file system can. The
-/// manifest comes last: a directory without one is a copy that did not end.
+/// manifest comes last: a directory without one is a copy that did not end. One that fails takes
+/// away what it wrote.
 ///
 /// # Errors
 /// When there is no store in `from`, a file of it is damaged, `to` is in use, or the disk fails.
@@ -64,37 +65,19 @@ pub fn backup(
     to: &Path,
     earlier: Option<&Path>,
 ) -> Result<BackedUp, Error> {
-    let mut manifest = read_manifest(disk, from)?;
+    let manifest = read_manifest(disk, from)?;
     disk.create_dir_all(to).map_err(Error::io("create", to))?;
     if let Some(name) = disk.list(to).map_err(Error::io("list", to))?.first() {
         let place = to.display();
         return Err(Error::Invalid(format!("{place} is not empty, it holds {name}; name another")));
     }
-    let mut copy = Copy { disk, from, to, earlier, wal: Vec::new(), there: BTreeMap::new() };
-    for _ in 0..BACKUP_TRIES {
-        if copy.follow(&manifest)? {
-            copy.remove_unnamed(&manifest)?;
-            // The manifest must not outlive the names of what it names. Its generations count
-            // what is written here.
-            disk.sync_dir(to).map_err(Error::io("sync", to))?;
-            manifest.generation = 0;
-            manifest.write(disk, to)?;
-            let each = &mut |_, _, _: &[u8]| Ok(());
-            let (store_id, start_lsn) = (manifest.store_id, manifest.wal_start_lsn);
-            let replayed = reader::replay(disk, to, store_id, start_lsn, each)?;
-            if let Some((path, len)) = &replayed.overlong {
-                disk.truncate(path, *len).map_err(Error::io("cut", path))?;
-                disk.sync_dir(to).map_err(Error::io("sync", to))?;
-            }
-            let wal_damaged_bytes = replayed.damaged_bytes;
-            return Ok(BackedUp { wal_damaged_bytes, ..copy.done() });
-        }
-        manifest = read_manifest(disk, from)?;
+    let (wal, there, made) = (Vec::new(), BTreeMap::new(), Vec::new());
+    let mut copy = Copy { disk, from, to, earlier, wal, there, made };
+    let done = copy.make(manifest);
+    if done.is_err() {
+        copy.give_up();
     }
-    let place = from.display();
-    Err(Error::Invalid(format!(
-        "{place} names files that are not there; run `foliot check --data-dir {place}`"
-    )))
+    done
 }
 
 fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Manifest, Error> {
@@ -112,6 +95,8 @@ struct Copy<'c> {
     wal: Vec<u64>,
     /// What the copy holds.
     there: BTreeMap<Named, Copied>,
+    /// Files that were made, in order, those among them that were not ended.
+    made: Vec<PathBuf>,
 }
 
 /// A file of the copy.
@@ -123,6 +108,44 @@ struct Copied {
 }
 
 impl Copy<'_> {
+    /// Copies until a manifest names nothing that is missing, then writes that manifest.
+    fn make(&mut self, mut manifest: Manifest) -> Result<BackedUp, Error> {
+        let (disk, from, to) = (self.disk, self.from, self.to);
+        for _ in 0..BACKUP_TRIES {
+            if self.follow(&manifest)? {
+                self.remove_unnamed(&manifest)?;
+                // The manifest must not outlive the names of what it names. Its generations count
+                // what is written here.
+                disk.sync_dir(to).map_err(Error::io("sync", to))?;
+                manifest.generation = 0;
+                self.made.extend(filenames::MANIFESTS.map(|name| to.join(name)));
+                manifest.write(disk, to)?;
+                let each = &mut |_, _, _: &[u8]| Ok(());
+                let (store_id, start_lsn) = (manifest.store_id, manifest.wal_start_lsn);
+                let replayed = reader::replay(disk, to, store_id, start_lsn, each)?;
+                if let Some((path, len)) = &replayed.overlong {
+                    disk.truncate(path, *len).map_err(Error::io("cut", path))?;
+                    disk.sync_dir(to).map_err(Error::io("sync", to))?;
+                }
+                let wal_damaged_bytes = replayed.damaged_bytes;
+                return Ok(BackedUp { wal_damaged_bytes, ..self.done() });
+            }
+            manifest = read_manifest(disk, from)?;
+        }
+        let place = from.display();
+        Err(Error::Invalid(format!(
+            "{place} names files that are not there; run `foliot check --data-dir {place}`"
+        )))
+    }
+
+    /// Takes away what a copy that failed has made, the manifest first: a disk that is full has its
+    /// room back, and nobody takes the half for a backup. What cannot be removed stays.
+    fn give_up(&self) {
+        for path in self.made.iter().rev() {
+            let _ = self.disk.remove(path);
+        }
+    }
+
     /// Copies what the manifest names and is not there yet, then the wal; false if something has
     /// gone, so that the manifest must have been replaced.
     fn follow(&mut self, manifest: &Manifest) -> Result<bool, Error> {
@@ -167,20 +190,29 @@ impl Copy<'_> {
 
     /// Gives the same file of an earlier backup a second name; false where there is none such, or
     /// the file system cannot.
-    fn share(&self, named: Named, file: &dyn ReadFile) -> bool {
+    fn share(&mut self, named: Named, file: &dyn ReadFile) -> bool {
         let (Some(number), Some(earlier)) = (named.number(), self.earlier) else { return false };
         let same = filenames::path(earlier, named);
         let Ok(twin) = self.disk.open(&same) else { return false };
-        paged::are_same_pages(file, &*twin, &same, number).unwrap_or(false)
-            && self.disk.link(&same, &filenames::path(self.to, named)).is_ok()
+        let target = filenames::path(self.to, named);
+        let is_shared = paged::are_same_pages(file, &*twin, &same, number).unwrap_or(false)
+            && self.disk.link(&same, &target).is_ok();
+        self.made.extend(is_shared.then_some(target));
+        is_shared
     }
 
     /// Copies a file and syncs the copy; says how many bytes it has, and how many damaged places
     /// were mended.
-    fn copy(&self, named: Named, path: &Path, file: &dyn ReadFile) -> Result<(u64, u64), Error> {
+    fn copy(
+        &mut self,
+        named: Named,
+        path: &Path,
+        file: &dyn ReadFile,
+    ) -> Result<(u64, u64), Error> {
         let mut damages = 0;
         let target = filenames::path(self.to, named);
         let mut out = self.disk.create(&target).map_err(Error::io("create", &target))?;
+        self.made.push(target.clone());
         let mut append = |bytes: &[u8]| out.append(bytes).map_err(Error::io("write", &target));
         match named.number() {
             Some(number) => {

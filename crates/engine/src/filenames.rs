@@ -22,6 +22,8 @@ pub(crate) const MANIFEST: &str = "MANIFEST";
 pub(crate) const MANIFEST_COPY: &str = "MANIFEST.copy";
 pub(crate) const MANIFEST_NEW: &str = "MANIFEST.new";
 pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
+/// All names that writing a manifest gives.
+pub(crate) const MANIFESTS: [&str; 4] = [MANIFEST_COPY_NEW, MANIFEST_NEW, MANIFEST_COPY, MANIFEST];
 pub(crate) const AUDIT: &str = "audit.log";
 pub(crate) const AUDIT_BEFORE: &str = "audit.log.1";
 pub(crate) const QUARANTINE: &str = "quarantine";

@@ -22,6 +22,7 @@ use crate::floors::FloorKey;
 use crate::ingest::Ingest;
 use crate::manifest::PartEntry;
 use crate::store::Engine;
+use crate::view::Beyond;
 use foliot_index::{Identity, SidSet};
 use foliot_model::{DEFAULT_NAMESPACE, KeyParts, NamespaceId, Selector, Test, TimeRange};
 use std::collections::BTreeMap;
@@ -403,6 +404,28 @@ impl Engine {
         (samples > 0).then(|| {
             let (kept, keep) = (spell(kept), spell(keep));
             format!("samples are kept {keep}, no longer {kept}: {samples} and more expire now")
+        })
+    }
+
+    /// What opening does when parts take more bytes than they may: a sentence that says how much
+    /// goes, and a line of the audit log. The maintainer takes it away.
+    pub(crate) fn tell_cap(&self) -> Option<String> {
+        let store = self.store();
+        let bytes_max = store.ingest.config().retention_bytes_max;
+        let Beyond { floor_ns, samples, bytes } = store.files.view().beyond(bytes_max)?;
+        if floor_ns <= store.ingest.retention().size_floor_ns() {
+            return None;
+        }
+        let caller = Caller { door: "settings", from: String::new() };
+        let act = Act::Cap { bytes_max, samples, bytes };
+        let note = format!(
+            "samples take more than the {bytes_max} bytes that they may: the oldest go now, \
+             {samples} in {bytes} bytes"
+        );
+        // A disk without room for the line may be why there is a cap.
+        Some(match store.audit(&caller, DEFAULT_NAMESPACE, &act, None) {
+            Ok(()) => note,
+            Err(error) => format!("{note}; the audit log does not say so: {error}"),
         })
     }
 

@@ -58,6 +58,7 @@ impl Engine {
         engine.store.upkeep.finish_drops()?;
         let changed = engine.begin_retention()?;
         engine.notes.extend(changed);
+        engine.notes.extend(engine.tell_cap());
         if has_threads {
             engine.spawn("flusher", Upkeep::run_flushes)?;
             engine.spawn("maintainer", Upkeep::run_jobs)?;

@@ -30,6 +30,14 @@ pub(crate) struct View {
     pub(crate) frozen: Arc<Frozen>,
 }
 
+/// The oldest parts, which must go so that the others fit into a number of bytes.
+pub(crate) struct Beyond {
+    /// Everything in them is older than this.
+    pub(crate) floor_ns: i64,
+    pub(crate) samples: u64,
+    pub(crate) bytes: u64,
+}
+
 impl View {
     /// What a store shows when it is opened.
     pub(crate) fn new(
@@ -45,6 +53,26 @@ impl View {
     /// Parts of a namespace and epoch, by rank.
     pub(crate) fn parts_of(&self, namespace: NamespaceId, epoch: u32) -> &[Arc<Part>] {
         self.places.get(&(namespace, epoch)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What must go so that parts take `bytes_max` at most; nothing if nothing must. The newest
+    /// part stays.
+    pub(crate) fn beyond(&self, bytes_max: u64) -> Option<Beyond> {
+        let mut held: u64 = self.parts.iter().map(|part| part.entry.bytes).sum();
+        let mut parts: Vec<&Arc<Part>> = self.parts.iter().collect();
+        parts.sort_by_key(|part| (part.footer.range.end_ns, part.entry.bytes));
+        parts.pop();
+        let mut beyond = Beyond { floor_ns: i64::MIN, samples: 0, bytes: 0 };
+        for part in parts {
+            if held <= bytes_max {
+                break;
+            }
+            held -= part.entry.bytes;
+            beyond.floor_ns = part.footer.range.end_ns.saturating_add(1);
+            beyond.samples += part.entry.samples;
+            beyond.bytes += part.entry.bytes;
+        }
+        (beyond.bytes > 0).then_some(beyond)
     }
 
     /// Puts the parts in order, so that readers find theirs.

@@ -174,3 +174,30 @@ fn an_interrupted_copy_is_no_store_or_a_whole_one() {
     }
     assert!(whole > 0 && whole < 59, "{whole} of 59 copies ended");
 }
+
+#[test]
+fn a_copy_that_fails_takes_away_what_it_wrote() {
+    let kinds =
+        [FaultKind::NoSpace { operations: 1 }, FaultKind::SyncError, FaultKind::RenameError];
+    for kind in kinds {
+        let disk = SimDisk::new(5);
+        let engine = open(&disk, DIR);
+        put(&engine, 0, 30);
+        engine.flush().unwrap();
+        put(&engine, 30, 40);
+        let mut failed = 0;
+        loop {
+            disk.fail_after(failed + 1, kind);
+            match backup(&disk, Path::new(DIR), Path::new("b"), None) {
+                Ok(_) => break,
+                Err(error) => {
+                    let left = disk.list(Path::new("b")).unwrap_or_default();
+                    assert_eq!(left, [""; 0], "{kind:?} {failed}: {error}");
+                    failed += 1;
+                }
+            }
+        }
+        assert!(failed > 1, "{kind:?} met {failed} operations");
+        assert!(is_store(&disk, Path::new("b")));
+    }
+}

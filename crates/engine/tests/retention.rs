@@ -98,6 +98,14 @@ fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_lost_back()
     assert_eq!(found(&engine, "m", now_ns), expected);
 }
 
+/// The audit log.
+fn audited(disk: &SimDisk) -> String {
+    let audit = disk.open(Path::new("store/audit.log")).unwrap();
+    let mut text = vec![0; audit.len() as usize];
+    audit.read_at(&mut text, 0).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
 #[test]
 fn a_retention_that_became_shorter_is_told_and_audited() {
     let disk = SimDisk::new(9);
@@ -109,10 +117,7 @@ fn a_retention_that_became_shorter_is_told_and_audited() {
     drop(engine);
     let engine = open(days(10));
     assert!(engine.notes()[0].contains("10 and more"), "{:?}", engine.notes());
-    let audit = disk.open(Path::new("store/audit.log")).unwrap();
-    let mut line = vec![0; audit.len() as usize];
-    audit.read_at(&mut line, 0).unwrap();
-    let line = String::from_utf8(line).unwrap();
+    let line = audited(&disk);
     assert!(line.contains("\"kept_s\":null,\"keep_s\":864000"), "{line}");
     drop(engine);
     assert_eq!(open(days(10)).notes().len(), 0, "once");
@@ -261,11 +266,19 @@ fn the_oldest_samples_make_room() {
     drop(engine);
     let engine = open(bytes / 2);
     assert_eq!(found(&engine, "m", now_ns).len(), 40);
+    // Nobody asked what would go: it is said, and the audit log keeps it.
+    let said = engine.notes().join("\n");
+    assert!(said.contains("the oldest go now"), "{said}");
+    assert!(audited(&disk).contains("\"act\":\"cap\""), "{}", audited(&disk));
     assert!(engine.maintain().unwrap());
     assert!(engine.stats().part_bytes <= bytes / 2);
     let left = found(&engine, "m", now_ns);
     assert!((17..=20).contains(&left.len()) && left.iter().copied().eq(0..left.len() as i64));
     assert_eq!(write_days(&engine, HOST, now_ns, 25..26), 1, "there is no room for it");
+    drop(engine);
+    let told = audited(&disk);
+    let engine = open(bytes / 2);
+    assert_eq!((engine.notes(), audited(&disk)), (&[] as &[String], told), "all fit by now");
     drop(engine);
     let engine = open(bytes);
     assert_eq!(found(&engine, "m", now_ns), left);

@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_access::{Access, Gate, Grant, NewToken, Rights};
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::{Ack, Caller, Engine};
+use foliot_engine::{Ack, Caller, Engine, is_store};
 use foliot_server::Config;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -128,13 +128,17 @@ fn rights(matches: &ArgMatches) -> Result<Rights, String> {
         && !has("admin")
         && matches.value_source("db") != Some(ValueSource::CommandLine)
     {
-        let text = "note: the right holds in all databases; --db NAME keeps it to one";
-        // Nobody is left to tell when standard error is gone.
-        let _ = writeln!(std::io::stderr(), "foliot: {text}");
+        tell("the right holds in all databases; --db NAME keeps it to one");
     }
     let grant = Grant { database, measurements: text("measurements"), access };
     let grants = if access == Access::Nothing { Vec::new() } else { vec![grant] };
     Ok(Rights { is_admin: has("admin"), is_operator: has("operator"), grants })
+}
+
+/// A note beside what was asked for.
+fn tell(text: &str) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(std::io::stderr(), "foliot: note: {text}");
 }
 
 /// Opens the store and does it.
@@ -144,10 +148,15 @@ fn rights(matches: &ArgMatches) -> Result<Rights, String> {
 pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new());
     // The first users and tokens may be there before the store is.
+    let is_new = !is_store(&*disk, &config.data_dir);
     if !matches!(act, Act::Add { .. } | Act::Token { .. }) {
         need_store(&*disk, &config.data_dir)?;
     }
     let engine = crate::open(disk.clone(), &config.data_dir, crate::store(config))?;
+    if is_new {
+        // Who meant another directory sees it here.
+        tell(&format!("there was no store in {}: a new one was made", config.data_dir.display()));
+    }
     let gate = Gate::new(false).with_passwords_from(config.access_password_length_min as usize);
     let done = perform_on(&engine, &gate, act, disk.now_ns());
     let safe = engine.wait(engine.written(), Ack::Durable).map(drop);

@@ -13,6 +13,7 @@ use crate::manifest::PartEntry;
 use crate::part::Part;
 use crate::retention::Retention;
 use crate::troubles::Work;
+use crate::view::Beyond;
 use foliot_index::SidSet;
 use foliot_model::NamespaceId;
 use std::collections::BTreeMap;
@@ -186,26 +187,8 @@ impl Upkeep {
     /// When parts take more bytes than they may, raises the floor until enough of them lie below
     /// it. The newest part stays.
     fn raise_size_floor(&self) -> Result<(), Error> {
-        let cap = self.config.retention_bytes_max;
-        let mut parts: Vec<(i64, u64)> = {
-            let view = self.files.view();
-            let parts = view.parts.iter();
-            parts.map(|part| (part.footer.range.end_ns, part.entry.bytes)).collect()
-        };
-        let mut bytes: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
-        if bytes <= cap {
-            return Ok(());
-        }
-        parts.sort_unstable();
-        parts.pop();
-        let mut floor_ns = self.ingest.retention().size_floor_ns();
-        for (end_ns, of_part) in parts {
-            if bytes <= cap {
-                break;
-            }
-            bytes -= of_part;
-            floor_ns = floor_ns.max(end_ns.saturating_add(1));
-        }
+        let beyond = self.files.view().beyond(self.config.retention_bytes_max);
+        let Some(Beyond { floor_ns, .. }) = beyond else { return Ok(()) };
         if floor_ns > self.ingest.retention().size_floor_ns() {
             let commit = self.ingest.keep_size_floor(floor_ns)?;
             self.ingest.reload_retention();
