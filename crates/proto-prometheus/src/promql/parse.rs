@@ -1,6 +1,6 @@
 //! Expressions: operators by their rank, everything else by what it begins with.
 
-use super::functions::{EXPERIMENTAL_AGGREGATIONS, find, find_aggregation};
+use super::functions::{Callable, EXPERIMENTAL_AGGREGATIONS, find, find_aggregation};
 use super::reader::{ParseError, Reader};
 use super::{
     At, Binary, Dialect, Expression, HEIGHT_MAX, LISTED_MAX, Meeting, Node, Selected, Shifted, Type,
@@ -89,9 +89,22 @@ impl Reader<'_> {
     }
 
     /// An expression of operators of at least this rank.
+    ///
+    /// What calls itself through others, from here to [`Self::arguments`], holds little: each
+    /// level of nesting has a frame of each on the stack.
     fn binary(&mut self, rank_min: u8, depth: usize) -> Result<Expression, ParseError> {
         let depth = self.descend(depth)?;
-        let mut left = self.operand(depth)?;
+        let left = self.operand(depth)?;
+        self.operators(left, rank_min, depth)
+    }
+
+    /// Operators of at least this rank behind an operand, with their right sides.
+    fn operators(
+        &mut self,
+        mut left: Expression,
+        rank_min: u8,
+        depth: usize,
+    ) -> Result<Expression, ParseError> {
         loop {
             self.skip_blanks();
             let start = self.at;
@@ -328,27 +341,36 @@ impl Reader<'_> {
                 continue;
             }
             let input = self.binary(UNARY_RANK + 1, depth)?;
-            if !matches!(input.kind, Type::Scalar | Type::Vector) {
-                self.at = start;
-                return Err(self.error(format!(
-                    "unary expression only allowed on expressions of type scalar or instant \
-                     vector, got \"{}\"",
-                    input.kind
-                )));
-            }
-            let (kind, below) = (input.kind, input.height);
-            let is_bare = input.parentheses == 0;
-            let what = match (is_minus, &input.what) {
-                (false, Node::Number(_) | Node::Length(_)) if is_bare => return Ok(input.at(start)),
-                (true, Node::Number(number)) if is_bare => Node::Number(-number),
-                (true, Node::Length(seconds)) if is_bare => Node::Length(-seconds),
-                (false, _) => Node::Signed(Box::new(input)),
-                (true, _) => Node::Negated(Box::new(input)),
-            };
-            return Ok(self.built(what, kind, below)?.at(start));
+            return self.signed(start, is_minus, input);
         }
         let primary = self.primary(depth)?;
-        Ok(self.suffixes(start, primary, depth)?.at(start))
+        self.suffixes(start, primary, depth).map(|expression| expression.at(start))
+    }
+
+    fn signed(
+        &mut self,
+        start: usize,
+        is_minus: bool,
+        input: Expression,
+    ) -> Result<Expression, ParseError> {
+        if !matches!(input.kind, Type::Scalar | Type::Vector) {
+            self.at = start;
+            return Err(self.error(format!(
+                "unary expression only allowed on expressions of type scalar or instant \
+                 vector, got \"{}\"",
+                input.kind
+            )));
+        }
+        let (kind, below) = (input.kind, input.height);
+        let is_bare = input.parentheses == 0;
+        let what = match (is_minus, &input.what) {
+            (false, Node::Number(_) | Node::Length(_)) if is_bare => return Ok(input.at(start)),
+            (true, Node::Number(number)) if is_bare => Node::Number(-number),
+            (true, Node::Length(seconds)) if is_bare => Node::Length(-seconds),
+            (false, _) => Node::Signed(Box::new(input)),
+            (true, _) => Node::Negated(Box::new(input)),
+        };
+        Ok(self.built(what, kind, below)?.at(start))
     }
 
     fn primary(&mut self, depth: usize) -> Result<Expression, ParseError> {
@@ -356,22 +378,15 @@ impl Reader<'_> {
         match self.peek() {
             Some('(') => {
                 self.at += 1;
-                let inner = self.binary(0, depth)?;
+                let mut inner = self.binary(0, depth)?;
                 self.skip_blanks();
-                match self.takes(")") {
-                    true => Ok(Expression { parentheses: inner.parentheses + 1, ..inner }),
-                    false => Err(self.unexpected("paren expression", "\")\"")),
+                if !self.takes(")") {
+                    return Err(self.unexpected("paren expression", "\")\""));
                 }
+                inner.parentheses += 1;
+                Ok(inner)
             }
-            Some('"' | '\'' | '`') => {
-                let text = self.quoted("expression", "string")?;
-                Ok(Expression::new(Node::Text(text), Type::Text, 0))
-            }
-            Some('0'..='9' | '.') => {
-                let (number, is_length) = self.number()?;
-                let what = if is_length { Node::Length(number) } else { Node::Number(number) };
-                Ok(Expression::new(what, Type::Scalar, 0))
-            }
+            Some('"' | '\'' | '`' | '0'..='9' | '.') => self.literal(),
             Some('{') => self.series(start, None),
             _ => {
                 let word = self.word(true).map(str::to_owned);
@@ -379,6 +394,17 @@ impl Reader<'_> {
                 self.named(start, word, depth)
             }
         }
+    }
+
+    /// A text, a number or a length of time.
+    fn literal(&mut self) -> Result<Expression, ParseError> {
+        if matches!(self.peek(), Some('"' | '\'' | '`')) {
+            let text = self.quoted("expression", "string")?;
+            return Ok(Expression::new(Node::Text(text), Type::Text, 0));
+        }
+        let (number, is_length) = self.number()?;
+        let what = if is_length { Node::Length(number) } else { Node::Number(number) };
+        Ok(Expression::new(what, Type::Scalar, 0))
     }
 
     /// What begins with a word: an aggregation, a call, a number or a series.
@@ -401,6 +427,11 @@ impl Reader<'_> {
         if opens {
             return self.call(start, &word, depth);
         }
+        self.word_alone(start, word)
+    }
+
+    /// A number that is a word, or a series.
+    fn word_alone(&mut self, start: usize, word: String) -> Result<Expression, ParseError> {
         let number = match () {
             _ if self.peek() == Some('{') => None,
             () if word.eq_ignore_ascii_case("inf") => Some(f64::INFINITY),
@@ -464,7 +495,18 @@ impl Reader<'_> {
             )?;
         }
         let before = self.by()?;
-        let mut arguments = self.arguments(depth)?;
+        let arguments = self.arguments(depth)?;
+        self.aggregated(start, (name, parameter), before, arguments)
+    }
+
+    /// The aggregation of what its arguments say.
+    fn aggregated(
+        &mut self,
+        start: usize,
+        (name, parameter): (&'static str, Option<Type>),
+        before: Option<Labels>,
+        mut arguments: Vec<Expression>,
+    ) -> Result<Expression, ParseError> {
         let by = match before {
             Some(by) => by,
             None => self.by()?.unwrap_or(Labels::Only(Vec::new())),
@@ -516,7 +558,17 @@ impl Reader<'_> {
         let before = std::mem::replace(&mut self.allows_any, name == "info");
         let arguments = self.arguments(depth);
         self.allows_any = before;
-        let arguments = arguments?;
+        self.called(start, name, function, arguments?)
+    }
+
+    /// The call of a function with its arguments.
+    fn called(
+        &mut self,
+        start: usize,
+        name: &str,
+        function: &'static Callable,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression, ParseError> {
         let end = std::mem::replace(&mut self.at, start);
         let (most, got) = (function.arguments.len(), arguments.len());
         let least = most - function.optional;
