@@ -180,6 +180,9 @@ fn every_error_of_the_table_is_met_and_has_its_form() {
     note(asks(&open, &query, &[], "{"));
     note(asks(&open, &format!("{query}?db=none"), &[], &raw));
     note(asks(&open, &query, &[], &raw));
+    let none = json!({"language": "promql", "text": "topk(NaN, vector(1))", "start_ms": 0,
+        "end_ms": 60_000, "step_ms": 60_000});
+    note(asks(&open, &query, &[], &none.to_string()));
     note(asks(&open, &query, &[("Origin", "http://evil.example")], &raw));
     note(asks(&closed, &query, &[], &raw));
     // cm9vdDp3cm9uZw== is root:wrong.

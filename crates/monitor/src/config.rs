@@ -14,6 +14,7 @@ pub use job::{Job, Limits, Protocol};
 use crate::length::read_length;
 use crate::reading::{Finding, Findings, Keys, Reader};
 use crate::relabel::{self, LabelSet, Relabel};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What a configuration file says.
@@ -134,9 +135,10 @@ impl Config {
         if let Some(reader) = keys.take("runtime") {
             reader.note("has no effect here: there is no garbage collector");
         }
+        let mut names = BTreeSet::new();
         for reader in keys.take("scrape_configs").iter().flat_map(Reader::list) {
             let Some(job) = Job::read(&reader, &self.global) else { continue };
-            if self.jobs.iter().any(|other| other.name == job.name) {
+            if !names.insert(job.name.clone()) {
                 reader.error(format!("job_name {:?} is given twice", job.name));
             }
             self.jobs.push(Arc::new(job));

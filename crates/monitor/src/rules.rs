@@ -5,7 +5,7 @@ use crate::length::read_length;
 use crate::reading::{Finding, Findings, Keys, Reader};
 use crate::template::Template;
 use foliot_proto_prometheus::{Expression, Type};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that are evaluated one after the other, for one time.
 #[derive(Clone, Debug)]
@@ -84,9 +84,10 @@ pub fn read_rules(text: &str, file: &str) -> Result<(Vec<RuleGroup>, Vec<Finding
     let mut groups: Vec<RuleGroup> = Vec::new();
     if let Some(node) = findings.parse(text) {
         let mut keys = Reader::new(&node, &findings).keys();
+        let mut names = BTreeSet::new();
         for reader in keys.take("groups").iter().flat_map(Reader::list) {
             let group = read_group(&reader, file);
-            if groups.iter().any(|other| other.name == group.name) {
+            if !names.insert(group.name.clone()) {
                 reader.error(format!("group {:?} is given twice", group.name));
             }
             groups.push(group);

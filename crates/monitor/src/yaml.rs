@@ -1,7 +1,7 @@
 //! YAML as a tree that knows its lines, so that every complaint can name one.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// Bytes of a file: thousands of jobs, or rules, with all their labels.
@@ -148,6 +148,8 @@ struct Open {
     node: Node,
     /// The key whose value comes next.
     key: Option<(String, usize)>,
+    /// The keys so far, those that were taken over among them.
+    keys: HashSet<String>,
 }
 
 impl Builder {
@@ -186,7 +188,8 @@ impl Builder {
         if self.open.len() == DEPTH_MAX {
             return Err((line, format!("values lie more than {DEPTH_MAX} deep in one another")));
         }
-        self.open.push(Open { anchor, node: Node { line, value }, key: None });
+        let node = Node { line, value };
+        self.open.push(Open { anchor, node, key: None, keys: HashSet::new() });
         Ok(())
     }
 
@@ -208,13 +211,13 @@ impl Builder {
         match &mut open.node.value {
             Value::List(nodes) => nodes.push(node),
             Value::Map(entries) => match open.key.take() {
-                Some((key, line)) if key == "<<" => merge(entries, node, line)?,
+                Some((key, line)) if key == "<<" => merge((entries, &mut open.keys), node, line)?,
                 Some((key, line)) => entries.push((key, line, node)),
                 None => {
                     let Value::Scalar { text, .. } = node.value else {
                         return Err((line, "a key must be a text".to_owned()));
                     };
-                    if entries.iter().any(|(key, ..)| *key == text) {
+                    if text != "<<" && !open.keys.insert(text.clone()) {
                         return Err((line, format!("{text} is given twice")));
                     }
                     open.key = Some((text, line));
@@ -228,7 +231,7 @@ impl Builder {
 
 /// Takes over the entries of other maps that a map does not have.
 fn merge(
-    entries: &mut Vec<(String, usize, Node)>,
+    (entries, keys): (&mut Vec<(String, usize, Node)>, &mut HashSet<String>),
     node: Node,
     line: usize,
 ) -> Result<(), (usize, String)> {
@@ -241,7 +244,7 @@ fn merge(
             return Err((line, "<< takes a map, or a list of maps".to_owned()));
         };
         for other in others {
-            if !entries.iter().any(|(key, ..)| *key == other.0) {
+            if keys.insert(other.0.clone()) {
                 entries.push(other);
             }
         }
