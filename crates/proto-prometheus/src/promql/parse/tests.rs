@@ -1,6 +1,8 @@
 use super::super::VectorSelector;
+use super::operators::{SIGNS, WORDS};
 use super::*;
 use foliot_model::{Label, Matcher};
+use foliot_plan::grid::Operator;
 
 /// Whether a series is wanted by a selector.
 fn wants(text: &str, name: &str, labels: &[(&str, &str)]) -> bool {
