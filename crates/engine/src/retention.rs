@@ -419,8 +419,8 @@ impl Engine {
         let caller = Caller { door: "settings", from: String::new() };
         let act = Act::Cap { bytes_max, samples, bytes };
         let note = format!(
-            "samples take more than the {bytes_max} bytes that they may: the oldest go now, \
-             {samples} in {bytes} bytes"
+            "parts may take {bytes_max} bytes and take more: the oldest go now, {samples} samples \
+             in {bytes} bytes"
         );
         // A disk without room for the line may be why there is a cap.
         Some(match store.audit(&caller, DEFAULT_NAMESPACE, &act, None) {

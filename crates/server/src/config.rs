@@ -158,7 +158,7 @@ settings! {
     /// not shown and not accepted; files follow.
     retention_time: Keep = Keep(None), "retention.time", "retention";
     /// Room that the stored samples may take on the disk, the log not counted; beyond it the oldest
-    /// go first, part by part.
+    /// go first, part by part. A start that finds more says how much goes.
     retention_size: Cap = Cap(None), "retention.size", "retention-size";
     /// Series that are kept for other times, by measurement and labels, where `*` stands for any
     /// text. The first rule that fits decides. Known series are filed anew when rules change.

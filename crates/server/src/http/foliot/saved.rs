@@ -86,7 +86,8 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         let held: usize = others.iter().map(|(_, bytes)| bytes.len()).sum();
         if others.len() >= SAVED_MAX || held + bytes.len() > SAVED_BYTES_MAX {
             let text = format!(
-                "{} things with {held} bytes are saved already: delete some first",
+                "{} things with {held} bytes are saved already, and {SAVED_MAX} with \
+                 {SAVED_BYTES_MAX} may be: delete some first",
                 others.len()
             );
             return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &text));
