@@ -107,10 +107,10 @@ impl Wal {
         if writer.has(commit, ack)? {
             return Ok(true);
         }
-        if ack == Ack::Durable {
-            writer.want(commit.lsn);
-        }
-        let is_closed = matches!(writer.queue.lock().refusal, Some(Refusal::Closed));
+        let is_closed = match ack {
+            Ack::Durable => writer.want(commit.lsn),
+            _ => matches!(writer.queue.lock().refusal, Some(Refusal::Closed)),
+        };
         match writer.has(commit, ack)? {
             false if is_closed => Err(Error::Closed),
             has => Ok(has),

@@ -298,12 +298,17 @@ impl Writer {
         self.work.notify_one();
     }
 
-    /// Asks for everything before `lsn` to become durable.
-    pub(super) fn want(&self, lsn: u64) {
-        let _queue = self.queue.lock();
-        if self.wanted_lsn.fetch_max(lsn, Ordering::AcqRel) < lsn {
+    /// Asks for everything before `lsn` to become durable, and tells whether the wal is closed. The
+    /// thread is woken without the lock, which it takes first of all.
+    pub(super) fn want(&self, lsn: u64) -> bool {
+        let queue = self.queue.lock();
+        let is_closed = matches!(queue.refusal, Some(Refusal::Closed));
+        let is_new = self.wanted_lsn.fetch_max(lsn, Ordering::AcqRel) < lsn;
+        drop(queue);
+        if is_new {
             self.work.notify_one();
         }
+        is_closed
     }
 
     /// Whether `commit` has reached `ack`.
