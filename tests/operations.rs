@@ -388,3 +388,35 @@ fn settings_are_shown_as_the_server_would_use_them() {
     assert_eq!(shown(&[]), "head.bytes = 256MiB # default");
     assert_eq!(shown(&["--effective"]), "head.bytes = 2MiB # default, fitted to the memory");
 }
+
+#[test]
+fn a_backup_of_a_damaged_store_leaves_nothing() {
+    let dir = Scratch::new();
+    let (data, into) = (dir.path().join("data"), dir.path().join("backups"));
+    closed_store(&data);
+    let part = part(&data);
+    let mut bytes = std::fs::read(&part).unwrap();
+    let len = bytes.len();
+    // More than the part's parity mends.
+    bytes[len / 4..].fill(0x55);
+    std::fs::write(&part, bytes).unwrap();
+    let said = refused("backup", &data, &into);
+    assert!(said.contains(".part"), "{said}");
+    assert_eq!(backups(&into), Vec::<PathBuf>::new(), "not even an empty directory");
+}
+
+#[test]
+fn a_smaller_size_is_tried_before_it_is_set() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    closed_store(&data);
+    let place = data.to_str().unwrap();
+    let (is_done, said, error) =
+        output(&["retention", "--data-dir", place, "--retention-size", "1GiB"]);
+    assert!(is_done && error.is_empty(), "{error}");
+    let expected =
+        "by retention.size 1GiB 0 samples of the oldest parts go at the next start, 0 bytes";
+    assert_eq!(said.lines().last(), Some(expected), "{said}");
+    let (_, said, _) = output(&["retention", "--data-dir", place]);
+    assert!(!said.contains("retention.size"), "{said}");
+}

@@ -6,7 +6,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -44,6 +44,10 @@ impl Disk for RealDisk {
         let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !here(dir).is_dir()).collect();
         // For the owner alone: the store keeps secrets, and what is measured is nobody else's.
         DirBuilder::new().recursive(true).mode(0o700).create(here(dir))?;
+        for dir in missing.iter().rev() {
+            let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+            belong(&OpenOptions::new().read(true).custom_flags(flags).open(dir)?, dir)?;
+        }
         missing.iter().rev().filter_map(|dir| dir.parent()).try_for_each(sync_dir)
     }
 
@@ -75,6 +79,7 @@ impl Disk for RealDisk {
             _ => {}
         }
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        belong(&file, path)?;
         Ok(Box::new(RealAppendFile { file, len: 0 }))
     }
 
@@ -138,8 +143,13 @@ impl Disk for RealDisk {
 
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>> {
         let path = dir.join(LOCK_FILE);
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let mut options = OpenOptions::new();
+        let file = match options.write(true).create_new(true).mode(0o600).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                OpenOptions::new().write(true).open(&path)?
+            }
+            made => made.and_then(|file| belong(&file, &path).map(|()| file))?,
+        };
         match file.try_lock() {
             Ok(()) => Ok(Box::new(RealDirLock { dir: dir.to_owned(), _file: file })),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
@@ -174,6 +184,20 @@ impl Disk for RealDisk {
 /// The empty path is the parent of a plain relative name; system calls want a dot there.
 fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// Gives what root has just made to whoever owns the directory that it is in: a command that root
+/// runs on a store leaves nothing behind that the store's own user cannot open. Never what was
+/// there before: a link could lead to a file of the system's.
+fn belong(file: &File, path: &Path) -> io::Result<()> {
+    let of_file = file.metadata()?;
+    let dir = path.parent().unwrap_or(path);
+    let of_dir = fs::metadata(here(dir))?;
+    if of_file.uid() == 0 && of_dir.uid() != 0 {
+        // Root without that right, in a container, leaves it as it is.
+        let _ = fchown(file, Some(of_dir.uid()), Some(of_dir.gid()));
+    }
+    Ok(())
 }
 
 fn sync_dir(dir: &Path) -> io::Result<()> {

@@ -748,3 +748,31 @@ fn what_is_written_over_what_a_failed_sync_lost_is_durable_once_synced() {
         assert!(bytes[70..].iter().all(|byte| [0, 1, 4].contains(byte)), "seed {seed}: {bytes:?}");
     }
 }
+
+#[test]
+fn what_root_makes_belongs_to_whoever_owns_the_directory() {
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    let disk = RealDisk::new();
+    let place = std::env::temp_dir().join(format!("foliot-disk-{:016x}", disk.random()));
+    let dir = place.join("of another");
+    disk.create_dir_all(&dir).unwrap();
+    let uid = |path: &Path| std::fs::symlink_metadata(path).unwrap().uid();
+    let own = uid(&dir);
+    // Whoever is not root has but itself to give to.
+    let other = if own == 0 { 12345 } else { own };
+    chown(&dir, Some(other), None).unwrap();
+    drop(disk.create(&dir.join("file")).unwrap());
+    drop(disk.lock(&dir).unwrap());
+    disk.create_dir_all(&dir.join("within/it")).unwrap();
+    for made in ["file", "lock", "within", "within/it"] {
+        assert_eq!(uid(&dir.join(made)), other, "{made}");
+    }
+    // A link that the directory's owner made leads to nothing of root's.
+    let target = place.join("target");
+    std::fs::write(&target, "").unwrap();
+    std::fs::remove_file(dir.join("lock")).unwrap();
+    symlink(&target, dir.join("lock")).unwrap();
+    drop(disk.lock(&dir).unwrap());
+    assert_eq!(uid(&target), own);
+    std::fs::remove_dir_all(&place).unwrap();
+}

@@ -141,6 +141,17 @@ impl Engine {
         count(&snapshot, &wanted, goes_on).map(|(deleted, _)| deleted)
     }
 
+    /// What would go, the oldest parts first, if parts took no more than `bytes_max`: how many
+    /// samples and bytes. The series among them are not counted.
+    pub fn preview_cap(&self, bytes_max: u64) -> Deleted {
+        let beyond = self.store().files.view().beyond(bytes_max);
+        beyond.map_or_else(Deleted::default, |beyond| Deleted {
+            series: 0,
+            samples: beyond.samples,
+            bytes: beyond.bytes,
+        })
+    }
+
     /// Deletes the samples of the selected series in `range`: no reader finds them any more when
     /// this returns. The delete is safe when the commit reaches the level asked of
     /// [`Engine::wait`]. What takes anything away is told to the audit log first.

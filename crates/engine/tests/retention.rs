@@ -6,7 +6,7 @@
 mod support;
 
 use foliot_disk::{Disk, FaultKind, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine, FIELD_RETENTION, RetentionRule};
+use foliot_engine::{Ack, Caller, Config, Deleted, Engine, FIELD_RETENTION, RetentionRule};
 use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
 use std::path::Path;
 use std::sync::Arc;
@@ -263,6 +263,8 @@ fn the_oldest_samples_make_room() {
         engine.flush().unwrap();
     }
     let bytes = engine.stats().part_bytes;
+    let preview = engine.preview_cap(bytes / 2);
+    assert_eq!(engine.preview_cap(bytes), Deleted::default());
     drop(engine);
     let engine = open(bytes / 2);
     assert_eq!(found(&engine, "m", now_ns).len(), 40);
@@ -274,6 +276,8 @@ fn the_oldest_samples_make_room() {
     assert!(engine.stats().part_bytes <= bytes / 2);
     let left = found(&engine, "m", now_ns);
     assert!((17..=20).contains(&left.len()) && left.iter().copied().eq(0..left.len() as i64));
+    let gone = (40 - left.len() as u64, bytes - engine.stats().part_bytes);
+    assert_eq!((preview.samples, preview.bytes), gone, "as the preview said");
     assert_eq!(write_days(&engine, HOST, now_ns, 25..26), 1, "there is no room for it");
     drop(engine);
     let told = audited(&disk);

@@ -31,7 +31,11 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<String, String> {
     let to = new_directory(&disk, into)?;
     let copy = |disk: Arc<dyn Disk>| backup(&*disk, data_dir, &to, earlier.as_deref());
     let done = told(bytes_in(data_dir), copy).map_err(|error| {
-        format!("{error}; {} holds what was copied until then, and is no backup", to.display())
+        // The copy took its files away. Where it could not, the directory is not empty and stays.
+        match std::fs::remove_dir(&to) {
+            Ok(()) => error.to_string(),
+            Err(_) => format!("{error}; {} holds what is left of it, no backup", to.display()),
+        }
     })?;
     Ok(format!("backed up {} to {}: {}\n", data_dir.display(), to.display(), figures(&done)))
 }
@@ -108,7 +112,8 @@ fn new_directory(disk: &RealDisk, into: &Path) -> Result<PathBuf, String> {
     Err(refused(ErrorKind::AlreadyExists.into(), &taken))
 }
 
-/// Says how long each database keeps its samples, and what would expire if it were `keep`.
+/// Says how long each database keeps its samples, what would expire if it were `keep`, and what
+/// goes if `retention.size` is set.
 pub(crate) fn retention(
     config: &Config,
     keep: Option<&str>,
@@ -117,8 +122,12 @@ pub(crate) fn retention(
     let disk = RealDisk::new();
     need_store(&disk, &config.data_dir)?;
     let keep = keep.map(Keep::read).transpose()?.and_then(|keep| keep.0);
-    // Without threads nothing expires while we look.
-    let settings = foliot_engine::Config { background: false, ..crate::store(config) };
+    // Without threads nothing expires while we look; the cap is only counted.
+    let settings = foliot_engine::Config {
+        background: false,
+        retention_bytes_max: u64::MAX,
+        ..crate::store(config)
+    };
     let engine = crate::open(Arc::new(disk), &config.data_dir, settings)?;
     let mut out = String::new();
     if accepts_clock {
@@ -140,6 +149,15 @@ pub(crate) fn retention(
             );
         }
         out.push('\n');
+    }
+    if let Some(bytes_max) = config.retention_size.0 {
+        let Deleted { samples, bytes, .. } = engine.preview_cap(bytes_max);
+        let shown = config.retention_size.show();
+        let _ = writeln!(
+            out,
+            "by retention.size {shown} {samples} samples of the oldest parts go at the next start, \
+             {bytes} bytes"
+        );
     }
     engine.close().map_err(|error| error.to_string())?;
     Ok(out)
