@@ -208,3 +208,58 @@ fn databases_users_and_queries_change_beside_writes_and_listings() {
     ask("SHOW DATABASES");
     server.stop();
 }
+
+/// What a client can make by a name has a bound, each with its setting.
+#[test]
+fn what_clients_make_by_name_has_a_bound() {
+    let dir = Scratch::new();
+    let flags: Vec<String> = ["databases", "policies", "continuous_queries", "users", "tokens"]
+        .into_iter()
+        .zip([3, 4, 1, 1, 1])
+        .flat_map(|(name, most)| ["--set".to_owned(), format!("limits.{name}={most}")])
+        .collect();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let server = Server::start(dir.path(), &flags);
+    let run = |statement: &str| {
+        server.post(&format!("/query?q={}", statement.replace(' ', "+")), "").text()
+    };
+    let is_refused = |text: &str, setting: &str| {
+        assert!(text.contains("no more may be made") && text.contains(setting), "{text}");
+    };
+    let has_more = |statement: &str| {
+        let text = run(statement);
+        assert!(!text.contains("error"), "{statement}: {text}");
+    };
+    // One is there from the start.
+    has_more("CREATE DATABASE a");
+    assert_eq!(server.post("/write?db=b", "m v=1").status, 204);
+    is_refused(&run("CREATE DATABASE c"), "limits.databases");
+    let refused = server.post("/write?db=c", "m v=1");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    is_refused(&refused.text(), "limits.databases");
+    has_more("CREATE DATABASE a");
+    has_more("CREATE RETENTION POLICY p ON a DURATION 1d REPLICATION 1");
+    is_refused(&run("CREATE RETENTION POLICY q ON a DURATION 1d REPLICATION 1"), "limits.policies");
+    has_more("ALTER RETENTION POLICY p ON a DURATION 2d");
+    has_more("DROP RETENTION POLICY p ON a");
+    has_more("CREATE RETENTION POLICY q ON a DURATION 1d REPLICATION 1");
+    let continuous = |name: &str| {
+        format!(
+            "CREATE CONTINUOUS QUERY {name} ON a BEGIN SELECT mean(v) INTO n FROM m GROUP BY \
+             time(1h) END"
+        )
+    };
+    has_more(&continuous("x"));
+    has_more(&continuous("x"));
+    is_refused(&run(&continuous("y")), "limits.continuous_queries");
+    has_more("CREATE USER u WITH PASSWORD 'long enough'");
+    is_refused(&run("CREATE USER w WITH PASSWORD 'long enough'"), "limits.users");
+    let token = || {
+        server.post("/api/v2/authorizations", r#"{"description":"t","permissions":[{"action":"read","resource":{"type":"buckets","name":"a"}}]}"#)
+    };
+    assert_eq!(token().status, 201);
+    let refused = token();
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    is_refused(&refused.text(), "limits.tokens");
+    server.stop();
+}

@@ -194,6 +194,36 @@ fn a_wish_for_a_preview_deletes_nothing_wherever_it_stands() {
     let misspelt = format!("{{{v2},\"predikate\":\"h=a\"}}");
     let refused = server.request("POST", "/api/v2/delete?bucket=d", &[], misspelt.as_bytes());
     assert!(refused.status == 400 && refused.text().contains("predikate is none of"));
+    for (method, path, body, word) in [
+        ("POST", "/api/v2/delete?bucket=d&predicate=h%3Da", format!("{{{v2}}}"), "predicate"),
+        ("POST", "/api/v2/delete?bucket=d", format!("{{{v2},\"predicate\":7}}"), "predicate"),
+        ("POST", "/api/foliot/v1/delete?db=d&ende=1", r#"{"metric":"m1.v"}"#.into(), "ende"),
+        (
+            "POST",
+            "/prometheus/api/v1/admin/tsdb/delete_series?db=d&match[]=m1_v&ende=1",
+            String::new(),
+            "ende",
+        ),
+        ("DELETE", "/api/query?db=d&start=0&ende=1&m=sum:m1.v", String::new(), "ende"),
+        (
+            "DELETE",
+            "/api/query?db=d&start=0&m=sum:explicit_tag:m1.v",
+            String::new(),
+            "explicit_tag",
+        ),
+        (
+            "POST",
+            "/api/query?db=d",
+            format!("{{{old}}}").replace("metric", "filter\":[],\"metric"),
+            "ms",
+        ),
+        ("DELETE", "/api/annotation/bulk?start_time=1&endtime=2&global", String::new(), "endtime"),
+        ("DELETE", &*format!("{bucket}?dryrunn=true"), String::new(), "dryrunn"),
+    ] {
+        let refused = server.request(method, path, &[], body.as_bytes());
+        assert_eq!(refused.status, 400, "{method} {path} {body}: {}", refused.text());
+        assert!(refused.text().contains(word), "{path}: {}", refused.text());
+    }
     assert_eq!(audit(&dir), [] as [Value; 0]);
     server.stop();
 }

@@ -364,3 +364,21 @@ fn a_configuration_is_checked_without_a_server() {
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("p.yml:3: "));
 }
+
+/// A file on a disk that does not answer, or one of many megabytes, holds up neither others nor the
+/// stop.
+#[test]
+fn a_file_that_cannot_be_read_holds_up_no_stop() {
+    let (dir, target) = (Scratch::new(), Target::start());
+    target.set("/metrics", Answer::text("m 1\n"));
+    let server = start(&dir, &config(&[job("j", &target, "")]), &[]);
+    let file = dir.path().join("prometheus.yml");
+    std::fs::remove_file(&file).unwrap();
+    // Whoever opens this waits for somebody who writes, and nobody does.
+    let made = std::process::Command::new("mkfifo").arg(&file).status().unwrap();
+    assert!(made.success());
+    (0..50).for_each(|_| server.signal(Signal::HUP));
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(server.get("/-/ready").status, 200);
+    server.stop();
+}

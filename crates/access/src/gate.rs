@@ -62,6 +62,8 @@ pub struct Gate {
     put_off: AtomicU64,
     anyone: Arc<Principal>,
     password_length_min: usize,
+    users_max: u64,
+    tokens_max: u64,
 }
 
 /// Who showed which credentials, by the number of these.
@@ -96,6 +98,8 @@ impl Gate {
             put_off: AtomicU64::new(0),
             anyone: Arc::new(Principal::anyone()),
             password_length_min: 0,
+            users_max: u64::MAX,
+            tokens_max: u64::MAX,
         }
     }
 
@@ -103,6 +107,13 @@ impl Gate {
     #[must_use]
     pub fn with_passwords_from(self, password_length_min: usize) -> Self {
         Self { password_length_min, ..self }
+    }
+
+    /// The same, with so many users and tokens at most (`limits.users`, `limits.tokens`). Those
+    /// that are there stay.
+    #[must_use]
+    pub fn with_most(self, users_max: u64, tokens_max: u64) -> Self {
+        Self { users_max, tokens_max, ..self }
     }
 
     /// The hash of a new password.
@@ -312,6 +323,9 @@ impl Gate {
             let is_same = is_right && user.rights.is_admin == rights.is_admin;
             return if is_same { Ok(()) } else { Err(Refused::Exists) };
         }
+        if users::list(engine).len() as u64 >= self.users_max {
+            return Err(Refused::Enough(self.users_max, "limits.users"));
+        }
         let hash = self.hash(password)?;
         engine.audit_access("create user", name, caller)?;
         let done = users::put(engine, &User { name: name.to_owned(), rights, hash });
@@ -421,6 +435,9 @@ impl Gate {
         caller: &Caller,
     ) -> Result<String, Refused> {
         let _one_at_a_time = self.changing.lock();
+        if tokens::list(engine).len() as u64 >= self.tokens_max {
+            return Err(Refused::Enough(self.tokens_max, "limits.tokens"));
+        }
         engine.audit_access("create token", &new.name, caller)?;
         let text = tokens::create(engine, new, now_ns);
         self.forget(engine);

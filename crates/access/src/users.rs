@@ -55,6 +55,8 @@ pub enum Refused {
     ShortPassword(usize),
     /// Nobody else may do everything.
     LastAdministrator,
+    /// There are so many of what the setting limits.
+    Enough(u64, &'static str),
     /// Hashing or storing failed.
     Failed(String),
 }
@@ -67,6 +69,13 @@ impl std::fmt::Display for Refused {
                     f,
                     "a password must have at least {least} characters \
                      (access.password_length_min)"
+                );
+            }
+            Self::Enough(most, setting) => {
+                return write!(
+                    f,
+                    "there are {most} already, and no more may be made: remove some, or raise \
+                     {setting}"
                 );
             }
             Self::NotFound => "user not found",

@@ -10,7 +10,7 @@
 mod harness;
 
 use foliot_engine::Engine;
-use foliot_exec::{Cancel, Limits, Meter, Query, run, select};
+use foliot_exec::{Cancel, Error, Limits, Meter, Query, run, select};
 use foliot_model::{Cell, Item, Kind, Name, Selector, Test, TimeRange, Value};
 use foliot_plan::rows::{
     Absent, Buckets, Calculate, Carried, Column, Input, Layout, Operator, Reduce, Reducer, Rows,
@@ -46,10 +46,21 @@ fn filled() -> Engine {
 }
 
 fn plan(function: Reducer, by: &[&str], condition: Option<Calculate>) -> Select {
+    plan_over(120, 60, function, by, condition)
+}
+
+/// The same over so many seconds, in windows of so many.
+fn plan_over(
+    seconds: i64,
+    width: i64,
+    function: Reducer,
+    by: &[&str],
+    condition: Option<Calculate>,
+) -> Select {
     let names: Arc<[Arc<str>]> = by.iter().map(|name| Arc::from(*name)).collect();
     let layout = Arc::new(Layout {
-        range: TimeRange::new(START * SECOND, (START + 119) * SECOND),
-        windows: Some(Buckets { width_ns: 60 * SECOND, offset_ns: 0, zone: None }),
+        range: TimeRange::new(START * SECOND, (START + seconds - 1) * SECOND),
+        windows: Some(Buckets { width_ns: width * SECOND, offset_ns: 0, zone: None }),
         order_by: names.clone(),
         group_by: names,
         descending: false,
@@ -126,6 +137,25 @@ fn expected(
         heads.entry(head).or_default().push(item);
     }
     heads
+}
+
+/// A series may have as many windows as samples.
+#[test]
+fn windows_of_one_series_are_refused_before_they_are_all_there() {
+    const SAMPLES: i64 = 300_000;
+    let engine = open();
+    let rows: Vec<_> = (0..SAMPLES).map(|second| (second, Cell::integer(second))).collect();
+    rows.chunks(10_000).for_each(|rows| write(&engine, "m,h=1,rack=1", "x", rows));
+    for function in [Reducer::Sum, Reducer::Max] {
+        let plan = plan_over(SAMPLES, 1, function, &[], None);
+        let snapshot = engine.snapshot();
+        let limits = Limits { memory_bytes: 2 << 20, threads: 1, ..Limits::default() };
+        let meter = Meter::new(limits, Cancel::default());
+        let query = Query { snapshot: &snapshot, meter: meter.clone() };
+        let refused = select(&query, &plan, &mut |_| ControlFlow::Continue(()));
+        assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
+        assert!(meter.samples_of_all() < SAMPLES as u64 / 2, "{}", meter.samples_of_all());
+    }
 }
 
 #[test]

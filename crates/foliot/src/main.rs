@@ -168,7 +168,7 @@ fn serve(layers: &Layers) -> Result<(), String> {
         );
     }
     welcome::print(config, &server, free_bytes, first_token.as_deref());
-    server.wait(told, &arguments::reread);
+    server.wait(told, arguments::reread);
     log::info!("stopping");
     server.stop();
     engine.close().map_err(|error| format!("the store was not closed in order: {error}"))?;

@@ -157,7 +157,9 @@ pub(crate) fn perform(config: &Config, act: Act) -> Result<(), String> {
         // Who meant another directory sees it here.
         tell(&format!("there was no store in {}: a new one was made", config.data_dir.display()));
     }
-    let gate = Gate::new(false).with_passwords_from(config.access_password_length_min as usize);
+    let gate = Gate::new(false)
+        .with_passwords_from(config.access_password_length_min as usize)
+        .with_most(config.limits_users, config.limits_tokens);
     let done = perform_on(&engine, &gate, act, disk.now_ns());
     let safe = engine.wait(engine.written(), Ack::Durable).map(drop);
     let closed = engine.close();

@@ -17,6 +17,9 @@ const SIZES: [usize; 3] = [16 << 10, 128 << 10, 1 << 20];
 /// What all patterns that are held at a time may take together.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
+/// What a pattern may weigh, by what it takes to be compiled: about a second at worst.
+const WEIGHT_MAX: usize = 256 << 10;
+
 /// What all patterns that are held now may take.
 static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -54,12 +57,21 @@ impl Pattern {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// When it does not parse, compiles to more than 1 MiB, or when all patterns that are in use
-    /// take too much already.
+    /// When it is too long, does not parse, compiles to more than 1 MiB, or when all patterns that
+    /// are in use take too much already.
     pub fn new(written: &str) -> Result<Self, MatcherError> {
+        let weight = weight(written);
+        if weight > WEIGHT_MAX {
+            return Err(MatcherError(format!(
+                "the regular expression is too long: it weighs {weight}, and may weigh \
+                 {WEIGHT_MAX} (its bytes, and more for repetitions, for classes of Unicode and for \
+                 any case)"
+            )));
+        }
         let expression = in_ascii(written).unwrap_or_else(|| written.to_owned());
         let mut result = Err(MatcherError("invalid regular expression".to_owned()));
-        for bytes in SIZES {
+        // A long one is not tried at a size that it hardly fits.
+        for bytes in SIZES.into_iter().filter(|size| expression.len() < *size) {
             let Some(held) = Held::take(2 * bytes) else {
                 return Err(MatcherError(
                     "the regular expressions in use take too much memory: try again later, or \
@@ -113,6 +125,35 @@ impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{self}/")
     }
+}
+
+/// What an expression takes to be compiled, in units of some microseconds, as measured: a byte is
+/// one. Ranges and classes of letters in any case are looked up one by one.
+fn weight(written: &str) -> usize {
+    const REPETITION: usize = 32;
+    const CLASS: usize = 32;
+    const CLASS_OF_ANY_CASE: usize = 350;
+    const RANGE_OF_ANY_CASE: usize = 2_750;
+    let is_flag = |c: char| c.is_ascii_alphabetic() || c == '-';
+    let mut flags = written.split("(?").skip(1);
+    let is_of_any_case =
+        flags.any(|rest| rest.chars().take_while(|&c| is_flag(c)).any(|c| c == 'i'));
+    let mut weight = written.len();
+    let (mut before, mut next) = (' ', written.chars().skip(1));
+    for c in written.chars() {
+        let after = next.next().unwrap_or(' ');
+        weight += match c {
+            '?' | '*' | '+' | '{' => REPETITION,
+            'p' | 'P' if before == '\\' && is_of_any_case => CLASS_OF_ANY_CASE,
+            'p' | 'P' if before == '\\' => CLASS,
+            '-' if is_of_any_case && !(before.is_ascii() && after.is_ascii_alphanumeric()) => {
+                RANGE_OF_ANY_CASE
+            }
+            _ => 0,
+        };
+        before = c;
+    }
+    weight
 }
 
 /// The expression with classes of ASCII; none where it has no such class, or does not parse.
@@ -183,6 +224,24 @@ fn narrowed(class: &ClassPerl) -> Option<Ast> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_takes_long_to_compile_is_heavy() {
+        let hosts: Vec<String> = (0..10_000).map(|host| format!("host_{host}")).collect();
+        assert!(Pattern::new(&hosts.join("|")).is_ok());
+        let hosts: Vec<String> = (0..40_000).map(|host| format!("host_{host}")).collect();
+        for heavy in [
+            hosts.join("|"),
+            format!("(?i){}", "[a-\u{10ffff}]".repeat(100)),
+            format!("(?i){}", r"[a-\x{10ffff}]".repeat(100)),
+            format!("(?si-u){}", r"\pL".repeat(1_000)),
+            r"\pL".repeat(9_000),
+            "(a)?".repeat(9_000),
+        ] {
+            let error = Pattern::new(&heavy).unwrap_err().0;
+            assert!(error.contains("is too long"), "{error}");
+        }
+    }
 
     #[test]
     fn classes_are_of_ascii() {

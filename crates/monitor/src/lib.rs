@@ -28,6 +28,6 @@ pub use reading::Finding;
 pub use relabel::{LabelSet, Relabel, relabel};
 pub use rules::{Alerting, Kind, Rule, RuleGroup, read_rules};
 pub use schedule::Schedule;
-pub use scrape::{Cache, Counts, Metadata, Report, SAMPLES_MAX};
+pub use scrape::{Cache, Counts, MEMORY_MAX, Metadata, Most, Report, SAMPLES_MAX};
 pub use target::{Target, Targets, alertmanager_urls, escaped, fnv};
 pub use template::{Data, Row, Template, exponential};

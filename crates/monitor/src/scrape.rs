@@ -28,6 +28,8 @@ const NAME: &str = "__name__";
 
 /// What is said of a scrape that has more samples than any may have.
 pub const SAMPLES_MAX: &str = "limits.scrape_samples";
+/// What of the settings bounds the memory for what targets answer and what is remembered of it.
+pub const MEMORY_MAX: &str = "limits.scrape_bytes";
 
 /// What is known of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +67,9 @@ pub struct Cache {
     series: HashMap<Box<str>, Line>,
     /// Series that get a mark when they vanish.
     live: HashSet<Key>,
+    /// What the series take, and for how much room was found.
+    bytes: usize,
+    room_bytes: usize,
     scrapes: u64,
     metadata: BTreeMap<String, (Metadata, u64)>,
 }
@@ -77,11 +82,30 @@ struct Line {
     last: u64,
 }
 
+impl Line {
+    /// About what a line takes with its text, its place in the tables, and its key.
+    fn bytes(&self, series: &str) -> usize {
+        const PLACES_BYTES: usize = 200;
+        PLACES_BYTES + series.len() + self.key.as_ref().map_or(0, |key| key.len())
+    }
+}
+
+/// Bytes for which room is looked for at a time.
+const ROOM_STEP_BYTES: usize = 64 << 10;
+
+/// What a scrape may have, whatever its job says.
+pub struct Most<'a> {
+    /// Samples.
+    pub samples: u64,
+    /// Whether there is room for so many bytes of what is remembered of the target.
+    pub may_hold: &'a mut dyn FnMut(usize) -> bool,
+}
+
 /// What a scrape has so far.
-struct Scrape<'a> {
+struct Scrape<'a, 'm> {
     job: &'a Job,
     target: &'a Target,
-    samples_max: u64,
+    most: Most<'m>,
     at_ms: i64,
     now: HashSet<Key>,
     counts: Counts,
@@ -90,7 +114,7 @@ struct Scrape<'a> {
 
 impl Cache {
     /// Takes a text that a target exposed at a time, and adds its samples to `out`, marks of
-    /// staleness among them. It may have `samples_max` samples, whatever the job says.
+    /// staleness among them.
     ///
     /// # Errors
     /// What was counted, and why the scrape is no good: nothing of it counts then, and what is in
@@ -99,14 +123,14 @@ impl Cache {
         &mut self,
         (job, target): (&Job, &Target),
         (text, format): (&[u8], Format),
-        samples_max: u64,
+        most: Most<'_>,
         at_ms: i64,
         out: &mut Samples,
     ) -> Result<Counts, (Counts, String)> {
         self.scrapes += 1;
         let scrapes = self.scrapes;
         let (now, counts) = (HashSet::with_capacity(self.live.len()), Counts::default());
-        let mut scrape = Scrape { job, target, samples_max, at_ms, now, counts, out };
+        let mut scrape = Scrape { job, target, most, at_ms, now, counts, out };
         let read = self.read(&mut scrape, text, format);
         let (now, counts) = (scrape.now, scrape.counts);
         let limit = job.limits.samples.filter(|limit| counts.kept > *limit);
@@ -119,6 +143,8 @@ impl Cache {
         over.for_each(|key| out.push(key, STALE, at_ms));
         self.live = now;
         self.series.retain(|_, line| line.last == scrapes);
+        self.bytes = self.series.iter().map(|(series, line)| line.bytes(series)).sum();
+        self.room_bytes = self.bytes;
         self.metadata.retain(|_, (_, last)| *last + METADATA_SCRAPES >= scrapes);
         Ok(counts)
     }
@@ -130,7 +156,13 @@ impl Cache {
 
     /// The rules have changed: lines are read anew.
     pub fn forget_lines(&mut self) {
-        self.series.clear();
+        self.series = HashMap::new();
+        (self.bytes, self.room_bytes) = (0, 0);
+    }
+
+    /// About what is remembered of the target takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// What the target says of its metrics, by name.
@@ -138,7 +170,12 @@ impl Cache {
         self.metadata.iter().map(|(name, (metadata, _))| (name.as_str(), metadata))
     }
 
-    fn read(&mut self, scrape: &mut Scrape<'_>, text: &[u8], format: Format) -> Result<(), String> {
+    fn read(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        text: &[u8],
+        format: Format,
+    ) -> Result<(), String> {
         let mut scraped = Scraped::new(text, format).map_err(|bad| bad.to_string())?;
         while let Some(exposed) = scraped.step().map_err(|bad| bad.to_string())? {
             match exposed {
@@ -156,7 +193,7 @@ impl Cache {
 
     fn sample(
         &mut self,
-        scrape: &mut Scrape<'_>,
+        scrape: &mut Scrape<'_, '_>,
         series: &str,
         value: f64,
         time_ms: Option<i64>,
@@ -170,14 +207,21 @@ impl Cache {
             None => {
                 let key = scrape.key_of(series)?;
                 let line = Line { key: key.clone(), last: self.scrapes };
+                self.bytes += line.bytes(series);
+                if self.bytes > self.room_bytes {
+                    self.room_bytes = self.bytes + ROOM_STEP_BYTES;
+                    if !(scrape.most.may_hold)(self.room_bytes) {
+                        return Err(format!("its series take too much memory ({MEMORY_MAX})"));
+                    }
+                }
                 self.series.insert(series.into(), line);
                 key
             }
         };
         let Some(key) = key else { return Ok(()) };
         scrape.counts.kept += 1;
-        if scrape.counts.kept > scrape.samples_max {
-            return Err(format!("more than {} samples ({SAMPLES_MAX})", scrape.samples_max));
+        if scrape.counts.kept > scrape.most.samples {
+            return Err(format!("more than {} samples ({SAMPLES_MAX})", scrape.most.samples));
         }
         let time_ms = time_ms.filter(|_| scrape.job.honor_timestamps);
         if time_ms.is_none() || scrape.job.tracks_timestamps {
@@ -226,7 +270,7 @@ fn unescaped(help: &str) -> String {
     out
 }
 
-impl Scrape<'_> {
+impl Scrape<'_, '_> {
     /// What a line's name and labels become; nothing when they are dropped.
     fn key_of(&self, series: &str) -> Result<Option<Key>, String> {
         let (mut labels, mut twice) = (LabelSet::new(), None);

@@ -55,7 +55,8 @@ pub use formula::{Collected, Formula, UidOf};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{
-    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, deletes_refused, metric_names,
+    Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, deletes_refused,
+    metric_names,
 };
 pub use picture::{Form, Graph};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};

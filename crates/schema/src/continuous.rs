@@ -43,11 +43,12 @@ pub fn list(engine: &Engine) -> Vec<ContinuousQuery> {
     engine.catalog_list(KIND).into_iter().filter_map(stored).collect()
 }
 
-/// Stores a continuous query. Storing the same one again is no error.
+/// Stores a continuous query, of which there may be `most` (`limits.continuous_queries`). Storing
+/// the same one again is no error.
 ///
 /// # Errors
-/// With InfluxDB's sentence when another one has the name.
-pub fn create(engine: &Engine, query: &ContinuousQuery) -> Result<(), String> {
+/// With InfluxDB's sentence when another one has the name, and when there are enough.
+pub fn create(engine: &Engine, query: &ContinuousQuery, most: u64) -> Result<(), String> {
     let key = key(&query.database, &query.name);
     let is_same = |fact: &[u8]| {
         let text = fact.splitn(2, |byte| *byte == 0).nth(1);
@@ -56,6 +57,10 @@ pub fn create(engine: &Engine, query: &ContinuousQuery) -> Result<(), String> {
     match engine.catalog_get(KIND, &key) {
         Some(found) if is_same(&found) => Ok(()),
         Some(_) => Err("continuous query already exists".to_owned()),
+        None if engine.catalog_list(KIND).len() as u64 >= most => Err(format!(
+            "there are {most} continuous queries already, and no more may be made: drop some, or \
+             raise limits.continuous_queries"
+        )),
         None => {
             let fact = format!("{}\0{}", query.owner, query.text);
             let put = engine.catalog_put(KIND, &key, fact.as_bytes());

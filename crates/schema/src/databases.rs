@@ -152,9 +152,25 @@ impl From<Error> for Missing {
     }
 }
 
+/// How many there may be; those that are there stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Databases (`limits.databases`).
+    pub databases: u64,
+    /// Policies of all databases together (`limits.policies`).
+    pub policies: u64,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self { databases: u64::MAX, policies: u64::MAX }
+    }
+}
+
 /// All databases.
 #[derive(Debug)]
 pub struct Databases {
+    most: Most,
     table: RwLock<BTreeMap<String, Database>>,
     /// Changes come one after another.
     changing: Mutex<()>,
@@ -164,9 +180,35 @@ impl Databases {
     /// The databases that the store knows.
     pub fn new(engine: &Engine) -> Self {
         Self {
+            most: Most::default(),
             table: RwLock::new(Rank::Table, load(engine)),
             changing: Mutex::new(Rank::Databases, ()),
         }
+    }
+
+    /// The same, of which there may be so many.
+    #[must_use]
+    pub fn with_most(self, most: Most) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Refuses one more policy, or one more database with it, where there are enough.
+    fn check_room(&self, is_database: bool) -> Result<(), Error> {
+        let table = self.table.read();
+        let policies: usize = table.values().map(|found| found.policies.len()).sum();
+        let refuse = |what: &str, most: u64, setting: &str| {
+            Err(Error::Invalid(format!(
+                "there are {most} {what} already, and no more may be made: drop some, or raise \
+                 {setting}"
+            )))
+        };
+        if is_database && table.len() as u64 >= self.most.databases {
+            return refuse("databases", self.most.databases, "limits.databases");
+        }
+        if policies as u64 >= self.most.policies {
+            return refuse("retention policies", self.most.policies, "limits.policies");
+        }
+        Ok(())
     }
 
     /// The namespace to read, which must exist.
@@ -238,8 +280,10 @@ impl Databases {
         if found.is_none() {
             check_name(database)?;
         }
+        let is_database = found.is_none();
         if found.is_none_or(|found| found.policy(Some(&policy.name)).is_none()) {
             check_name(&policy.name)?;
+            self.check_room(is_database)?;
         }
         policy.namespace = engine.create_namespace(database, &policy.name)?;
         let namespace = policy.namespace;

@@ -13,6 +13,7 @@ mod kinds;
 pub mod rollups;
 
 pub use databases::{
-    DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, NAME_BYTES_MAX, Policy, check_name,
+    DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, Most, NAME_BYTES_MAX, Policy,
+    check_name,
 };
 pub use kinds::{Kinds, Manner};

@@ -237,6 +237,10 @@ settings! {
     /// Largest answer of a target that is scraped, unpacked; a `body_size_limit` may say less.
     limits_scrape_body_bytes: ByteSize = ByteSize(64 << 20),
         "limits.scrape_body_bytes", "limits-scrape-body-bytes";
+    /// Memory for what targets, lists of targets and Alertmanagers answer, and for what is
+    /// remembered of targets, all together. Clients have theirs in `limits.pending_body_bytes`.
+    limits_scrape_bytes: ByteSize = ByteSize(512 << 20),
+        "limits.scrape_bytes", "limits-scrape-bytes";
     /// Samples that one scrape may have; a `sample_limit` may say less.
     limits_scrape_samples: u64 = 1_000_000, "limits.scrape_samples", "limits-scrape-samples";
     /// Targets that are scraped, of all jobs together; further ones are not.
@@ -244,6 +248,17 @@ settings! {
     /// Names that a search of the page's catalogue looks at; where there are more, the answer says
     /// that it may not be whole.
     limits_names_searched: u64 = 200_000, "limits.names_searched", "limits-names-searched";
+    /// Databases that there may be; a further one is not made.
+    limits_databases: u64 = 10_000, "limits.databases", "limits-databases";
+    /// Retention policies, of all databases together; a further one is not made.
+    limits_policies: u64 = 20_000, "limits.policies", "limits-policies";
+    /// Continuous queries, of all databases together; a further one is not made.
+    limits_continuous_queries: u64 = 1_000,
+        "limits.continuous_queries", "limits-continuous-queries";
+    /// Users; a further one is not made.
+    limits_users: u64 = 10_000, "limits.users", "limits-users";
+    /// Tokens, ended ones that nobody has revoked among them; a further one is not made.
+    limits_tokens: u64 = 10_000, "limits.tokens", "limits-tokens";
     /// Whether a write to an unknown InfluxDB database creates it.
     influx_auto_create_database: bool = true,
         "influx.auto_create_database", "influx-auto-create-database";
@@ -449,6 +464,7 @@ impl Config {
             ("head.bytes", &mut self.head_bytes, memory / 32),
             ("cache.bytes", &mut self.cache_bytes, memory / 16),
             ("limits.pending_body_bytes", &mut self.limits_pending_body_bytes, memory / 8),
+            ("limits.scrape_bytes", &mut self.limits_scrape_bytes, memory / 16),
             (
                 "limits.query_memory_bytes",
                 &mut self.limits_query_memory_bytes,

@@ -363,6 +363,16 @@ fn is_preview(params: &Params, body: &[u8]) -> bool {
     members.iter().any(|(name, value)| means_preview(name) && !is_no(value))
 }
 
+/// A parameter of a request that takes samples away which is none of `known` and asks for no
+/// preview: if it is misspelt, more would go than was meant.
+fn unknown_param<'p>(params: &'p Params, known: &[&str]) -> Option<&'p str> {
+    params.names().find(|name| !known.contains(name) && !means_preview(name))
+}
+
+/// Why such a request is refused.
+const NOTHING_DELETED: &str = "this is not known, and nothing is deleted: misspelt, it would \
+                               delete more than was meant";
+
 /// Whether a name asks for a preview.
 fn means_preview(name: &str) -> bool {
     let name = name.replace(['_', '-'], "").to_ascii_lowercase();

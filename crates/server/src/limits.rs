@@ -29,6 +29,7 @@ pub(crate) enum Limit {
     ScrapeBodyBytes,
     ScrapeSamples,
     ScrapeTargets,
+    ScrapeBytes,
 }
 
 /// What becomes of an answer that may have begun.
@@ -37,7 +38,7 @@ const BEGUN: &str = "413; where the answer has begun, InfluxQL's ends with an `e
 
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
-const LIMITS: [(Limit, &str, Option<&str>, &str); 19] = [
+const LIMITS: [(Limit, &str, Option<&str>, &str); 20] = [
     (Limit::Connections, "limits.connections", None, "the connection is closed"),
     (
         Limit::ConnectionsPerAddress,
@@ -79,6 +80,12 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 19] = [
     (Limit::ScrapeBodyBytes, "limits.scrape_body_bytes", None, "the scrape fails: `up` is 0"),
     (Limit::ScrapeSamples, "limits.scrape_samples", None, "the scrape fails: `up` is 0"),
     (Limit::ScrapeTargets, "limits.scrape_targets", None, "the target is not scraped"),
+    (
+        Limit::ScrapeBytes,
+        "limits.scrape_bytes",
+        None,
+        "the scrape fails: `up` is 0; the list of targets that a server tells stays as it was",
+    ),
 ];
 
 impl Limit {
@@ -90,7 +97,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 27] = [
+const OTHERS: [(&str, &str, &str); 33] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -101,6 +108,11 @@ const OTHERS: [(&str, &str, &str); 27] = [
     ("`limits.labels`", "", "the row is refused, reason `name`"),
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),
     ("`limits.names_searched`", "", "the catalogue's answer says that it may not be whole"),
+    ("`limits.databases`", "", "400; a statement of InfluxQL fails"),
+    ("`limits.policies`", "", "400; a statement of InfluxQL fails"),
+    ("`limits.continuous_queries`", "", "the statement fails"),
+    ("`limits.users`", "", "the statement fails"),
+    ("`limits.tokens`", "", "422"),
     ("`influx.series_max`", "", "the statement fails"),
     ("`influx.buckets_max`", "", "the statement fails"),
     ("names of measurements, fields and tags", "1 KiB", "the row is refused"),
@@ -113,6 +125,11 @@ const OTHERS: [(&str, &str, &str); 27] = [
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),
     ("depth of JSON", "128", "400"),
     ("questions of a `/api/query`, patterns of a question", "1 000, 32", "400"),
+    (
+        "weight of a regular expression: its bytes, and more for repetitions, classes of Unicode, any case",
+        "262 144",
+        "400",
+    ),
     (
         "what a regular expression takes compiled, and all that are in use",
         "1 MiB, 64 MiB with what matching takes",

@@ -3,6 +3,7 @@
 //! All work that is asked for comes through here, whatever the door: what lists names, looks facts
 //! up or deletes is a query too.
 //!
+//! 0. One whose text may take long to read takes a slot first (`long`).
 //! 1. A small one is answered where it is asked (`brief`).
 //! 2. Any other takes a slot, or waits for one, in order and within bounds, or is refused
 //!    (`lanes`). It runs on a thread of its own (`exec` adds helpers), is listed, and can be ended.
@@ -12,10 +13,12 @@
 
 mod brief;
 mod lanes;
+mod long;
 mod out;
 
 pub(crate) use lanes::Lanes;
 use lanes::Place;
+pub(crate) use long::Reading;
 
 use crate::http::{Message, PLAIN, Pieces, Reply, status_of_wait};
 use crate::limits::Limit;
@@ -302,6 +305,8 @@ pub(crate) struct Job {
     only_reads: bool,
     /// Whether it looks at queries that run, or ends them.
     is_of_queries: bool,
+    /// Where its question was read, if that was long.
+    place: Option<Place>,
 }
 
 impl Job {
@@ -312,7 +317,8 @@ impl Job {
         run: impl FnMut(&mut Work<'_>) -> Result<Ran, Failure> + Send + 'static,
     ) -> Self {
         let shape = title.as_ref().map_or(0, |title| lanes::shape_of(&title.text));
-        Self { who, title, shape, run: Box::new(run), only_reads: false, is_of_queries: false }
+        let (run, only_reads, is_of_queries) = (Box::new(run), false, false);
+        Self { who, title, shape, run, only_reads, is_of_queries, place: None }
     }
 
     /// The same job, which is listed as something else than the question that is its shape.
@@ -341,12 +347,17 @@ pub(crate) async fn answer(
     gzip: bool,
     mut job: Job,
 ) -> Result<Reply, Failure> {
+    let mut place = job.place.take();
     // Cheap questions do not wait behind dear ones.
-    if let Some((status, bytes)) = brief::answer(shared, &mut job) {
+    if place.is_none()
+        && let Some((status, bytes)) = brief::answer(shared, &mut job)
+    {
         return Ok(whole(status, kind, bytes));
     }
-    let kept = if job.is_of_queries { shared.lanes.reserved() } else { None };
-    let place = match kept.or_else(|| shared.lanes.free()) {
+    if place.is_none() && job.is_of_queries {
+        place = shared.lanes.reserved();
+    }
+    let place = match place.or_else(|| shared.lanes.free()) {
         Some(place) => place,
         None => {
             job = match brief::answer_short(shared, job).await {

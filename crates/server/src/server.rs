@@ -154,8 +154,18 @@ impl Server {
     /// merges parts as far as it goes, SIGHUP reads the certificate and, by `read`, the settings
     /// again, which are those `in_use`. After this returns, a second signal ends the process at
     /// once. A service manager hears when the server is ready, alive and stopping.
-    pub fn wait(&mut self, mut in_use: Config, read: &dyn Fn() -> Result<Config, String>) {
-        let Some(mut signals) = self.signals.take() else { return };
+    pub fn wait(&mut self, in_use: Config, read: fn() -> Result<Config, String>) {
+        let Some(Signals {
+            mut terminate,
+            mut interrupt,
+            mut flush_now,
+            mut merge_now,
+            reload_now,
+        }) = self.signals.take()
+        else {
+            return;
+        };
+        self.runtime.spawn(reload_when_asked(self.shared.clone(), reload_now, in_use, read));
         let flush = Errand::new("flush", Engine::flush);
         let merge = Errand::new("merge", Engine::merge_all);
         manager::say_ready();
@@ -165,19 +175,14 @@ impl Server {
             loop {
                 tokio::select! {
                     () = &mut feeding => {}
-                    _ = signals.terminate.recv() => break,
-                    _ = signals.interrupt.recv() => break,
-                    _ = signals.flush.recv() => flush.ask(&self.shared),
-                    _ = signals.merge.recv() => merge.ask(&self.shared),
-                    _ = signals.reload.recv() => {
-                        reload(&mut in_use, read());
-                        reload_certificate(&self.shared, true);
-                        reload_monitor(&self.shared);
-                    }
+                    _ = terminate.recv() => break,
+                    _ = interrupt.recv() => break,
+                    _ = flush_now.recv() => flush.ask(&self.shared),
+                    _ = merge_now.recv() => merge.ask(&self.shared),
                 }
             }
             manager::say_stopping();
-            tokio::spawn(end_at_second(signals.terminate, signals.interrupt));
+            tokio::spawn(end_at_second(terminate, interrupt));
         });
     }
 
@@ -201,9 +206,9 @@ impl Server {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    flush: Signal,
-    merge: Signal,
-    reload: Signal,
+    flush_now: Signal,
+    merge_now: Signal,
+    reload_now: Signal,
 }
 
 impl Signals {
@@ -211,10 +216,33 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            flush: signal(SignalKind::user_defined1())?,
-            merge: signal(SignalKind::user_defined2())?,
-            reload: signal(SignalKind::hangup())?,
+            flush_now: signal(SignalKind::user_defined1())?,
+            merge_now: signal(SignalKind::user_defined2())?,
+            reload_now: signal(SignalKind::hangup())?,
         })
+    }
+}
+
+/// Reads again what SIGHUP asks for, on a task of its own: files may be large, or on a disk that
+/// does not answer, and a stop waits for none of that. Whatever comes while it reads is one more
+/// time.
+async fn reload_when_asked(
+    shared: Arc<Shared>,
+    mut asked: Signal,
+    mut in_use: Config,
+    read: fn() -> Result<Config, String>,
+) {
+    while asked.recv().await.is_some() {
+        if shared.is_stopping() {
+            return;
+        }
+        tokio::task::block_in_place(|| {
+            reload(&mut in_use, read());
+            if let Some(tls) = &shared.tls {
+                tls.reload(true);
+            }
+            shared.monitor.reload(&shared.config.prometheus_config.0);
+        });
     }
 }
 
@@ -232,20 +260,14 @@ async fn end_at_second(mut terminate: Signal, mut interrupt: Signal) {
 async fn watch_certificate(shared: Arc<Shared>) {
     while shared.tls.is_some() {
         tokio::select! {
-            () = tokio::time::sleep(CERTIFICATE_PERIOD) => reload_certificate(&shared, false),
+            () = tokio::time::sleep(CERTIFICATE_PERIOD) => {
+                if let Some(tls) = &shared.tls {
+                    tokio::task::block_in_place(|| tls.reload(false));
+                }
+            }
             () = shared.stopping() => return,
         }
     }
-}
-
-fn reload_certificate(shared: &Shared, is_asked_for: bool) {
-    if let Some(tls) = &shared.tls {
-        tokio::task::block_in_place(|| tls.reload(is_asked_for));
-    }
-}
-
-fn reload_monitor(shared: &Shared) {
-    tokio::task::block_in_place(|| shared.monitor.reload(&shared.config.prometheus_config.0));
 }
 
 /// Ports that speak HTTP only, and for whom.

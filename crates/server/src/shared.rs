@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     is_stopping: watch::Sender<bool>,
     pub(crate) began: Instant,
     pub(crate) body_budget: Budget,
+    /// Memory for what targets answer, and what is remembered of it.
+    pub(crate) scrape_budget: Budget,
     /// What one query may take. Made once: finding the number of processors costs system calls.
     pub(crate) query_limits: Limits,
     /// Which of them run, and which wait.
@@ -100,6 +102,7 @@ impl Shared {
             is_stopping: watch::Sender::new(false),
             began: Instant::now(),
             body_budget: Budget::new(config.limits_pending_body_bytes.0),
+            scrape_budget: Budget::new(config.limits_scrape_bytes.0),
             query_limits: Limits {
                 memory_bytes: config.limits_query_memory_bytes.0,
                 samples: config.limits_query_samples,
@@ -110,7 +113,8 @@ impl Shared {
             connected: Mutex::new(Rank::Table, HashMap::new()),
             queries: Arc::default(),
             gate: Gate::new(config.access_enabled)
-                .with_passwords_from(config.access_password_length_min as usize),
+                .with_passwords_from(config.access_password_length_min as usize)
+                .with_most(config.limits_users, config.limits_tokens),
             tls,
             open_writer: Arc::new(Principal::writer_to(&config.listen_database.database)),
             failed_login_ns: Mutex::new(Rank::Table, i64::MIN),

@@ -5,7 +5,7 @@ use crate::metrics::{Figure, Kind, one};
 use foliot_access::{Access, Measurements, Principal};
 use foliot_engine::{Ack, Commit, Engine, Error, Listed, Progress, Sight, Snapshot, Stats, Work};
 use foliot_model::{NamespaceId, Selector};
-use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing};
+use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing, Most};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +86,8 @@ impl Store {
         let bells = Arc::<Bells>::default();
         let ringing = bells.clone();
         engine.on_progress(Arc::new(move |now| ringing.ring(now)));
-        let databases = Databases::new(&engine);
+        let most = Most { databases: config.limits_databases, policies: config.limits_policies };
+        let databases = Databases::new(&engine).with_most(most);
         let default_database = config.listen_database.clone();
         Self { engine, databases, kinds: Kinds::default(), default_database, bells }
     }

@@ -329,7 +329,8 @@ impl<'q> Reading<'q> {
         Ok(folded.into_inner().heads)
     }
 
-    /// Folds series one after the other.
+    /// Folds series one after the other. What windows take is charged run by run: a series may have
+    /// as many windows as samples.
     fn fold_tasks(
         &self,
         tasks: &[Task],
@@ -338,6 +339,7 @@ impl<'q> Reading<'q> {
     ) -> Result<(), Error> {
         let Context { source, meter, .. } = self.context;
         let (mut runs, mut run) = (source.runs(range, meter)?, Run::default());
+        let mut charge = meter.open();
         for task in tasks {
             let Some(Carried::Field(_, kind)) = self.scan.carried.get(task.field as usize) else {
                 continue;
@@ -361,9 +363,10 @@ impl<'q> Reading<'q> {
                     break;
                 }
                 folders.iter_mut().for_each(|folder| folder.add_run(&run, *kind));
+                charge.add(folders.iter_mut().map(Folder::grown_bytes).sum())?;
             }
-            let made = folders.iter().map(Folder::made).sum();
-            heads.charge(made)?;
+            charge.add(folders.iter_mut().map(Folder::grown_bytes).sum())?;
+            heads.take_over(&mut charge)?;
         }
         Ok(())
     }
@@ -378,14 +381,15 @@ impl<'q> Reading<'q> {
                 .zip(&self.columns)
                 .map(|(windows, column)| Folder::new(column.figure, &self.grid, windows))
                 .collect();
+            let mut charge = meter.open();
             while let Some(row) = reader.next()? {
                 for (column, folder) in self.columns.iter().zip(&mut folders) {
                     let value = row.carried.get(column.field).filter(|value| !value.is_null());
                     value.into_iter().for_each(|value| folder.add(row.time_ns, value.clone()));
                 }
+                charge.add(folders.iter_mut().map(Folder::grown_bytes).sum())?;
             }
-            let made = folders.iter().map(Folder::made).sum();
-            heads.charge(made)?;
+            heads.take_over(&mut charge)?;
         }
         Ok(())
     }

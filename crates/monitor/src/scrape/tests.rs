@@ -6,6 +6,7 @@ struct Fixture {
     job: Arc<Job>,
     target: Target,
     cache: Cache,
+    room_bytes: usize,
 }
 
 impl Fixture {
@@ -17,7 +18,7 @@ impl Fixture {
         let job = config.jobs[0].clone();
         let groups = [("s".to_owned(), job.discovery.groups[0].clone())];
         let target = Targets::of_job(&job, &groups).active.remove(0);
-        Self { job, target, cache: Cache::default() }
+        Self { job, target, cache: Cache::default(), room_bytes: 1 << 20 }
     }
 
     /// What a text comes to: its samples, series by labels without those of the target.
@@ -25,9 +26,30 @@ impl Fixture {
         let mut out = Samples::default();
         let whole = (text.as_bytes(), Format::Text);
         let about = (&*self.job, &self.target);
-        let taken = self.cache.take(about, whole, 1000, at_ms, &mut out);
+        let room_bytes = self.room_bytes;
+        let may_hold = &mut |bytes: usize| bytes <= room_bytes;
+        let most = Most { samples: 1000, may_hold };
+        let taken = self.cache.take(about, whole, most, at_ms, &mut out);
         taken.map(|counts| (counts, shown(&out))).map_err(|(_, reason)| reason)
     }
+}
+
+#[test]
+fn what_is_remembered_finds_room_before_it_grows() {
+    let mut fixture = Fixture::new("");
+    let lines = |count: usize| (0..count).map(|n| format!("m{n} 1\n")).collect::<String>();
+    fixture.take(&lines(100), 10).unwrap();
+    let bytes = fixture.cache.bytes();
+    assert!((100 * 100..100 * 1000).contains(&bytes), "{bytes}");
+    fixture.room_bytes = bytes / 2;
+    fixture.take(&lines(100), 20).unwrap();
+    let error = fixture.take(&lines(900), 30).unwrap_err();
+    assert!(error.contains("limits.scrape_bytes"), "{error}");
+    fixture.cache.forget_lines();
+    assert_eq!(fixture.cache.bytes(), 0);
+    fixture.room_bytes = 1 << 20;
+    fixture.take(&lines(900), 40).unwrap();
+    assert!(fixture.cache.bytes() > bytes);
 }
 
 /// Samples by their packed labels, read by hand: each label is a message of two texts.

@@ -137,10 +137,11 @@ fn a_small_machine_gets_small_shares() {
         4 * config.head_bytes.0,
         config.cache_bytes.0,
         config.limits_pending_body_bytes.0,
+        config.limits_scrape_bytes.0,
         config.limits_query_memory_bytes.0 * config.limits_queries,
     ];
     assert!(shares.iter().all(|share| *share >= 32 << 20), "{shares:?}");
-    assert!(shares.iter().sum::<u64>() <= 300 << 20, "{shares:?}");
+    assert!(shares.iter().sum::<u64>() <= 332 << 20, "{shares:?}");
     let large = Config::default().fit(Some(64 << 30));
     assert_eq!(large.limits_registry_bytes, Memory(Some(24 << 30)));
     assert_eq!(Config { limits_registry_bytes: Memory(None), ..large }, Config::default());

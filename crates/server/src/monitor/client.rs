@@ -31,7 +31,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 const AGENT: &str = concat!("Foliot/", env!("CARGO_PKG_VERSION"));
 
 /// A share of the memory for bodies.
-type Held = Option<OwnedSemaphorePermit>;
+pub(super) type Held = Option<OwnedSemaphorePermit>;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -52,9 +52,7 @@ impl fmt::Display for Failed {
                 f,
                 "the body is longer than {max} bytes (body_size_limit or limits.scrape_body_bytes)"
             ),
-            Self::NoMemory => {
-                f.write_str("there is no memory for the body (limits.pending_body_bytes)")
-            }
+            Self::NoMemory => f.write_str("there is no memory for the body (limits.scrape_bytes)"),
         }
     }
 }

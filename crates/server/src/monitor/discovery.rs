@@ -164,7 +164,7 @@ async fn ask_server(teller: Teller, http: Http) {
     let mut before: Option<Groups> = None;
     loop {
         let shared = teller.shared.clone();
-        let room = Room { budget: &shared.body_budget, bytes_max: LIST_BYTES_MAX };
+        let room = Room { budget: &shared.scrape_budget, bytes_max: LIST_BYTES_MAX };
         let asked = tokio::time::timeout(PATIENCE, caller.ask(&wanted, room)).await;
         let found = match asked {
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),

@@ -136,7 +136,7 @@ async fn tell(shared: &Arc<Shared>, managers: &Managers, tls: &Arc<TlsSetup>, ba
         sending.spawn(async move {
             let headers = vec![(header::CONTENT_TYPE, "application/json".to_owned())];
             let wanted = Wanted { method: Method::POST, url: url.clone(), headers, body };
-            let room = Room { budget: &shared.body_budget, bytes_max: ANSWER_BYTES_MAX };
+            let room = Room { budget: &shared.scrape_budget, bytes_max: ANSWER_BYTES_MAX };
             let mut caller = Caller::new(manager.client.clone(), tls);
             let patience = Duration::from_millis(manager.timeout_ms);
             let sent = match tokio::time::timeout(patience, caller.ask(&wanted, room)).await {

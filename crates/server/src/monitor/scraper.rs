@@ -1,13 +1,13 @@
 //! Scrapes one target, again and again.
 
-use super::client::{Answer, Caller, Failed, Room, TlsSetup, Wanted};
+use super::client::{Answer, Caller, Failed, Held, Room, TlsSetup, Wanted};
 use super::{now_ms, sleep_until, store};
 use crate::limits::Limit;
 use crate::metrics::Way;
 use crate::shared::Shared;
 use foliot_lock::{Mutex, Rank};
 use foliot_monitor::{
-    Cache, Counts, Job, Metadata, Protocol, Report, SAMPLES_MAX, Schedule, Target,
+    Cache, Counts, Job, MEMORY_MAX, Metadata, Most, Protocol, Report, SAMPLES_MAX, Schedule, Target,
 };
 use foliot_proto_prometheus::{Format, Samples};
 use hyper::body::Bytes;
@@ -99,6 +99,8 @@ struct Scraper {
     state: Arc<State>,
     caller: Caller,
     cache: Cache,
+    /// Its share of the memory.
+    held: Held,
     report: Report,
     samples: Samples,
 }
@@ -114,7 +116,7 @@ impl Scraper {
         let caller = Caller::new(order.job.client.clone(), tls);
         let report = Report::new(&order.target);
         let (cache, samples) = (Cache::default(), Samples::default());
-        Self { shared, order, state, caller, cache, report, samples }
+        Self { shared, order, state, caller, cache, held: None, report, samples }
     }
 
     fn schedule(&self) -> Schedule {
@@ -163,7 +165,7 @@ impl Scraper {
         let wanted = Wanted { method, url, headers, body: Bytes::new() };
         let largest = self.shared.config.limits_scrape_body_bytes.0;
         let bytes_max = job.limits.body_bytes.map_or(largest, |bytes| bytes.min(largest));
-        let room = Room { budget: &self.shared.body_budget, bytes_max };
+        let room = Room { budget: &self.shared.scrape_budget, bytes_max };
         let asked = self.caller.ask(&wanted, room);
         let limits = &self.shared.metrics.limits;
         let answer =
@@ -173,7 +175,7 @@ impl Scraper {
                 Ok(Err(failed)) => {
                     match failed {
                         Failed::TooLong(_) => limits.add(Limit::ScrapeBodyBytes),
-                        Failed::NoMemory => limits.add(Limit::PendingBodyBytes),
+                        Failed::NoMemory => limits.add(Limit::ScrapeBytes),
                         Failed::Other(_) => {}
                     }
                     return Err(failed.to_string());
@@ -201,21 +203,32 @@ impl Scraper {
             Err(reason) => Err((Counts::default(), reason)),
             Ok((answer, format)) => {
                 let text = (answer.body.as_slice(), format);
-                let most = self.shared.config.limits_scrape_samples;
+                let (budget, held) = (&self.shared.scrape_budget, &mut self.held);
+                let most = Most {
+                    samples: self.shared.config.limits_scrape_samples,
+                    may_hold: &mut |bytes| budget.hold(held, bytes).is_some(),
+                };
                 self.cache.take((job, target), text, most, at_ms, &mut self.samples)
             }
         };
-        match taken {
+        let taken = match taken {
             Ok(counts) => Taken { counts, outcome: Ok(()) },
             Err((counts, reason)) => {
                 if reason.contains(SAMPLES_MAX) {
                     self.shared.metrics.limits.add(Limit::ScrapeSamples);
                 }
+                if reason.contains(MEMORY_MAX) {
+                    self.shared.metrics.limits.add(Limit::ScrapeBytes);
+                    self.cache.forget_lines();
+                }
                 self.samples.clear();
                 self.cache.end(at_ms, &mut self.samples);
                 Taken { counts, outcome: Err(reason) }
             }
-        }
+        };
+        // Less than there was room for.
+        let _ = self.shared.scrape_budget.hold(&mut self.held, self.cache.bytes());
+        taken
     }
 
     /// Counts a scrape and shows it to whoever asks.

@@ -19,18 +19,36 @@ pub(super) struct Folder<'a> {
     at: usize,
     /// How many windows there were.
     before: usize,
+    /// What tallies took outside the windows since then, and what of all that was told.
+    outside_bytes: usize,
+    told_bytes: usize,
 }
 
 impl<'a> Folder<'a> {
     pub(super) fn new(figure: Figure, grid: &'a Grid, windows: &'a mut Windows) -> Self {
         // An empty window: no time lies in it.
         let before = windows.len();
-        Self { figure, grid, windows, open: (0, 0), at: 0, before }
+        let (outside_bytes, told_bytes) = (0, 0);
+        Self { figure, grid, windows, open: (0, 0), at: 0, before, outside_bytes, told_bytes }
     }
 
-    /// How many windows were made.
-    pub(super) fn made(&self) -> usize {
-        self.windows.len() - self.before
+    /// By how many bytes the windows have grown since this was asked before.
+    pub(super) fn grown_bytes(&mut self) -> usize {
+        let made = self.windows.len() - self.before;
+        let bytes = made * Windows::BYTES as usize + self.outside_bytes;
+        let grown = bytes.saturating_sub(self.told_bytes);
+        self.told_bytes += grown;
+        grown
+    }
+
+    /// Has a tally take values.
+    fn add_to(&mut self, add: impl FnOnce(&mut Tally)) {
+        if let Some(tally) = self.windows.tally(self.at) {
+            let before = tally.bytes_outside();
+            add(tally);
+            self.outside_bytes =
+                (self.outside_bytes + tally.bytes_outside()).saturating_sub(before);
+        }
     }
 
     /// Turns to the window that a time lies in.
@@ -39,12 +57,6 @@ impl<'a> Folder<'a> {
             self.open = self.grid.window(time_ns);
             self.at = self.windows.open(self.open.0, self.at, self.figure);
         }
-    }
-
-    /// The tally of the window that a time lies in.
-    fn tally(&mut self, time_ns: i64) -> Option<&mut Tally> {
-        self.turn_to(time_ns);
-        self.windows.tally(self.at)
     }
 
     /// Adds a run of samples read as `kind`.
@@ -62,17 +74,16 @@ impl<'a> Folder<'a> {
         while let Some(time_ns) = run.time_ns(from).filter(|_| from < run.len()) {
             self.turn_to(time_ns);
             let to = run.position(from, self.open.1).max(from + 1);
-            if let Some(tally) = self.windows.tally(self.at) {
-                values.add(run, from..to, kind, tally);
-            }
+            self.add_to(|tally| values.add(run, from..to, kind, tally));
             from = to;
         }
     }
 
     pub(super) fn add(&mut self, time_ns: i64, value: Item) {
-        if let Some(tally) = self.tally(time_ns) {
+        self.turn_to(time_ns);
+        self.add_to(|tally| {
             tally.add(time_ns, value);
-        }
+        });
     }
 
     /// Whether a block can be added by its summary.
@@ -91,9 +102,8 @@ impl<'a> Folder<'a> {
 
     /// Adds a block that [`Folder::takes`].
     pub(super) fn add_block(&mut self, block: &Peek<'_>, kind: Kind) {
-        if let Some(tally) = self.tally(block.range.start_ns) {
-            tally.add_block(block.range, block.count, block.summary, kind);
-        }
+        self.turn_to(block.range.start_ns);
+        self.add_to(|tally| tally.add_block(block.range, block.count, block.summary, kind));
     }
 }
 

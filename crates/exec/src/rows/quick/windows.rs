@@ -69,7 +69,7 @@ impl Windows {
 
     fn bytes(&self) -> usize {
         let outside: usize = self.0.iter().map(|(_, tally)| tally.bytes_outside()).sum();
-        self.0.len() * size_of::<(i64, Tally)>() + outside
+        self.0.len() * Self::BYTES as usize + outside
     }
 }
 
@@ -103,11 +103,13 @@ impl<'q> Heads<'q> {
         self.heads.get_mut(at).map_or(&mut [], |(_, windows)| windows)
     }
 
-    /// Charges windows that were made since.
-    pub(super) fn charge(&mut self, made: usize) -> Result<(), Error> {
-        match made {
+    /// Takes over what was charged for windows that were made since.
+    pub(super) fn take_over(&mut self, charged: &mut Charge<'q>) -> Result<(), Error> {
+        let bytes = charged.bytes();
+        charged.resize(0)?;
+        match bytes {
             0 => Ok(()),
-            _ => self.charge.add(made * size_of::<(i64, Tally)>()),
+            bytes => self.charge.add(bytes),
         }
     }
 

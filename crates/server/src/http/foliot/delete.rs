@@ -1,7 +1,9 @@
 //! `delete`: samples of one metric, or only what would go.
 
 use super::{bad, place, refuse, refuse_failure};
-use crate::http::{Call, Reply, body, is_preview, preview_json, reply, status_of};
+use crate::http::{
+    Call, NOTHING_DELETED, Reply, body, is_preview, preview_json, reply, status_of, unknown_param,
+};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_engine::{Caller, Deleted, Error};
@@ -25,7 +27,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
     let mut order = Order::parse(namespace, &text.bytes)?;
-    order.is_preview |= is_preview(&Params::parse(&call.query), &[]);
+    let params = Params::parse(&call.query);
+    if let Some(name) = unknown_param(&params, &["db", "rp"]) {
+        return Err(bad(&format!("{name}: {NOTHING_DELETED}")));
+    }
+    order.is_preview |= is_preview(&params, &[]);
     let listed = format!("delete {}", String::from_utf8_lossy(&text.bytes));
     let asked = shared.clone();
     let job = Job::new(who, Some(Title::new(&listed, database)), move |work| {

@@ -10,7 +10,7 @@ use crate::http::influx::{may_ask, plan_for};
 use crate::http::opentsdb::Scope;
 use crate::http::{Call, Reply, accepts_gzip, body, named_database, reply};
 use crate::metrics::now_ns;
-use crate::query::{self, Failure, Job, Stopped, Title, Work};
+use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use foliot_access::Principal;
 use foliot_exec::Ran;
@@ -46,19 +46,23 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         let message = format!("the question is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
-    let asked = Asked::parse(&text.bytes)?;
-    let question = match asked.language {
-        Language::OpenTsdb => Question::OpenTsdb(asked.opentsdb()?, Box::new(scope)),
-        Language::InfluxQl => {
-            let selects = asked.influxql(&who, &database)?;
-            Question::InfluxQl { selects, database: database.clone(), policy }
-        }
-        Language::PromQl => Question::PromQl(asked.promql(namespace)?),
-    };
+    let reading = Reading::of(shared, &who, &[&text.bytes]).await;
+    let reading = reading.map_err(|failure| refuse_failure(&failure))?;
+    let asked = reading.read(|| Asked::parse(&text.bytes))?;
+    let question = reading.read(|| {
+        Ok(match asked.language {
+            Language::OpenTsdb => Question::OpenTsdb(asked.opentsdb()?, Box::new(scope)),
+            Language::InfluxQl => {
+                let selects = asked.influxql(&who, &database)?;
+                Question::InfluxQl { selects, database: database.clone(), policy }
+            }
+            Language::PromQl => Question::PromQl(asked.promql(namespace)?),
+        })
+    })?;
     let (form, shared_by_job) = ((asked.unit, asked.explains), shared.clone());
     let title = Title::new(&asked.listed(), database);
     let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, form, work));
-    let job = job.that_reads(true);
+    let job = reading.then(job.that_reads(true));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }
 

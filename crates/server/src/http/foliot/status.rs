@@ -77,6 +77,7 @@ fn memory_parts(shared: &Shared) -> Vec<Value> {
     let config = &shared.config;
     let stats = shared.store().map(|store| store.engine().stats()).unwrap_or_default();
     let (bodies, bodies_max) = shared.body_budget.used();
+    let (scraped, scraped_max) = shared.scrape_budget.used();
     let of_queries = shared.queries.memory_bytes();
     let queries_max = config.limits_queries.saturating_mul(config.limits_query_memory_bytes.0);
     let part = |name: &str, bytes: u64, limit: Option<u64>, setting: &str| json!({"name": name, "bytes": bytes, "limit_bytes": limit, "setting": setting});
@@ -87,6 +88,7 @@ fn memory_parts(shared: &Shared) -> Vec<Value> {
         part("pages of files", stats.cache_bytes, Some(config.cache_bytes.0), "cache.bytes"),
         part("queries", of_queries, Some(queries_max), "limits.query_memory_bytes"),
         part("request bodies", bodies, Some(bodies_max), "limits.pending_body_bytes"),
+        part("scraped targets", scraped, Some(scraped_max), "limits.scrape_bytes"),
     ]
 }
 

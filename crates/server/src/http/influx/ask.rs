@@ -3,7 +3,7 @@
 use super::{change, doomed, influx_headers, list, needs, select};
 use crate::http::{Call, Reply, accepts_gzip, body, is_preview, store};
 use crate::metrics::now_ns;
-use crate::query::{self, Failure, Job, Stopped, Title, Work};
+use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Principal;
@@ -55,7 +55,10 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
     let request =
         QueryRequest::parse(&call.query, &form, &accept).map_err(|error| bad(error.to_string()))?;
-    let statements = parse(&request.text, &request.parameters)
+    let reading = Reading::of(shared, &who, &[request.text.as_bytes()]).await;
+    let reading = reading.map_err(|failure| refuse(failure.status, &failure.message))?;
+    let statements = reading
+        .read(|| parse(&request.text, &request.parameters))
         .map_err(|error| bad(format!("error parsing query: {error}")))?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
@@ -75,7 +78,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let only_oversees = statements.iter().all(oversees);
     let question = asked.request.text.clone();
     let job = Job::new(who, None, move |work| asked.run(&statements, work)).that_asks(&question);
-    let job = job.that_reads(only_reads).that_oversees(only_oversees);
+    let job = reading.then(job.that_reads(only_reads).that_oversees(only_oversees));
     if is_async {
         let shared = shared.clone();
         tokio::spawn(async move { query::answer(&shared, kind, false, job).await });

@@ -7,8 +7,8 @@ use super::doomed::{Doomed, named_measurements};
 use super::{dress, influx_headers, needs};
 use crate::http::routes::{Route, Target};
 use crate::http::{
-    Call, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
-    status_of_missing, store,
+    Call, NOTHING_DELETED, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
+    status_of_missing, store, unknown_param,
 };
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
@@ -68,6 +68,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let order = Order { shared: shared.clone(), is_preview, caller: caller.clone() };
     match (route.target, call.method.as_str()) {
         (Target::InfluxBucket, "DELETE") => {
+            check_params(&params, &[])?;
             let bucket = find(store, id).ok_or_else(not_found)?;
             let title = Title::new(&format!("DELETE {}", call.path), bucket.database.clone());
             return order
@@ -75,6 +76,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
                 .await;
         }
         (Target::InfluxDelete, _) => {
+            check_params(&params, &["bucket", "bucketID"])?;
             let namespace = bucket_namespace(store, &params)?;
             let bucket = buckets(store).into_iter().find(|of| of.policy.namespace == namespace);
             let database = bucket.map(|bucket| bucket.database).unwrap_or_default();
@@ -109,6 +111,15 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
             Err(refuse(StatusCode::NOT_IMPLEMENTED, text))
         }
     })
+}
+
+/// Refuses parameters of a delete that are none of these, nor such as every request may have.
+fn check_params(params: &Params, known: &[&str]) -> Result<(), Reply> {
+    let known = [known, &["org", "orgID", "u", "p"]].concat();
+    match unknown_param(params, &known) {
+        None => Ok(()),
+        Some(name) => Err(refuse(StatusCode::BAD_REQUEST, &format!("{name}: {NOTHING_DELETED}"))),
+    }
 }
 
 /// A database and one of its policies.
@@ -332,7 +343,10 @@ fn doomed(namespace: NamespaceId, text: &[u8]) -> Result<(Selector, TimeRange), 
         time_ns.ok_or_else(|| bad(&format!("{name} must be a time such as 2006-01-02T15:04:05Z")))
     };
     let range = TimeRange::new(time("start")?, time("stop")?);
-    let predicate = body.get("predicate").and_then(Value::as_str).unwrap_or_default();
+    let predicate = match body.get("predicate") {
+        None | Some(Value::Null) => "",
+        Some(predicate) => predicate.as_str().ok_or_else(|| bad("predicate must be text"))?,
+    };
     let selector = parse_predicate(predicate, namespace).map_err(|error| bad(&error))?;
     Ok((selector, range))
 }
@@ -362,8 +376,8 @@ fn delete(
 
 /// The namespace of the bucket that a request names, or whose id it gives.
 fn bucket_namespace(store: &Store, params: &Params) -> Result<NamespaceId, Reply> {
-    if let Some(bucket) = params.get("bucketID").and_then(|id| find(store, id)) {
-        return Ok(bucket.policy.namespace);
+    if let Some(id) = params.get("bucketID").filter(|id| !id.is_empty()) {
+        return Ok(find(store, id).ok_or_else(not_found)?.policy.namespace);
     }
     let name = params.get("bucket").and_then(DatabaseName::parse).ok_or_else(not_found)?;
     store

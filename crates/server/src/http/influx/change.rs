@@ -283,7 +283,8 @@ fn create_continuous(
         owner: context.who.user_name().to_owned(),
         text: query.completed(&policy),
     };
-    Ok(continuous::create(context.store.engine(), &stored)?)
+    let most = context.shared.config.limits_continuous_queries;
+    Ok(continuous::create(context.store.engine(), &stored, most)?)
 }
 
 /// A continuous query must write to a database that exists.

@@ -7,7 +7,7 @@ use crate::http::{Call, Reply, body, store};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
-use foliot_access::{Access, Grant, Need, NewToken, Rights, Token};
+use foliot_access::{Access, Grant, Need, NewToken, Refused, Rights, Token};
 use foliot_engine::Caller;
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -55,7 +55,12 @@ fn create(shared: &Shared, store: &Store, body: &[u8], caller: &Caller) -> Resul
     let rights = rights(store, &asked).map_err(bad)?;
     let new = NewToken { name, expires_ns, rights };
     let engine = store.engine();
-    let made = shared.gate.create_token(engine, new, now_ns, caller);
+    let made = match shared.gate.create_token(engine, new, now_ns, caller) {
+        Err(error @ Refused::Enough(..)) => {
+            return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()));
+        }
+        made => made,
+    };
     let text = made
         .map_err(|error| error.to_string())
         .and_then(|text| match engine.wait(engine.written(), shared.config.wal_ack) {

@@ -4,10 +4,12 @@ use super::facts::with_view;
 use super::names::{Names, symbol_kind};
 use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::routes::Right;
-use crate::http::{PLAIN, Reply, accepts_gzip, body, is_preview, preview_json, reply};
+use crate::http::{
+    PLAIN, Reply, accepts_gzip, body, is_preview, means_preview, preview_json, reply,
+};
 use crate::metrics::now_ns;
 use crate::queries::Ended;
-use crate::query::{self, Encode, Failure, Job, Title, Work};
+use crate::query::{self, Encode, Failure, Job, Reading, Title, Work};
 use crate::rollups;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -18,7 +20,7 @@ use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
     Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Params,
-    Request, Rollups, Suggest, UidKind, View, deletes_refused,
+    Request, Rollups, Suggest, UidKind, View, check_words, deletes_refused,
 };
 use hyper::{StatusCode, header};
 use std::cell::{Cell, RefCell};
@@ -36,13 +38,14 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let gzip = accepts_gzip(&call.headers);
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     check_size(text.bytes.len())?;
-    let request = HttpRequest {
+    let asked_for = HttpRequest {
         method: &call.method,
         path: &call.path,
         query: &call.query,
         body: &text.bytes,
     };
-    let parsed = Request::parse(&request, now_ns() / NANOS_PER_MILLI);
+    let reading = reading_of(&scope, &call.query, &text.bytes).await?;
+    let parsed = reading.read(|| Request::parse(&asked_for, now_ns() / NANOS_PER_MILLI));
     let request = parsed.map_err(|error| refuse(&error))?;
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
@@ -55,6 +58,9 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     if request.deletes && !is_preview && !may_delete {
         return Err(refuse(&deletes_refused()));
     }
+    if request.deletes {
+        check_words(&asked_for, means_preview).map_err(|error| refuse(&error))?;
+    }
     let asked = text_asked(&call.query, &text.bytes);
     let only_reads = !request.deletes;
     let job = scope.job(&asked.clone(), move |scope, work| {
@@ -65,7 +71,7 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
             false => run_json(scope, &mut request, work),
         })
     });
-    query::answer(shared, reply::JSON, gzip, job.that_reads(only_reads))
+    query::answer(shared, reply::JSON, gzip, reading.then(job.that_reads(only_reads)))
         .await
         .map_err(refuse_failure)
 }
@@ -76,7 +82,8 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let gzip = accepts_gzip(&call.headers);
     let Call { method, path, query, .. } = &call;
     let request = HttpRequest { method, path, query, body: b"" };
-    let parsed = Graph::parse(&request, now_ns() / NANOS_PER_MILLI);
+    let reading = reading_of(&scope, &call.query, b"").await?;
+    let parsed = reading.read(|| Graph::parse(&request, now_ns() / NANOS_PER_MILLI));
     let Some(mut graph) = parsed.map_err(|error| refuse(&error))? else {
         let page = format!("/#{query}");
         return Ok(Reply::empty(StatusCode::FOUND).header(header::LOCATION, &page));
@@ -94,7 +101,7 @@ pub(super) async fn graph(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
             _ => run_graph(scope, &mut graph, work),
         })
     });
-    query::answer(shared, kind, gzip, job).await.map_err(refuse_failure)
+    query::answer(shared, kind, gzip, reading.then(job)).await.map_err(refuse_failure)
 }
 
 fn run_graph(scope: &Scope, graph: &mut Graph, work: &mut Work<'_>) -> Result<Ran, Failure> {
@@ -132,13 +139,20 @@ pub(super) async fn formula(
         query: &call.query,
         body: &text.bytes,
     };
-    let formula = Formula::parse(endpoint, &request, now_ns() / NANOS_PER_MILLI);
+    let reading = reading_of(&scope, &call.query, &text.bytes).await?;
+    let formula = reading.read(|| Formula::parse(endpoint, &request, now_ns() / NANOS_PER_MILLI));
     let formula = formula.map_err(|error| refuse(&error))?;
     let asked = text_asked(&call.query, &text.bytes);
     let job = scope.job(&asked.clone(), move |scope, work| {
         scope.remembering(asked.clone(), work, |work| run_formula(scope, &formula, work))
     });
-    query::answer(shared, reply::JSON, gzip, job).await.map_err(refuse_failure)
+    query::answer(shared, reply::JSON, gzip, reading.then(job)).await.map_err(refuse_failure)
+}
+
+/// Where a request's question is read.
+async fn reading_of(scope: &Scope, query: &str, body: &[u8]) -> Result<Reading, Reply> {
+    let texts = [query.as_bytes(), body];
+    Reading::of(&scope.shared, &scope.who, &texts).await.map_err(refuse_failure)
 }
 
 /// Where questions are answered from.

@@ -57,7 +57,7 @@ pub(super) async fn list(
     if listing.is_none() && question.given("limit").is_none() {
         limit = STATISTICS_USUAL;
     }
-    let Question { who, path, database, .. } = question;
+    let Question { who, path, database, reading, .. } = question;
     let title = Some(Title::new(&path, database));
     let job = Job::new(who, title, move |work| {
         let answer = work.labelled(&series, range, &mut |labels| match &listing {
@@ -67,7 +67,8 @@ pub(super) async fn list(
         work.write(&answer)?;
         Ok(Ran::default())
     });
-    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    let job = reading.then(job.that_reads(true));
+    let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(&failure))
 }
 
@@ -81,11 +82,11 @@ pub(super) async fn query(
     let is_range = endpoint == Endpoint::QueryRange;
     let span = if is_range { range(&question)? } else { instant(&question)? };
     let limit = question.limit()?;
-    let Question { who, path, namespace, database, params, .. } = question;
+    let Question { who, path, namespace, database, params, reading, .. } = question;
     let text = params.get("query").unwrap_or_default();
     let step_ms = if is_range { span.step_ms } else { 0 };
     let lengths = (step_ms, span.end_ms.saturating_sub(span.start_ms));
-    let expression = expression(shared, text, lengths)?;
+    let expression = reading.read(|| expression(shared, text, lengths))?;
     let kind = expression.kind();
     if is_range && !matches!(kind, Type::Scalar | Type::Vector) {
         let what = if kind == Type::Text { "string" } else { "range vector" };
@@ -94,22 +95,28 @@ pub(super) async fn query(
         );
         return Err(bad("query", reason));
     }
-    let asked = expression.ask(namespace, &span).map_err(|reason| bad("query", reason))?;
+    let asked = reading.read(|| expression.ask(namespace, &span));
+    let asked = asked.map_err(|reason| bad("query", reason))?;
     let title = Some(Title::new(&format!("{path} {text}"), database));
     let text = text.to_owned();
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
-    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    let job = reading.then(job.that_reads(true));
+    let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(&failure))
 }
 
 /// `/prometheus/api/v1/format_query`, `parse_query` and `query_exemplars`, for which an expression
 /// is only read: there are no exemplars.
-pub(super) async fn read(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, Reply> {
+pub(super) async fn read(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
     let question = Question::read(shared, call, Access::Read).await?;
     question.range()?;
     let text = question.params.get("query").unwrap_or_default();
     // A length of time may be calculated from those of a question, which this is not.
-    let expression = expression(shared, text, (1000, 1000))?;
+    let expression = question.reading.read(|| expression(shared, text, (1000, 1000)))?;
     let data = match endpoint {
         Endpoint::Format => expression.format().into(),
         Endpoint::Parse => expression.tree(),

@@ -1,6 +1,8 @@
 //! `admin/tsdb/delete_series`: the samples of series, or only what would go.
 
-use super::super::{Call, Reply, is_preview, preview_json, reply, status_of};
+use super::super::{
+    Call, NOTHING_DELETED, Reply, is_preview, preview_json, reply, status_of, unknown_param,
+};
 use super::question::{Question, bad, refuse};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
@@ -11,8 +13,14 @@ use foliot_model::{Selector, TimeRange};
 use hyper::StatusCode;
 use std::sync::Arc;
 
+/// What a delete may say.
+const PARAMS: [&str; 5] = ["match[]", "start", "end", "db", "rp"];
+
 pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let question = Question::read(shared, call, Access::Write).await?;
+    if let Some(name) = unknown_param(&question.params, &PARAMS) {
+        return Err(bad(name, NOTHING_DELETED));
+    }
     let is_preview = is_preview(&question.params, &[]);
     if !is_preview && !shared.config.opentsdb_allow_delete {
         let reason = "deleting is not enabled: set opentsdb.allow_delete";
@@ -34,7 +42,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
     let range = question.range()?;
     let doomed: Vec<_> = stored.into_iter().map(|one| (one.selector, range)).collect();
-    let Question { who, caller, path, database, params, .. } = question;
+    let Question { who, caller, path, database, params, reading, .. } = question;
     let selected: Vec<&str> = params.all("match[]").collect();
     let title = Some(Title::new(&format!("{path} {}", selected.join(" ")), database));
     let asked = shared.clone();
@@ -42,7 +50,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         run(&asked, &doomed, is_preview, &caller, work)?;
         Ok(Ran::default())
     });
-    let answered = query::answer(shared, reply::JSON, false, job).await;
+    let answered = query::answer(shared, reply::JSON, false, reading.then(job)).await;
     answered.map_err(|failure| refuse(&failure))
 }
 

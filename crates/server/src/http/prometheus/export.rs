@@ -26,7 +26,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         Some(Err(_)) => return Err(bad("max_rows_per_line", "it must be a number")),
     };
     let (stored, range) = (question.selected()?, question.range()?);
-    let Question { who, path, database, .. } = question;
+    let Question { who, path, database, reading, .. } = question;
     let title = Some(Title::new(&path, database));
     let job = Job::new(who, title, move |work| {
         let mut all = Ran::default();
@@ -44,7 +44,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         }
         Ok(all)
     });
-    let answered = query::answer(shared, LINES, false, job.that_reads(true)).await;
+    let answered = query::answer(shared, LINES, false, reading.then(job.that_reads(true))).await;
     answered.map_err(|failure| refuse(&failure))
 }
 

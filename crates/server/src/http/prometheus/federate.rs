@@ -22,7 +22,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let end_ns = now_ns();
     let lookback_ns = lookback(&question)?.saturating_mul(NANOS_PER_MILLI);
     let range = TimeRange::new(end_ns.saturating_sub(lookback_ns).saturating_add(1), end_ns);
-    let Question { who, path, database, .. } = question;
+    let Question { who, path, database, reading, .. } = question;
     let title = Some(Title::new(&path, database));
     let job = Job::new(who, title, move |work| {
         let meter = work.meter();
@@ -40,6 +40,6 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         }
         Ok(Ran::default())
     });
-    let answered = query::answer(shared, TEXT, false, job.that_reads(true)).await;
+    let answered = query::answer(shared, TEXT, false, reading.then(job.that_reads(true))).await;
     answered.map_err(|failure| refuse(&failure))
 }

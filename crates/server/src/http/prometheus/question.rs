@@ -2,7 +2,7 @@
 
 use super::super::{Call, Reply, body, database, guard, namespace, status_of_missing, store};
 use crate::http::routes::Right;
-use crate::query::Failure;
+use crate::query::{Failure, Reading};
 use crate::shared::Shared;
 use foliot_access::{Access, Principal};
 use foliot_engine::Caller;
@@ -25,12 +25,18 @@ pub(super) struct Question {
     pub(super) namespace: NamespaceId,
     pub(super) database: String,
     pub(super) params: Params,
+    /// Where its expressions are read.
+    pub(super) reading: Reading,
 }
 
 impl Question {
     /// Reads a request that may be a form. Whoever sends it must have `access` to the database that
     /// it names.
-    pub(super) async fn read(shared: &Shared, call: Call, access: Access) -> Result<Self, Reply> {
+    pub(super) async fn read(
+        shared: &Arc<Shared>,
+        call: Call,
+        access: Access,
+    ) -> Result<Self, Reply> {
         let store = store(shared)?;
         let caller = call.caller("prometheus");
         let Call { who, path, query, headers, body, .. } = call;
@@ -48,7 +54,10 @@ impl Question {
             namespace(shared, store, &text, &headers, Right::Read).map_err(|missing| {
                 refuse(&Failure::new(status_of_missing(&missing), missing.to_string()))
             })?;
-        Ok(Self { who, caller, path, namespace, database, params: Params::parse(&text) })
+        let reading = Reading::of(shared, &who, &[text.as_bytes()]).await;
+        let reading = reading.map_err(|failure| refuse(&failure))?;
+        let params = Params::parse(&text);
+        Ok(Self { who, caller, path, namespace, database, params, reading })
     }
 
     /// The stored series that the parameters `match[]` select, which must be there.
@@ -69,7 +78,7 @@ impl Question {
             Ok(selector) => Ok(selector.stored(self.namespace)),
             Err(error) => Err(bad("match[]", error)),
         };
-        self.params.all("match[]").map(read).collect()
+        self.reading.read(|| self.params.all("match[]").map(read).collect())
     }
 
     /// From `start` to `end`, or all of time.

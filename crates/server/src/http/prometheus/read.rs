@@ -3,7 +3,7 @@
 use super::super::{Call, Reply, body, namespace, status_of_missing, store};
 use super::question::refuse;
 use crate::http::routes::Right;
-use crate::query::{self, Failure, Job, Title};
+use crate::query::{self, Failure, Job, Reading, Title};
 use crate::shared::Shared;
 use foliot_exec::Ran;
 use foliot_plan::Series;
@@ -22,7 +22,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         })?;
     let title = Some(Title::new(&call.path, call.database(shared)));
     let request = body::read_block(shared, &call.headers, call.body, Vec::new()).await?;
-    let queries = read_queries(&request.bytes).map_err(|error| {
+    let reading = Reading::of(shared, &call.who, &[&request.bytes]).await;
+    let reading = reading.map_err(|failure| refuse(&failure))?;
+    let queries = reading.read(|| read_queries(&request.bytes)).map_err(|error| {
         let reason = format!("the request is no remote read: {error}");
         refuse(&Failure::new(StatusCode::BAD_REQUEST, reason))
     })?;
@@ -50,7 +52,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         work.write(&packed)?;
         Ok(all)
     });
-    let answered = query::answer(shared, PROTOBUF, false, job.that_reads(true)).await;
+    let answered = query::answer(shared, PROTOBUF, false, reading.then(job.that_reads(true))).await;
     let reply = answered.map_err(|failure| refuse(&failure))?;
     Ok(reply.header(CONTENT_ENCODING, "snappy"))
 }
