@@ -325,7 +325,7 @@ fn run(load: &Load<'_>) -> LoadResult {
     measure(load, &Watched::default(), Duration::ZERO).unwrap().0
 }
 
-/// The table of docs/benchmarks. Of the requests of a whole period the share `pause / every` is due
+/// Of the requests of a whole period the share `pause / every` is due
 /// within the pause, at any time of it with the same chance, and waits for its end: so the wait
 /// that one request in `n` exceeds is `pause - every / n`. A busy machine only adds to that.
 #[test]
