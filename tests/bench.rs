@@ -160,6 +160,102 @@ fn sources_that_had_more_names_than_a_request_line_holds_are_asked_for_in_pieces
     server.stop();
 }
 
+/// A world that no binary knows: one value that counts the seconds of a minute, one that is drawn.
+const ROOMS: &str = r#"
+name = "rooms"
+interval_s = 1
+
+[[table]]
+name = "climate"
+field = [
+    { name = "second", law = { line = { min = 0, max = 60, cycle_s = 60 } } },
+    { name = "warmth", digits = 2, law = { random = { min = -10, max = 30 } } },
+]
+
+[[label]]
+key = "sensor"
+value = { numbered = { word = "s" } }
+
+[[label]]
+key = "room"
+value = { numbered = { word = "r", every = 2 } }
+"#;
+
+const ROOM_QUESTIONS: &str = r#"
+[[question]]
+name = "warmth-by-minute"
+table = "climate"
+fields = ["warmth"]
+sources = 3
+window_s = 120
+ask = { aggregate = { function = "mean", bucket_s = 60 } }
+
+[[question]]
+name = "warm-moments"
+table = "climate"
+fields = ["warmth"]
+sources = 1
+window_s = 60
+ask = { samples = { above = 20 } }
+
+[[question]]
+name = "newest-of-all"
+table = "climate"
+fields = ["second", "warmth"]
+ask = "last"
+"#;
+
+#[test]
+fn a_world_and_its_questions_may_be_files() {
+    let dir = Scratch::new();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (rooms, questions) = (file("rooms.toml", ROOMS), file("questions.toml", ROOM_QUESTIONS));
+    // 2026-01-01 is a whole minute: step 61 is its second 1.
+    let shown = bench(&["generate", "--profile", &rooms, "--sources", "4", "--first-step", "61"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let first = shown.lines().next().unwrap();
+    assert!(first.starts_with("climate,sensor=s0,room=r0 second=1i,warmth="), "{first}");
+    assert!(shown.lines().nth(3).unwrap().starts_with("climate,sensor=s3,room=r1 "), "{shown}");
+
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let address = server.address.to_string();
+    let data = ["--profile", &rooms, "--sources", "4", "--target", "foliot-influx"];
+    let rest = ["--url", &address, "--steps", "600"];
+    let load = [&["load", "--quiet", "--verify", "4"], &data[..], &rest].concat();
+    let ran = bench(&load);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+    let query = [&["query", "--count", "20", "--json", "-"], &data[..], &rest].concat();
+    let ask = |more: &[&str]| {
+        let ran = bench(&[&query[..], &["--questions"], more].concat());
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        (ran.status.code(), serde_json::from_slice::<Value>(&ran.stdout).unwrap_or_default(), said)
+    };
+    let (code, found, said) = ask(&[&questions]);
+    assert_eq!(code, Some(0), "{said}");
+    let found = found.as_array().unwrap();
+    let names: Vec<&str> = found.iter().map(|kind| kind["kind"].as_str().unwrap()).collect();
+    assert_eq!(names, ["warmth-by-minute", "warm-moments", "newest-of-all"]);
+    for kind in found {
+        assert_eq!((&kind["judged"], &kind["wrong"]), (&20.into(), &0.into()), "{kind}");
+    }
+    // Another seed is another world, so the same answers are wrong.
+    assert_eq!(ask(&[&questions, "--seed", "7"]).0, Some(1));
+
+    // What cannot be asked or written is refused with its place, before anything is sent.
+    let no_field = file("no-field.toml", &ROOM_QUESTIONS.replace("\"second\", ", "\"third\", "));
+    let (code, _, said) = ask(&[&no_field]);
+    assert!(code == Some(2) && said.contains("question newest-of-all"), "{said}");
+    let bad = file("bad.toml", &ROOMS.replace("max = 60", "max = -1"));
+    let ran = bench(&["load", "--target", "null", "--profile", &bad]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(2) && said.contains("0 lies above -1"), "{said}");
+    server.stop();
+}
+
 fn text_of(cell: &Value) -> String {
     cell.as_str().unwrap().to_owned()
 }

@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Show a report.json, or compare several
     Report(ReportArgs),
+    /// Put what published documents claim beside what reports found, losses first
+    Roundup(RoundupArgs),
     /// Print the data that a load would send
     Generate(Box<GenerateArgs>),
     /// Measure what this client can do: rendering alone, then into a sink
@@ -48,8 +50,9 @@ pub(crate) enum Command {
 /// Which data.
 #[derive(ClapArgs, Debug, Clone)]
 pub(crate) struct DataArgs {
-    /// The world that the data come from
-    #[arg(long, value_enum, default_value = "tsbs-cpu")]
+    /// The world that the data come from: tsbs-cpu, tsbs-devops, tsbs-iot, iotdb, iotdb-repeating,
+    /// wind, churn, sparse, or a TOML file that describes another
+    #[arg(long, default_value = "tsbs-cpu", value_parser = Profile::parse)]
     pub(crate) profile: Profile,
     /// Number of sources (hosts, devices, turbines)
     #[arg(long, visible_aliases = ["hosts", "devices"], default_value = "4000",
@@ -195,6 +198,9 @@ pub(crate) struct QueryArgs {
     /// Kinds to ask, one after the other [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) kinds: Vec<Kind>,
+    /// TOML file that describes kinds of its own; with --kinds these as well
+    #[arg(long = "questions", value_name = "FILE")]
+    pub(crate) written: Option<PathBuf>,
     /// Questions of each kind
     #[arg(long, default_value = "100", value_parser = number)]
     pub(crate) count: u64,
@@ -306,6 +312,18 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(ClapArgs, Debug, Clone)]
+pub(crate) struct RoundupArgs {
+    /// Files report.json of experiments, one of each
+    pub(crate) files: Vec<PathBuf>,
+    /// TOML file of documents, their claims and figures [default: the five that `exp` repeats]
+    #[arg(long)]
+    pub(crate) documents: Option<PathBuf>,
+    /// Directory for the round-up as HTML, JSON, Markdown and CSV
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug, Clone)]
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -322,8 +340,9 @@ pub(crate) struct GenerateArgs {
 
 #[derive(ClapArgs, Debug, Clone)]
 pub(crate) struct CalibrateArgs {
-    /// The world that the data come from
-    #[arg(long, value_enum, default_value = "tsbs-cpu")]
+    /// The world that the data come from: tsbs-cpu, tsbs-devops, tsbs-iot, iotdb, iotdb-repeating,
+    /// wind, churn, sparse, or a TOML file that describes another
+    #[arg(long, default_value = "tsbs-cpu", value_parser = Profile::parse)]
     pub(crate) profile: Profile,
     /// Seconds for each measurement
     #[arg(long, default_value_t = 2.0)]

@@ -11,6 +11,9 @@ use crate::question::{Ask, Function, Question, Sources};
 use crate::random::{Draws, permute};
 
 mod iot;
+mod written;
+
+pub(crate) use written::WrittenKind;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
@@ -93,6 +96,10 @@ pub(crate) enum Kind {
     DailyActivity,
     /// TSBS iot breakdown-frequency: time with trouble per model, and how often it came
     BreakdownFrequency,
+    /// What a TOML file describes
+    #[value(skip)]
+    #[serde(untagged)]
+    Written(&'static WrittenKind),
 }
 
 impl Kind {
@@ -108,11 +115,22 @@ impl Kind {
 
     /// Whether the kind is about TSBS's trucks only.
     fn is_iot(self) -> bool {
-        self >= Kind::SingleLastLoc
+        (Kind::SingleLastLoc..=Kind::BreakdownFrequency).contains(&self)
+    }
+
+    /// Tells the kinds apart where their questions are drawn; below 2^32.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Kind::Written(written) => written.number(),
+            _ => Kind::value_variants().iter().take_while(|kind| **kind != self).count() as u64,
+        }
     }
 
     /// Draws a question of this kind about what the oracle knows.
     pub(crate) fn question(self, oracle: &Oracle<'_>, draws: &mut Draws) -> Question {
+        if let Kind::Written(written) = self {
+            return written.question(oracle, draws);
+        }
         if self.is_iot() {
             return iot::question(self, oracle, draws);
         }

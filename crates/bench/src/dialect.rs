@@ -106,7 +106,7 @@ impl Dialect {
             first_step: 0,
             end_step: STEPS_TRIED,
         };
-        let mut draws = Draws::at(fleet.shape.seed, Purpose::Questions, u64::MAX, kind as u64);
+        let mut draws = Draws::at(fleet.shape.seed, Purpose::Questions, u64::MAX, kind.number());
         self.requests(fleet, &kind.question(&oracle, &mut draws)).is_some()
     }
 

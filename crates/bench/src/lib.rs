@@ -42,6 +42,7 @@ mod question;
 mod random;
 mod report;
 mod result;
+mod roundup;
 mod run;
 mod runs;
 mod search;

@@ -103,7 +103,7 @@ pub(crate) struct Kept {
 impl Stream<'_> {
     /// Asks everything, then judges.
     pub(crate) fn run(&self, watched: &Watched) -> io::Result<KindResult> {
-        let mut draws = Draws::at(self.seed(), Purpose::Questions, u64::MAX, self.kind as u64);
+        let mut draws = Draws::at(self.seed(), Purpose::Questions, u64::MAX, self.kind.number());
         let sample = self.kind.question(&self.oracle, &mut draws);
         if self.dialect.requests(self.oracle.fleet, &sample).is_none() {
             return Ok(KindResult::unsupported(self.kind));
@@ -144,7 +144,7 @@ impl Stream<'_> {
         let share = self.count / self.connections + u64::from(at < self.count % self.connections);
         let judged = self.judged.div_ceil(self.connections) as usize;
         for number in 0..share {
-            let lane = (self.kind as u64) << 32 | at;
+            let lane = self.kind.number() << 32 | at;
             let mut draws = Draws::at(self.seed(), Purpose::Questions, lane, number);
             let kind = match self.other {
                 Some((kind, every)) if number % every == every - 1 => kind,

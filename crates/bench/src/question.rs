@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 /// Relative difference below which two numbers are the same: what rounding to double and back
 /// costs over a long sum.
 const TOLERANCE: f64 = 1e-9;
@@ -112,7 +114,8 @@ impl Ask {
 }
 
 /// What becomes of the samples of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Function {
     Count,
     Sum,

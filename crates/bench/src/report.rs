@@ -12,9 +12,11 @@ use crate::runs::Sound;
 
 mod compare;
 mod html;
+mod measurement;
 mod svg;
 
 pub(crate) use compare::compare;
+pub(crate) use measurement::Measurement;
 
 /// Version of report.json; grows with any change that is not an addition.
 pub(crate) const SCHEMA_VERSION: u32 = 2;
@@ -230,6 +232,13 @@ impl Table {
             out += &line(&row.cells, source, row.void.as_deref().unwrap_or_default());
         }
         out
+    }
+}
+
+impl TableRow {
+    /// Whether the row was measured here and something may be concluded from it.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.source.is_none() && self.void.is_none()
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::args::{
     Args, CalibrateArgs, Command, DataArgs, ExpArgs, GenerateArgs, LoadArgs, PaceName, QueryArgs,
-    ReportArgs, ServerArgs,
+    ReportArgs, RoundupArgs, ServerArgs,
 };
-use crate::catalogue::Kind;
+use crate::catalogue::{Kind, WrittenKind};
 use crate::cursor::Share;
 use crate::dialect::Dialect;
 use crate::disorder::{Disorder, Shuffle};
@@ -26,6 +26,7 @@ use crate::pace::Pace;
 use crate::query::{KindResult, Stream};
 use crate::report::{Report, SCHEMA_VERSION, compare};
 use crate::result::{LoadResult, Observed};
+use crate::roundup;
 use crate::runs::RUNS_MIN;
 use crate::search;
 use crate::server::{MachineTime, Watched, thread_cpu_ns};
@@ -45,6 +46,7 @@ pub(crate) fn run(args: Args) -> io::Result<bool> {
         Command::Exp(args) => experiment(&args),
         Command::Suite(args) => suite::run(&args.file, &args.out),
         Command::Report(args) => report(&args),
+        Command::Roundup(args) => roundup(&args),
         Command::Generate(args) => generate(&args).map(|()| true),
         Command::Calibrate(args) => calibrate(&args).map(|()| true),
     }
@@ -120,10 +122,13 @@ fn query(args: &QueryArgs) -> io::Result<bool> {
     let none = || io::Error::other("this target answers no questions");
     let dialect = dialect(&args.server).ok_or_else(none)?;
     let watched = watched(&args.server);
-    let kinds = match args.kinds.is_empty() {
+    let mut kinds = match args.kinds.is_empty() && args.written.is_none() {
         true => Kind::about(args.data.profile),
         false => args.kinds.clone(),
     };
+    if let Some(path) = &args.written {
+        kinds.extend(WrittenKind::read(path, &fleet)?.into_iter().map(Kind::Written));
+    }
     let pace = match args.rate {
         Some(requests_per_second) => Pace::Fixed { requests_per_second },
         None => Pace::Closed { think_ms: args.think.as_millis() as u64 },
@@ -178,8 +183,22 @@ fn experiment(args: &ExpArgs) -> io::Result<bool> {
 }
 
 fn report(args: &ReportArgs) -> io::Result<bool> {
+    let reports = read_reports(&args.files)?;
+    let compared = match reports.as_slice() {
+        [(_, one)] => one.clone(),
+        several => compare(several),
+    };
+    show(&compared, args.out.as_deref())
+}
+
+fn roundup(args: &RoundupArgs) -> io::Result<bool> {
+    let reports = read_reports(&args.files)?;
+    show(&roundup::roundup(&reports, args.documents.as_deref())?, args.out.as_deref())
+}
+
+fn read_reports(files: &[PathBuf]) -> io::Result<Vec<(String, Report)>> {
     let mut reports = Vec::new();
-    for path in &args.files {
+    for path in files {
         let at = |error: String| io::Error::other(format!("{}: {error}", path.display()));
         let text = fs::read_to_string(path).map_err(|error| at(error.to_string()))?;
         let report: Report =
@@ -189,15 +208,17 @@ fn report(args: &ReportArgs) -> io::Result<bool> {
         }
         reports.push((path.display().to_string(), report));
     }
-    let compared = match reports.as_slice() {
-        [(_, one)] => one.clone(),
-        several => compare(several),
-    };
-    io::stdout().write_all(compared.markdown().as_bytes())?;
-    if let Some(dir) = &args.out {
-        compared.write(dir)?;
+    Ok(reports)
+}
+
+/// Prints a report and keeps it in a directory, if one was named; false when something was wrong
+/// in what it rests on.
+fn show(report: &Report, dir: Option<&Path>) -> io::Result<bool> {
+    io::stdout().write_all(report.markdown().as_bytes())?;
+    if let Some(dir) = dir {
+        report.write(dir)?;
     }
-    Ok(compared.right)
+    Ok(report.right)
 }
 
 /// HOST:PORT without what people put around it.

@@ -7,9 +7,8 @@ use std::io;
 
 mod usl;
 
-use super::tables::{thousands, write_cells, write_table};
+use super::tables::{LATENCY_COLUMNS, operations, thousands, write_cells, write_table};
 use super::{Cell, Run};
-use crate::latency::Percentiles;
 use crate::profile::Profile;
 use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
@@ -22,9 +21,6 @@ const CLIENTS_MANY: u64 = 1000;
 
 const CORES_MAX: usize = 4;
 
-const LATENCY_COLUMNS: [&str; 8] =
-    ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "checked / wrong"];
-
 /// One way of writing.
 #[derive(Clone, Copy)]
 struct Way {
@@ -36,7 +32,7 @@ struct Way {
     scales: bool,
 }
 
-const WAYS: [Way; 3] = [
+const WAYS: [Way; 4] = [
     Way {
         style: Style::Rows,
         heading: "Acknowledged HTTP, nine writes to one read",
@@ -50,6 +46,13 @@ const WAYS: [Way; 3] = [
         clients: CLIENTS_MANY,
         reads_per_write: 1.0 / 9.0,
         scales: false,
+    },
+    Way {
+        style: Style::Stream,
+        heading: "Streams without replies, nine writes to one read",
+        clients: CLIENTS,
+        reads_per_write: 1.0 / 9.0,
+        scales: true,
     },
     Way {
         style: Style::Stream,
@@ -238,40 +241,6 @@ fn load(run: &mut Run, site: &Site, way: Way) -> io::Result<Option<LoadResult>> 
         ..Cell::default()
     };
     run.load(site, &fleet, &cell)
-}
-
-/// Rows of the latency table: the write and each kind of read.
-fn operations(name: &str, runs: &Runs<LoadResult>, table: &mut Table) {
-    type Of<'a> = &'a dyn Fn(&LoadResult) -> Option<Percentiles>;
-    let mut row = |operation: &str, of: Of<'_>, checked: String| {
-        let told: [fn(&Percentiles) -> Option<f64>; 7] = [
-            |p| p.mean_ms,
-            |p| p.p50_ms,
-            |p| p.p75_ms,
-            |p| p.p90_ms,
-            |p| p.p95_ms,
-            |p| p.p99_ms,
-            |p| p.p999_ms,
-        ];
-        let mut cells = vec![format!("{name}, {operation}")];
-        let shown = |ms: f64| format!("{ms:.2}");
-        cells.extend(told.iter().map(|told| runs.cell(|run| told(&of(run)?), shown)));
-        cells.push(checked);
-        table.judged(cells, runs.void());
-    };
-    let counts = |of: &dyn Fn(&LoadResult) -> (u64, u64)| {
-        let sum = runs.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        format!("{} / {}", sum.0, sum.1)
-    };
-    let verified =
-        |run: &LoadResult| run.verification.as_ref().map_or((0, 0), |v| (v.values, v.wrong));
-    row("write", &|run| Some(run.write.service_time), counts(&verified));
-    let Some(first) = runs.iter().next() else { return };
-    for (at, read) in first.reads.iter().enumerate().filter(|(_, read)| read.asked > 0) {
-        let judged = |run: &LoadResult| run.reads.get(at).map_or((0, 0), |r| (r.judged, r.wrong));
-        let time = |run: &LoadResult| Some(run.reads.get(at)?.service_time);
-        row(&read.name(), &time, counts(&judged));
-    }
 }
 
 /// The document's throughput.

@@ -5,7 +5,9 @@
 
 use std::io;
 
-use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
+use super::tables::{
+    LATENCY_COLUMNS, add_costs, cost_table, operations, thousands, write_cells, write_table,
+};
 use super::{Cell, Run, limits};
 use crate::caps::Allowance;
 use crate::disorder::Disorder;
@@ -87,6 +89,11 @@ fn section(
 ) -> Section {
     let mut table = write_table(heading, &["clients", "server"], &["reads/s"]);
     let mut costs = cost_table(&format!("{heading}: costs"));
+    let mut latencies = Table::new(
+        &format!("{heading}: latency in ms"),
+        &["server, clients, operation"],
+        &LATENCY_COLUMNS,
+    );
     let mut bars = Plot::bars(&format!("{heading}: values per second"), "values/s");
     let mut section = Section { heading: heading.to_owned(), ..Section::default() };
     if let Some(asked) = asked_kinds(cells) {
@@ -111,6 +118,7 @@ fn section(
             table.judged(row, runs.void());
             let what = format!("{}, {clients} clients", site.name);
             add_costs(&mut costs, &what, runs);
+            operations(&format!("{}, {clients}", site.name), runs, &mut latencies);
             Run::faults(&mut section, &what, runs);
         }
         let height = |clients: &u64| {
@@ -120,7 +128,7 @@ fn section(
         bars.bar(&site.name, clients.iter().map(|c| (c.to_string(), height(c))).collect());
     }
     reference(at, &mut table);
-    section.tables.extend([table, costs]);
+    section.tables.extend([table, latencies, costs]);
     section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
     section
 }

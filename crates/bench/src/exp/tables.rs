@@ -2,6 +2,7 @@
 
 use super::plots::slopes;
 use crate::disk::DiskReading;
+use crate::latency::Percentiles;
 use crate::report::Table;
 use crate::result::LoadResult;
 use crate::runs::Runs;
@@ -69,6 +70,44 @@ pub(crate) fn thousands(value: f64) -> String {
         out.push(digit);
     }
     if value < 0.0 { format!("-{out}") } else { out }
+}
+
+/// What a table of latencies tells of each operation.
+pub(crate) const LATENCY_COLUMNS: [&str; 8] =
+    ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "checked / wrong"];
+
+/// Rows of the latency table: the write and each kind of read.
+pub(crate) fn operations(name: &str, runs: &Runs<LoadResult>, table: &mut Table) {
+    type Of<'a> = &'a dyn Fn(&LoadResult) -> Option<Percentiles>;
+    let mut row = |operation: &str, of: Of<'_>, checked: String| {
+        let told: [fn(&Percentiles) -> Option<f64>; 7] = [
+            |p| p.mean_ms,
+            |p| p.p50_ms,
+            |p| p.p75_ms,
+            |p| p.p90_ms,
+            |p| p.p95_ms,
+            |p| p.p99_ms,
+            |p| p.p999_ms,
+        ];
+        let mut cells = vec![format!("{name}, {operation}")];
+        let shown = |ms: f64| format!("{ms:.2}");
+        cells.extend(told.iter().map(|told| runs.cell(|run| told(&of(run)?), shown)));
+        cells.push(checked);
+        table.judged(cells, runs.void());
+    };
+    let counts = |of: &dyn Fn(&LoadResult) -> (u64, u64)| {
+        let sum = runs.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        format!("{} / {}", sum.0, sum.1)
+    };
+    let verified =
+        |run: &LoadResult| run.verification.as_ref().map_or((0, 0), |v| (v.values, v.wrong));
+    row("write", &|run| Some(run.write.service_time), counts(&verified));
+    let Some(first) = runs.iter().next() else { return };
+    for (at, read) in first.reads.iter().enumerate().filter(|(_, read)| read.asked > 0) {
+        let judged = |run: &LoadResult| run.reads.get(at).map_or((0, 0), |r| (r.judged, r.wrong));
+        let time = |run: &LoadResult| Some(run.reads.get(at)?.service_time);
+        row(&read.name(), &time, counts(&judged));
+    }
 }
 
 /// What a table of costs tells of each load.

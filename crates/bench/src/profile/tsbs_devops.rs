@@ -6,7 +6,7 @@ use crate::fleet::{Field, Label, Shape, Table};
 use crate::law::{Kind, Law, Start, Stride};
 use crate::random::{Draws, Purpose};
 
-use super::tsbs_cpu::{self, one_of};
+use super::{one_of, tsbs_cpu};
 
 const GIB: f64 = 1_073_741_824.0;
 const DISK_TOTAL: f64 = 1_099_511_627_776.0;
@@ -38,8 +38,8 @@ const REDIS: usize = 8;
 pub(super) fn tables() -> Vec<Table> {
     let table =
         |name, fields| Table { name, groups: 0, source_label: "hostname", fields, state_at: 0 };
-    vec![
-        tsbs_cpu::table(),
+    let mut tables = tsbs_cpu::written().tables();
+    tables.extend([
         table("diskio", diskio()),
         table("disk", disk()),
         table("kernel", kernel()),
@@ -49,12 +49,13 @@ pub(super) fn tables() -> Vec<Table> {
         // The original's spelling.
         table("postgresl", postgres()),
         table("redis", redis()),
-    ]
+    ]);
+    tables
 }
 
 /// The host's ten labels and those of the table.
 pub(super) fn labels(shape: &Shape, source: u64, table: usize, out: &mut Vec<Label>) {
-    tsbs_cpu::labels(shape, source, out);
+    tsbs_cpu::written().labels(shape, source, out);
     let mut draws = Draws::at(shape.seed, Purpose::Labels, source, 1 + table as u64);
     match table {
         DISKIO => out.push(Label::numbered("serial", "s", draws.below(1_000_000_000))),

@@ -5,7 +5,7 @@ use crate::fleet::{Field, Label, Shape, Table};
 use crate::law::{Kind, Law, Start, Stride};
 use crate::random::{Draws, Purpose};
 
-use super::tsbs_cpu::one_of;
+use super::one_of;
 
 /// Values of the label `fleet`.
 pub(crate) const FLEETS: [&str; 4] = ["East", "West", "North", "South"];

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Report, Table, TableRow};
+use super::{Measurement, Report, Table, TableRow};
 
 /// One report out of several; each brings a name.
 pub(crate) fn compare(reports: &[(String, Report)]) -> Report {
@@ -109,12 +109,9 @@ fn ratio(base: Option<(&str, bool)>, other: Option<(&str, bool)>) -> String {
     }
 }
 
-/// Reads a number as reports write them: spaces between thousands, a range behind it in
-/// parentheses.
+/// Reads the number of a cell.
 fn number(cell: &str) -> Option<f64> {
-    let median = cell.split(" (").next()?;
-    let digits: String = median.chars().filter(|letter| !" ,%".contains(*letter)).collect();
-    digits.parse().ok().filter(|number: &f64| number.is_finite())
+    Measurement::read(cell).map(|measurement| measurement.median)
 }
 
 #[cfg(test)]
