@@ -39,8 +39,15 @@ async function ask<T>(path: string, params: Record<string, string | number>, ini
   throw new Refusal(answer.status, error?.message ?? (text.trim() || answer.statusText), error?.position ?? null);
 }
 
+/** What a step took, with all that stands in it. */
+export interface Took {
+  ms: number;
+  series: number;
+  samples: number;
+}
+
 /** A node of an expression of PromQL, as Prometheus' parse_query has it. */
-export type TreeNode = { type: string; [member: string]: unknown };
+export type TreeNode = { type: string; took?: Took; [member: string]: unknown };
 
 export interface Answer {
   series: Series[];
@@ -49,16 +56,25 @@ export interface Answer {
   tree?: TreeNode;
   figures: {
     series: number; samples: number; series_read: number; samples_read: number; memory_peak_bytes: number; took_ms: number;
-    blocks_read: number; blocks_summed: number; bytes_read: number;
+    blocks_read: number; blocks_summed: number; bytes_read: number; pages_cached: number; pages_loaded: number;
   };
 }
 
 export const query = (database: string, body: Body, signal?: AbortSignal) =>
   ask<Answer>("query", { db: database }, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
 
+/** What is known of a metric. */
+export interface Help {
+  kind: string;
+  help: string;
+  unit: string;
+}
+
 export interface Names {
   names: string[];
   is_whole: boolean;
+  /** By name, where it was asked. */
+  help?: Record<string, Help>;
 }
 
 export const catalogue = (of: string, params: Record<string, string | number>, signal?: AbortSignal) =>
@@ -101,6 +117,7 @@ export interface Facts {
   last_ms: number | null;
   kinds: string[];
   kept: { rule: string | null; keeps: string }[];
+  help: Help | null;
   is_whole: boolean;
 }
 
@@ -200,6 +217,87 @@ export interface Moment {
 
 /** The last day, a moment each minute. */
 export const pastDay = () => ask<{ moments: Moment[] }>("history", {});
+
+export interface Sender {
+  protocol: string;
+  from: "address" | "itself" | "others";
+  address: string | null;
+  rows: number;
+  samples: number;
+  bytes: number;
+  refused: number;
+  new_series: number;
+  last_ms: number;
+}
+
+export const senders = (params: Record<string, string | number>, signal?: AbortSignal) =>
+  ask<{ senders: Sender[]; total: number; is_whole: boolean }>("senders", params, { signal: signal ?? null });
+
+/** The file of Prometheus' that is obeyed, if there is one. */
+export interface Configured {
+  file: string | null;
+  read_ms: number | null;
+  is_good: boolean;
+}
+
+export type TargetState = "up" | "down" | "unknown" | "dropped";
+
+export interface ScrapeTarget {
+  job: string;
+  state: TargetState;
+  discovered: Record<string, string>;
+  url?: string;
+  labels?: Record<string, string>;
+  error?: string;
+  at_ms?: number | null;
+  took_ms?: number;
+  samples_scraped?: number;
+  samples_kept?: number;
+  new_series?: number;
+  interval_ms?: number;
+  timeout_ms?: number;
+}
+
+export const targets = (params: Record<string, string | number>, signal?: AbortSignal) =>
+  ask<{ config: Configured; jobs: { name: string; targets: Record<TargetState, number> }[]; targets: ScrapeTarget[]; is_whole: boolean }>("targets", params, { signal: signal ?? null });
+
+export interface Rule {
+  name: string;
+  text: string;
+  labels: Record<string, string>;
+  health: "good" | "bad" | "unknown";
+  error: string;
+  at_ms: number | null;
+  took_ms: number;
+  alerting: { for_ms: number; keep_firing_ms: number; annotations: Record<string, string>; pending: number; firing: number } | null;
+}
+
+export interface RuleGroup {
+  name: string;
+  file: string;
+  interval_ms: number;
+  at_ms: number | null;
+  took_ms: number;
+  rules: Rule[];
+}
+
+export const rules = (signal?: AbortSignal) => ask<{ config: Configured; groups: RuleGroup[] }>("rules", {}, { signal: signal ?? null });
+
+export interface Alert {
+  rule: string;
+  group: string;
+  file: string;
+  text: string;
+  stage: "pending" | "firing";
+  since_ms: number;
+  fired_ms: number | null;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  value: number | string;
+}
+
+export const alerts = (signal?: AbortSignal) =>
+  ask<{ config: Configured; alerts: Alert[]; alertmanagers: string[]; is_whole: boolean }>("alerts", {}, { signal: signal ?? null });
 
 export interface Setting {
   name: string;

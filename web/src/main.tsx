@@ -9,6 +9,7 @@ import { Explore } from "./pages/explore";
 import { Home } from "./pages/home";
 import { Import } from "./pages/import";
 import { Metrics } from "./pages/metrics";
+import { Monitoring } from "./pages/monitoring";
 import { Operations } from "./pages/operations";
 import { Reports } from "./pages/reports";
 import { type PageName, type Place, place } from "./state";
@@ -16,7 +17,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 const PAGES: [PageName, string][] = [
-  ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
+  ["home", "Home"], ["explore", "Explore"], ["metrics", "Metrics"], ["dashboards", "Dashboards"], ["monitoring", "Monitoring"], ["import", "Import"], ["operations", "Operations"], ["reports", "Benchmarks"],
 ];
 
 const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" };
@@ -73,6 +74,7 @@ function Page() {
         {at.page === "explore" && <Explore params={at.params} />}
         {at.page === "metrics" && <Metrics params={at.params} />}
         {at.page === "dashboards" && <Dashboards params={at.params} />}
+        {at.page === "monitoring" && <Monitoring params={at.params} />}
         {at.page === "import" && <Import />}
         {at.page === "operations" && <Operations params={at.params} />}
         {at.page === "reports" && <Reports />}

@@ -23,7 +23,7 @@ export const unexplored = (): Explored => ({
   isStacked: false, isLogarithmic: false, top: 0, questions: [],
 });
 
-export type PageName = "home" | "explore" | "metrics" | "dashboards" | "import" | "operations" | "reports";
+export type PageName = "home" | "explore" | "metrics" | "dashboards" | "monitoring" | "import" | "operations" | "reports";
 
 /** What stands before a question of each language. */
 const LETTERS: Record<Language, string> = { opentsdb: "m", influxql: "i", promql: "p" };
@@ -33,7 +33,7 @@ export interface Place {
   params: URLSearchParams;
 }
 
-const PAGES: PageName[] = ["home", "explore", "metrics", "dashboards", "import", "operations", "reports"];
+const PAGES: PageName[] = ["home", "explore", "metrics", "dashboards", "monitoring", "import", "operations", "reports"];
 
 /** The page that an address leads to. */
 export function place(hash: string): Place {

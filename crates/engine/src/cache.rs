@@ -7,6 +7,7 @@
 
 use crate::damages::Damages;
 use foliot_lock::{Mutex, Rank};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -70,6 +71,16 @@ pub(crate) struct Cache {
     pub(crate) damages: Arc<Damages>,
 }
 
+thread_local! {
+    /// Pages that this thread found in a cache, and those that it did not.
+    static SEEN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Pages that this thread has asked for so far: those that were kept, and those that were not.
+pub(crate) fn seen() -> (u64, u64) {
+    SEEN.get()
+}
+
 impl Cache {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self::telling(bytes_max, Arc::default())
@@ -103,7 +114,17 @@ impl Cache {
             entry.is_marked = true;
             Some(entry.bytes.clone())
         });
-        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        let (cached, loaded) = SEEN.get();
+        let counter = match found.is_some() {
+            true => {
+                SEEN.set((cached.wrapping_add(1), loaded));
+                &self.hits
+            }
+            false => {
+                SEEN.set((cached, loaded.wrapping_add(1)));
+                &self.misses
+            }
+        };
         counter.fetch_add(1, Ordering::Relaxed);
         found
     }

@@ -127,6 +127,15 @@ impl FromStr for Ack {
 pub struct Commit {
     /// Position in the wal's stream, in bytes.
     pub lsn: u64,
+    /// Series that the write made.
+    pub new_series: u64,
+}
+
+impl Commit {
+    /// The place at `lsn`, of what made no series.
+    pub const fn at(lsn: u64) -> Self {
+        Self { lsn, new_series: 0 }
+    }
 }
 
 /// How far the wal has come.

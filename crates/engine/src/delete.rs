@@ -367,7 +367,7 @@ impl Store {
         is_drop: bool,
     ) -> Result<Commit, Error> {
         let done = self.delete_after(namespace, sids, range, is_drop, &mut || Ok(true))?;
-        Ok(done.unwrap_or(Commit { lsn: 0 }))
+        Ok(done.unwrap_or(Commit::at(0)))
     }
 
     /// Deletes what series hold in `range`, unless `first`, which is called while writes are held

@@ -77,7 +77,7 @@ impl Ingest {
         }
         // A floor that is known, and the retention that it follows from, may still be on their way
         // to the disk, or never get there: an earlier wait may have failed.
-        self.wal().settle(Commit { lsn: self.wal().end_lsn() })?;
+        self.wal().settle(Commit::at(self.wal().end_lsn()))?;
         Ok(true)
     }
 }

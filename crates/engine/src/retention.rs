@@ -435,7 +435,7 @@ impl Engine {
         let store = self.store();
         let retention = store.ingest.retention();
         let cap = store.ingest.config().retention_bytes_max;
-        let mut commit = Commit { lsn: 0 };
+        let mut commit = Commit::at(0);
         for Floor { key, of, floor_ns } in retention.too_high(store.ingest.clock().known_ns(), cap)
         {
             let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));

@@ -379,7 +379,8 @@ impl Scan {
             match piece.source {
                 _ if !is_alone => self.merge(piece)?,
                 Source::Part(part, place) => {
-                    part.read_run(&place, self.range, &mut self.buffer, run)?;
+                    let Self { range, buffer, reads, .. } = self;
+                    reads.paged(|| part.read_run(&place, *range, buffer, run))?;
                 }
                 Source::Sealed(block) => {
                     let (times, values, count) = (block.times(), block.values(), block.count);
@@ -402,11 +403,13 @@ impl Scan {
         }
         match piece.source {
             Source::Part(part, place) => {
-                part.read(&place, self.range, &mut self.decoder, &mut self.buffer, out)
+                let Self { range, decoder, buffer, reads, .. } = self;
+                reads.paged(|| part.read(&place, *range, decoder, buffer, out))
             }
             Source::Masked(part, place, hidden) => {
                 let mut all = Samples::default();
-                part.read(&place, self.range, &mut self.decoder, &mut self.buffer, &mut all)?;
+                let Self { range, decoder, buffer, reads, .. } = self;
+                reads.paged(|| part.read(&place, *range, decoder, buffer, &mut all))?;
                 append_visible(&all, &hidden, out);
                 Ok(())
             }

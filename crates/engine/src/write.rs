@@ -53,6 +53,8 @@ struct Workspace {
     /// The pages of the head that the rows are of.
     pages: Vec<u32>,
     builder: Builder,
+    /// Series that were registered for the batch.
+    new_series: u64,
 }
 
 /// Where the series ids of a row are.
@@ -98,11 +100,12 @@ impl Ingest {
         let registry = self.registry();
         let resolved = workspace.resolve(self, &registry, batch, rejects);
         let result = resolved.and_then(|()| workspace.append_and_apply(self, &registry, batch));
+        let new_series = workspace.new_series;
         WORKSPACE.set(Some(workspace));
         let commit = result?;
         let rejected = (rejects.len() - rejects_before) as u64;
         self.counters().rows_rejected.fetch_add(rejected, Ordering::Relaxed);
-        Ok(commit)
+        Ok(Commit { new_series, ..commit })
     }
 }
 
@@ -117,6 +120,7 @@ impl Workspace {
         self.places.clear();
         self.missing.clear();
         self.ids.clear();
+        self.new_series = 0;
         let too_old = TooOld::new(ingest, batch.namespace());
         let resolver = registry.resolver();
         for (index, row) in batch.rows().iter().enumerate() {
@@ -213,6 +217,7 @@ impl Workspace {
             false => (ingest.config().aside)(&mut work),
         }
         let registered = registered?;
+        self.new_series = registered.new_series;
         ingest.admission().take(registered.new_series);
         ingest.counters().series_created.fetch_add(registered.new_series, Ordering::Relaxed);
         Ok(())
@@ -245,7 +250,7 @@ impl Workspace {
         self.arrange(&resolver, batch);
         let Self { places, ids, order, frame, pages, builder, .. } = self;
         if order.is_empty() {
-            return Ok(Commit { lsn: 0 });
+            return Ok(Commit::at(0));
         }
         let stored = || {
             order.iter().filter_map(|key| {

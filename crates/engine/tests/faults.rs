@@ -256,7 +256,7 @@ fn a_failed_sync_acknowledges_none_of_many_waiters() {
         });
         assert!(engine.progress().poisoned);
         let safe = engine.progress().durable_lsn;
-        assert!(engine.wait(Commit { lsn: 0 }, Ack::Memory).is_err(), "nothing is acknowledged");
+        assert!(engine.wait(Commit::at(0), Ack::Memory).is_err(), "nothing is acknowledged");
         let _ = engine.close();
         assert_eq!(engine.progress().durable_lsn, safe, "a failed sync was tried again");
         drop(engine);

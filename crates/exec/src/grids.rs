@@ -37,7 +37,7 @@ pub(crate) use stored::labelled;
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::{Error, Query, Ran};
 use foliot_model::{Histogram, Labels};
-use foliot_plan::grid::{Grid, Notes, Steps};
+use foliot_plan::grid::{Grid, Notes, Steps, Took};
 use std::collections::HashMap;
 use walk::Walk;
 
@@ -48,6 +48,8 @@ pub struct Gridded<'q> {
     pub rows: Vec<GridRow>,
     /// What was met on the way.
     pub notes: Notes,
+    /// What the steps took that were measured.
+    pub took: Vec<Took>,
     charge: Charge<'q>,
     ran: Ran,
 }
@@ -55,7 +57,8 @@ pub struct Gridded<'q> {
 impl<'q> Gridded<'q> {
     fn none(walk: &Walk<'q>) -> Self {
         let charge = walk.meter.open();
-        Self { rows: Vec::new(), notes: Notes::default(), charge, ran: Ran::default() }
+        let (notes, took) = (Notes::default(), Vec::new());
+        Self { rows: Vec::new(), notes, took, charge, ran: Ran::default() }
     }
 
     /// One series without labels.
@@ -104,7 +107,7 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
         }
         made = merged(made)?;
     }
-    made.notes = walk.into_notes();
+    (made.notes, made.took) = walk.into_notes();
     made.ran.samples_scanned = query.meter.samples();
     made.ran.memory_peak_bytes = query.meter.memory_peak_bytes();
     Ok(made)
@@ -113,6 +116,7 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
 fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
     match plan {
         Grid::NamedLate(input) => evaluated(walk, input, steps),
+        Grid::Measured { step, input } => walk.measured(*step, || evaluated(walk, input, steps)),
         Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
         Grid::Time => Gridded::scalar(walk, steps, seconds),
         Grid::Instants(plan) => stored::instants(walk, plan, steps),

@@ -13,9 +13,27 @@ pub use spelled::general;
 
 use foliot_model::{DEFAULT_FIELD, Matcher, Pattern, Selector};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Where an operator stands in the text of its question: [`Notes`] say it, nobody else looks at it.
 pub type Place = usize;
+
+/// A step of a question: where it begins in the text, and how high what stands in it is piled.
+/// Steps that begin at one place stand in one another, so that their heights differ.
+pub type Step = (Place, usize);
+
+/// What a step took, with all that stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Took {
+    /// Which step.
+    pub step: Step,
+    /// Its time.
+    pub time: Duration,
+    /// Series that it came to.
+    pub series: u64,
+    /// Samples that were read or made up for it.
+    pub samples: u64,
+}
 
 /// The label that a measurement is among the labels of a grid, with its field.
 pub const MEASUREMENT: &str = "__name__";
@@ -65,6 +83,13 @@ pub enum Grid {
     /// The input, where series keep their measurements until now that would lose them at once, so
     /// that all operators within see them. It stands outermost or not at all.
     NamedLate(Box<Grid>),
+    /// The input, where somebody wants to know what it took.
+    Measured {
+        /// Which step of the question it is.
+        step: Step,
+        /// What is measured.
+        input: Box<Grid>,
+    },
     /// A scalar that is always the same.
     Number(f64),
     /// A scalar: the instant itself, in seconds.

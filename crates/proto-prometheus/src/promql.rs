@@ -24,7 +24,7 @@ pub(crate) use print::sign;
 pub use reader::ParseError;
 pub use selector::VectorSelector;
 
-use foliot_plan::grid::{Fill, Labels, Many, Operator, Place};
+use foliot_plan::grid::{Fill, Labels, Many, Operator, Place, Step};
 use functions::Callable;
 use std::fmt;
 use std::sync::Arc;
@@ -107,6 +107,11 @@ impl Expression {
     /// When it is no expression, in the words of Prometheus.
     pub fn parse_as(text: &str, dialect: Dialect) -> Result<Self, ParseError> {
         parse::expression(text, dialect)
+    }
+
+    /// Which step of the question it is.
+    fn step(&self) -> Step {
+        (self.place, self.height)
     }
 
     /// What it comes to.

@@ -29,13 +29,18 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
     }
 }
 
+/// What a figure of this server is called in the store.
+pub(crate) fn metric(figure: &str) -> String {
+    figure.replacen('_', ".", 1)
+}
+
 fn collect(shared: &Shared, store: &Store, host: &mut Host) {
     let mut lines = shared.bytes.take();
     let now = now_s();
     let name = host.name().to_owned();
     host.collect(&mut |sample| put_line(&mut lines, sample, now, &name));
     shared.visit_figures(&mut |figure| {
-        let metric = figure.name.replacen('_', ".", 1);
+        let metric = metric(figure.name);
         // Counts stay integers in the store, which packs them better and prints them plainly.
         let value = match figure.value.fract() == 0.0 && figure.value.abs() < 9e15 {
             true => Number::Integer(figure.value as i64),

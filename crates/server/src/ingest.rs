@@ -2,6 +2,7 @@
 
 use crate::metrics::{Way, now_ns, reason_name};
 use crate::rejects::shortened;
+use crate::senders::Sent;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
@@ -56,21 +57,26 @@ pub(crate) fn append(
         _ => write(store, batch, rejects, patience).map(Some),
     };
     ingest.count_rejects(rejects);
+    let (bytes, refused) = (batch.bytes().len() as u64, rejects.len() as u64);
+    let mut sent = Sent { bytes, refused, last_ns: now_ns(), ..Sent::default() };
     match &outcome {
-        Ok(_) => {
+        Ok(commit) => {
             let refused = (rejects.len() - decoder_rejects) as u64;
-            let stored = rows.saturating_sub(refused);
-            ingest.batches.add(u64::from(rows > 0));
-            ingest.rows.add(stored);
+            sent.rows = rows.saturating_sub(refused);
             // A row that the store refuses is refused whole, whatever its number of fields.
-            let samples = batch.samples() as u64;
-            ingest.samples.add(samples * stored / rows.max(1));
+            sent.samples = batch.samples() as u64 * sent.rows / rows.max(1);
+            sent.new_series = commit.map_or(0, |commit| commit.new_series);
+            ingest.batches.add(u64::from(rows > 0));
+            ingest.rows.add(sent.rows);
+            ingest.samples.add(sent.samples);
         }
         Err(error) => {
+            sent.refused += rows;
             ingest.count_lost(rows);
             log_failure(shared, way, error);
         }
     }
+    shared.senders.count(way, &sent);
     let line = |number| batch.line(number);
     log_rejects(shared, way, rejects, &line);
     outcome

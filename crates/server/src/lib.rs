@@ -32,6 +32,7 @@ mod rejects;
 mod reload;
 mod replies;
 mod rollups;
+mod senders;
 mod server;
 mod shared;
 mod sniff;

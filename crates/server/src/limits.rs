@@ -97,7 +97,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 33] = [
+const OTHERS: [(&str, &str, &str); 34] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -152,6 +152,11 @@ const OTHERS: [(&str, &str, &str); 33] = [
         "a list of targets that a file or a server tells",
         "8 MiB, 100 000 targets",
         "the list before stays",
+    ),
+    (
+        "senders that are told apart, by protocol and address",
+        "1 024",
+        "the one silent longest is counted with the others of its protocol",
     ),
     (
         "steps, expressions and bytes of an alert's template",

@@ -5,7 +5,7 @@ use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
 use crate::wire::Wire;
-use crate::{http, lines, telnet};
+use crate::{http, lines, senders, telnet};
 use rustix::net::sockopt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -111,7 +111,8 @@ pub(crate) async fn accept(
                     continue;
                 };
                 shared.metrics.connections_accepted.add(1);
-                tokio::spawn(serve(shared.clone(), socket, accepts, place, alive.clone()));
+                let serving = serve(shared.clone(), socket, accepts, place, alive.clone());
+                tokio::spawn(senders::heard_from(peer.ip(), serving));
             }
             Err(error) => {
                 shared.metrics.connections_refused.add(1);
@@ -215,7 +216,7 @@ impl Drop for Place {
 }
 
 /// What one host has: an address, or of IPv6 the first 64 bits of it.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

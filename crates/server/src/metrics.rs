@@ -215,6 +215,16 @@ pub(crate) enum Kind {
     Gauge,
 }
 
+impl Kind {
+    /// Its name, as Prometheus has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+        }
+    }
+}
+
 /// One figure of a family.
 #[derive(Debug)]
 pub(crate) struct Figure<'a> {
@@ -403,7 +413,7 @@ impl Exposition {
         let Figure { name, kind, help, labels, value } = figure;
         // Writing to memory cannot fail.
         if self.family != *name {
-            let kind = if *kind == Kind::Counter { "counter" } else { "gauge" };
+            let kind = kind.name();
             let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
             self.family = (*name).to_owned();
         }

@@ -18,7 +18,7 @@ mod rules;
 mod scraper;
 
 pub(crate) use notifier::Managers;
-pub(crate) use pool::Pool;
+pub(crate) use pool::{Pool, Shown};
 pub(crate) use rules::{Seen as SeenGroup, SeenRule, State as Group};
 pub(crate) use scraper::Seen;
 
@@ -29,7 +29,9 @@ use crate::shared::Shared;
 use foliot_access::Measurements;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::Batch;
-use foliot_monitor::{Confidential, Config, Finding, Job, RuleGroup, escaped, fnv, read_rules};
+use foliot_monitor::{
+    Confidential, Config, Finding, Job, Metadata, RuleGroup, escaped, fnv, read_rules,
+};
 use foliot_proto_prometheus::{KEY_SYNTAX, Samples};
 use notifier::{Notice, Told};
 use rules::Order;
@@ -208,7 +210,31 @@ impl Monitor {
     }
 }
 
+/// Targets that are looked at for what they say of a metric: those of one kind say the same.
+const TARGETS_ASKED_MAX: usize = 1_000;
+
 impl Monitor {
+    /// What targets say of metrics.
+    pub(crate) fn metadata(&self, names: &[String]) -> BTreeMap<String, Metadata> {
+        let pools = self.pools.lock().clone();
+        let targets = pools.values().flat_map(|pool| pool.shown().active);
+        let mut found = BTreeMap::new();
+        for (_, state) in targets.take(TARGETS_ASKED_MAX) {
+            if found.len() == names.len() {
+                break;
+            }
+            let told = state.seen().metadata;
+            for name in names.iter().filter(|name| !told.is_empty() && !name.is_empty()) {
+                if !found.contains_key(name)
+                    && let Some(about) = families(name).find_map(|family| told.get(family))
+                {
+                    found.insert(name.clone(), about.clone());
+                }
+            }
+        }
+        found
+    }
+
     /// Where this server is reached, as alerts say.
     pub(crate) fn external_url(&self, shared: &Shared) -> String {
         match shared.config.prometheus_external_url.0.trim_end_matches('/') {
@@ -228,6 +254,14 @@ impl Monitor {
             }
         }
     }
+}
+
+/// The names under which a metric may be described: its own, and that of the histogram or summary
+/// that it is a part of.
+fn families(name: &str) -> impl Iterator<Item = &str> {
+    let parts = ["_bucket", "_sum", "_count", "_total"];
+    let of_part = move |part: &&str| name.strip_suffix(*part);
+    std::iter::once(name).chain(parts.into_iter().filter_map(move |part| of_part(&part)))
 }
 
 /// Where an expression's values are shown.

@@ -32,7 +32,7 @@ use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
 use foliot_lock::{Mutex, Rank};
 use foliot_model::{Frame, Labels, Table, TimeRange};
 use foliot_plan::Series;
-use foliot_plan::grid::{Grid, Notes, Steps, Stored};
+use foliot_plan::grid::{Grid, Notes, Steps, Stored, Took};
 use foliot_plan::rows::Select;
 use hyper::StatusCode;
 use out::Out;
@@ -154,7 +154,7 @@ impl Work<'_> {
         plan: &Grid,
         steps: &Steps,
         encode: &mut dyn FnMut(&GridRow, &mut Vec<u8>),
-    ) -> Result<(Ran, Notes), Failure> {
+    ) -> Result<(Ran, Notes, Vec<Took>), Failure> {
         let query = Query { snapshot: self.snapshot, meter: self.meter.clone() };
         // Series that cannot be matched are known only now: the question is a good one.
         let gridded = foliot_exec::grid(&query, plan, steps).map_err(|error| match error {
@@ -165,7 +165,7 @@ impl Work<'_> {
             encode(row, &mut self.out.bytes);
             self.out.send_if_large()?;
         }
-        Ok((gridded.ran(), gridded.notes))
+        Ok((gridded.ran(), gridded.notes, gridded.took))
     }
 
     /// What `encode` makes of the labels of series.
@@ -402,7 +402,7 @@ pub(crate) async fn collect(
     let job = Job::new(who, Some(title), move |work| {
         // It may be begun again.
         let mut found = Vec::new();
-        let (ran, _) = work.grid(&grid, &steps, &mut |row, _| {
+        let (ran, ..) = work.grid(&grid, &steps, &mut |row, _| {
             let value = row.values.first().copied().flatten();
             found.extend(value.map(|value| (row.labels.clone(), value)));
         })?;

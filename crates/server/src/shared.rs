@@ -9,6 +9,7 @@ use crate::monitor::Monitor;
 use crate::queries::Queries;
 use crate::query::Lanes;
 use crate::rejects::Rejects;
+use crate::senders::Senders;
 use crate::store::Store;
 use crate::tls::Tls;
 use foliot_access::{Gate, Principal};
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     /// Held while facts of the catalog are read to be changed.
     pub(crate) facts: Mutex<()>,
     pub(crate) rejects: Rejects,
+    /// Who sends what.
+    pub(crate) senders: Senders,
     /// How the last day went.
     pub(crate) history: History,
     pub(crate) rejects_log: Repeats,
@@ -122,6 +125,7 @@ impl Shared {
             batches: Spares::default(),
             facts: Mutex::new(Rank::Facts, ()),
             rejects: Rejects::default(),
+            senders: Senders::default(),
             history: History::default(),
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),

@@ -5,6 +5,7 @@ use crate::http::Dialect;
 use crate::ingest;
 use crate::login;
 use crate::metrics::{Way, now_ns};
+use crate::senders;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::telnet::options;
@@ -46,15 +47,15 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Diale
                 Ok((_, peer)) if login::by_address(&shared, Some(peer)).is_err() => {
                     shared.metrics.udp_refused.add(1);
                 }
-                Ok((length, _)) => {
+                Ok((length, peer)) => {
                     shared.metrics.udp_datagrams.add(1);
                     let bytes = buffer.get(..length).unwrap_or_default();
-                    let commit = match dialect {
+                    let commit = senders::taken_from(peer.ip(), || match dialect {
                         Dialect::Everyone | Dialect::Prometheus => {
                             take(&shared, store, &options, bytes)
                         }
                         Dialect::TickTock => take_ticktock(&shared, store, bytes),
-                    };
+                    });
                     last = commit.or(last);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

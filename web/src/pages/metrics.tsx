@@ -1,10 +1,11 @@
 // Metrics: all of them by any part of their names, and one of them closely.
 
 import { useState } from "preact/hooks";
-import { type Facts, cardinality, catalogue, facts, query, reporters } from "../api";
+import { type Facts, type Help, cardinality, catalogue, facts, query, reporters } from "../api";
 import { useAsked } from "../hooks";
 import { Chart } from "../parts/chart";
 import { Delete } from "../parts/delete";
+import { SeriesMakers } from "../parts/senders";
 import { Empty, Failed, Loading, Tile } from "../parts/small";
 import { about, bodyOf, isPlainName } from "../question";
 import { isCounter, numbers, sharedLabels, title } from "../series";
@@ -120,6 +121,7 @@ function Largest() {
               ))}
             </ul>
           </section>
+          <SeriesMakers />
         </>
       )}
     </div>
@@ -157,6 +159,7 @@ function Metric({ metric }: { metric: string }) {
           <h2 class="name">{metric}</h2>
           <a class="button" href={exploring(metric, shown?.counts)}>Explore</a>
         </div>
+        {told.answer?.help && <Described of={told.answer.help} />}
         {drawn.error && <Failed error={drawn.error} />}
         {!shown && drawn.isLoading && <Loading what="Drawing the last hour…" />}
         {shown && (shown.series.length
@@ -193,6 +196,11 @@ function Metric({ metric }: { metric: string }) {
     </div>
   );
 }
+
+/** What its targets say of it. */
+const Described = ({ of: { kind, help, unit } }: { of: Help }) => (
+  <p class="described">{help}{kind && <span class="level">{kind}{unit && ` in ${unit}`}</span>}</p>
+);
 
 /** What is stored of it, in figures. */
 function Stored({ told }: { told: Facts }) {

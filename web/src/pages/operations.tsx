@@ -1,4 +1,4 @@
-// Operations: how the server fares, in six views: what comes in, queries, storage, retention,
+// Operations: how the server fares, in seven views: what comes in, who sends it, queries, storage, retention,
 // settings, and the log.
 
 import { type Status, status } from "../api";
@@ -8,12 +8,13 @@ import { Log, Settings } from "../parts/configured";
 import { Overview } from "../parts/overview";
 import { Queries } from "../parts/queries";
 import { Retention } from "../parts/retention";
+import { Senders } from "../parts/senders";
 import { Storage } from "../parts/storage";
 
 const EVERY_MS = 2000;
 
 const VIEWS = [
-  ["overview", "Overview"], ["queries", "Queries"], ["storage", "Storage"], ["retention", "Retention"], ["settings", "Settings"], ["log", "Log"],
+  ["overview", "Overview"], ["senders", "Senders"], ["queries", "Queries"], ["storage", "Storage"], ["retention", "Retention"], ["settings", "Settings"], ["log", "Log"],
 ] as const;
 
 export function Operations({ params }: { params: URLSearchParams }) {
@@ -34,6 +35,7 @@ export function Operations({ params }: { params: URLSearchParams }) {
       {!now && asked.isLoading && <Loading what="Asking the server…" />}
       {now && <Alarms now={now} />}
       {view === "overview" && now && <Overview now={now} />}
+      {view === "senders" && <Senders />}
       {view === "queries" && <Queries />}
       {view === "storage" && now && <Storage now={now} />}
       {view === "retention" && <Retention />}

@@ -40,8 +40,13 @@ export const COLORS = 10;
 /** Lines beyond these would be a carpet, and slow to draw. */
 export const LINES_MAX = 1000;
 
-/** Lines beyond these have no dots under the crosshair, and the nearest is not brought forward: to draw them all again takes longer than a frame. */
+/** Lines beyond these have no dots under the crosshair. */
 const LINES_LIVELY_MAX = 50;
+
+/** With more points than these the line nearest to the crosshair is not brought forward: to draw them all again takes longer than a frame. */
+const POINTS_LIVELY_MAX = 20_000;
+
+const dense = (lines: Line[]) => lines.reduce((sum, { times }) => sum + times.length, 0) > POINTS_LIVELY_MAX;
 
 const style = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -102,6 +107,10 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
   const shift = { ms: 0 };
   const fill = props.isStacked ? "66" : "";
   const isLively = props.lines.length <= LINES_LIVELY_MAX;
+  const isDense = dense(props.lines);
+  const isFocusing = Boolean(props.onCursor) && isLively && !isDense;
+  // Where there are more points than pixels, thin lines show more, and are drawn much faster.
+  const lineWidth = isDense ? 1 : 1.6;
   return {
     width, height: props.height, ms: 1, pxAlign: 0, padding: [10, 22, 0, 0],
     tzDate: (at) => (props.zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
@@ -111,7 +120,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
       points: { show: isLively, size: 7 },
       bind: { mousedown: (plot, _, usual) => panning(plot, handlers, shift, usual as (event: MouseEvent) => null) },
       drag: { x: Boolean(props.onRange), y: false, setScale: false },
-      focus: { prox: props.onCursor && isLively ? 24 : -1 },
+      focus: { prox: isFocusing ? 24 : -1 },
       sync: { key: "foliot", scales: ["x", null] },
     },
     scales: {
@@ -122,7 +131,7 @@ function options(props: Props, width: number, handlers: { current: Props }): uPl
     series: [{}, ...props.lines.map((line, index) => {
       const color = style(`--c${index % COLORS}`);
       return {
-        label: line.title, stroke: color, width: 1.6, show: !line.isHidden, fill: fill ? color + fill : undefined,
+        label: line.title, stroke: color, width: lineWidth, show: !line.isHidden, fill: fill ? color + fill : undefined,
         points: { show: line.times.length < 3, size: 5 },
       } as uPlot.Series;
     })],
@@ -208,6 +217,7 @@ export function Chart(props: Props) {
   const handlers = useRef(props);
   handlers.current = props;
   const shape = [
+    dense(props.lines),
     props.lines.map((line) => `${line.title}\0${Boolean(line.isHidden)}\0${line.times.length < 3}`).join("\n"),
     props.unit, props.zone, props.height, props.isStacked, props.isLogarithmic,
   ].join("\n");

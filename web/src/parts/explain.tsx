@@ -1,7 +1,7 @@
 // How questions were carried out, question by question: as a tree of steps, from what is shown down
 // to what was read, and what that took.
 
-import type { TreeNode } from "../api";
+import type { Took, TreeNode } from "../api";
 import type { Outcome } from "../asking";
 import { type Question, formOf } from "../question";
 import { format } from "../units";
@@ -16,6 +16,7 @@ export interface Step {
   depth: number;
   what: string;
   detail: string;
+  took?: Took;
 }
 
 const text = (value: unknown) => (typeof value === "string" ? value : typeof value === "number" ? String(value) : "");
@@ -58,7 +59,8 @@ export function stepsOf(node: TreeNode, depth = 0): Step[] {
   // Parentheses do nothing.
   if (node.type === "parenExpr") return below.flatMap((child) => stepsOf(child, depth));
   const [what, detail] = told(node);
-  return [{ depth, what, detail }, ...below.flatMap((child) => stepsOf(child, depth + 1))];
+  const own = { depth, what, detail, ...(node.took ? { took: node.took } : {}) };
+  return [own, ...below.flatMap((child) => stepsOf(child, depth + 1))];
 }
 
 /** A question of another language as steps, as far as its text tells. */
@@ -89,8 +91,11 @@ export function Explain({ asked, tookMs }: Props) {
               <p class="asked"><b>{String.fromCharCode(65 + (index % 26))}</b> <span class="code">{question.text}</span></p>
               <ol class="tree">
                 <li class="d0"><b>answer</b> <span>{format(figures.samples)} samples of {format(figures.series)} series</span></li>
-                {steps.map(({ depth, what, detail }, at) => (
-                  <li key={at} class={`d${Math.min(depth + 1, 8)}`}><b>{what}</b> <span class="code">{detail}</span></li>
+                {steps.map(({ depth, what, detail, took }, at) => (
+                  <li key={at} class={`d${Math.min(depth + 1, 8)}`}>
+                    <b>{what}</b> <span class="code">{detail}</span>
+                    {took && <span class="took">{format(took.series)} series{took.samples > 0 && ` from ${format(took.samples)} samples`}, {format(took.ms / 1000, "seconds")}<progress value={took.ms} max={Math.max(figures.took_ms, took.ms, 1e-9)} aria-hidden="true" /></span>}
+                  </li>
                 ))}
               </ol>
               <dl>
@@ -99,6 +104,9 @@ export function Explain({ asked, tookMs }: Props) {
                 <dd>{blocks
                   ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries`
                   : "none: all of it was still in memory"}</dd>
+                {figures.pages_cached + figures.pages_loaded > 0 && (
+                  <><dt>cache</dt><dd>{format(figures.pages_cached)} of {format(figures.pages_cached + figures.pages_loaded)} pages were in memory ({Math.floor((100 * figures.pages_cached) / (figures.pages_cached + figures.pages_loaded))} %)</dd></>
+                )}
                 <dt>memory</dt><dd>{format(figures.memory_peak_bytes, "bytes")} at most</dd>
                 <dt>time</dt><dd>{format(figures.took_ms / 1000, "seconds")} in the server</dd>
               </dl>

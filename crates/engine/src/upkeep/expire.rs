@@ -121,14 +121,14 @@ impl Upkeep {
         let mut held = self.files.hold();
         // What goes from the disk must not come back from parts when a power cut takes the delete.
         let lsn = self.files.view().tombstones.lsn();
-        self.ingest.wal().settle(Commit { lsn })?;
+        self.ingest.wal().settle(Commit::at(lsn))?;
         held.drop_parts(gone)
     }
 
     /// Takes away all parts of some namespaces, whose drop becomes durable before.
     pub(crate) fn drop_parts_of(&self, is_gone: impl Fn(NamespaceId) -> bool) -> Result<(), Error> {
         let wal = self.ingest.wal();
-        wal.settle(Commit { lsn: wal.end_lsn() })?;
+        wal.settle(Commit::at(wal.end_lsn()))?;
         let parts = self.files.hold().manifest().parts.clone();
         let gone = parts.iter().filter(|part| is_gone(part.namespace));
         self.drop_parts(&gone.map(|part| part.number).collect::<Vec<_>>())

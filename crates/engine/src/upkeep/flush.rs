@@ -138,7 +138,7 @@ impl Upkeep {
         manifest.wal_start_lsn = cut_lsn;
         // The log holds all that the parts do, so that they may go where an older manifest is put
         // back. What it cannot take, of a full or a failing disk, is the safer for being flushed.
-        let _ = ingest.wal().settle(Commit { lsn: cut_lsn });
+        let _ = ingest.wal().settle(Commit::at(cut_lsn));
         manifest.next_namespace = self.ingest.namespaces().highest().saturating_add(1);
         held.publish(manifest, made, |next| {
             next.parts.extend(written);

@@ -230,7 +230,7 @@ impl Upkeep {
         writer: &mut PartWriter,
     ) -> Result<(), Error> {
         // What goes from the disk must not come back when a power cut takes the delete.
-        self.ingest.wal().settle(Commit { lsn: tombstones.lsn() })?;
+        self.ingest.wal().settle(Commit::at(tombstones.lsn()))?;
         let key = merge.inputs.first().map(|part| (part.entry.namespace, part.entry.class));
         let mut expired = Expired::new(&self.ingest, key.unwrap_or_default(), floors);
         let is_final = merge.level >= LEVEL_FINAL;

@@ -85,7 +85,7 @@ impl Wal {
             Ok(len) if len <= WAL_FRAME_BYTES_MAX => len,
             _ => return Err(Error::Invalid("request too large for one wal frame".to_owned())),
         };
-        self.writer.take(kind, body, len).map(|lsn| Commit { lsn })
+        self.writer.take(kind, body, len).map(Commit::at)
     }
 
     /// Gives what was enqueued to the system on this thread if that is easily done, else wakes the
@@ -180,7 +180,7 @@ impl Wal {
 
     /// The commit of everything appended so far.
     pub(crate) fn written(&self) -> Commit {
-        Commit { lsn: self.writer.queue.lock().changed_lsn }
+        Commit::at(self.writer.queue.lock().changed_lsn)
     }
 
     /// How many syncs there were, how long they took together and how long the longest of them, in

@@ -1,13 +1,15 @@
 //! A grid that is carried out, and what is noted on the way.
 
+use super::Gridded;
 use super::row::unnamed;
 use crate::limits::Meter;
 use crate::{Error, Query};
 use foliot_engine::Snapshot;
 use foliot_model::Labels;
-use foliot_plan::grid::{Mended, Note, Notes, Place};
+use foliot_plan::grid::{Mended, Note, Notes, Place, Step, Took};
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What a note weighs beside its text.
 const NOTE_BYTES: usize = 96;
@@ -19,16 +21,33 @@ pub(super) struct Walk<'q> {
     /// Whether series keep their measurements until the end.
     pub(super) names_late: bool,
     notes: RefCell<Notes>,
+    took: RefCell<Vec<Took>>,
 }
 
 impl<'q> Walk<'q> {
     pub(super) fn new(query: &'q Query<'_>, names_late: bool) -> Self {
         let (snapshot, meter) = (query.snapshot, &query.meter);
-        Self { snapshot, meter, names_late, notes: RefCell::default() }
+        let (notes, took) = (RefCell::default(), RefCell::default());
+        Self { snapshot, meter, names_late, notes, took }
     }
 
-    pub(super) fn into_notes(self) -> Notes {
-        self.notes.into_inner()
+    /// What was noted, and what the steps took that were measured.
+    pub(super) fn into_notes(self) -> (Notes, Vec<Took>) {
+        (self.notes.into_inner(), self.took.into_inner())
+    }
+
+    /// What `work` comes to; what it takes is told.
+    pub(super) fn measured(
+        &self,
+        step: Step,
+        work: impl FnOnce() -> Result<Gridded<'q>, Error>,
+    ) -> Result<Gridded<'q>, Error> {
+        self.meter.keep(size_of::<Took>())?;
+        let (began, before) = (Instant::now(), self.meter.samples());
+        let made = work()?;
+        let (time, samples) = (began.elapsed(), self.meter.samples() - before);
+        self.took.borrow_mut().push(Took { step, time, series: made.rows.len() as u64, samples });
+        Ok(made)
     }
 
     /// Labels of a series whose values are of something else now, and whether the measurement is

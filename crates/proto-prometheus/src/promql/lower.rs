@@ -81,7 +81,21 @@ impl Expression {
     /// # Errors
     /// When a text in it is no regular expression, or a subquery without samples is asked for.
     pub fn ask(&self, namespace: NamespaceId, span: &Span) -> Result<Asked, String> {
-        let lowering = Lowering { namespace, span, buckets: Buckets::Kept };
+        let (buckets, is_measured) = (Buckets::Kept, false);
+        self.ask_by(&Lowering { namespace, span, buckets, is_measured })
+    }
+
+    /// The same; what each step takes is measured, for [`Expression::explained`].
+    ///
+    /// # Errors
+    /// As [`Expression::ask`].
+    pub fn ask_measured(&self, namespace: NamespaceId, span: &Span) -> Result<Asked, String> {
+        let (buckets, is_measured) = (Buckets::Kept, true);
+        self.ask_by(&Lowering { namespace, span, buckets, is_measured })
+    }
+
+    fn ask_by(&self, lowering: &Lowering<'_>) -> Result<Asked, String> {
+        let Lowering { namespace, span, .. } = *lowering;
         match (&self.what, self.kind) {
             (Node::Text(text), _) => Ok(Asked::Text(text.clone())),
             (Node::Range(selected, range_ms), _) => {
@@ -110,6 +124,7 @@ struct Lowering<'s> {
     namespace: NamespaceId,
     span: &'s Span,
     buckets: Buckets,
+    is_measured: bool,
 }
 
 /// Whether buckets of histograms are wanted, by what stands around a selector.
@@ -159,6 +174,14 @@ impl Lowering<'_> {
     }
 
     fn grid(&self, of: &Expression) -> Result<Grid, String> {
+        let grid = self.bare_grid(of)?;
+        Ok(match self.is_measured {
+            true => Grid::Measured { step: of.step(), input: Box::new(grid) },
+            false => grid,
+        })
+    }
+
+    fn bare_grid(&self, of: &Expression) -> Result<Grid, String> {
         match &of.what {
             Node::Number(number) | Node::Length(number) => Ok(Grid::Number(*number)),
             Node::Series(selected) => Ok(self.instants(selected, false)),

@@ -4,18 +4,30 @@ use super::print::sign;
 use super::selector::VectorSelector;
 use super::{At, Binary, Expression, Meeting, Node, Shifted, Type};
 use crate::answer::number;
-use foliot_plan::grid::{Fill, Labels, MEASUREMENT as NAME, Many, Operator};
+use foliot_plan::grid::{Fill, Labels, MEASUREMENT as NAME, Many, Operator, Step};
 use serde_json::{Value as Json, json};
+
+/// What is told of a step, if anything is.
+type Told<'t> = &'t dyn Fn(Step) -> Option<Json>;
 
 impl Expression {
     /// The expression as a tree.
     pub fn tree(&self) -> Json {
+        self.explained(&|_| None)
+    }
+
+    /// The same, where each step has as `took` what is told of it.
+    pub fn explained(&self, took: Told<'_>) -> Json {
+        let mut tree = node(&self.what, took);
+        if let Some(told) = took(self.step()) {
+            put(&mut tree, "took", told);
+        }
         let around = |tree: Json| json!({"type": "parenExpr", "expr": tree});
-        (0..self.parentheses).fold(node(&self.what), |tree, _| around(tree))
+        (0..self.parentheses).fold(tree, |tree, _| around(tree))
     }
 }
 
-fn node(of: &Node) -> Json {
+fn node(of: &Node, took: Told<'_>) -> Json {
     match of {
         Node::Number(value) | Node::Length(value) => {
             json!({"type": "numberLiteral", "val": number(*value)})
@@ -31,20 +43,24 @@ fn node(of: &Node) -> Json {
             with_shift(tree, &selected.shift)
         }
         Node::Subquery { input, range_ms, step_ms, shift } => {
-            let (expr, step) = (input.tree(), step_ms.unwrap_or(0));
+            let (expr, step) = (input.explained(took), step_ms.unwrap_or(0));
             let tree = json!({"type": "subquery", "expr": expr, "range": range_ms, "step": step});
             with_shift(tree, shift)
         }
-        Node::Negated(input) => json!({"type": "unaryExpr", "op": "-", "expr": input.tree()}),
-        Node::Signed(input) => json!({"type": "unaryExpr", "op": "+", "expr": input.tree()}),
-        Node::Binary(binary) => operation(binary),
+        Node::Negated(input) => {
+            json!({"type": "unaryExpr", "op": "-", "expr": input.explained(took)})
+        }
+        Node::Signed(input) => {
+            json!({"type": "unaryExpr", "op": "+", "expr": input.explained(took)})
+        }
+        Node::Binary(binary) => operation(binary, took),
         Node::Aggregate { name, by, parameter, input } => {
             let (Labels::Only(grouping) | Labels::Without(grouping)) = by;
             json!({
                 "type": "aggregation",
                 "op": name,
-                "expr": input.tree(),
-                "param": parameter.as_ref().map(|parameter| parameter.tree()),
+                "expr": input.explained(took),
+                "param": parameter.as_ref().map(|parameter| parameter.explained(took)),
                 "grouping": names(grouping),
                 "without": matches!(by, Labels::Without(_)),
             })
@@ -58,13 +74,14 @@ fn node(of: &Node) -> Json {
                 "variadic": variadic,
                 "returnType": kind(function.returns),
             });
-            let args: Vec<Json> = arguments.iter().map(Expression::tree).collect();
+            let args: Vec<Json> =
+                arguments.iter().map(|argument| argument.explained(took)).collect();
             json!({"type": "call", "func": func, "args": args})
         }
     }
 }
 
-fn operation(of: &Binary) -> Json {
+fn operation(of: &Binary, took: Told<'_>) -> Json {
     let is_set = matches!(of.operator, Operator::And | Operator::Or | Operator::Unless);
     let are_vectors = [&of.left, &of.right].iter().all(|side| side.kind == Type::Vector);
     let matching = are_vectors.then(|| {
@@ -88,8 +105,8 @@ fn operation(of: &Binary) -> Json {
     json!({
         "type": "binaryExpr",
         "op": sign(of.operator),
-        "lhs": of.left.tree(),
-        "rhs": of.right.tree(),
+        "lhs": of.left.explained(took),
+        "rhs": of.right.explained(took),
         "matching": matching,
         "bool": matches!(of.operator, Operator::Compare { is_told: true, .. }),
     })

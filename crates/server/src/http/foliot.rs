@@ -12,11 +12,13 @@ mod encode;
 mod history;
 mod import;
 mod metric;
+mod monitor;
 mod promql;
 mod queries;
 mod query;
 mod retention;
 mod saved;
+mod senders;
 mod series;
 mod settings;
 mod status;
@@ -46,6 +48,10 @@ pub(crate) enum Endpoint {
     Annotations,
     Import,
     Status,
+    Senders,
+    Targets,
+    Rules,
+    Alerts,
     History,
     Settings,
     Logs,
@@ -84,6 +90,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::RetentionTest => retention::test(shared, call).await,
         Endpoint::Costs => Ok(queries::costs(shared, &call.who)),
         Endpoint::Delete => delete::answer(shared, call).await,
+        Endpoint::Senders => senders::list(shared, &call),
+        Endpoint::Targets => monitor::targets(shared, &call),
+        Endpoint::Rules => monitor::rules(shared, &call),
+        Endpoint::Alerts => monitor::alerts(shared, &call),
         Endpoint::Status => Ok(status::answer(shared)),
         Endpoint::Queries => Ok(queries::list(shared, &call.who)),
         Endpoint::Cancel => queries::cancel(shared, call).await,

@@ -45,6 +45,7 @@ pub(crate) struct Seen {
     pub(crate) error: String,
     pub(crate) at_ms: i64,
     pub(crate) seconds: f64,
+    pub(crate) counts: Counts,
     pub(crate) metadata: Arc<BTreeMap<String, Metadata>>,
 }
 
@@ -250,7 +251,7 @@ impl Scraper {
         let is_same = *now.metadata == metadata;
         let metadata = if is_same { now.metadata.clone() } else { Arc::new(metadata) };
         let is_up = Some(error.is_empty());
-        *now = Seen { is_up, error, at_ms, seconds, metadata };
+        *now = Seen { is_up, error, at_ms, seconds, counts: taken.counts, metadata };
     }
 
     /// The target is gone: its series are over.

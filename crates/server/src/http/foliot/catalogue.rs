@@ -2,6 +2,7 @@
 
 use super::{bad, limit, place, refuse, refuse_failure};
 use crate::config::Config;
+use crate::host;
 use crate::http::{Call, Reply, accepts_gzip, reply, store};
 use crate::query::{self, Job, Title};
 use crate::shared::Shared;
@@ -13,7 +14,7 @@ use foliot_proto_opentsdb::{Params, Request, any_series};
 use foliot_schema::{Database, Kinds, Policy};
 use hyper::StatusCode;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Names that one request may list.
@@ -67,6 +68,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         }
     };
     let search = params.get("search").unwrap_or_default().to_lowercase();
+    let is_described = match params.get("help") {
+        None | Some("false") => false,
+        Some("true") => matches!(wanted, Wanted::Names(What::Metrics) | Wanted::Newest),
+        Some(_) => return Err(bad("help: must be true or false")),
+    };
     let gzip = accepts_gzip(&call.headers);
     let title = Title::new(&format!("catalogue {}", call.query), call.database(shared));
     let asked = shared.clone();
@@ -77,7 +83,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
             Wanted::Fields(measurement) => fields(&query, &asked, namespace, measurement),
             Wanted::Newest => newest(&query, &selector, limit),
         };
-        work.write(listed?.to_string().as_bytes())?;
+        let mut listed = listed?;
+        if is_described {
+            describe(&asked, &mut listed);
+        }
+        work.write(listed.to_string().as_bytes())?;
         Ok(Ran::default())
     });
     let job = job.that_reads(true);
@@ -91,6 +101,36 @@ fn broken(error: &foliot_engine::Error) -> Reply {
 fn names_json(names: &[String], is_whole: bool) -> Value {
     json!({"names": names, "is_whole": is_whole})
 }
+
+/// Adds what is known of the metrics that are listed.
+fn describe(shared: &Shared, listed: &mut Value) {
+    let names = listed.get("names").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<String> = names.filter_map(Value::as_str).map(str::to_owned).collect();
+    if let Some(listed) = listed.as_object_mut() {
+        listed.insert("help".to_owned(), json!(help(shared, &names)));
+    }
+}
+
+/// What is known of metrics: what their targets say, and of this server's own what it says itself.
+pub(super) fn help(shared: &Shared, names: &[String]) -> BTreeMap<String, Value> {
+    let described =
+        |kind: &str, help: &str, unit: &str| json!({"kind": kind, "help": help, "unit": unit});
+    let told = shared.monitor.metadata(names).into_iter();
+    let mut found: BTreeMap<String, Value> =
+        told.map(|(name, it)| (name, described(&it.kind, &it.help, &it.unit))).collect();
+    if names.iter().any(|name| name.starts_with(OWN_METRICS)) {
+        shared.visit_figures(&mut |figure| {
+            let name = host::metric(figure.name);
+            if names.contains(&name) {
+                found.entry(name).or_insert_with(|| described(figure.kind.name(), figure.help, ""));
+            }
+        });
+    }
+    found
+}
+
+/// How metrics begin that this server writes about itself.
+const OWN_METRICS: &str = "foliot.";
 
 /// The series that are meant: all, or those of a metric or of a measurement.
 pub(super) fn selector(params: &Params, namespace: NamespaceId) -> Selector {

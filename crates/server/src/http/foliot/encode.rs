@@ -192,6 +192,8 @@ impl Encoder {
             "blocks_read": reads.blocks_read,
             "blocks_summed": reads.blocks_skipped,
             "bytes_read": reads.bytes_read,
+            "pages_cached": reads.pages_cached,
+            "pages_loaded": reads.pages_loaded,
         });
         let _ = write!(out, "],\"notes\":{},", json!(notes));
         if let Some(tree) = tree {

@@ -1,6 +1,6 @@
 //! `metric`: what is stored of one metric, in figures.
 
-use super::catalogue::{kind_name, selector};
+use super::catalogue::{help, kind_name, selector};
 use super::{bad, place, refuse_failure};
 use crate::config::{Keep, KeepRules, Setting};
 use crate::http::{Call, Reply, reply, status_of};
@@ -28,10 +28,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
         return Err(bad("metric: what is stored of which metric or measurement?"));
     }
     let selector = selector(&params, namespace);
+    let name = params.get("metric").unwrap_or_default().to_owned();
     let title = Title::new(&format!("metric {}", call.query), call.database(shared));
     let shared_by_job = shared.clone();
     let job = Job::new(call.who.clone(), Some(title), move |work| {
-        run(&shared_by_job, namespace, &selector, work)?;
+        run(&shared_by_job, (namespace, &name), &selector, work)?;
         Ok(Ran::default())
     });
     let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
@@ -50,7 +51,7 @@ struct Seen {
 
 fn run(
     shared: &Shared,
-    namespace: NamespaceId,
+    (namespace, name): (NamespaceId, &str),
     selector: &Selector,
     work: &mut Work<'_>,
 ) -> Result<(), Failure> {
@@ -99,6 +100,7 @@ fn run(
         "last_ms": millis(seen.last_ns),
         "kinds": seen.kinds,
         "kept": kept,
+        "help": help(shared, &[name.to_owned()]).into_values().next(),
         "is_whole": looked_at.len() == sids.len(),
     });
     work.write(answer.to_string().as_bytes())

@@ -6,22 +6,32 @@ use crate::http::prometheus::{LOOKBACK_MS, POINTS_MAX};
 use crate::query::{Failure, Work};
 use foliot_exec::Ran;
 use foliot_model::NamespaceId;
-use foliot_plan::grid::name;
+use foliot_plan::grid::{Step, Took, name};
 use foliot_proto_prometheus::{Asked, Expression, Span, Type, said};
 use hyper::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A question that was read.
 pub(super) struct PromQl {
     text: String,
     asked: Asked,
     span: Span,
-    tree: Value,
+    /// How it was read, where that is told.
+    explained: Option<Expression>,
+}
+
+/// What is told of an answer beside its series.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) notes: Vec<String>,
+    /// The expression as a tree, in the form of Prometheus' `parse_query`, with what its steps took.
+    pub(super) tree: Option<Value>,
 }
 
 impl PromQl {
     /// Reads a text; its instants are multiples of the step, so that they stay where they are when
-    /// the range moves on. A range of samples is asked of the end of the range.
+    /// the range moves on. A range of samples is asked of the end of the range. Where it `explains`
+    /// itself, what each step takes is measured.
     ///
     /// # Errors
     /// What is wrong with it, and where.
@@ -30,6 +40,7 @@ impl PromQl {
         namespace: NamespaceId,
         (start_ms, end_ms): (i64, i64),
         step_ms: i64,
+        explains: bool,
     ) -> Result<Self, super::Reply> {
         let range = end_ms.saturating_sub(start_ms);
         let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
@@ -51,15 +62,23 @@ impl PromQl {
         let first_ms = start_ms.saturating_add(start_ms.wrapping_neg().rem_euclid(step_ms));
         let start_ms = if is_range { first_ms.min(end_ms) } else { end_ms };
         let span = Span { start_ms, end_ms, step_ms, lookback_ms: LOOKBACK_MS, is_range };
-        let asked = expression.ask(namespace, &span).map_err(|reason| {
+        let asked = match explains {
+            true => expression.ask_measured(namespace, &span),
+            false => expression.ask(namespace, &span),
+        };
+        let asked = asked.map_err(|reason| {
             refuse_failure(&Failure::new(StatusCode::BAD_REQUEST, reason.to_string()))
         })?;
-        Ok(Self { text, asked, span, tree: expression.tree() })
+        Ok(Self { text, asked, span, explained: explains.then_some(expression) })
     }
 
-    /// The expression as a tree, in the form of Prometheus' `parse_query`.
-    pub(super) fn tree(&self) -> &Value {
-        &self.tree
+    fn tree(&self, took: &[Took]) -> Option<Value> {
+        let of_step = |step: Step| {
+            let took = took.iter().find(|took| took.step == step)?;
+            let time_ms = took.time.as_secs_f64() * 1000.0;
+            Some(json!({"ms": time_ms, "series": took.series, "samples": took.samples}))
+        };
+        self.explained.as_ref().map(|expression| expression.explained(&of_step))
     }
 
     /// Answers it; returns also what is to be said of the answer.
@@ -70,13 +89,13 @@ impl PromQl {
         &self,
         encoder: &mut Encoder,
         work: &mut Work<'_>,
-    ) -> Result<(Ran, Vec<String>), Failure> {
+    ) -> Result<(Ran, Said), Failure> {
         let steps = self.span.steps();
         match &self.asked {
-            Asked::Text(_) => Ok((Ran::default(), Vec::new())),
+            Asked::Text(_) => Ok((Ran::default(), Said::default())),
             Asked::Grid(grid) => {
                 let mut refused = Ok(());
-                let (ran, notes) = work.grid(grid, &steps, &mut |row, out| {
+                let (ran, notes, took) = work.grid(grid, &steps, &mut |row, out| {
                     let values = row.values.iter().enumerate();
                     let there = values.filter_map(|(at, value)| Some((steps.at(at), (*value)?)));
                     if refused.is_ok() {
@@ -84,7 +103,8 @@ impl PromQl {
                     }
                 })?;
                 refused?;
-                Ok((ran, said(&notes, &self.text)))
+                let (notes, tree) = (said(&notes, &self.text), self.tree(&took));
+                Ok((ran, Said { notes, tree }))
             }
             Asked::Samples(asked) => {
                 let plans = std::slice::from_ref(&asked.plan);
@@ -95,7 +115,7 @@ impl PromQl {
                         false => Ok(()),
                     }
                 })?;
-                Ok((ran, Vec::new()))
+                Ok((ran, Said { notes: Vec::new(), tree: self.tree(&[]) }))
             }
         }
     }

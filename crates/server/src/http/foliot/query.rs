@@ -4,7 +4,7 @@
 //! a text stays the same while somebody looks at other times.
 
 use super::encode::{Encoder, Told, Unit};
-use super::promql::PromQl;
+use super::promql::{PromQl, Said};
 use super::{bad, place, refuse, refuse_at, refuse_failure};
 use crate::http::influx::{may_ask, plan_for};
 use crate::http::opentsdb::Scope;
@@ -56,12 +56,12 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
                 let selects = asked.influxql(&who, &database)?;
                 Question::InfluxQl { selects, database: database.clone(), policy }
             }
-            Language::PromQl => Question::PromQl(asked.promql(namespace)?),
+            Language::PromQl => Question::PromQl(Box::new(asked.promql(namespace)?)),
         })
     })?;
-    let (form, shared_by_job) = ((asked.unit, asked.explains), shared.clone());
+    let (unit, shared_by_job) = (asked.unit, shared.clone());
     let title = Title::new(&asked.listed(), database);
-    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, form, work));
+    let job = Job::new(who, Some(title), move |work| run(&shared_by_job, &question, unit, work));
     let job = reading.then(job.that_reads(true));
     query::answer(shared, reply::JSON, gzip, job).await.map_err(|failure| refuse_failure(&failure))
 }
@@ -77,18 +77,18 @@ enum Language {
 enum Question {
     OpenTsdb(Request, Box<Scope>),
     InfluxQl { selects: Vec<Select>, database: String, policy: Option<String> },
-    PromQl(PromQl),
+    PromQl(Box<PromQl>),
 }
 
 fn run(
     shared: &Shared,
     question: &Question,
-    (unit, explains): (Unit, bool),
+    unit: Unit,
     work: &mut Work<'_>,
 ) -> Result<Ran, Failure> {
     let began = Instant::now();
     let mut encoder = Encoder::new(unit, work.meter().limits().memory_bytes);
-    let mut notes = Vec::new();
+    let mut said = Said::default();
     let ran = match question {
         Question::OpenTsdb(request, scope) => {
             // Names need not stay what they are: each run looks them up again.
@@ -109,18 +109,16 @@ fn run(
             ran
         }
         Question::PromQl(question) => {
-            let (ran, said) = question.run(&mut encoder, work)?;
-            notes = said;
+            let (ran, of_answer) = question.run(&mut encoder, work)?;
+            said = of_answer;
             ran
         }
     };
     let took_ms = began.elapsed().as_secs_f64() * 1000.0;
     let reads = work.snapshot.reads();
-    let tree = match question {
-        Question::PromQl(question) if explains => Some(question.tree()),
-        _ => None,
-    };
-    encoder.finish(&Told { ran: &ran, reads, took_ms, notes: &notes, tree }, work.out());
+    let Said { notes, tree } = &said;
+    let told = Told { ran: &ran, reads, took_ms, notes, tree: tree.as_ref() };
+    encoder.finish(&told, work.out());
     Ok(ran)
 }
 
@@ -256,7 +254,7 @@ impl Asked {
     fn promql(&self, namespace: NamespaceId) -> Result<PromQl, Reply> {
         let text = self.text.as_deref();
         let text = text.ok_or_else(|| bad("query: PromQL is asked as text"))?;
-        PromQl::read(text, namespace, (self.start_ms, self.end_ms), self.step_ms)
+        PromQl::read(text, namespace, (self.start_ms, self.end_ms), self.step_ms, self.explains)
     }
 
     /// InfluxQL's statements, which may select and nothing else.

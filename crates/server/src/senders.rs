@@ -1,0 +1,155 @@
+//! Who sends what: rows, samples and new series by protocol and address, for whoever looks for the
+//! one that sends too much.
+//!
+//! A connection's task knows its peer, so that whatever it stores is counted for that address; it
+//! is counted once for each batch, which is what one request or one read of a connection brought.
+
+use crate::metrics::Way;
+use foliot_lock::{Mutex, Rank};
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::IpAddr;
+
+/// Senders that are told apart. Each takes about 100 bytes, and a list of more is read by nobody.
+pub(crate) const SENDERS_MAX: usize = 1_024;
+
+tokio::task_local! {
+    /// Whose bytes this task works on.
+    static PEER: IpAddr;
+}
+
+/// Serves what is heard from an address.
+pub(crate) fn heard_from<F: Future>(
+    address: IpAddr,
+    serving: F,
+) -> impl Future<Output = F::Output> {
+    PEER.scope(address, serving)
+}
+
+/// The same for work that is done at once.
+pub(crate) fn taken_from<T>(address: IpAddr, work: impl FnOnce() -> T) -> T {
+    PEER.sync_scope(address, work)
+}
+
+/// Whose rows they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum From {
+    /// An address; of IPv6 the first 64 bits.
+    Address(IpAddr),
+    /// This server itself: what it measures, scrapes, computes and fetches.
+    Itself,
+    /// Senders that were not told apart any more.
+    Others,
+}
+
+/// What came from somebody since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) rows: u64,
+    pub(crate) samples: u64,
+    pub(crate) bytes: u64,
+    pub(crate) refused: u64,
+    pub(crate) new_series: u64,
+    pub(crate) last_ns: i64,
+}
+
+impl Sent {
+    fn add(&mut self, more: &Self) {
+        self.rows += more.rows;
+        self.samples += more.samples;
+        self.bytes += more.bytes;
+        self.refused += more.refused;
+        self.new_series += more.new_series;
+        self.last_ns = self.last_ns.max(more.last_ns);
+    }
+}
+
+type Key = (&'static str, From);
+
+/// What came from whom.
+#[derive(Debug)]
+pub(crate) struct Senders(Mutex<HashMap<Key, Sent>>);
+
+impl Default for Senders {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::Table, HashMap::new()))
+    }
+}
+
+impl Senders {
+    /// Counts what the peer of this task sent.
+    pub(crate) fn count(&self, way: Way, sent: &Sent) {
+        let from = PEER.try_with(|address| From::Address(crate::listen::network(*address)));
+        self.count_from((way.name(), from.unwrap_or(From::Itself)), sent);
+    }
+
+    fn count_from(&self, key: Key, sent: &Sent) {
+        let mut known = self.0.lock();
+        if !known.contains_key(&key) && known.len() >= SENDERS_MAX {
+            forget_one(&mut known);
+        }
+        known.entry(key).or_default().add(sent);
+    }
+
+    /// All of them, by protocol and address.
+    pub(crate) fn list(&self) -> Vec<(&'static str, From, Sent)> {
+        self.0.lock().iter().map(|((way, from), sent)| (*way, *from, *sent)).collect()
+    }
+}
+
+/// Counts the one that has been silent longest with the others of its protocol.
+fn forget_one(known: &mut HashMap<Key, Sent>) {
+    let addresses = known.iter().filter(|((_, from), _)| matches!(from, From::Address(_)));
+    let Some(key) = addresses.min_by_key(|(_, sent)| sent.last_ns).map(|(key, _)| *key) else {
+        return;
+    };
+    if let Some(sent) = known.remove(&key) {
+        known.entry((key.0, From::Others)).or_default().add(&sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(samples: u64, last_ns: i64) -> Sent {
+        Sent { rows: samples, samples, bytes: 10, refused: 1, new_series: 2, last_ns }
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_and_nothing_is_lost_of_others() {
+        let senders = Senders::default();
+        let key = |at: u32| ("telnet", From::Address(IpAddr::from(at.to_be_bytes())));
+        for at in 0..5_000 {
+            senders.count_from(key(at), &sent(3, i64::from(at)));
+        }
+        senders.count_from(("host", From::Itself), &sent(1, 1));
+        let listed = senders.list();
+        assert!(listed.len() <= SENDERS_MAX + 2, "{}", listed.len());
+        let samples = |wanted: &dyn Fn(&From) -> bool| -> u64 {
+            let of_them = listed.iter().filter(|(_, from, _)| wanted(from));
+            of_them.map(|(.., sent)| sent.samples).sum()
+        };
+        assert_eq!(samples(&|_| true), 15_001);
+        assert!(samples(&|from| *from == From::Others) >= 3 * (5_000 - SENDERS_MAX as u64));
+        let is_there = |at: u32| listed.iter().any(|(_, from, _)| *from == key(at).1);
+        assert!(is_there(4_999) && !is_there(0), "the newest are told apart");
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_stores_is_counted_for_its_address() {
+        let senders = Senders::default();
+        let six: IpAddr = "2001:db8::1:2:3:4".parse().unwrap();
+        heard_from(six, async { senders.count(Way::Put, &sent(5, 7)) }).await;
+        taken_from("::ffff:10.0.0.1".parse().unwrap(), || senders.count(Way::Udp, &sent(1, 8)));
+        senders.count(Way::Host, &sent(2, 9));
+        let mut listed = senders.list();
+        listed.sort_by_key(|(.., sent)| sent.last_ns);
+        let told: Vec<_> = listed.iter().map(|(way, from, _)| (*way, *from)).collect();
+        let address = |text: &str| From::Address(text.parse().unwrap());
+        assert_eq!(
+            told,
+            [("put", address("2001:db8::")), ("udp", address("10.0.0.1")), ("host", From::Itself)]
+        );
+    }
+}

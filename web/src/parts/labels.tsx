@@ -1,0 +1,7 @@
+// Labels as they stand beside one another, each a small piece of its own.
+
+export const Labels = ({ of, without = [] }: { of: Record<string, string>; without?: string[] }) => (
+  <span class="labels">
+    {Object.entries(of).filter(([name]) => !without.includes(name)).map(([name, value]) => <code key={name}><b>{name}</b>={value}</code>)}
+  </span>
+);
