@@ -1,4 +1,4 @@
-// The editor of texts in InfluxQL and PromQL: CodeMirror, in a file of its own that is fetched when the first
+// The editor of texts in the three languages: CodeMirror, in a file of its own that is fetched when the first
 // such text is shown. It lives in a shadow root, where its styles come without a <style> element,
 // which the page's policy would refuse.
 
@@ -10,6 +10,7 @@ import { EditorView, type KeyBinding, keymap, placeholder } from "@codemirror/vi
 import { tags } from "@lezer/highlight";
 import { catalogue, fields } from "./api";
 import { CLAUSES, type Expected, FUNCTIONS, INFLUXQL_HELP, type Word, type WordClass, expected, nextWord, quotedName, quotedValue } from "./influxql";
+import { OPENTSDB_AGGREGATORS, OPENTSDB_PARTS, type OpentsdbExpected, nextOpentsdbWord, opentsdbExpected } from "./opentsdb";
 import { PROMQL_HELP, type PromqlExpected, nextPromqlWord, promqlExpected } from "./promql";
 import { type Language, selectorOf } from "./question";
 
@@ -27,7 +28,7 @@ const coloured = (next: (text: string) => Word) => StreamLanguage.define({
   },
 });
 
-const COLOURED: Partial<Record<Language, ReturnType<typeof coloured>>> = { influxql: coloured(nextWord), promql: coloured(nextPromqlWord) };
+const COLOURED: Record<Language, ReturnType<typeof coloured>> = { influxql: coloured(nextWord), promql: coloured(nextPromqlWord), opentsdb: coloured(nextOpentsdbWord) };
 
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--c3)", fontWeight: "600" },
@@ -49,6 +50,7 @@ const look = EditorView.theme({
   ".cm-tooltip.cm-tooltip-autocomplete > ul": { font: "inherit", maxHeight: "18rem" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "0.2rem 0.7rem" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--hover)", color: "var(--accent)" },
+  ".cm-tooltip.cm-completionInfo": { padding: "0.4rem 0.7rem", maxWidth: "22rem", font: "13px/1.45 system-ui, sans-serif" },
   ".cm-completionDetail": { color: "var(--faint)", fontStyle: "normal" },
 });
 
@@ -67,6 +69,22 @@ const RANGES = ["$step", "1m", "5m", "15m", "1h", "1d"].map((label) => ({ label:
 interface Offer {
   label: string;
   detail: string;
+  /** What it is for, in more words than there is room for beside its name. */
+  info?: string;
+}
+
+/** Names as a language writes them. */
+type Spelling = (name: string) => string;
+
+const asItIs: Spelling = (name) => name;
+
+/** Metrics with what their targets say of them. */
+async function described(database: string, search: string, spelled: Spelling): Promise<Offer[]> {
+  const { names, help } = await catalogue("metrics", { db: database, search, limit: NAMES_OFFERED, help: "true" });
+  return names.map((name): Offer => {
+    const about = help?.[name];
+    return { label: spelled(name), detail: about?.kind || "metric", ...(about?.help ? { info: about.help } : {}) };
+  });
 }
 
 /** Names of the catalogue for what may stand at the cursor. */
@@ -94,7 +112,7 @@ async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected
   const names = async (what: string, params = {}) =>
     (await catalogue(what, { db: database, search, limit: NAMES_OFFERED, ...about, ...params })).names;
   switch (of) {
-    case "metrics": return [...(await names("metrics")).map((name) => ({ label: selectorOf(name), detail: "metric" })), ...PROMQL_WORDS];
+    case "metrics": return [...await described(database, search, selectorOf), ...PROMQL_WORDS];
     case "labels": return (await names("labels")).map((name) => ({ label: name, detail: "label" }));
     case "values": return label ? (await names("values", { label })).map((name) => ({ label: JSON.stringify(name), detail: "value" })) : [];
     case "ranges": return RANGES;
@@ -102,18 +120,47 @@ async function promqlOffers({ of, typed: search, metric, label }: PromqlExpected
   }
 }
 
+/** The same for OpenTSDB's texts. */
+async function opentsdbOffers({ of, typed: search, metric, label }: OpentsdbExpected, database: string): Promise<Offer[]> {
+  const names = async (what: string, params = {}) =>
+    (await catalogue(what, { db: database, search: search.replace(/\*/g, ""), limit: NAMES_OFFERED, ...(metric ? { metric } : {}), ...params })).names;
+  switch (of) {
+    case "aggregators": return Object.entries(OPENTSDB_AGGREGATORS).map(([name, detail]) => ({ label: `${name}:`, detail }));
+    case "parts": return [...await described(database, search, asItIs), ...OPENTSDB_PARTS.map(([part, detail]) => ({ label: part, detail }))];
+    case "labels": return (await names("labels")).map((name) => ({ label: `${name}=`, detail: "label" }));
+    case "values": return [...(await names("values", { label })).map((name) => ({ label: name, detail: "value" })), { label: "*", detail: "a line for each value" }];
+    default: return [];
+  }
+}
+
+/** What may stand at the cursor, and how it is found. */
+function wantedAt(language: Language, text: string, cursor: number, database: string) {
+  switch (language) {
+    case "promql": {
+      const wanted = promqlExpected(text, cursor);
+      return { wanted, ask: () => promqlOffers(wanted, database) };
+    }
+    case "opentsdb": {
+      const wanted = opentsdbExpected(text, cursor);
+      return { wanted, ask: () => opentsdbOffers(wanted, database) };
+    }
+    default: {
+      const wanted = expected(text, cursor);
+      return { wanted, ask: () => offers(wanted, database) };
+    }
+  }
+}
+
 const completing = (language: Language, database: () => string) => async (context: CompletionContext): Promise<CompletionResult | null> => {
-  const isPromql = language === "promql";
   const text = context.state.doc.toString();
-  const wanted = isPromql ? promqlExpected(text, context.pos) : expected(text, context.pos);
+  const { wanted, ask } = wantedAt(language, text, context.pos, database());
   if (!context.explicit && (wanted.of === "words" || (wanted.of === "metrics" && text.trim() !== "")) && !wanted.typed) return null;
-  const asked = isPromql ? promqlOffers(wanted as PromqlExpected, database()) : offers(wanted as Expected, database());
-  const found = await asked.catch(() => []);
+  const found = await ask().catch(() => []);
   const low = wanted.typed.toLowerCase();
   // The server finds any part of a name; names that begin so come first.
   const begins = ({ label }: Offer) => Number(label.toLowerCase().replace(/^["']/, "").startsWith(low));
   const options = found.filter(({ label }) => label.toLowerCase().includes(low)).sort((a, b) => begins(b) - begins(a))
-    .map(({ label, detail }) => ({ label, detail, apply: label.endsWith("()") ? label.slice(0, -1) : label }));
+    .map(({ label, detail, info }) => ({ label, detail, ...(info ? { info } : {}), apply: label.endsWith("()") ? label.slice(0, -1) : label }));
   return { from: wanted.from, options: options.slice(0, NAMES_OFFERED), filter: false };
 };
 
@@ -153,7 +200,7 @@ export function edit(host: HTMLElement, editing: Editing): Editor {
     extensions: [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run }, take])),
       keymap.of([...completionKeymap, { key: "Enter", run }, ...closeBracketsKeymap, ...historyKeymap, ...defaultKeymap]),
-      history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language] ?? [], syntaxHighlighting(colours), look,
+      history(), bracketMatching(), closeBrackets(), EditorView.lineWrapping, placeholder(editing.hint), COLOURED[editing.language], syntaxHighlighting(colours), look,
       EditorView.contentAttributes.of({ "aria-label": editing.label, spellcheck: "false" }),
       autocompletion({ override: [completing(editing.language, editing.database)], icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, activateOnTypingDelay: 120 }),
       EditorView.updateListener.of((update) => {

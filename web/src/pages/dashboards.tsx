@@ -1,9 +1,10 @@
 // Dashboards: graphs that people keep together in the store, over one range; and saved questions.
 
 import { useState } from "preact/hooks";
-import { type Panel, type Saved, forgetSaved, keepSaved, saved } from "../api";
+import { type Panel, type Saved, forgetSaved, saved } from "../api";
 import { askAll, drawn } from "../asking";
 import { useAsked } from "../hooks";
+import { BoardEdit } from "../parts/boardedit";
 import { Chart, COLORS } from "../parts/chart";
 import { dashboardAddress, paramsOf, textsOf } from "../parts/saves";
 import { Empty, Failed, Loading } from "../parts/small";
@@ -30,7 +31,7 @@ export function Dashboards({ params }: { params: URLSearchParams }) {
       {asked.error && <Failed error={asked.error} />}
       {!asked.answer && asked.isLoading && <Loading what="Looking for dashboards…" />}
       {asked.answer && name && !board && <Empty title={`There is no dashboard “${name}”`}><p>It may be deleted. <a href="#/dashboards">All dashboards</a></p></Empty>}
-      {asked.answer && name && board && <Board key={name} board={board} params={params} onChange={asked.again} />}
+      {asked.answer && name && board && <Board key={name} board={board} taken={all.map((one) => one.name)} params={params} onChange={asked.again} />}
       {asked.answer && !name && <All all={all} onChange={asked.again} />}
     </div>
   );
@@ -83,33 +84,32 @@ function Entry({ one, href, detail, onChange }: { one: Saved; href: string; deta
   );
 }
 
-function Board({ board, params, onChange }: { board: Saved; params: URLSearchParams; onChange: () => void }) {
+function Board({ board, taken, params, onChange }: { board: Saved; taken: string[]; params: URLSearchParams; onChange: () => void }) {
   const range = params.get("range") ?? "";
-  const [error, setError] = useState<Error | null>(null);
+  const [isEdited, setIsEdited] = useState(false);
   const panels = board.panels ?? [];
-  const keep = (next: Panel[]) => {
-    const done = next.length ? keepSaved({ name: board.name, panels: next }) : forgetSaved(board.name);
-    done.then(onChange, setError);
+  const done = (name: string | null) => {
+    setIsEdited(false);
+    if (name === null) return;
+    if (name !== board.name) location.hash = name ? dashboardAddress(name) : "#/dashboards";
+    onChange();
   };
   const address = (name: string) => `#/dashboards?${new URLSearchParams({ name: board.name, ...(name ? { range: name } : {}) })}`;
   return (
     <>
       <div class="head board-head">
         <h1>{board.name}</h1>
-        <nav class="segments" aria-label="Range">
-          <a href={address("")} aria-current={range === "" ? "true" : undefined}>own</a>
-          {RANGES.map((name) => <a key={name} href={address(name)} aria-current={name === range ? "true" : undefined}>{name}</a>)}
-        </nav>
+        <span class="bar">
+          <nav class="segments" aria-label="Range">
+            <a href={address("")} aria-current={range === "" ? "true" : undefined}>own</a>
+            {RANGES.map((name) => <a key={name} href={address(name)} aria-current={name === range ? "true" : undefined}>{name}</a>)}
+          </nav>
+          <button type="button" aria-pressed={isEdited} onClick={() => setIsEdited(!isEdited)}>Edit</button>
+        </span>
       </div>
-      {error && <Failed error={error} />}
+      {isEdited && <BoardEdit key={board.changed_ms} board={board} taken={taken} onDone={done} />}
       <div class="panels">
-        {panels.map((panel, index) => (
-          <PanelCard
-            key={`${panel.title}\0${panel.address}`} panel={panel} range={range}
-            onEarlier={index ? () => keep(panels.map((other, at) => (at === index - 1 ? panel : at === index ? panels[index - 1]! : other))) : null}
-            onRemove={() => keep(panels.filter((other) => other !== panel))}
-          />
-        ))}
+        {panels.map((panel) => <PanelCard key={`${panel.title}\0${panel.address}`} panel={panel} range={range} />)}
       </div>
     </>
   );
@@ -118,11 +118,9 @@ function Board({ board, params, onChange }: { board: Saved; params: URLSearchPar
 interface PanelProps {
   panel: Panel;
   range: string;
-  onEarlier: (() => void) | null;
-  onRemove: () => void;
 }
 
-function PanelCard({ panel, range, onEarlier, onRemove }: PanelProps) {
+function PanelCard({ panel, range }: PanelProps) {
   const own = read(paramsOf(panel.address));
   const explored = range ? { ...own, range: { start: `${range}-ago`, end: "now" } } : own;
   const isMoving = explored.range.end === "now";
@@ -137,10 +135,7 @@ function PanelCard({ panel, range, onEarlier, onRemove }: PanelProps) {
     <article class="card panel">
       <div class="head">
         <h2><a href={write(explored)}>{panel.title}</a></h2>
-        <span class="nowrap">
-          {onEarlier && <button type="button" class="plain" aria-label={`Move ${panel.title} before the panel before it`} onClick={onEarlier}>‹</button>}
-          <button type="button" class="plain" aria-label={`Take ${panel.title} off`} onClick={onRemove}>×</button>
-        </span>
+        <span class="note nowrap">{range ? "" : [explored.range.start, explored.range.end].filter((text) => text !== "now").map((text) => (/^\d{11,}$/.test(text) ? timeText(Number(text), "local").slice(5, 16) : text)).join(" – ")}</span>
       </div>
       {failed && <Failed error={failed} />}
       {!asked.answer && asked.isLoading && <Loading what="Asking…" />}

@@ -22,7 +22,12 @@ const NAMES_SUGGESTED = 30;
 
 const suggest = (of: string, params: Record<string, string>) => async (typed: string, signal: AbortSignal) => {
   const search = typed.replace(/[*|].*$/, "");
-  return (await catalogue(of, { ...params, search, limit: NAMES_SUGGESTED }, signal)).names;
+  const asked = { ...params, search, limit: NAMES_SUGGESTED, ...(of === "metrics" ? { help: "true" } : {}) };
+  const { names, help } = await catalogue(of, asked, signal);
+  return names.map((name) => {
+    const note = help?.[name]?.help;
+    return note ? { name, note } : { name };
+  });
 };
 
 export function Row({ question, database, index, canRemove, onChange, onRemove, onRun }: Props) {

@@ -2,20 +2,27 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
+export interface Suggestion {
+  name: string;
+  /** What is known of it. */
+  note?: string;
+}
+
 interface Props {
   value: string;
   label: string;
   placeholder?: string;
   className?: string;
   /** Names for what was typed. */
-  suggest: (typed: string, signal: AbortSignal) => Promise<string[]>;
+  suggest: (typed: string, signal: AbortSignal) => Promise<Suggestion[]>;
   onChange: (value: string) => void;
 }
 
 export function Suggest({ value, label, placeholder, className, suggest, onChange }: Props) {
   const id = useId();
   const [typed, setTyped] = useState(value);
-  const [names, setNames] = useState<string[]>([]);
+  const [offers, setOffers] = useState<Suggestion[]>([]);
+  const names = offers.map(({ name }) => name);
   const [isOpen, setIsOpen] = useState(false);
   const [at, setAt] = useState(-1);
   const list = useRef<HTMLUListElement>(null);
@@ -25,7 +32,7 @@ export function Suggest({ value, label, placeholder, className, suggest, onChang
     const abort = new AbortController();
     const timer = setTimeout(() => {
       suggest(typed, abort.signal).then((found) => {
-        if (!abort.signal.aborted) setNames(found);
+        if (!abort.signal.aborted) setOffers(found);
       }, () => undefined);
     }, 80);
     return () => {
@@ -70,7 +77,7 @@ export function Suggest({ value, label, placeholder, className, suggest, onChang
             <li
               key={name} id={`${id}-${index}`} role="option" aria-selected={index === at}
               onMouseDown={(event) => { event.preventDefault(); choose(name); }}
-            >{name}</li>
+            >{name}{offers[index]?.note && <span class="note">{offers[index]?.note}</span>}</li>
           ))}
         </ul>
       )}

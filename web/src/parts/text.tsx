@@ -1,4 +1,4 @@
-// A question as text in its language. Texts of InfluxQL and PromQL get an editor as soon as it is there; until
+// A question as text in its language. It gets an editor as soon as that is there; until
 // then, and where it does not come, they are a plain field.
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -10,8 +10,6 @@ const HINTS: Record<Language, string> = {
   influxql: "SELECT mean(usage) FROM cpu WHERE time >= $start AND time < $end GROUP BY time($step), host",
   promql: "sum by (status) (rate(shop_requests_total[5m]))",
 };
-
-const hasEditor = (language: Language) => language !== "opentsdb";
 
 interface Props {
   question: Question;
@@ -33,19 +31,17 @@ export function Text({ question, database, onRun }: Props) {
   };
   useEffect(() => {
     let isHere = true;
-    if (hasEditor(question.language)) {
-      import("../editor").then((module) => {
-        loaded.current = module.edit;
-        if (isHere) swap();
-      }, () => undefined);
-    }
+    import("../editor").then((module) => {
+      loaded.current = module.edit;
+      if (isHere) swap();
+    }, () => undefined);
     return () => { isHere = false; };
   }, [question.language]);
   const label = `Text in ${question.language}`;
   const leave = (now: string) => {
     if (now !== question.text) onRun(now);
   };
-  if (hasEditor(question.language) && edit) {
+  if (edit) {
     return <Edited key={question.language} language={question.language} edit={edit.it} begun={text} asked={question.text} label={label} database={database} onRun={onRun} onLeave={leave} />;
   }
   const rows = Math.min(8, Math.max(1, text.split("\n").length, Math.ceil(text.length / 110)));

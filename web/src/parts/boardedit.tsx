@@ -1,0 +1,91 @@
+// A dashboard that is edited: its name, and its panels with their titles, ranges and order. Nothing
+// is kept before somebody says so.
+
+import { useState } from "preact/hooks";
+import { type Panel, type Saved, forgetSaved, keepSaved } from "../api";
+import { read, write } from "../state";
+import { instant } from "../time";
+import { paramsOf, textsOf } from "./saves";
+import { Failed } from "./small";
+
+interface Props {
+  board: Saved;
+  /** Names that others have. */
+  taken: string[];
+  /** The name it has now, "" where it is gone; nothing where it stays as it was. */
+  onDone: (name: string | null) => void;
+}
+
+const rangeOf = ({ address }: Panel) => read(paramsOf(address)).range;
+
+/** The panel over another range. */
+function ranged(panel: Panel, start: string, end: string): Panel {
+  return { ...panel, address: write({ ...read(paramsOf(panel.address)), range: { start, end } }) };
+}
+
+const isTime = (text: string) => instant(text, Date.now(), "local") !== null;
+
+export function BoardEdit({ board, taken, onDone }: Props) {
+  const [name, setName] = useState(board.name);
+  const [panels, setPanels] = useState<(Panel & { key: number })[]>(() => (board.panels ?? []).map((panel, key) => ({ ...panel, key })));
+  const [error, setError] = useState<Error | null>(null);
+  const change = (key: number, next: Panel) => setPanels((all) => all.map((one) => (one.key === key ? { ...next, key } : one)));
+  const move = (at: number, by: number) => setPanels((all) => {
+    const next = [...all];
+    const [moved] = next.splice(at, 1);
+    if (moved) next.splice(at + by, 0, moved);
+    return next;
+  });
+  const keep = async () => {
+    const title = name.trim();
+    const bare = panels.map(({ title, address }) => ({ title: title.trim(), address }));
+    try {
+      if (title !== board.name && taken.includes(title)) throw new Error(`There is a “${title}” already; choose another name.`);
+      const odd = bare.find((panel) => [rangeOf(panel).start, rangeOf(panel).end].some((text) => !isTime(text)));
+      if (odd) throw new Error(`The range of “${odd.title}” is no time: write 1h-ago, now, or 2026/03/01-08:00.`);
+      if (!bare.length) {
+        await forgetSaved(board.name);
+        onDone("");
+        return;
+      }
+      await keepSaved({ name: title, panels: bare });
+      // Only once the new one is there does the old one go.
+      if (title !== board.name) await forgetSaved(board.name);
+      onDone(title);
+    } catch (failed) {
+      setError(failed as Error);
+    }
+  };
+  return (
+    <form class="card" onSubmit={(event) => { event.preventDefault(); keep(); }}>
+      <div class="head board-head">
+        <label class="bar">Name <input type="text" aria-label="Name of the dashboard" required maxLength={100} value={name} onInput={(event) => setName(event.currentTarget.value)} /></label>
+        <span class="bar"><button type="button" onClick={() => onDone(null)}>Cancel</button><button type="submit" class="main">Save</button></span>
+      </div>
+      {error && <Failed error={error} />}
+      {!panels.length && <p class="note">No panels are left: to save it so is to delete the dashboard.</p>}
+      <ol class="board-edit">
+        {panels.map((panel, at) => {
+          const { start, end } = rangeOf(panel);
+          const said = `panel ${at + 1}`;
+          return (
+            <li key={panel.key}>
+              <input type="text" aria-label={`Title of ${said}`} required value={panel.title} onInput={(event) => change(panel.key, { ...panel, title: event.currentTarget.value })} />
+              <span class="between">
+                <input type="text" class="short" aria-label={`Begin of ${said}`} value={start} onChange={(event) => change(panel.key, ranged(panel, event.currentTarget.value, end))} />
+                <span aria-hidden="true">–</span>
+                <input type="text" class="short" aria-label={`End of ${said}`} value={end} onChange={(event) => change(panel.key, ranged(panel, start, event.currentTarget.value))} />
+              </span>
+              <span class="nowrap">
+                <button type="button" class="plain" disabled={at === 0} aria-label={`Move ${said} up`} onClick={() => move(at, -1)}>↑</button>
+                <button type="button" class="plain" disabled={at === panels.length - 1} aria-label={`Move ${said} down`} onClick={() => move(at, 1)}>↓</button>
+                <button type="button" class="plain" aria-label={`Take ${said} off`} onClick={() => setPanels((all) => all.filter(({ key }) => key !== panel.key))}>×</button>
+              </span>
+              <span class="note code">{textsOf(panel.address)}</span>
+            </li>
+          );
+        })}
+      </ol>
+    </form>
+  );
+}
