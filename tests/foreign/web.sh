@@ -20,6 +20,28 @@ pass 'the committed page is what its sources make'
 npx vitest run --reporter=dot
 pass 'unit tests of the page'
 
-start_foliot --set agent.host=true --set agent.interval=1s --limits-query-seconds 600
-FOLIOT="http://127.0.0.1:$port" timeout 400 node --test --test-reporter=spec browser/page.test.mjs
+# A target that is up once the browser's test names it, one that is not, and rules of every state.
+cat >"$work/prometheus.yml" <<END
+scrape_configs:
+- job_name: own
+  scrape_interval: 1s
+  file_sd_configs: [{files: ['$work/targets.json'], refresh_interval: 1s}]
+- job_name: gone
+  scrape_interval: 1s
+  static_configs: [{targets: ['127.0.0.1:1', 'left:1'], labels: {'zone': '<img src=x onerror=document.title=1>'}}]
+  relabel_configs: [{source_labels: [__address__], regex: 'left.*', action: drop}]
+rule_files: ['$work/rules.yml']
+END
+cat >"$work/rules.yml" <<'END'
+groups:
+- name: shop
+  interval: 1s
+  rules:
+  - {record: 'shop:one', expr: vector(1)}
+  - {record: 'shop:many', expr: 'foliot_rows_total + on () foliot_rows_total'}
+  - {alert: Burning, expr: vector(7) > 3, labels: {severity: page}, annotations: {summary: 'it is {{ $value }} <img src=x onerror=document.title=1>'}}
+  - {alert: Slowly, expr: vector(1), for: 1h}
+END
+start_foliot --set agent.host=true --set agent.interval=1s --limits-query-seconds 600 --prometheus-config "$work/prometheus.yml"
+FOLIOT="http://127.0.0.1:$port" TARGETS="$work/targets.json" timeout 400 node --test --test-reporter=spec browser/page.test.mjs
 pass 'chromium shows and does what it should'

@@ -2,7 +2,7 @@
 // What a person does is done by mouse, keyboard and sockets; what they would see is looked at.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { chromium } from "playwright-core";
@@ -377,6 +377,7 @@ test("PromQL is completed, answered, explained and said where it is wrong", asyn
   await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 1);
   await page.getByText("Explain: how it was answered").click();
   assert.deepEqual(await page.locator(".tree > li > b").allTextContents(), ["answer", ">", "sum", "rate", "read", "number"]);
+  assert.match(await page.locator(".tree > li", { hasText: "rate" }).textContent(), /\d series from \d+ samples, [\d.]+ [µm]?s$/);
   await editor.click();
   await page.keyboard.press("Control+A");
   await page.keyboard.press("Delete");
@@ -511,6 +512,115 @@ test("two reports of foliot bench are compared", async () => {
   await page.getByText("100 k/s → 150 k/s ×1.5").waitFor();
 });
 
+test("targets are told with state, samples, error and labels, and found again", async () => {
+  writeFileSync(process.env.TARGETS, JSON.stringify([{ targets: [new URL(address).host], labels: { team: "own" } }]));
+  await go("#/monitoring");
+  const own = page.getByRole("region", { name: "Targets of own" }).locator("tbody tr");
+  await own.filter({ hasText: "up" }).waitFor();
+  assert.match(await own.first().textContent(), /^up.*team=own.*ago.*\d/);
+  const gone = page.getByRole("region", { name: "Targets of gone" }).locator("tbody tr");
+  await gone.filter({ hasText: "left:1" }).waitFor();
+  await gone.filter({ hasText: "127.0.0.1:1" }).locator(".failed").waitFor();
+  assert.match(await gone.first().textContent(), /^down/, "what is down stands first");
+  await gone.first().locator("summary").click();
+  await gone.first().getByText("__metrics_path__").waitFor();
+  await page.getByLabel("Find a target by address, label or error").fill("TEAM=own");
+  await gone.first().waitFor({ state: "detached" });
+  assert.equal(await own.count(), 1);
+  await page.getByRole("button", { name: /^down/ }).click();
+  await page.getByText("No target fits").waitFor();
+});
+
+test("rules are told with health and error, open in Explore, and alerts with value and since when", async () => {
+  await go("#/monitoring?view=rules");
+  const rule = (name) => page.locator(".entries > li").filter({ hasText: name });
+  await rule("shop:many").filter({ hasText: "fails" }).waitFor();
+  assert.match(await rule("Burning").textContent(), /good.*1 firing/);
+  await page.getByLabel("only those that fail").check();
+  await rule("shop:one").waitFor({ state: "detached" });
+  await page.getByLabel("only those that fail").uncheck();
+  await rule("shop:one").getByRole("link").focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".legend .line").first().waitFor();
+  await go("#/monitoring?view=alerts");
+  const alerts = page.locator(".entries > li");
+  await alerts.nth(1).waitFor();
+  assert.match(await alerts.first().textContent(), /^firing.*Burning.*for.*it is 7 <img src=x.*value 7.*severity=page/);
+  assert.match(await alerts.nth(1).textContent(), /^pending.*Slowly/);
+});
+
+test("who sends it is told by protocol and address", async () => {
+  await put(`put sent.here ${now()} 1 bed=north\nput sent.here ${now()} wrong bed=north\n`);
+  await go("#/operations?view=senders");
+  const row = page.getByRole("region", { name: "Who sends it" }).locator("tbody tr").filter({ hasText: "telnet" });
+  await row.waitFor();
+  assert.match(await row.textContent(), /^127\.0\.0\.1telnet/);
+  await page.getByLabel("by").selectOption("refused rows");
+  await page.waitForFunction(() => document.querySelector("tbody tr")?.textContent.includes("telnet"));
+  await go("#/metrics");
+  await page.getByRole("heading", { name: "Senders with most new series" }).waitFor();
+});
+
+test("a dashboard is renamed, its panels are moved, ranged and taken off", async () => {
+  await load();
+  const panel = (title) => ({ title, address: "#/explore?start=15m-ago&m=max:$step-max:load.two" });
+  await keep("saved", { name: "Before", panels: [panel("One"), panel("Two"), panel("Three")] });
+  await keep("saved", { name: "Taken", panels: [panel("One")] });
+  await go("#/dashboards?name=Before");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Title of panel 1").fill("First <b>");
+  await page.getByRole("button", { name: "Move panel 1 down" }).click();
+  await page.getByRole("button", { name: "Take panel 3 off" }).click();
+  await page.getByLabel("Begin of panel 1").fill("soon");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("is no time").waitFor();
+  await page.getByLabel("Begin of panel 1").fill("6h-ago");
+  await page.getByLabel("Name of the dashboard").fill("Taken");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("choose another name").waitFor();
+  await page.getByLabel("Name of the dashboard").fill("After");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "After", level: 1 }).waitFor();
+  assert.deepEqual(await page.locator(".panel h2").allTextContents(), ["Two", "First <b>"]);
+  const kept = (await (await fetch(`${API}/saved`)).json()).saved;
+  assert.deepEqual(kept.filter(({ kind }) => kind === "dashboard").map(({ name }) => name), ["After", "Taken"]);
+  assert.match(kept.find(({ name }) => name === "After").panels[0].address, /start=6h-ago/);
+  for (const name of ["After", "Taken"]) await fetch(`${API}/saved?name=${name}`, { method: "DELETE" });
+});
+
+test("what targets say of a metric stands in completion and on its page, and OpenTSDB's texts are completed", async () => {
+  await go("#/explore?start=15m-ago&p=");
+  await page.getByRole("textbox", { name: "Text in promql" }).click();
+  await page.keyboard.type("foliot_uptim");
+  await page.getByRole("option", { name: /foliot_uptime/ }).first().waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.locator(".cm-completionInfo").waitFor();
+  await page.keyboard.press("Escape");
+  const about = await (await fetch(`${API}/catalogue?of=metrics&search=foliot_uptime&help=true`)).json();
+  const [name] = about.names.filter((one) => about.help[one]);
+  await go(`#/metrics?metric=${name}`);
+  await page.locator(".described", { hasText: about.help[name].help }).waitFor();
+  await load();
+  await go("#/explore?start=15m-ago&m=");
+  await page.getByLabel(/Language/).first().selectOption("text");
+  await page.getByRole("textbox", { name: "Text in opentsdb" }).click();
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.type("ma");
+  await page.getByRole("option", { name: /^max:/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("load.on");
+  await page.getByRole("option", { name: /^load\.one/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("{ho");
+  await page.getByRole("option", { name: /^host=/ }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("*");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".legend .line").length === 2);
+});
+
 test("hostile names are text on every page", async () => {
   const name = HOSTILE.replace(/[ =,]/g, "\\$&");
   // Half a minute ago: PromQL answers at multiples of the step.
@@ -534,7 +644,7 @@ test("hostile names are text on every page", async () => {
   await keep("saved", { name: `board ${HOSTILE}`, panels: [{ title: HOSTILE, address }] });
   await keep("annotations", { start_ms: Date.now() - 60_000, text: HOSTILE });
   await put(`put ${HOSTILE} now 1 bed=north\n`);
-  const others = [address, "#/dashboards", `#/dashboards?${new URLSearchParams({ name: `board ${HOSTILE}` })}`, "#/operations"];
+  const others = [address, "#/monitoring", "#/monitoring?view=alerts", "#/dashboards", `#/dashboards?${new URLSearchParams({ name: `board ${HOSTILE}` })}`, "#/operations"];
   for (const hash of others) {
     await page.goto("about:blank");
     await go(hash);
@@ -558,9 +668,10 @@ test("hostile names are text on every page", async () => {
 
 test("every page fits a phone, and has no serious fault that axe finds", async () => {
   await load();
+  await keep("saved", { name: "Axe", panels: [{ title: "Ones", address: "#/explore?start=15m-ago&m=avg:$step-avg:load.one" }] });
   const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/import", "#/reports",
-    ...["overview", "queries", "storage", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
+  const pages = ["#/home", "#/explore?start=15m-ago&m=avg:$step-avg:load.one{host=*}", "#/metrics?metric=load.one", "#/metrics", "#/dashboards", "#/dashboards?name=Axe", "#/monitoring", "#/monitoring?view=rules", "#/monitoring?view=alerts", "#/import", "#/reports",
+    ...["overview", "senders", "queries", "storage", "retention", "settings", "log"].map((view) => `#/operations?view=${view}`)];
   await context.close();
   for (const options of [{ viewport: { width: 390, height: 844 }, colorScheme: "dark" }, { colorScheme: "light" }]) {
     await open(options);
@@ -579,15 +690,16 @@ test("every page fits a phone, and has no serious fault that axe finds", async (
     }
     if (options.viewport) await context.close();
   }
+  await fetch(`${API}/saved?name=Axe`, { method: "DELETE" });
 });
 
 test("the keyboard alone reaches every page", async () => {
   await load();
   await go("#/home");
   await page.getByText("Values a second").waitFor();
-  for (const [key, heading] of [["3", "Find a metric"], ["4", "Nothing is saved yet"], ["5", "Drop a file here"], ["6", "Up for"], ["7", "Drop a report.json here"], ["2", "Nothing is asked yet"]]) {
+  for (const [key, heading] of [["3", "Find a metric"], ["4", "Nothing is saved yet"], ["5", "Find a target by address, label or error"], ["6", "Drop a file here"], ["7", "Up for"], ["8", "Drop a report.json here"], ["2", "Nothing is asked yet"]]) {
     await page.keyboard.press(key);
-    await (key === "3" ? page.getByLabel(heading) : page.getByText(heading)).first().waitFor();
+    await (key === "3" || key === "5" ? page.getByLabel(heading) : page.getByText(heading)).first().waitFor();
   }
   await page.keyboard.press("3");
   await page.getByLabel("Find a metric").waitFor();
