@@ -28,7 +28,7 @@ async function open(options = {}) {
   page.setDefaultTimeout(PATIENCE.timeout);
   complaints = [];
   hosts = new Set();
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("console", (message) => message.type() === "error" && complaints.push(`${message.text()} ${message.location().url}`));
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("dialog", (dialog) => complaints.push(`a dialog: ${dialog.message()}`));
   page.on("request", (request) => hosts.add(new URL(request.url()).origin));
@@ -591,12 +591,12 @@ test("a dashboard is renamed, its panels are moved, ranged and taken off", async
 test("what targets say of a metric stands in completion and on its page, and OpenTSDB's texts are completed", async () => {
   await go("#/explore?start=15m-ago&p=");
   await page.getByRole("textbox", { name: "Text in promql" }).click();
-  await page.keyboard.type("foliot_uptim");
-  await page.getByRole("option", { name: /foliot_uptime/ }).first().waitFor();
+  await page.keyboard.type("foliot_build_in");
+  await page.getByRole("option", { name: /foliot_build_info/ }).first().waitFor();
   await page.keyboard.press("ArrowDown");
   await page.locator(".cm-completionInfo").waitFor();
   await page.keyboard.press("Escape");
-  const about = await (await fetch(`${API}/catalogue?of=metrics&search=foliot_uptime&help=true`)).json();
+  const about = await (await fetch(`${API}/catalogue?of=metrics&search=foliot_build_info&help=true`)).json();
   const [name] = about.names.filter((one) => about.help[one]);
   await go(`#/metrics?metric=${name}`);
   await page.locator(".described", { hasText: about.help[name].help }).waitFor();

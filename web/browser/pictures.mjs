@@ -1,5 +1,6 @@
 // Pictures of every page for docs/images: node browser/pictures.mjs ADDRESS FOLDER [REPORT.json]
-// The server is one that collects its host and holds the demonstration of browser/demo.mjs.
+// The server is one that collects its host, obeys a prometheus.config with rules and a target that is
+// down, and holds the demonstration of browser/demo.mjs.
 import { chromium } from "playwright-core";
 
 const [address, folder, report] = process.argv.slice(2);
@@ -9,12 +10,18 @@ const PAGES = {
   explore: "#/explore?start=1h-ago&m=avg:$step-avg:greenhouse.temp{bed=*}",
   influxql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["i", 'SELECT mean(moisture) AS moisture FROM "soil" WHERE time >= $start AND time < $end GROUP BY time($step), bed'], ["m", "sum:$step-avg:rate{dropcounter}:shop.requests{status=*}"]])}`,
   promql: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["stacked", "1"], ["p", "sum by (code) (rate(http_requests_total[5m]))"]])}`,
+  explain: `#/explore?${new URLSearchParams([["start", "1h-ago"], ["p", "sum by (code) (rate(http_requests_total[5m])) / ignoring (code) group_left sum(rate(http_requests_total[5m]))"]])}`,
   metrics: "#/metrics?metric=shop.requests",
   cardinality: "#/metrics",
   dashboard: "#/dashboards?name=Greenhouse",
   dashboards: "#/dashboards",
+  "dashboard-edit": "#/dashboards?name=Greenhouse",
+  targets: "#/monitoring",
+  rules: "#/monitoring?view=rules",
+  alerts: "#/monitoring?view=alerts",
   import: "#/import",
   operations: "#/operations",
+  senders: "#/operations?view=senders",
   queries: "#/operations?view=queries",
   storage: "#/operations?view=storage",
   retention: "#/operations?view=retention",
@@ -26,6 +33,12 @@ const PAGES = {
 /** What somebody does before a picture is taken. */
 const DOES = {
   promql: (page) => page.getByText("Explain: how it was answered").click(),
+  explain: async (page) => {
+    await page.getByText("Explain: how it was answered").click();
+    await page.locator(".cost").scrollIntoViewIfNeeded();
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  },
+  "dashboard-edit": (page) => page.getByRole("button", { name: "Edit" }).click(),
   import: async (page) => {
     const rows = Array.from({ length: 400 }, (_, at) => `2026-03-01T${String(8 + Math.floor(at / 60)).padStart(2, "0")}:${String(at % 60).padStart(2, "0")}:00Z,bed ${at % 3},${(20 + at % 7).toFixed(1)},${at === 211 ? "dry" : 40 + at % 9}`);
     const buffer = Buffer.from(`time,bed,temp,humidity\n${rows.join("\n")}\n`);

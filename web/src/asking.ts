@@ -12,7 +12,7 @@ import { LINES_MAX, type Line } from "./parts/chart";
 export const STEPS_MAX = 400;
 
 export const isAsked = (question: Question) =>
-  !question.isHidden && (question.language !== "opentsdb" ? question.text.trim() !== "" : formOf(question.text)?.metric !== "");
+  !question.isHidden && question.text.trim() !== "" && (question.language !== "opentsdb" || formOf(question.text)?.metric !== "");
 
 export interface Outcome {
   question: Question;

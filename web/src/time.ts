@@ -47,6 +47,12 @@ export function spanText(millis: number): string {
   return parts.join(" ") || `${Math.round(millis)} ms`;
 }
 
+/** How long ago an instant is. */
+export function agoText(at: number): string {
+  const millis = Date.now() - at;
+  return millis < 1000 ? "just now" : `${spanText(millis)} ago`;
+}
+
 /** The instant that a text means: "now", "1h-ago", seconds or milliseconds, or a date. */
 export function instant(text: string, nowMs: number, zone: Zone): number | null {
   const trimmed = text.trim();

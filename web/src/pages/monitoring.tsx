@@ -7,7 +7,7 @@ import { useAsked, useInSight } from "../hooks";
 import { Labels } from "../parts/labels";
 import { Empty, Failed, Loading } from "../parts/small";
 import { unexplored, write } from "../state";
-import { durationText, spanText, timeText } from "../time";
+import { agoText, durationText, spanText, timeText } from "../time";
 import { format } from "../units";
 
 const EVERY_MS = 5000;
@@ -31,7 +31,7 @@ export function Monitoring({ params }: { params: URLSearchParams }) {
   );
 }
 
-const ago = (at: number | null) => (at === null ? "not yet" : `${spanText(Math.max(0, Date.now() - at))} ago`);
+const ago = (at: number | null) => (at === null ? "not yet" : agoText(at));
 
 const took = (ms: number) => format(ms / 1000, "seconds");
 
@@ -230,7 +230,7 @@ function Alerts() {
                   <span><State state={alert.stage}>{alert.stage}</State> <b>{alert.rule}</b></span>
                   <span class="note nowrap" title={timeText(alert.since_ms, "local")}>for {spanText(Math.max(0, Date.now() - alert.since_ms))}</span>
                 </div>
-                {Object.entries(alert.annotations).map(([name, text]) => <p key={name}>{name !== "summary" && <span class="note">{name}: </span>}{text}</p>)}
+                {Object.entries(alert.annotations).sort(([a], [b]) => Number(b === "summary") - Number(a === "summary")).map(([name, text]) => <p key={name}>{name !== "summary" && <span class="note">{name}: </span>}{text}</p>)}
                 <p><span class="note">value</span> <b>{typeof alert.value === "number" ? format(alert.value) : alert.value}</b> <span class="note">of</span> <a class="code expression" href={asking(alert.text)} title="Open in Explore">{alert.text}</a></p>
                 <Labels of={alert.labels} without={["alertname"]} />
               </li>

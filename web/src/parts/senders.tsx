@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { type Sender, senders } from "../api";
 import { useAsked } from "../hooks";
-import { spanText } from "../time";
+import { agoText } from "../time";
 import { format } from "../units";
 import { Empty, Failed, Loading } from "./small";
 
@@ -49,7 +49,7 @@ export function Senders() {
                   <tr key={`${sender.protocol}\0${sender.from}\0${sender.address}`}>
                     <td class={sender.address ? "code" : "note"}>{who(sender)}</td><td>{sender.protocol}</td><td class="number">{format(sender.samples)}</td>
                     <td class="number">{format(sender.new_series)}</td><td class={`number ${sender.refused ? "quiet" : ""}`}>{format(sender.refused)}</td>
-                    <td class="number">{format(sender.bytes, "bytes")}</td><td class="number">{spanText(Math.max(0, Date.now() - sender.last_ms))} ago</td>
+                    <td class="number">{format(sender.bytes, "bytes")}</td><td class="number">{agoText(sender.last_ms)}</td>
                   </tr>
                 ))}
               </tbody>
