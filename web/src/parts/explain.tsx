@@ -99,7 +99,7 @@ export function Explain({ asked, tookMs }: Props) {
                 ))}
               </ol>
               <dl>
-                <dt>read</dt><dd>{format(figures.samples_read)} samples of {format(figures.series_read)} stored series</dd>
+                <dt>read</dt><dd>{format(figures.samples_read)} samples{figures.series_read > 0 && ` of ${format(figures.series_read)} stored series`}</dd>
                 <dt>blocks</dt>
                 <dd>{blocks
                   ? `${format(figures.blocks_read)} decoded (${format(figures.bytes_read, "bytes")}), ${format(figures.blocks_summed)} answered by their summaries`
