@@ -20,8 +20,10 @@ pass 'the committed page is what its sources make'
 npx vitest run --reporter=dot
 pass 'unit tests of the page'
 
-# A target that is up once the browser's test names it, one that is not, and rules of every state.
-cat >"$work/prometheus.yml" <<END
+# What the browser's test has obeyed once it comes to that: a target that is up when the test names it,
+# one that is not, and rules of every state.
+echo 'scrape_configs: []' >"$work/prometheus.yml"
+cat >"$work/monitored.yml" <<END
 scrape_configs:
 - job_name: own
   scrape_interval: 1s
@@ -43,5 +45,6 @@ groups:
   - {alert: Slowly, expr: vector(1), for: 1h}
 END
 start_foliot --set agent.host=true --set agent.interval=1s --limits-query-seconds 600 --prometheus-config "$work/prometheus.yml"
-FOLIOT="http://127.0.0.1:$port" TARGETS="$work/targets.json" timeout 400 node --test --test-reporter=spec browser/page.test.mjs
+FOLIOT="http://127.0.0.1:$port" TARGETS="$work/targets.json" MONITORED="$work/monitored.yml" CONFIG="$work/prometheus.yml" \
+    FOLIOT_PID="$foliot_pid" timeout 400 node --test --test-reporter=spec browser/page.test.mjs
 pass 'chromium shows and does what it should'

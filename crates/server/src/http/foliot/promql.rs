@@ -24,7 +24,7 @@ pub(super) struct PromQl {
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) notes: Vec<String>,
-    /// The expression as a tree, in the form of Prometheus' `parse_query`, with what its steps took.
+    /// The expression as a tree, in the form of Prometheus' `parse_query`, and what steps took.
     pub(super) tree: Option<Value>,
 }
 
