@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many_and_nothing_is_lost_of_others() {
         let senders = Senders::default();
-        let key = |at: u32| ("telnet", From::Address(IpAddr::from(at.to_be_bytes())));
+        let key = |at: u32| ("telnet", From::Address(IpAddr::from(at.to_le_bytes())));
         for at in 0..5_000 {
             senders.count_from(key(at), &sent(3, i64::from(at)));
         }
