@@ -84,6 +84,8 @@ pub(crate) struct Move {
     pub(crate) file: PathBuf,
     /// A running server to go through.
     pub(crate) url: Option<String>,
+    /// Whether nothing is stored.
+    pub(crate) is_dry: bool,
     /// A running foreign server to ask, instead of the file.
     pub(crate) from: Option<String>,
     /// Database and retention policy, when they are given.
@@ -289,6 +291,23 @@ fn import() -> Clap {
                 .arg(url())
                 .arg(from()),
         )
+        .subcommand(with_store_settings(
+            Clap::new("prometheus")
+                .about("Reads a data directory of Prometheus: its blocks and its wal")
+                .arg(directory())
+                .args(place())
+                .arg(url())
+                .arg(dry_run()),
+        ))
+}
+
+fn directory() -> Arg {
+    Arg::new("file").value_name("DIR").required(true).help("The directory, which nobody writes to")
+}
+
+fn dry_run() -> Arg {
+    let help = "Reads all, and tells what would be stored and what is damaged";
+    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help(help)
 }
 
 fn from() -> Arg {
@@ -353,6 +372,7 @@ fn moving(format: &str, matches: &ArgMatches) -> Result<Move, String> {
         format: format.to_owned(),
         file: PathBuf::from(given("file").unwrap_or_default()),
         url: given("url"),
+        is_dry: matches!(matches.try_get_one::<bool>("dry-run"), Ok(Some(true))),
         from: given("from"),
         database: given("db"),
         policy: given("rp"),

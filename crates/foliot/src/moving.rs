@@ -5,9 +5,10 @@ use crate::offline::need_store;
 use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
+use foliot_migrate::prometheus::Directory;
 use foliot_migrate::{
     Client, Error, Exported, Fault, Import, Place, Progress, Source, Target, influx, opentsdb,
-    settings, ticktock,
+    prometheus, settings, ticktock,
 };
 use foliot_model::{Name, Selector, Test, TimeRange};
 use foliot_server::config::Layers;
@@ -28,12 +29,18 @@ enum Origin {
     File(Source),
     /// A running server, and what it is called.
     Server(Client, String),
+    /// Prometheus' data, and what its directory is called.
+    Directory(Directory, String),
 }
 
 impl Origin {
     fn open(what: &Move) -> Result<Self, Error> {
         match &what.from {
             Some(url) => Ok(Self::Server(Client::new(url)?, url.clone())),
+            None if what.format == "prometheus" => {
+                let name = what.file.display().to_string();
+                Ok(Self::Directory(Directory::open(&what.file)?, name))
+            }
             None => Source::open(&what.file).map(Self::File),
         }
     }
@@ -41,6 +48,7 @@ impl Origin {
     fn name(&self) -> &str {
         match self {
             Self::File(source) => source.name(),
+            Self::Directory(_, name) => name,
             // What stands before an @ is a password.
             Self::Server(_, url) => url.rsplit_once('@').map_or(url, |(_, host)| host),
         }
@@ -52,6 +60,7 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
     let mut origin = Origin::open(what).map_err(sentence)?;
     let began = Instant::now();
     let (progress, faults) = match &what.url {
+        _ if what.is_dry => bring(what, &mut origin, Target::Nowhere).map_err(sentence)?,
         Some(url) => {
             let client = Client::new(url).map_err(sentence)?;
             bring(what, &mut origin, Target::Server(&client)).map_err(sentence)?
@@ -68,7 +77,7 @@ pub(crate) fn import(what: &Move) -> Result<ExitCode, String> {
     if io::stderr().is_terminal() {
         progress::replace("");
     }
-    tell(&summary(origin.name(), &progress, &faults, began.elapsed()));
+    tell(&summary(what, origin.name(), &progress, &faults, began.elapsed()));
     Ok(if progress.refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -84,7 +93,7 @@ fn bring(
         if is_watched && Instant::now() >= next {
             next = Instant::now() + REPORT_INTERVAL;
             let pace = pace(progress.bytes_read, progress.bytes_total, began.elapsed());
-            progress::replace(&format!("{}, {pace}", how_far(progress)));
+            progress::replace(&format!("{}, {pace}", how_far(what, progress)));
         }
     };
     let mut place = Place::default();
@@ -100,6 +109,7 @@ fn bring(
             let (database, policy) = (what.database.as_deref(), what.policy.as_deref());
             influx::pull(client, database, policy, &mut import)?;
         }
+        (Origin::Directory(directory, _), _) => prometheus::import(directory, &mut import)?,
         (Origin::File(source), "ticktock") => ticktock::import(source, &mut import)?,
         (Origin::File(source), "influx") => influx::import(source, &mut import)?,
         (Origin::File(source), _) => opentsdb::import(source, &mut import)?,
@@ -107,26 +117,44 @@ fn bring(
     import.finish()
 }
 
-fn how_far(progress: &Progress) -> String {
+fn how_far(what: &Move, progress: &Progress) -> String {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let total = progress.bytes_total;
     let of = total.map_or_else(String::new, |total| format!(" of {:.1}", mib(total)));
-    let Progress { stored, refused, .. } = progress;
-    format!(
-        "{:.1} MiB{of} read, {stored} lines stored, {refused} refused",
-        mib(progress.bytes_read)
-    )
+    let Progress { stored, refused, exemplars, .. } = progress;
+    let lines = if what.format == "prometheus" { "samples" } else { "lines" };
+    let done = if what.is_dry { "found" } else { "stored" };
+    let mut text = format!("{:.1} MiB{of} read, {stored} {lines} {done}", mib(progress.bytes_read));
+    // Writing to memory cannot fail.
+    let _ = write!(text, ", {refused} refused");
+    if *exemplars > 0 {
+        let _ = write!(text, ", {exemplars} exemplars left out");
+    }
+    text
 }
 
-fn summary(name: &str, progress: &Progress, faults: &[Fault], took: Duration) -> String {
+fn summary(
+    what: &Move,
+    name: &str,
+    progress: &Progress,
+    faults: &[Fault],
+    took: Duration,
+) -> String {
     let mut text = String::new();
     // Writing to memory cannot fail.
     for fault in faults.iter().take(FAULTS_TOLD) {
-        let _ = writeln!(text, "{name}:{}: {}", fault.line, fault.reason);
+        let _ = match fault.line {
+            0 => writeln!(text, "{name}: {}", fault.reason),
+            line => writeln!(text, "{name}:{line}: {}", fault.reason),
+        };
     }
     let seconds = took.as_secs_f64();
-    let _ = writeln!(text, "{} in {seconds:.1} s", how_far(progress));
-    text
+    let _ = write!(text, "{} in {seconds:.1} s", how_far(what, progress));
+    if what.format == "prometheus" {
+        let rate = progress.stored as f64 / seconds.max(0.001);
+        let _ = write!(text, ", {rate:.0} samples/s");
+    }
+    text + "\n"
 }
 
 /// Writes samples out.

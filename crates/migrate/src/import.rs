@@ -4,9 +4,12 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::post;
 use foliot_engine::{Ack, Commit, Engine};
-use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, Reject};
+use foliot_model::{Batch, BatchBuffers, DEFAULT_NAMESPACE, NamespaceId, Reject};
 use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_proto_opentsdb::{KEY_SYNTAX, Options, decode_lines};
+use foliot_proto_prometheus::{
+    KEY_SYNTAX as SERIES_KEY_SYNTAX, Version, WriteRequest, push_series, shown_series,
+};
 use foliot_schema::{Kinds, Manner, check_name};
 use std::fmt;
 use std::thread::sleep;
@@ -29,6 +32,8 @@ pub enum Target<'a> {
     Store(&'a Engine),
     /// Over HTTP to a running server.
     Server(&'a Client),
+    /// Nowhere: the source is only read.
+    Nowhere,
 }
 
 impl fmt::Debug for Target<'_> {
@@ -36,6 +41,7 @@ impl fmt::Debug for Target<'_> {
         f.write_str(match self {
             Self::Store(_) => "Store",
             Self::Server(_) => "Server",
+            Self::Nowhere => "Nowhere",
         })
     }
 }
@@ -59,7 +65,7 @@ impl Default for Place {
 /// A line that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Its number in the source, counted from 1.
+    /// Its number in the source, counted from 1; 0 where there are no lines.
     pub line: u64,
     /// What is wrong with it.
     pub reason: String,
@@ -72,10 +78,12 @@ pub struct Progress {
     pub bytes_read: u64,
     /// Bytes of the source, when they are known.
     pub bytes_total: Option<u64>,
-    /// Lines that were stored, or posted and not refused.
+    /// Lines, or samples where there are no lines, that were stored, or posted and not refused.
     pub stored: u64,
     /// Lines that were refused.
     pub refused: u64,
+    /// Exemplars, which are not kept.
+    pub exemplars: u64,
 }
 
 /// The two languages that foreign lines are turned into.
@@ -86,6 +94,8 @@ pub(crate) enum Spelling {
     Lines,
     /// Put lines.
     Puts,
+    /// Series of a request of remote write 1.0.
+    Series,
 }
 
 /// An import under way. Lines are told one after the other; [`Import::finish`] makes them safe.
@@ -116,6 +126,8 @@ struct Piece {
     /// For each record, the number of its first line in the piece and its line in the source.
     records: Vec<(u32, u64)>,
     lines: u32,
+    /// Lines, or samples of series.
+    count: u64,
 }
 
 impl Piece {
@@ -128,7 +140,7 @@ impl Piece {
     fn clear(&mut self) {
         self.text.clear();
         self.records.clear();
-        self.lines = 0;
+        (self.lines, self.count) = (0, 0);
     }
 }
 
@@ -186,6 +198,21 @@ impl<'a> Import<'a> {
         self.record(Spelling::Lines, source_line, write)
     }
 
+    /// Takes so many samples of a series of Prometheus, spelled as remote write 1.0 does it: its
+    /// labels, and its samples.
+    ///
+    /// # Errors
+    /// As [`Import::line`].
+    pub fn series(&mut self, key: &[u8], samples: &[u8], count: u64) -> Result<(), Error> {
+        self.begin(Spelling::Series)?;
+        let piece = &mut self.piece;
+        push_series(key, samples, &mut piece.text);
+        piece.lines += 1;
+        piece.records.push((piece.lines, 0));
+        piece.count += count;
+        self.flush_full()
+    }
+
     /// Takes a put line: `words` are `metric timestamp value tags…`. Put lines keep OpenTSDB's
     /// freedom to mix integers and floats in one series, and go to the default database.
     ///
@@ -204,10 +231,7 @@ impl<'a> Import<'a> {
         source_line: u64,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Error> {
-        if self.piece.spelling != spelling {
-            self.flush()?;
-            self.piece.spelling = spelling;
-        }
+        self.begin(spelling)?;
         let piece = &mut self.piece;
         let before = piece.text.len();
         write(&mut piece.text);
@@ -215,10 +239,28 @@ impl<'a> Import<'a> {
         piece.records.push((piece.lines + 1, source_line));
         let written = piece.text.get(before..).unwrap_or_default();
         piece.lines += memchr::memchr_iter(b'\n', written).count() as u32;
-        match piece.text.len() >= PIECE_BYTES {
+        piece.count += 1;
+        self.flush_full()
+    }
+
+    fn begin(&mut self, spelling: Spelling) -> Result<(), Error> {
+        if self.piece.spelling != spelling {
+            self.flush()?;
+            self.piece.spelling = spelling;
+        }
+        Ok(())
+    }
+
+    fn flush_full(&mut self) -> Result<(), Error> {
+        match self.piece.text.len() >= PIECE_BYTES {
             true => self.flush(),
             false => Ok(()),
         }
+    }
+
+    /// Counts exemplars, which are not kept.
+    pub(crate) fn left_out(&mut self, exemplars: u64) {
+        self.progress.exemplars += exemplars;
     }
 
     /// Counts a line that cannot be turned into line protocol.
@@ -246,11 +288,15 @@ impl<'a> Import<'a> {
         let piece = std::mem::take(&mut self.piece);
         let refused_before = self.progress.refused;
         match self.target {
+            Target::Store(engine) if piece.spelling == Spelling::Series => {
+                self.write_series(engine, &piece)?;
+            }
             Target::Store(engine) => self.write(engine, &piece)?,
             Target::Server(client) => self.post(client, &piece)?,
+            Target::Nowhere => {}
         }
         let refused = self.progress.refused - refused_before;
-        self.progress.stored += (piece.records.len() as u64).saturating_sub(refused);
+        self.progress.stored += piece.count.saturating_sub(refused);
         (self.report)(&self.progress);
         self.piece = piece;
         self.piece.clear();
@@ -268,11 +314,7 @@ impl<'a> Import<'a> {
         let mut unworded = 0;
         let batch = match piece.spelling {
             Spelling::Lines => {
-                let Place { database, policy } = &self.place;
-                if engine.namespace(database, policy).is_none() {
-                    [database, policy].into_iter().try_for_each(|name| check_name(name))?;
-                }
-                let namespace = engine.create_namespace(database, policy)?;
+                let namespace = self.namespace(engine)?;
                 let mut batch = Batch::new(&piece.text, namespace, &LINE_SYNTAX, secret, buffers);
                 let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
                 let decoded = self.decoder.decode(&mut batch, settings, &mut rejects);
@@ -286,6 +328,8 @@ impl<'a> Import<'a> {
                 decode_lines(&mut batch, &Options::default(), &mut rejects);
                 batch
             }
+            // Written piece by piece elsewhere.
+            Spelling::Series => return Ok(()),
         };
         if !batch.rows().is_empty() {
             self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
@@ -300,15 +344,53 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
+    /// The namespace of the place that lines go to; made when there is none.
+    fn namespace(&self, engine: &Engine) -> Result<NamespaceId, Error> {
+        let Place { database, policy } = &self.place;
+        if engine.namespace(database, policy).is_none() {
+            [database, policy].into_iter().try_for_each(|name| check_name(name))?;
+        }
+        Ok(engine.create_namespace(database, policy)?)
+    }
+
+    /// Series take many times their bytes in a batch, so that they become several.
+    fn write_series(&mut self, engine: &Engine, piece: &Piece) -> Result<(), Error> {
+        let namespace = self.namespace(engine)?;
+        let request = WriteRequest::parse(Version::V1, &piece.text);
+        let mut request = request.map_err(|error| Error::Format(error.to_string()))?;
+        let mut has_more = true;
+        while has_more {
+            if let Some(commit) = self.last {
+                engine.wait(commit, Ack::Os)?;
+            }
+            let (buffers, mut rejects) = (std::mem::take(&mut self.buffers), Vec::new());
+            let secret = engine.key_secret();
+            let mut batch = Batch::new(&piece.text, namespace, &SERIES_KEY_SYNTAX, secret, buffers);
+            has_more = request.decode(&mut batch, &mut rejects);
+            if !batch.rows().is_empty() {
+                self.last = Some(patiently(|| engine.write(&batch, &mut rejects))?);
+            }
+            self.buffers = batch.into_buffers();
+            for reject in rejects {
+                let series = shown_series(&piece.text, reject.line);
+                let reason = format!("{series}: {}: {}", reject.field, reject.reason);
+                self.refuse_many(1, Fault { line: 0, reason });
+            }
+        }
+        Ok(())
+    }
+
     fn post(&mut self, client: &Client, piece: &Piece) -> Result<(), Error> {
         let first = piece.records.first().map_or(0, |(_, source)| *source);
         let refused = match piece.spelling {
             Spelling::Lines => post::lines(client, &self.place, &piece.text)?,
             Spelling::Puts => post::puts(client, &piece.text)?,
+            Spelling::Series => post::series(client, &self.place, &piece.text)?,
         };
         for (count, reason) in refused {
             let fault = match post::line_of(&piece.text, &reason).filter(|_| count == 1) {
                 Some(line) => Fault { line: piece.source_line(line), reason },
+                None if first == 0 => Fault { line: 0, reason },
                 None => {
                     let reason = format!("in this line or behind it, {count} in all: {reason}");
                     Fault { line: first, reason }
@@ -319,7 +401,8 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    fn refuse_many(&mut self, count: u64, fault: Fault) {
+    /// Counts what cannot be stored.
+    pub(crate) fn refuse_many(&mut self, count: u64, fault: Fault) {
         self.progress.refused += count;
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);

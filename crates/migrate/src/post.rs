@@ -3,6 +3,7 @@
 use crate::client::{Answer, Client, push_percent};
 use crate::error::Error;
 use crate::import::{Place, RETRIES_MAX, RETRY_PAUSE};
+use foliot_proto_prometheus::shown_series;
 use serde_json::{Map, Value, json};
 use std::thread::sleep;
 
@@ -24,6 +25,32 @@ pub(crate) fn lines(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<R
             refused if refused.is_empty() => Err(failed(&answer)),
             refused => Ok(refused),
         },
+        _ => Err(failed(&answer)),
+    }
+}
+
+/// Posts a request of remote write 1.0.
+pub(crate) fn series(client: &Client, place: &Place, text: &[u8]) -> Result<Vec<Refused>, Error> {
+    let mut target = "/api/v1/write?db=".to_owned();
+    push_percent(&place.database, &mut target);
+    if place.policy != Place::default().policy {
+        target += "&rp=";
+        push_percent(&place.policy, &mut target);
+    }
+    let packed = snap::raw::Encoder::new().compress_vec(text);
+    let packed =
+        packed.map_err(|error| Error::Format(format!("cannot pack a request: {error}")))?;
+    let answer = patiently(client, &target, &packed)?;
+    let said = answer.text();
+    let refused = said.split_once(" samples were stored, ").and_then(|(_, rest)| {
+        let (count, first) = rest.split_once(" refused; the first in series ")?;
+        let (series, reason) = first.split_once(": ")?;
+        let series = shown_series(text, series.parse().ok()?);
+        Some((count.parse().ok()?, format!("{series}: {reason}")))
+    });
+    match (answer.status, refused) {
+        (200..300, _) => Ok(Vec::new()),
+        (400, Some(refused)) => Ok(vec![refused]),
         _ => Err(failed(&answer)),
     }
 }

@@ -75,6 +75,45 @@ pub(crate) fn read_label(
     Ok((name, value))
 }
 
+/// Packed labels for a person: `up{job="a"}`.
+pub fn shown_key(key: &[u8]) -> String {
+    let (mut metric, mut labels) = (String::new(), Vec::new());
+    let text = |span: Span| {
+        let bytes = key.get(span.offset as usize..(span.offset + span.length) as usize);
+        String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+    };
+    let mut fields = Fields::new(key, 0, key.len());
+    while let Ok(Some(field)) = fields.next() {
+        let label = field.range().and_then(|(start, end)| read_label(key, start, end));
+        match label.map(|(name, value)| (text(name), text(value))) {
+            Ok((name, value)) if name.as_bytes() == NAME => metric = value,
+            Ok((name, value)) => labels.push(format!("{name}={value:?}")),
+            Err(_) => break,
+        }
+    }
+    format!("{metric}{{{}}}", labels.join(","))
+}
+
+/// The series of this number, from one, of a request of remote write 1.0, for a person.
+pub fn shown_series(request: &[u8], number: u32) -> String {
+    let (mut fields, mut left) = (Fields::new(request, 0, request.len()), number);
+    while let Ok(Some(field)) = fields.next() {
+        let Ok((start, end)) = field.range() else { continue };
+        left = left.saturating_sub(1);
+        if left > 0 {
+            continue;
+        }
+        let (mut of, mut labels) = (Fields::new(request, start, end), Vec::new());
+        while let Ok(Some(label)) = of.next() {
+            if label.number == LABEL {
+                labels.extend_from_slice(request.get(label.start..of.at()).unwrap_or_default());
+            }
+        }
+        return shown_key(&labels);
+    }
+    format!("series {number}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,7 @@ mod promql;
 mod read;
 mod samples;
 mod scraped;
+mod series;
 mod statistics;
 mod text;
 mod wire;
@@ -28,13 +29,14 @@ pub use annotations::said;
 pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
 pub use exposition::Exposition;
 pub use json_lines::{JsonLines, json_lines};
-pub use key::KEY_SYNTAX;
+pub use key::{KEY_SYNTAX, shown_key, shown_series};
 pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };
 pub use read::{ReadQuery, ReadResult, read_queries};
 pub use samples::{STALE, Samples, pack_labels};
 pub use scraped::{BadLine, Exposed, Format, Scraped, exposed_labels};
+pub use series::{push_histogram_sample, push_number_sample, push_series};
 pub use statistics::statistics;
 pub use text::{decode_text, next_piece};
 pub use write::{Counts, Malformed, Version, WriteRequest};

@@ -1,8 +1,8 @@
 //! Remote read: requests into questions, and series into the answer, which is one message.
 
-use crate::histogram::push_histogram;
 use crate::promql::VectorSelector;
-use crate::wire::{Field, Fields, Value, push_bytes, push_double, push_varint};
+use crate::series::{push_histogram_sample, push_number_sample};
+use crate::wire::{Field, Fields, Value, push_bytes};
 use crate::write::Malformed;
 use foliot_model::{Frame, Histogram, NANOS_PER_MILLI, TimeRange, Value as Sample};
 use foliot_plan::grid::{MEASUREMENT, name};
@@ -10,9 +10,6 @@ use std::collections::BTreeMap;
 
 /// Questions of a request. Prometheus sends one.
 const QUERIES_MAX: usize = 100;
-
-/// Field of a series that holds a native histogram.
-const HISTOGRAM: u8 = 4;
 
 /// What one question wants: series, and the time that their samples are of, in milliseconds.
 #[derive(Clone, Debug)]
@@ -106,21 +103,16 @@ impl ReadResult {
         labels.sort_unstable();
         let names: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
         let samples = self.series.entry(labels).or_default();
-        let (before, mut sample) = (samples.len(), Vec::new());
+        let before = samples.len();
         for (at_ns, value) in frame.samples.iter() {
             let time_ms = at_ns.div_euclid(NANOS_PER_MILLI);
-            sample.clear();
             if let Sample::Histogram(bytes) = value {
                 let Some(histogram) = Histogram::read(bytes) else { continue };
-                push_histogram(&histogram, time_ms, &mut sample);
-                push_bytes(HISTOGRAM, &sample, samples);
+                push_histogram_sample(&histogram, time_ms, samples);
                 continue;
             }
             let Some(value) = value.as_f64() else { continue };
-            push_double(1, value, &mut sample);
-            sample.push(2 << 3);
-            push_varint(time_ms as u64, &mut sample);
-            push_bytes(2, &sample, samples);
+            push_number_sample(value, time_ms, samples);
         }
         // Each byte is held three times at most until it is packed.
         (names + samples.len() - before) * 3
