@@ -428,7 +428,7 @@ fn what_is_damaged_in_prometheus_data_is_named_and_the_rest_is_taken() {
             "checksum",
         ),
         (&files[0], &|bytes| bytes[100] ^= 1, 117, "checksum"),
-        (&files[0], &|bytes| bytes.truncate(40), 117, "checksum"),
+        (&files[0], &|bytes| bytes.truncate(40), 117, "ends too early"),
         (&files[0], &|bytes| bytes[4] = 9, 117, "version 9 of the index"),
         (&files[1], &|bytes| bytes[8] ^= 1, 117, "tombstones: the checksum"),
         ("wal/00000001", &|bytes| bytes[3000] ^= 1, 0, "is left out: the checksum"),
