@@ -20,7 +20,9 @@
 mod codec;
 mod doors;
 mod files;
+mod foreign;
 mod languages;
+mod monitor;
 mod mutate;
 mod store;
 
@@ -74,13 +76,18 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 29] = [
+pub const TARGETS: [Target; 34] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
     made!("remote-write", doors::remote_write, doors::remote_write_seeds),
     text!("exposition", doors::exposition),
     text!("json-lines", doors::json_lines),
+    text!("scraped", monitor::scraped),
+    text!("prometheus-config", monitor::config),
+    text!("rules", monitor::rules),
+    text!("template", monitor::template),
+    made!("prometheus-data", foreign::prometheus, foreign::prometheus_seeds),
     made!("remote-read", doors::remote_read, doors::remote_read_seeds),
     text!("lines", doors::lines),
     text!("ticktock-lines", doors::ticktock_lines),

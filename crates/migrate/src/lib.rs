@@ -1,13 +1,14 @@
 //! Moving in and out: foreign dumps become samples, samples become foreign dumps.
 //!
-//! An import reads one foreign format and hands it, line by line, to [`Import`], which knows three
-//! languages: Influx line protocol with nanoseconds, put lines, and series of remote write. `Import` writes the lines into
-//! a store of this process or posts them to a running server; both ways go through a door, as any
-//! client's lines do. An export walks the series of a snapshot ([`export`]) and lets a format spell
-//! them.
+//! An import reads one foreign format and hands it, record by record, to [`Import`], which knows
+//! three languages: Influx line protocol with nanoseconds, put lines, and series of remote write.
+//! `Import` writes them into a store of this process or posts them to a running server; both ways
+//! go through a door, as any client's lines do. An export walks the series of a snapshot
+//! ([`export`]) and lets a format spell them.
 //!
-//! One module per format: [`opentsdb`], [`ticktock`], [`influx`], [`prometheus`]. [`settings`] reads what other
-//! servers were told. The room parses no command line, opens no store and prints nothing.
+//! One module per format: [`opentsdb`], [`ticktock`], [`influx`], [`prometheus`]. [`settings`]
+//! reads what other servers were told. The room parses no command line, opens no store and prints
+//! nothing.
 
 pub mod client;
 mod connection;

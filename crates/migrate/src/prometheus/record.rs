@@ -191,11 +191,13 @@ fn exemplars(mut cursor: Cursor<'_>) -> Result<u64, Wrong> {
     if cursor.is_empty() {
         return Ok(count);
     }
-    (cursor.be64()?, cursor.be64()?);
+    cursor.bytes(16)?;
     while !cursor.is_empty() {
-        (cursor.varint()?, cursor.varint()?, cursor.be64()?);
-        for _ in 0..cursor.count()? {
-            (cursor.text()?, cursor.text()?);
+        cursor.varint()?;
+        cursor.varint()?;
+        cursor.be64()?;
+        for _ in 0..2 * cursor.count()? {
+            cursor.text()?;
         }
         count += 1;
     }
