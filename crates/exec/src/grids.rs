@@ -5,6 +5,7 @@
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
 //! each      value -> value                                         binary  two grids -> one
 //! aggregate series -> one per group                                relabel, described: labels
+//! rollup    ranges by VictoriaMetrics' rules                       along, labelled, loose: its others
 //! buckets   histograms -> quantiles, fractions                     sorted: their order
 //! ```
 //!
@@ -15,17 +16,22 @@
 //! the query may go on.
 
 mod aggregate;
+mod along;
 mod binary;
 mod buckets;
 mod described;
 mod each;
 mod fold;
 mod histograms;
+mod labelled;
+mod loose;
 mod operate;
 mod over;
 mod over_histograms;
 mod picked;
+mod ranked;
 mod relabel;
+mod rollup;
 mod row;
 mod sorted;
 mod stored;
@@ -72,7 +78,8 @@ impl<'q> Gridded<'q> {
     /// Adds a series, unless it has no values.
     fn push(&mut self, walk: &Walk<'_>, row: GridRow) -> Result<(), Error> {
         walk.meter.check(0)?;
-        if !row.is_empty() {
+        let row = if walk.is_loose { row.without_nan() } else { row };
+        if walk.is_loose || !row.is_empty() {
             self.charge.add(row.bytes())?;
             self.rows.push(row);
         }
@@ -99,13 +106,17 @@ impl<'q> Gridded<'q> {
 /// When a limit is met or the query is cancelled, when series cannot be told apart or matched, and
 /// when the store cannot be read.
 pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
-    let walk = Walk::new(query, matches!(plan, Grid::NamedLate(_)));
+    let rules = (matches!(plan, Grid::NamedLate(_)), matches!(plan, Grid::Loose(_)));
+    let walk = Walk::new(query, rules);
     let mut made = evaluated(&walk, plan, steps)?;
     if walk.names_late {
         for row in &mut made.rows {
             row.lose_name();
         }
         made = merged(made)?;
+    }
+    if walk.is_loose {
+        made = loose::finished(made)?;
     }
     (made.notes, made.took) = walk.into_notes();
     made.ran.samples_scanned = query.meter.samples();
@@ -115,8 +126,12 @@ pub fn grid<'q>(query: &'q Query<'_>, plan: &Grid, steps: &Steps) -> Result<Grid
 
 fn evaluated<'q>(walk: &Walk<'q>, plan: &Grid, steps: &Steps) -> Result<Gridded<'q>, Error> {
     match plan {
-        Grid::NamedLate(input) => evaluated(walk, input, steps),
+        Grid::NamedLate(input) | Grid::Loose(input) => evaluated(walk, input, steps),
         Grid::Measured { step, input } => walk.measured(*step, || evaluated(walk, input, steps)),
+        Grid::Nameless(input) => loose::nameless(walk, input, steps),
+        Grid::Union(inputs) => loose::union(walk, inputs, steps),
+        Grid::Along(plan) => along::along(walk, plan, steps),
+        Grid::Labelled(plan) => labelled::labelled(walk, plan, steps),
         Grid::Number(number) => Gridded::scalar(walk, steps, |_| *number),
         Grid::Time => Gridded::scalar(walk, steps, seconds),
         Grid::Instants(plan) => stored::instants(walk, plan, steps),
@@ -193,7 +208,7 @@ fn value(values: &[Option<f64>], index: usize) -> Option<f64> {
 /// Joins rows of the same labels: series that follow one another are one, as after a restart under
 /// another name that is dropped. Where names are dropped at the very end, so is this done.
 fn joined<'q>(walk: &Walk<'q>, made: Gridded<'q>) -> Result<Gridded<'q>, Error> {
-    match walk.names_late {
+    match walk.names_late || walk.is_loose {
         false => merged(made),
         true => Ok(made),
     }

@@ -5,9 +5,13 @@
 //! instant; the operators that want one say so.
 //! Labels of a vector hold the measurement and the field too, under [`MEASUREMENT`].
 
+mod loose;
 mod notes;
 mod spelled;
 
+pub use loose::{
+    Along, First, LabelChange, Labelled, Loose, LooseFold, Path, Rank, SILENCE_NS, Total,
+};
 pub use notes::{Mended, Note, Notes, Union};
 pub use spelled::general;
 
@@ -90,6 +94,16 @@ pub enum Grid {
         /// What is measured.
         input: Box<Grid>,
     },
+    /// The input by the rules of [`Loose`]. It stands outermost or not at all.
+    Loose(Box<Grid>),
+    /// The input without measurements, within [`Grid::Loose`].
+    Nameless(Box<Grid>),
+    /// The series of all, of the same labels only the first.
+    Union(Vec<Grid>),
+    /// The values of each series, one with another.
+    Along(Box<Along>),
+    /// Other labels, the same values.
+    Labelled(Box<Labelled>),
     /// A scalar that is always the same.
     Number(f64),
     /// A scalar: the instant itself, in seconds.
@@ -226,6 +240,8 @@ pub struct Over {
     pub range_ns: i64,
     /// What they come to.
     pub fold: RangeFold,
+    /// Whether they are taken as VictoriaMetrics does, whatever the range above.
+    pub loose: Option<Loose>,
     /// Of the samples, or of the quantile that is asked for.
     pub place: Place,
 }
@@ -297,6 +313,8 @@ pub enum RangeFold {
     Predicted(Grid),
     /// A quantile: a scalar says which.
     Quantile(Grid),
+    /// What only [`Loose`] ranges come to.
+    Loose(LooseFold),
 }
 
 /// Which sample of a range.
@@ -430,6 +448,12 @@ pub enum Operator {
     Or,
     /// The left series stays where there is no right one.
     Unless,
+    /// As `And`; a right side of one series without labels is there for all.
+    If,
+    /// As `Unless`, likewise.
+    IfNot,
+    /// The right value stands where the left series has none.
+    Default,
 }
 
 /// An operation of two numbers.
@@ -472,6 +496,9 @@ pub enum Sides {
     LeftScalar,
     /// Two vectors: series that have the same values of some labels.
     Vectors(Matching),
+    /// Whatever they turn out to be: one series without labels is a scalar, unless the labels are
+    /// said that decide.
+    Loose(Matching, bool),
 }
 
 /// How series of two vectors find each other.
@@ -565,6 +592,27 @@ pub enum GroupFold {
     Part(Grid),
     /// How many have each value, which becomes the label of this name.
     CountValues(Arc<str>),
+    /// The first series, whatever its values, with its own labels.
+    Any,
+    /// How many different values.
+    Distinct,
+    /// Geometric mean.
+    Geometric,
+    /// Sum of squares.
+    Squares,
+    /// The most frequent value.
+    Mode,
+    /// The series that rank highest, or lowest, of all instants, as many as a scalar says.
+    Ranked {
+        /// By what.
+        rank: Rank,
+        /// How many.
+        count: Grid,
+        /// Whether the highest are kept.
+        is_top: bool,
+    },
+    /// The series that lie furthest from the median of all, as many as a scalar says.
+    Outliers(Grid),
 }
 
 /// Other labels.

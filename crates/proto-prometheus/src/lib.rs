@@ -3,7 +3,7 @@
 //! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
 //! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]),
 //! and VictoriaMetrics' lines of JSON ([`JsonLines`]); expressions of PromQL become questions
-//! ([`Expression`]) and answers become JSON. Bytes go in, values come out: the room knows no
+//! ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON. Bytes go in, values come out: the room knows no
 //! socket, no compression, no HTTP library and no store.
 //!
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
@@ -15,6 +15,7 @@ mod exposition;
 mod histogram;
 mod json_lines;
 mod key;
+mod metricsql;
 mod promql;
 mod read;
 mod samples;
@@ -30,6 +31,7 @@ pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, s
 pub use exposition::Exposition;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
+pub use metricsql::Question;
 pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };

@@ -9,11 +9,11 @@
 //! Every part of an expression has a height, which is bounded: nobody who walks one goes deeper.
 
 mod functions;
-mod lower;
+pub(crate) mod lower;
 mod parse;
 mod print;
 mod quoted;
-mod reader;
+pub(crate) mod reader;
 mod selector;
 mod tree;
 
@@ -30,11 +30,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// How high an expression may be.
-const HEIGHT_MAX: usize = 100;
+pub(crate) const HEIGHT_MAX: usize = 100;
 
 /// Conditions of a selector, and labels of a list: more than this nobody means, and some steps look
 /// at each of them for each other one.
-const LISTED_MAX: usize = 1024;
+pub(crate) const LISTED_MAX: usize = 1024;
 
 /// What an expression comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,6 +57,8 @@ pub(crate) enum Dialect {
     Everyone,
     /// Those of all doors, where Prometheus' paths need no prefix and go before others.
     Prometheus,
+    /// The same, and questions are asked in MetricsQL.
+    VictoriaMetrics,
     /// TickTock's.
     TickTock,
 }
@@ -188,6 +190,9 @@ async fn answer_call(shared: &Arc<Shared>, call: Call, dialect: Dialect, began: 
     let found = match dialect {
         Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),
         Dialect::Prometheus => routes::find_prometheus(&call.method, &call.path, &call.query),
+        Dialect::VictoriaMetrics => {
+            routes::find_victoriametrics(&call.method, &call.path, &call.query)
+        }
         Dialect::TickTock => return answer_ticktock(shared, call, began).await,
     };
     let (label, reply) = match found {

@@ -285,7 +285,7 @@ fn http_only(config: &Config) -> impl Iterator<Item = (SocketAddr, Accepts, &'st
         ),
         (
             config.listen_victoriametrics.0,
-            Accepts::Http("--listen-victoriametrics", Dialect::Prometheus),
+            Accepts::Http("--listen-victoriametrics", Dialect::VictoriaMetrics),
             "HTTP for VictoriaMetrics clients",
         ),
     ];

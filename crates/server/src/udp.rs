@@ -51,7 +51,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Diale
                     shared.metrics.udp_datagrams.add(1);
                     let bytes = buffer.get(..length).unwrap_or_default();
                     let commit = senders::taken_from(peer.ip(), || match dialect {
-                        Dialect::Everyone | Dialect::Prometheus => {
+                        Dialect::Everyone | Dialect::Prometheus | Dialect::VictoriaMetrics => {
                             take(&shared, store, &options, bytes)
                         }
                         Dialect::TickTock => take_ticktock(&shared, store, bytes),

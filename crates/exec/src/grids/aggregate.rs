@@ -4,6 +4,8 @@ use super::binary::some_of;
 use super::fold::{average, deviation, quantile, sum};
 use super::histograms::{self, Incompatible, compact, spelled};
 use super::picked::picked;
+use super::ranked::ranked;
+use super::rollup::{distinct, mode};
 use super::row::{GridRow, Growing, Made, Point};
 use super::{Gridded, Looked, Walk, evaluated, value, weight};
 use crate::Error;
@@ -23,7 +25,9 @@ pub(super) fn aggregate<'q>(
         | GroupFold::Top(of)
         | GroupFold::Bottom(of)
         | GroupFold::Some(of)
-        | GroupFold::Part(of) => Some(evaluated(walk, of, steps)?),
+        | GroupFold::Part(of)
+        | GroupFold::Outliers(of)
+        | GroupFold::Ranked { count: of, .. } => Some(evaluated(walk, of, steps)?),
         _ => None,
     };
     let parameters = parameter.as_ref().map_or(&[][..], Gridded::scalars);
@@ -34,8 +38,20 @@ pub(super) fn aggregate<'q>(
     let (mut made, mut looked) = (Gridded::none(walk), Looked::new(walk));
     for (labels, rows) in groups(plan, &input) {
         match &plan.fold {
+            GroupFold::Some(_) if walk.is_loose => {
+                ranked(walk, &plan.fold, &rows, parameters, steps, &mut made)?;
+            }
             GroupFold::Top(_) | GroupFold::Bottom(_) | GroupFold::Some(_) | GroupFold::Part(_) => {
                 picked(walk, plan, &rows, parameters, steps, &mut made)?;
+            }
+            GroupFold::Ranked { .. } | GroupFold::Outliers(_) => {
+                ranked(walk, &plan.fold, &rows, parameters, steps, &mut made)?;
+            }
+            GroupFold::Any => {
+                let first = rows.iter().find(|row| !row.is_empty()).or(rows.first());
+                if let Some(first) = first {
+                    made.push(walk, GridRow::clone(first))?;
+                }
             }
             _ => {
                 let is_nameless = rows.iter().any(|row| row.is_nameless);
@@ -147,6 +163,10 @@ fn folded(
         GroupFold::Deviation => deviation(numbers()).sqrt(),
         GroupFold::Variance => deviation(numbers()),
         GroupFold::Quantile(_) => quantile(parameter, numbers().collect()),
+        GroupFold::Distinct => distinct(numbers().collect()),
+        GroupFold::Mode => return Ok(mode(None, numbers().collect()).map(Made::Number)),
+        GroupFold::Squares => numbers().map(|one| one * one).sum(),
+        GroupFold::Geometric => numbers().product::<f64>().powf(1.0 / numbers().count() as f64),
         _ => return Ok(None),
     })))
 }

@@ -2,7 +2,7 @@
 
 use super::operate::{Outcome, is_new_value, operated};
 use super::row::{GridRow, Growing, Point};
-use super::{Gridded, Walk, evaluated, joined, row, value};
+use super::{Gridded, Walk, evaluated, joined, loose, row, value};
 use crate::Error;
 use crate::limits::Charge;
 use foliot_model::{Label, Labels};
@@ -16,31 +16,60 @@ pub(super) fn binary<'q>(
     plan: &Binary,
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let left = evaluated(walk, &plan.left, steps)?;
-    let right = evaluated(walk, &plan.right, steps)?;
+    let mut left = evaluated(walk, &plan.left, steps)?;
+    let mut right = evaluated(walk, &plan.right, steps)?;
     match &plan.sides {
-        Sides::Scalars | Sides::RightScalar => with_scalar(walk, plan, &left, &right, steps),
-        Sides::LeftScalar => with_scalar(walk, plan, &right, &left, steps),
+        Sides::Scalars | Sides::RightScalar => {
+            with_scalar(walk, plan, &left, (&right, false), steps)
+        }
+        Sides::LeftScalar => with_scalar(walk, plan, &right, (&left, true), steps),
+        Sides::Loose(matching, is_said) => {
+            // Nothing is calculated with what is nowhere.
+            if matches!(plan.operator, Operator::Calculate(_)) {
+                left.rows.retain(|row| !row.is_empty());
+                right.rows.retain(|row| !row.is_empty());
+            }
+            let sides = (&left, &right);
+            loosely(walk, plan, (matching, *is_said), sides, steps)
+        }
         Sides::Vectors(matching) => match plan.operator {
             Operator::And | Operator::Or | Operator::Unless => {
                 kept(walk, plan.operator, matching, &left, &right)
             }
-            Operator::Calculate(_) | Operator::Compare { .. } | Operator::Trim { .. } => {
-                Pairs { walk, plan, matching, steps }.meet(&left, &right)
-            }
+            _ => Pairs { walk, plan, matching, steps }.meet(&left, &right),
         },
     }
 }
 
-/// Each value of `input` with that of a scalar, which stands where the plan says.
+/// Two grids by VictoriaMetrics' rules.
+fn loosely<'q>(
+    walk: &Walk<'q>,
+    plan: &Binary,
+    (matching, is_said): (&Matching, bool),
+    (left, right): (&Gridded<'_>, &Gridded<'_>),
+    steps: &Steps,
+) -> Result<Gridded<'q>, Error> {
+    let is_new = matches!(plan.operator, Operator::Calculate(_) | Operator::Compare { .. });
+    match () {
+        () if !is_new => loose::kept(walk, plan.operator, matching, left, right),
+        () if !is_said && loose::is_scalar(right) => {
+            with_scalar(walk, plan, left, (right, false), steps)
+        }
+        () if !is_said && loose::is_scalar(left) => {
+            with_scalar(walk, plan, right, (left, true), steps)
+        }
+        () => Pairs { walk, plan, matching, steps }.meet(left, right),
+    }
+}
+
+/// Each value of `input` with that of a scalar, and whether that stands on the left.
 fn with_scalar<'q>(
     walk: &Walk<'q>,
     plan: &Binary,
     input: &Gridded<'_>,
-    scalar: &Gridded<'_>,
+    (scalar, is_left): (&Gridded<'_>, bool),
     steps: &Steps,
 ) -> Result<Gridded<'q>, Error> {
-    let is_left = matches!(plan.sides, Sides::LeftScalar);
     let is_filter = matches!(plan.operator, Operator::Compare { is_told: false, .. });
     let mut made = Gridded::none(walk);
     for input in &input.rows {
@@ -85,7 +114,11 @@ pub(super) fn some_of(some: &Some_, labels: &Labels) -> Labels {
 }
 
 /// Rows by what they are matched by: a number for each row of both sides.
-fn signatures(matching: &Matching, left: &[GridRow], right: &[GridRow]) -> [Vec<usize>; 2] {
+pub(super) fn signatures(
+    matching: &Matching,
+    left: &[GridRow],
+    right: &[GridRow],
+) -> [Vec<usize>; 2] {
     let mut numbers: HashMap<Labels, usize> = HashMap::new();
     [left, right].map(|rows| {
         let number = |row: &GridRow| {
@@ -327,8 +360,8 @@ impl<'q> Pairs<'_, 'q> {
         };
         // What is told of a comparison is of another measurement, but that may be put off.
         let is_put_off = is_told && self.walk.names_late;
-        let drops_name =
-            matches!(self.plan.operator, Operator::Calculate(_)) || (is_told && !is_put_off);
+        let drops_name = !self.walk.is_loose
+            && (matches!(self.plan.operator, Operator::Calculate(_)) || (is_told && !is_put_off));
         labels.retain(|label| !drops_name || &*label.name != MEASUREMENT);
         for name in &self.matching.include {
             labels.retain(|label| label.name != *name);
@@ -413,7 +446,7 @@ pub(super) fn put(row: &mut GridRow, index: usize, value: row::Made, count: usiz
 }
 
 /// Labels as errors show them.
-fn spelled(labels: &Labels) -> String {
+pub(super) fn spelled(labels: &Labels) -> String {
     let pairs: Vec<String> =
         labels.iter().map(|label| format!("{}={:?}", label.name, &*label.value)).collect();
     format!("{{{}}}", pairs.join(", "))

@@ -88,7 +88,7 @@ fn numbers(operator: Operator, a: f64, b: f64) -> Outcome {
             Comparison::LessOrEqual => a <= b,
         }
         .into(),
-        Operator::Trim { .. } | Operator::And | Operator::Or | Operator::Unless => Outcome::Unknown,
+        _ => Outcome::Unknown,
     }
 }
 

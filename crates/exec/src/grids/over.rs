@@ -6,7 +6,7 @@ use super::fold::{
 use super::over_histograms::{Ranged, fold_points};
 use super::row::{GridRow, Made};
 use super::stored::{OnSeries, Points, each_series, looked_at};
-use super::{Gridded, Looked, Walk, evaluated, joined, row, seconds, value, weight};
+use super::{Gridded, Looked, Walk, evaluated, joined, rollup, row, seconds, value, weight};
 use crate::Error;
 use foliot_model::{Histogram, Labels, Resets};
 use foliot_plan::grid::{Grid, Note, Over, RangeFold, Samples, Shift, Stamp, Steps};
@@ -16,6 +16,9 @@ use std::sync::Arc;
 type Parameters<'p> = [&'p [Option<f64>]; 2];
 
 pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gridded<'q>, Error> {
+    if let Some(loose) = &plan.loose {
+        return rollup::over(walk, plan, loose, steps);
+    }
     let (first, second) = match &plan.fold {
         RangeFold::Predicted(of) | RangeFold::Quantile(of) => {
             (Some(evaluated(walk, of, steps)?), None)
@@ -25,9 +28,7 @@ pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gr
         }
         _ => (None, None),
     };
-    let scalars =
-        |of: &'_ Option<Gridded<'q>>| of.as_ref().map_or(Vec::new(), |of| of.scalars().to_vec());
-    let (first, second) = (scalars(&first), scalars(&second));
+    let (first, second) = (scalar_of(&first), scalar_of(&second));
     let parameters = [&first[..], &second[..]];
     let mut made = Gridded::none(walk);
     let mut each = |shift: &Shift, labels: Labels, points: &Points| {
@@ -78,6 +79,11 @@ pub(super) fn over<'q>(walk: &Walk<'q>, plan: &Over, steps: &Steps) -> Result<Gr
     joined(walk, made)
 }
 
+/// The values of a scalar that may be there.
+pub(super) fn scalar_of(of: &Option<Gridded<'_>>) -> Vec<Option<f64>> {
+    of.as_ref().map_or(Vec::new(), |of| of.scalars().to_vec())
+}
+
 /// The multiples of a step that lie in the ranges of some instants.
 fn inner_steps(shift: &Shift, step_ns: i64, range_ns: i64, steps: &Steps) -> Option<Steps> {
     let before_ns = looked_at(shift, steps.start_ns).saturating_sub(range_ns);
@@ -89,7 +95,12 @@ fn inner_steps(shift: &Shift, step_ns: i64, range_ns: i64, steps: &Steps) -> Opt
 }
 
 /// Calls `each` with the values that a grid has.
-fn gridded(walk: &Walk<'_>, input: &Grid, steps: &Steps, each: OnSeries<'_>) -> Result<(), Error> {
+pub(super) fn gridded(
+    walk: &Walk<'_>,
+    input: &Grid,
+    steps: &Steps,
+    each: OnSeries<'_>,
+) -> Result<(), Error> {
     // Each of its instants counts as a sample, before there are any.
     walk.meter.check(steps.count)?;
     walk.meter.open().add(steps.count.saturating_mul(size_of::<(i64, f64)>()))?;
@@ -234,6 +245,7 @@ pub(super) fn fold(
             None => return Ok(None),
         },
         RangeFold::Quantile(_) => quantile(parameter, values().collect()),
+        RangeFold::Loose(_) => return Ok(None),
         RangeFold::Spread => spread(values().collect()),
         RangeFold::Stamp(stamp) => stamped(window.samples, *stamp),
         RangeFold::Smoothed(..) => {

@@ -33,7 +33,7 @@ pub(super) fn relabel<'q>(
         };
         made.push(walk, GridRow { labels, is_nameless, ..row.clone() })?;
     }
-    merged(made)
+    if walk.is_loose { Ok(made) } else { merged(made) }
 }
 
 /// How long a new value can become.

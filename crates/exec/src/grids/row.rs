@@ -139,6 +139,14 @@ impl GridRow {
         Self { values: numbers, histograms, ..self.emptied() }
     }
 
+    /// The same series, of which what is no number is no value.
+    pub(super) fn without_nan(mut self) -> Self {
+        for place in &mut self.values {
+            *place = place.filter(|number| !number.is_nan());
+        }
+        self
+    }
+
     /// The same series without values.
     pub(super) fn emptied(&self) -> Self {
         let (labels, is_nameless) = (self.labels.clone(), self.is_nameless);

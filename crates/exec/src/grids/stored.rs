@@ -179,7 +179,7 @@ pub(crate) fn labelled(
     range: TimeRange,
     charge: &mut Charge<'_>,
 ) -> Result<Vec<Labels>, Error> {
-    let (walk, mut all) = (Walk::new(query, false), Vec::new());
+    let (walk, mut all) = (Walk::new(query, (false, false)), Vec::new());
     for stored in stored {
         all.extend(named(&walk, stored, range, charge)?.into_iter().map(|(labels, _)| labels));
     }

@@ -20,15 +20,17 @@ pub(super) struct Walk<'q> {
     pub(super) meter: &'q Meter,
     /// Whether series keep their measurements until the end.
     pub(super) names_late: bool,
+    /// Whether rules are those of [`foliot_plan::grid::Loose`].
+    pub(super) is_loose: bool,
     notes: RefCell<Notes>,
     took: RefCell<Vec<Took>>,
 }
 
 impl<'q> Walk<'q> {
-    pub(super) fn new(query: &'q Query<'_>, names_late: bool) -> Self {
+    pub(super) fn new(query: &'q Query<'_>, (names_late, is_loose): (bool, bool)) -> Self {
         let (snapshot, meter) = (query.snapshot, &query.meter);
         let (notes, took) = (RefCell::default(), RefCell::default());
-        Self { snapshot, meter, names_late, notes, took }
+        Self { snapshot, meter, names_late, is_loose, notes, took }
     }
 
     /// What was noted, and what the steps took that were measured.
@@ -53,9 +55,10 @@ impl<'q> Walk<'q> {
     /// Labels of a series whose values are of something else now, and whether the measurement is
     /// still among them.
     pub(super) fn unnamed(&self, labels: &Labels) -> (Labels, bool) {
-        match self.names_late {
-            false => (unnamed(labels), false),
-            true => (labels.clone(), true),
+        match (self.names_late, self.is_loose) {
+            (_, true) => (labels.clone(), false),
+            (false, _) => (unnamed(labels), false),
+            (true, _) => (labels.clone(), true),
         }
     }
 
@@ -72,6 +75,9 @@ impl<'q> Walk<'q> {
     }
 
     pub(super) fn mended(&self, measurement: &Arc<str>, mended: Mended) -> Result<(), Error> {
+        if self.is_loose {
+            return Ok(());
+        }
         let all = &mut self.notes.borrow_mut().mended;
         match all.get_mut(measurement) {
             Some(before) => *before = before.with(mended),
@@ -85,6 +91,10 @@ impl<'q> Walk<'q> {
 
     /// Notes take from the memory of the request for as long as it lasts.
     pub(super) fn note(&self, note: Note, place: Place) -> Result<(), Error> {
+        // VictoriaMetrics says nothing of the kind.
+        if self.is_loose {
+            return Ok(());
+        }
         let bytes = match &note {
             Note::Bound { text, .. } => text.len(),
             _ => 0,

@@ -65,6 +65,17 @@ pub struct SamplesAsked {
 }
 
 impl SamplesAsked {
+    /// Samples of what a selector wants, behind the first instant and up to the last.
+    pub(crate) fn new(
+        namespace: NamespaceId,
+        selector: VectorSelector,
+        (start_ns, end_ns): (i64, i64),
+    ) -> Self {
+        let range = TimeRange::new(start_ns.saturating_add(1), end_ns);
+        let plan = Series::Select { selector: selector.selector(namespace), range };
+        Self { plan, selected: Selected { selector, shift: Shifted::default() } }
+    }
+
     /// Whether a metric of this name is wanted.
     pub fn has_name(&self, name: &str) -> bool {
         self.selected.selector.names().iter().all(|matcher| matcher.matches(Some(name)))
@@ -101,11 +112,9 @@ impl Expression {
             (Node::Range(selected, range_ms), _) => {
                 let shift = lowering.shift(&selected.shift);
                 let end_ns = shift.at_ns.unwrap_or(ns(span.end_ms)).saturating_sub(shift.offset_ns);
-                let start_ns = end_ns.saturating_sub(ns(*range_ms)).saturating_add(1);
-                let selector = selected.selector.selector(namespace);
-                let range = TimeRange::new(start_ns, end_ns);
-                let plan = Series::Select { selector, range };
-                Ok(Asked::Samples(Box::new(SamplesAsked { plan, selected: selected.clone() })))
+                let range = (end_ns.saturating_sub(ns(*range_ms)), end_ns);
+                let asked = SamplesAsked::new(namespace, selected.selector.clone(), range);
+                Ok(Asked::Samples(Box::new(asked)))
             }
             (_, Type::Matrix) => Err("a subquery is answered only within a function".to_owned()),
             _ => {
@@ -275,7 +284,7 @@ impl Lowering<'_> {
             }
             _ => return Err(format!("unexpected {}", of.kind)),
         };
-        Ok(Grid::Over(Box::new(Over { samples, range_ns: ns(range_ms), fold, place })))
+        Ok(Grid::Over(Box::new(Over { samples, range_ns: ns(range_ms), fold, loose: None, place })))
     }
 
     fn call(
@@ -564,7 +573,7 @@ fn figure(name: &str) -> Option<Figure> {
     })
 }
 
-fn math(name: &str) -> Option<Math> {
+pub(crate) fn math(name: &str) -> Option<Math> {
     Some(match name {
         "abs" => Math::Abs,
         "ceil" => Math::Ceil,

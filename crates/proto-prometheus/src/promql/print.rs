@@ -210,6 +210,9 @@ pub(crate) fn sign(operator: Operator) -> &'static str {
         Operator::And => "and",
         Operator::Or => "or",
         Operator::Unless => "unless",
+        Operator::If => "if",
+        Operator::IfNot => "ifnot",
+        Operator::Default => "default",
     }
 }
 

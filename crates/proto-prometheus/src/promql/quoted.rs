@@ -4,7 +4,7 @@ use super::reader::{ParseError, Reader};
 
 impl Reader<'_> {
     /// A string in double quotes, single quotes or backticks.
-    pub(super) fn quoted(&mut self, context: &str, expected: &str) -> Result<String, ParseError> {
+    pub(crate) fn quoted(&mut self, context: &str, expected: &str) -> Result<String, ParseError> {
         let quote = match self.peek() {
             Some(quote @ ('"' | '\'' | '`')) => quote,
             _ => return Err(self.unexpected(context, expected)),

@@ -36,31 +36,31 @@ impl ParseError {
 }
 
 /// What is left of a text.
-pub(super) struct Reader<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: usize,
-    pub(super) dialect: super::Dialect,
+pub(crate) struct Reader<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+    pub(crate) dialect: super::Dialect,
     /// Whether selectors may be such that any series fits.
-    pub(super) allows_any: bool,
+    pub(crate) allows_any: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    pub(super) fn peek(&self) -> Option<char> {
+    pub(crate) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
     /// Whether `piece` came next, which is then behind.
-    pub(super) fn takes(&mut self, piece: &str) -> bool {
+    pub(crate) fn takes(&mut self, piece: &str) -> bool {
         let is_next = self.rest().starts_with(piece);
         self.at += if is_next { piece.len() } else { 0 };
         is_next
     }
 
-    pub(super) fn skip_blanks(&mut self) {
+    pub(crate) fn skip_blanks(&mut self) {
         loop {
             let rest = self.rest();
             let bare = rest.trim_start_matches([' ', '\t', '\n', '\r']);
@@ -72,18 +72,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn error(&self, reason: impl Into<String>) -> ParseError {
+    pub(crate) fn error(&self, reason: impl Into<String>) -> ParseError {
         let (line, column) = ParseError::line_and_column(self.text, self.at);
         ParseError { line, column, reason: reason.into() }
     }
 
-    pub(super) fn unexpected(&self, context: &str, expected: &str) -> ParseError {
+    pub(crate) fn unexpected(&self, context: &str, expected: &str) -> ParseError {
         let found = self.peek().map_or("end of input".to_owned(), |c| format!("character: {c:?}"));
         self.error(format!("unexpected {found} in {context}, expected {expected}"))
     }
 
     /// A name of letters, digits and underscores, and of colons where they may stand.
-    pub(super) fn word(&mut self, with_colons: bool) -> Option<&'a str> {
+    pub(crate) fn word(&mut self, with_colons: bool) -> Option<&'a str> {
         let rest = self.rest();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || (with_colons && c == ':');
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());

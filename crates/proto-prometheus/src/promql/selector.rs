@@ -51,6 +51,42 @@ impl VectorSelector {
         }
     }
 
+    /// Series of a name, if one is said.
+    pub(crate) fn named(name: Option<String>) -> Self {
+        let mut selector = Self::any();
+        if let Some(name) = name {
+            selector.names.push(matcher(NAME, Test::equal(name.as_str()), false));
+            selector.name = name;
+        }
+        selector
+    }
+
+    /// Wants what `other` wants besides.
+    pub(crate) fn narrow(&mut self, other: &Self) {
+        self.names.extend(other.names.iter().cloned());
+        self.labels.extend(other.labels.iter().cloned());
+        self.conditions.extend(other.conditions.iter().cloned());
+    }
+
+    /// Whether it wants anything.
+    pub(crate) fn is_any(&self) -> bool {
+        self.names.is_empty() && self.labels.is_empty()
+    }
+
+    /// How many conditions it has.
+    pub(crate) fn conditions(&self) -> usize {
+        self.conditions.len()
+    }
+
+    /// Wants a condition that was read.
+    fn condition(&mut self, matcher: Matcher, condition: Condition) {
+        match &*condition.label {
+            NAME => self.names.push(matcher),
+            _ => self.labels.push(matcher),
+        }
+        self.conditions.push(condition);
+    }
+
     /// All series.
     pub fn any() -> Self {
         let (name, conditions) = (String::new(), Vec::new());
@@ -106,7 +142,7 @@ impl VectorSelector {
 
     /// Labels that a series of this selector has for Prometheus, where there is none: those that it
     /// says the value of by `=`, unless another condition on the same label follows.
-    pub(super) fn known_labels(&self) -> Vec<(Arc<str>, Arc<str>)> {
+    pub(crate) fn known_labels(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let (mut known, mut said) = (Vec::new(), BTreeSet::new());
         let mut places = BTreeMap::<&str, usize>::new();
         for Condition { label, sign, value } in &self.conditions {
@@ -223,6 +259,17 @@ impl Reader<'_> {
                 return Err(self.unexpected(CONTEXT, "\",\" or \"}\""));
             }
         }
+    }
+
+    /// Reads the operator behind a label and what is on its right, and adds it to a selector.
+    pub(crate) fn narrowed(
+        &mut self,
+        selector: &mut VectorSelector,
+        label: &str,
+    ) -> Result<(), ParseError> {
+        let (matcher, condition) = self.condition(label, "label matching")?;
+        selector.condition(matcher, condition);
+        Ok(())
     }
 
     /// An operator and what is on its right, also as it stands there.

@@ -8,6 +8,7 @@ mod monitor;
 mod question;
 mod read;
 mod status;
+mod victoriametrics;
 
 pub(in crate::http) use ask::{LOOKBACK_MS, POINTS_MAX};
 
@@ -48,6 +49,18 @@ pub(crate) enum Endpoint {
     Query,
     /// Values at many.
     QueryRange,
+    /// Values at one instant, asked in MetricsQL.
+    MetricsQuery,
+    /// Values at many, asked in MetricsQL.
+    MetricsQueryRange,
+    /// Questions that are being answered.
+    ActiveQueries,
+    /// What questions cost.
+    TopQueries,
+    /// Makes what was written visible, which it is.
+    ForceFlush,
+    /// Merges what is stored, which happens by itself.
+    ForceMerge,
     /// Series by their labels.
     Series,
     /// Names of labels.
@@ -103,6 +116,13 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::Export => export::answer(shared, call).await,
         Endpoint::Read => read::answer(shared, call).await,
         Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
+        Endpoint::MetricsQuery | Endpoint::MetricsQueryRange => {
+            ask::metrics_query(shared, endpoint, call).await
+        }
+        Endpoint::ActiveQueries
+        | Endpoint::TopQueries
+        | Endpoint::ForceFlush
+        | Endpoint::ForceMerge => victoriametrics::answer(shared, endpoint, &call),
         Endpoint::Series | Endpoint::Labels | Endpoint::LabelValues | Endpoint::Statistics => {
             ask::list(shared, endpoint, call).await
         }

@@ -333,6 +333,42 @@ pub(crate) static ROUTES: &[Route] = &[
         Right::Public,
         Target::Prometheus(Prometheus::BuildInfo),
     ),
+    row(
+        ASK,
+        "/victoriametrics/api/v1/query",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::MetricsQuery),
+    ),
+    row(
+        ASK,
+        "/victoriametrics/api/v1/query_range",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::MetricsQueryRange),
+    ),
+    row(
+        GET,
+        "/victoriametrics/api/v1/status/active_queries",
+        Right::Operate,
+        Target::Prometheus(Prometheus::ActiveQueries),
+    ),
+    row(
+        GET,
+        "/victoriametrics/api/v1/status/top_queries",
+        Right::Operate,
+        Target::Prometheus(Prometheus::TopQueries),
+    ),
+    row(
+        ASK,
+        "/victoriametrics/internal/force_flush",
+        Right::Operate,
+        Target::Prometheus(Prometheus::ForceFlush),
+    ),
+    row(
+        ASK,
+        "/victoriametrics/internal/force_merge",
+        Right::Operate,
+        Target::Prometheus(Prometheus::ForceMerge),
+    ),
     row(POST, "/api/put", Right::Write, Target::OpenTsdb(Endpoint::Put)),
     row(&["GET", "POST", "DELETE"], "/api/query", Right::Edit, Target::OpenTsdb(Endpoint::Query)),
     row(ASK, "/api/query/last", Right::Facts, Target::OpenTsdb(Endpoint::Last)),
@@ -397,6 +433,20 @@ pub(crate) fn find_prometheus(
 ) -> Result<&'static Route, NoRoute> {
     match find(method, &format!("/prometheus{path}"), query) {
         Err(NoRoute::Unknown) => find(method, path, query),
+        found => found,
+    }
+}
+
+/// Finds what answers where VictoriaMetrics is expected, which has Prometheus' paths with and without
+/// their prefix: what is asked there is asked in MetricsQL.
+pub(crate) fn find_victoriametrics(
+    method: &str,
+    path: &str,
+    query: &str,
+) -> Result<&'static Route, NoRoute> {
+    let bare = path.strip_prefix("/prometheus").unwrap_or(path);
+    match find(method, &format!("/victoriametrics{bare}"), query) {
+        Err(NoRoute::Unknown) => find_prometheus(method, bare, query),
         found => found,
     }
 }

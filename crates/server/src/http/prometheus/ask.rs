@@ -12,8 +12,8 @@ use foliot_model::NANOS_PER_MILLI;
 use foliot_plan::grid::Notes;
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    Asked, Dialect, Expression, Listing, SeriesAnswer, Span, Type, VectorSelector, number, single,
-    statistics, success,
+    Asked, Dialect, Expression, Listing, Question as MetricsQuestion, SeriesAnswer, Span, Type,
+    VectorSelector, number, single, statistics, success,
 };
 use hyper::StatusCode;
 use serde_json::json;
@@ -103,6 +103,58 @@ pub(super) async fn query(
     let job = reading.then(job.that_reads(true));
     let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(&failure))
+}
+
+/// `/victoriametrics/api/v1/query` and `query_range`.
+pub(super) async fn metrics_query(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    call: Call,
+) -> Result<Reply, Reply> {
+    let question = Question::read(shared, call, Access::Read).await?;
+    let is_range = endpoint == Endpoint::MetricsQueryRange;
+    let (now_ms, limit) = (now_ns() / NANOS_PER_MILLI, question.limit()?);
+    let span = metrics_span(&question, is_range, now_ms)?;
+    let Question { who, path, namespace, database, params, .. } = question;
+    let text = params.get("query").unwrap_or_default().to_owned();
+    let read = MetricsQuestion::parse(&text).map_err(|error| bad("query", error))?;
+    let asked = read.ask(namespace, &span, now_ms).map_err(|reason| bad("query", reason))?;
+    let title = Some(Title::new(&format!("{path} {text}"), database));
+    let kind = Type::Vector;
+    let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
+    let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
+    answered.map_err(|failure| refuse(&failure))
+}
+
+/// The instants of a question in MetricsQL: a range ends now and has a step of five minutes unless
+/// it says otherwise, and begins at its end.
+fn metrics_span(question: &Question, is_range: bool, now_ms: i64) -> Result<Span, Reply> {
+    let at = |name: &str, otherwise: i64| match question.given(name) {
+        None => Ok(otherwise),
+        Some(text) => time(name, text),
+    };
+    let step_ms = match question.given("step") {
+        None => LOOKBACK_MS,
+        Some(text) => length("step", text)?,
+    };
+    if step_ms <= 0 {
+        return Err(bad("step", "it must be above 0"));
+    }
+    if !is_range {
+        let at_ms = at("time", now_ms)?;
+        let (start_ms, end_ms, lookback_ms) = (at_ms, at_ms, LOOKBACK_MS);
+        return Ok(Span { start_ms, end_ms, step_ms, lookback_ms, is_range });
+    }
+    let end_ms = at("end", now_ms)?;
+    let start_ms = at("start", end_ms)?;
+    if end_ms < start_ms {
+        return Err(bad("end", "end timestamp must not be before start time"));
+    }
+    if end_ms.saturating_sub(start_ms) / step_ms > POINTS_MAX {
+        let reason = "too many points: there may be 11,000 for each series; make step longer";
+        return Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)));
+    }
+    Ok(Span { start_ms, end_ms, step_ms, lookback_ms: LOOKBACK_MS, is_range })
 }
 
 /// `/prometheus/api/v1/format_query`, `parse_query` and `query_exemplars`, for which an expression

@@ -1,0 +1,67 @@
+//! Series of a group that are kept for all instants, by what they come to over all of them.
+
+use super::fold::quantile;
+use super::row::GridRow;
+use super::{Gridded, Walk, value};
+use crate::Error;
+use foliot_plan::grid::{GroupFold, Rank, Steps};
+
+/// The rows of a group that rank best, as many as a scalar says at each instant.
+pub(super) fn ranked(
+    walk: &Walk<'_>,
+    fold: &GroupFold,
+    rows: &[&GridRow],
+    parameters: &[Option<f64>],
+    steps: &Steps,
+    made: &mut Gridded<'_>,
+) -> Result<(), Error> {
+    // One that is nowhere is not chosen.
+    let rows: Vec<&GridRow> = rows.iter().copied().filter(|row| !row.is_empty()).collect();
+    let (is_top, ranks) = match fold {
+        GroupFold::Ranked { rank, is_top, .. } => {
+            (*is_top, rows.iter().map(|row| rank_of(*rank, row)).collect())
+        }
+        GroupFold::Some(_) => (true, vec![0.0; rows.len()]),
+        _ => (true, distances(walk, &rows, steps)?),
+    };
+    let mut order: Vec<(&&GridRow, f64)> = rows.iter().zip(ranks).collect();
+    order.sort_by(|(_, a), (_, b)| match is_top {
+        true => b.total_cmp(a),
+        false => a.total_cmp(b),
+    });
+    for (place, (row, _)) in order.into_iter().enumerate() {
+        walk.meter.check(steps.count)?;
+        let is_kept =
+            |index: usize| (place as f64) < value(parameters, index).unwrap_or(0.0).floor();
+        let row = row.only(is_kept);
+        if !row.is_empty() {
+            made.push(walk, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn rank_of(rank: Rank, row: &GridRow) -> f64 {
+    let values = || row.values.iter().flatten().copied();
+    match rank {
+        Rank::Average => values().sum::<f64>() / values().count() as f64,
+        Rank::Min => values().fold(f64::NAN, f64::min),
+        Rank::Max => values().fold(f64::NAN, f64::max),
+        Rank::Last => values().last().unwrap_or(f64::NAN),
+        Rank::Median => quantile(0.5, values().collect()),
+    }
+}
+
+/// How far each row lies from the median of all at each instant: sums of squares.
+fn distances(walk: &Walk<'_>, rows: &[&GridRow], steps: &Steps) -> Result<Vec<f64>, Error> {
+    let mut sums = vec![0.0; rows.len()];
+    for index in 0..steps.count {
+        walk.meter.check(rows.len())?;
+        let median =
+            quantile(0.5, rows.iter().filter_map(|row| value(&row.values, index)).collect());
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            *sum += value(&row.values, index).map_or(0.0, |value| (value - median).powi(2));
+        }
+    }
+    Ok(sums)
+}

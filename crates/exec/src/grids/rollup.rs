@@ -1,0 +1,452 @@
+//! Samples of a range as VictoriaMetrics takes them (`app/vmselect/promql/rollup.go` of 1.79): a
+//! range is as long as a step unless it is said, at least as long as samples lie apart where that
+//! helps, and a fold also knows the sample before the range.
+
+use super::fold::{Window, deviation, quantile};
+use super::over::{self, scalar_of};
+use super::row::GridRow;
+use super::stored::{Points, each_series, looked_at};
+use super::{Gridded, Looked, Walk, evaluated, seconds, value};
+use crate::Error;
+use foliot_model::{Label, Labels};
+use foliot_plan::grid::{
+    Comparison, First, Loose, LooseFold, Over, RangeFold, SILENCE_NS, Samples, Shift, Steps,
+};
+
+/// Gaps between the first samples of a series that tell how far they lie apart.
+const GAPS: usize = 20;
+
+/// What a fold knows.
+struct Known<'s> {
+    window: Window<'s>,
+    /// The sample before the range, unless it is too far away.
+    before: Option<(i64, f64)>,
+    /// The value before the range, however far away.
+    ever: Option<f64>,
+    /// The value behind it.
+    next: Option<f64>,
+}
+
+pub(super) fn over<'q>(
+    walk: &Walk<'q>,
+    plan: &Over,
+    loose: &Loose,
+    steps: &Steps,
+) -> Result<Gridded<'q>, Error> {
+    let parameter = match &plan.fold {
+        RangeFold::Quantile(of)
+        | RangeFold::Loose(
+            LooseFold::Predicted(of) | LooseFold::Counted(_, of) | LooseFold::Shared(_, of),
+        ) => Some(evaluated(walk, of, steps)?),
+        _ => None,
+    };
+    let parameters = scalar_of(&parameter);
+    let mut made = Gridded::none(walk);
+    let mut each = |shift: &Shift, labels: Labels, points: &Points, stale: Option<u64>| {
+        let mut held = walk.meter.open();
+        held.add(points.numbers.len() * size_of::<(i64, f64)>())?;
+        let mut numbers = points.numbers.clone();
+        numbers.retain(|(_, one)| stale.is_none_or(|bits| one.to_bits() != bits));
+        prepared(&mut numbers, loose.first);
+        let values = ranges(walk, plan, loose, (shift, steps), &numbers, &parameters)?;
+        let labels = match &loose.label {
+            None => labels,
+            Some((name, value)) => {
+                let own = Label { name: name.clone(), value: value.clone() };
+                let others = labels.iter().filter(|label| label.name != *name).cloned();
+                Labels::new(others.chain([own]).collect())
+            }
+        };
+        made.push(walk, GridRow::numbers(labels, values))
+    };
+    match &plan.samples {
+        Samples::Stored(stored, stale_bits) => {
+            let stale = (!loose.keeps_marks).then_some(*stale_bits);
+            each_series(walk, stored, loose.before_ns(), steps, &mut |labels, points| {
+                each(&stored.shift, labels, points, stale)
+            })?;
+        }
+        Samples::Grid { input, step_ns, shift } => {
+            if let Some(inner) = inner_steps(shift, *step_ns, loose, steps) {
+                over::gridded(walk, input, &inner, &mut |labels, points| {
+                    each(shift, labels, points, None)
+                })?;
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// The multiples of a step from before the ranges of some instants to behind the last of them.
+fn inner_steps(shift: &Shift, step_ns: i64, loose: &Loose, steps: &Steps) -> Option<Steps> {
+    let before_ns = loose.range_ns.unwrap_or_default().saturating_add(SILENCE_NS);
+    let first = looked_at(shift, steps.start_ns).saturating_sub(before_ns.saturating_add(step_ns));
+    let last = looked_at(shift, steps.end_ns()).saturating_add(step_ns);
+    let start_ns = first.div_euclid(step_ns).saturating_mul(step_ns);
+    let count = last.saturating_sub(start_ns).saturating_add(step_ns - 1).checked_div(step_ns)?;
+    let count = usize::try_from(count).ok()?.saturating_add(1);
+    Some(Steps { start_ns, step_ns, count })
+}
+
+/// The values of a series at all instants.
+fn ranges(
+    walk: &Walk<'_>,
+    plan: &Over,
+    loose: &Loose,
+    (shift, steps): (&Shift, &Steps),
+    numbers: &[(i64, f64)],
+    parameters: &[Option<f64>],
+) -> Result<Vec<Option<f64>>, Error> {
+    let reach_ns = reach(apart(numbers, loose.step_ns));
+    let mut range_ns = loose.range_ns.unwrap_or(loose.step_ns);
+    if loose.widens {
+        range_ns = range_ns.max(reach_ns);
+    }
+    let (mut first, mut end) = (0, 0);
+    let (mut values, mut looked) = (Vec::with_capacity(steps.count), Looked::new(walk));
+    for index in 0..steps.count {
+        let end_ns = looked_at(shift, steps.at(index));
+        let start_ns = end_ns.saturating_sub(range_ns);
+        while numbers.get(first).is_some_and(|(time_ns, _)| *time_ns <= start_ns) {
+            first += 1;
+        }
+        end = end.max(first);
+        while numbers.get(end).is_some_and(|(time_ns, _)| *time_ns <= end_ns) {
+            end += 1;
+        }
+        let samples = numbers.get(first..end).unwrap_or_default();
+        looked.at(samples.len())?;
+        let last = first.checked_sub(1).and_then(|at| numbers.get(at)).copied();
+        let is_near = |(time_ns, _): &(i64, f64)| *time_ns > start_ns.saturating_sub(reach_ns);
+        let known = Known {
+            window: Window { samples, start_ns, end_ns },
+            // VictoriaMetrics looks for it only where a sample stands behind it.
+            before: last.filter(is_near).filter(|_| first < numbers.len()),
+            ever: last.map(|(_, value)| value),
+            next: numbers.get(end).map(|(_, value)| *value),
+        };
+        let parameter = value(parameters, index).unwrap_or(f64::NAN);
+        values.push(fold(&plan.fold, &known, parameter)?);
+    }
+    Ok(values)
+}
+
+/// How far samples lie apart: of the first gaps, the one that six in ten are not longer than.
+fn apart(numbers: &[(i64, f64)], otherwise_ns: i64) -> i64 {
+    let gaps = numbers.iter().zip(numbers.iter().skip(1)).take(GAPS);
+    let gaps: Vec<f64> = gaps.map(|((a, _), (b, _))| ((b - a) / 1_000_000) as f64).collect();
+    if gaps.is_empty() {
+        return otherwise_ns;
+    }
+    match (quantile(0.6, gaps) as i64).saturating_mul(1_000_000) {
+        ns if ns > 0 => ns,
+        _ => otherwise_ns,
+    }
+}
+
+/// How far away the sample before may be: further where samples lie close together.
+fn reach(apart_ns: i64) -> i64 {
+    const SECOND: i64 = 1_000_000_000;
+    let more = match apart_ns {
+        ns if ns <= 2 * SECOND => ns.saturating_mul(4),
+        ns if ns <= 4 * SECOND => ns.saturating_mul(2),
+        ns if ns <= 8 * SECOND => ns,
+        ns if ns <= 16 * SECOND => ns / 2,
+        ns if ns <= 32 * SECOND => ns / 4,
+        ns => ns / 8,
+    };
+    apart_ns.saturating_add(more / 1_000_000 * 1_000_000)
+}
+
+/// What is done to all samples before ranges are taken.
+fn prepared(numbers: &mut [(i64, f64)], first: First) {
+    match first {
+        First::AsTheyAre => {}
+        First::Levelled => levelled(numbers.iter_mut().map(|(_, value)| value)),
+        First::Differences { is_counter } | First::Slopes { is_counter } => {
+            if is_counter {
+                levelled(numbers.iter_mut().map(|(_, value)| value));
+            }
+            let is_slope = matches!(first, First::Slopes { .. });
+            let mut last = 0.0;
+            for at in 0..numbers.len() {
+                let (here, next) = (numbers.get(at).copied(), numbers.get(at + 1).copied());
+                if let (Some((a_ns, a)), Some((b_ns, b))) = (here, next) {
+                    last = if is_slope { (b - a) / span(a_ns, b_ns) } else { b - a };
+                }
+                numbers.get_mut(at).into_iter().for_each(|(_, value)| *value = last);
+            }
+        }
+        First::Intervals => {
+            let mut before = None;
+            for (at_ns, value) in numbers.iter_mut() {
+                *value = before.map_or(f64::NAN, |before| span(before, *at_ns));
+                before = Some(*at_ns);
+            }
+            if let [(_, first), (_, second), ..] = numbers {
+                *first = *second;
+            }
+        }
+    }
+}
+
+/// Lets a counter that fell go on from where it was. One that fell by less than an eighth was
+/// corrected and did not begin anew.
+pub(super) fn levelled<'v>(values: impl Iterator<Item = &'v mut f64>) {
+    let (mut correction, mut before) = (0.0, None::<f64>);
+    for value in values {
+        if let Some(before) = before
+            && *value < before
+        {
+            let fell = before - *value;
+            correction += if fell * 8.0 < before { fell } else { before };
+        }
+        before = Some(*value);
+        *value += correction;
+    }
+}
+
+/// Seconds between two instants.
+fn span(from_ns: i64, to_ns: i64) -> f64 {
+    to_ns.saturating_sub(from_ns) as f64 / 1e9
+}
+
+fn fold(of: &RangeFold, known: &Known<'_>, parameter: f64) -> Result<Option<f64>, Error> {
+    let samples = known.window.samples;
+    let at_ns = known.window.end_ns;
+    match of {
+        RangeFold::Loose(fold) => Ok(loosely(fold, known, parameter)),
+        _ if samples.is_empty() => Ok(None),
+        // One alone deviates by nothing.
+        RangeFold::Deviation | RangeFold::Variance if samples.len() == 1 => Ok(Some(0.0)),
+        of => over::fold(of, &known.window, (parameter, f64::NAN), at_ns),
+    }
+}
+
+fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
+    let Known { window, before, .. } = known;
+    let samples = window.samples;
+    let values = || samples.iter().map(|(_, value)| *value);
+    let last = samples.last();
+    // The sample before, and all that follow it in the range; without one before, from the first.
+    let start = before.or_else(|| samples.first().copied());
+    let rest = match before {
+        Some(_) => samples,
+        None => samples.get(1..).unwrap_or_default(),
+    };
+    Some(match of {
+        LooseFold::Absent => return samples.is_empty().then_some(1.0),
+        LooseFold::Increase => return increase(known),
+        LooseFold::IncreasePure => match (known.ever, last) {
+            (None, None) => return None,
+            (ever, Some((_, last))) => last - ever.unwrap_or(0.0),
+            (Some(_), None) => 0.0,
+        },
+        LooseFold::Difference => match samples {
+            [(_, first), .., (_, last)] => last - first,
+            _ => return None,
+        },
+        LooseFold::Rate => match (start?, rest.last()) {
+            ((from_ns, first), Some((to_ns, last))) => (last - first) / span(from_ns, *to_ns),
+            (_, None) if before.is_some() => 0.0,
+            _ => return None,
+        },
+        LooseFold::LastRate | LooseFold::LastDifference => return of_last_two(of, known),
+        LooseFold::Changes
+        | LooseFold::Falls
+        | LooseFold::Rises
+        | LooseFold::Ascent
+        | LooseFold::Descent => stepwise(of, start?.1, rest, before.is_some()),
+        LooseFold::Lag => span(last.or(before.as_ref())?.0, window.end_ns),
+        LooseFold::Lifetime => span(start?.0, rest.last()?.0),
+        LooseFold::Interval => span(start?.0, rest.last()?.0) / rest.len() as f64,
+        LooseFold::Slope => line(samples, window.end_ns)?.1,
+        LooseFold::Predicted(_) => {
+            let (now, slope) = line(samples, window.end_ns)?;
+            now + slope * parameter
+        }
+        LooseFold::Squares => match last {
+            Some(_) => values().map(|value| value * value).sum(),
+            None => before.map(|(_, value)| value * value)?,
+        },
+        LooseFold::SumRate => match start {
+            Some(_) => values().sum::<f64>() / span(window.start_ns, window.end_ns),
+            None => return None,
+        },
+        LooseFold::Geometric => match last {
+            Some(_) => values().product::<f64>().powf(1.0 / samples.len() as f64),
+            None => before.map(|(_, value)| value)?,
+        },
+        LooseFold::Mode => return mode(before.map(|(_, value)| value), values().collect()),
+        LooseFold::Distinct => {
+            start?;
+            distinct(values().collect())
+        }
+        LooseFold::Width => {
+            last?;
+            values().fold(f64::NAN, f64::max) - values().fold(f64::NAN, f64::min)
+        }
+        LooseFold::Integral => integral(known, start?, rest),
+        LooseFold::Score => return score(known, start?, rest),
+        LooseFold::Counted(comparison, _) => {
+            last?;
+            counted(*comparison, values(), parameter)
+        }
+        LooseFold::Shared(comparison, _) => {
+            last?;
+            counted(*comparison, values(), parameter) / samples.len() as f64
+        }
+        LooseFold::LastChange => return last_change(known),
+        LooseFold::Open | LooseFold::Close | LooseFold::High | LooseFold::Low => {
+            return candle(of, known);
+        }
+    })
+}
+
+/// What a counter grew by. One that begins in the range began at 0, unless it is far above what it
+/// grows by.
+fn increase(known: &Known<'_>) -> Option<f64> {
+    let samples = known.window.samples;
+    let last = samples.last().map(|(_, value)| *value);
+    match (known.before, known.ever, samples) {
+        (Some((_, before)), ..) => Some(last.map_or(0.0, |last| last - before)),
+        (None, _, []) => None,
+        (None, Some(ever), _) => last.map(|last| last - ever),
+        (None, None, [(_, first), rest @ ..]) => {
+            let next = rest.first().map(|(_, value)| *value).or(known.next);
+            let grows = next.map_or(0.0, |next| next - first);
+            let is_new = first.abs() < 10.0 * (grows.abs() + 1.0);
+            last.map(|last| if is_new { last } else { last - first })
+        }
+    }
+}
+
+fn of_last_two(of: &LooseFold, known: &Known<'_>) -> Option<f64> {
+    let is_rate = matches!(of, LooseFold::LastRate);
+    let ((from_ns, from), (to_ns, to)) = match (known.window.samples, known.before) {
+        ([.., a, b], _) => (*a, *b),
+        ([b], Some(a)) => (a, *b),
+        ([(_, only)], None) if !is_rate => return Some(*only),
+        ([], Some(_)) if !is_rate => return Some(0.0),
+        _ => return None,
+    };
+    Some(if is_rate { (to - from) / span(from_ns, to_ns) } else { to - from })
+}
+
+/// What is said of each value and the one before it.
+fn stepwise(of: &LooseFold, start: f64, rest: &[(i64, f64)], has_before: bool) -> f64 {
+    // A value that nothing stands before is a change.
+    let is_new = matches!(of, LooseFold::Changes) && !has_before;
+    let (mut before, mut total) = (start, f64::from(u8::from(is_new)));
+    for (_, value) in rest {
+        total += match of {
+            LooseFold::Changes => f64::from(u8::from(*value != before)),
+            LooseFold::Falls => f64::from(u8::from(*value < before)),
+            LooseFold::Rises => f64::from(u8::from(*value > before)),
+            LooseFold::Descent => (before - value).max(0.0),
+            _ => (value - before).max(0.0),
+        };
+        before = *value;
+    }
+    total
+}
+
+/// The line of least squares: its value at an instant, and its slope per second.
+fn line(samples: &[(i64, f64)], at_ns: i64) -> Option<(f64, f64)> {
+    let (_, first) = samples.first()?;
+    if samples.iter().all(|(_, value)| value == first) {
+        return Some((*first, 0.0));
+    }
+    let total = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        samples.iter().map(|(time_ns, value)| of(span(at_ns, *time_ns), *value)).sum()
+    };
+    let count = samples.len() as f64;
+    let (x, y) = (total(&|x, _| x), total(&|_, y| y));
+    let apart = total(&|x, _| x * x) - x * x / count;
+    let slope = match apart.abs() >= 1e-6 {
+        true => (total(&|x, y| x * y) - x * y / count) / apart,
+        false => 0.0,
+    };
+    Some((y / count - slope * x / count, slope))
+}
+
+/// The most frequent value: of several the one before the range, which counts once, or the lowest.
+/// It adds to a value of the range only where that is the lowest.
+pub(super) fn mode(before: Option<f64>, mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let lowest = values.first().copied();
+    let mut best = before.map(|before| (before, 1));
+    for run in values.chunk_by(|a, b| a == b) {
+        let Some(value) = run.first().copied() else { continue };
+        let is_before = before == lowest && before == Some(value);
+        let count = run.len() + usize::from(is_before);
+        if best.is_none_or(|(_, most)| count > most) {
+            best = Some((value, count));
+        }
+    }
+    best.map(|(value, _)| value)
+}
+
+pub(super) fn distinct(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.chunk_by(|a, b| a == b).count() as f64
+}
+
+/// Each value times how long it stood; the one before stood since the range began.
+fn integral(known: &Known<'_>, start: (i64, f64), rest: &[(i64, f64)]) -> f64 {
+    let Window { start_ns, end_ns, .. } = known.window;
+    let from_ns = if known.before.is_some() { start_ns } else { start.0 };
+    let (mut at_ns, mut value, mut total) = (from_ns, start.1, 0.0);
+    for (time_ns, next) in rest {
+        total += value * span(at_ns, *time_ns);
+        (at_ns, value) = (*time_ns, *next);
+    }
+    total + value * span(at_ns, end_ns)
+}
+
+fn score(known: &Known<'_>, start: (i64, f64), rest: &[(i64, f64)]) -> Option<f64> {
+    let samples = known.window.samples;
+    let (last_ns, last) = samples.last()?;
+    let interval = span(start.0, rest.last()?.0) / rest.len() as f64;
+    if span(*last_ns, known.window.end_ns) > interval {
+        return None;
+    }
+    let values = || samples.iter().map(|(_, value)| *value);
+    let off = last - values().sum::<f64>() / samples.len() as f64;
+    Some(if off == 0.0 { 0.0 } else { off / deviation(values()).sqrt() })
+}
+
+fn counted(comparison: Comparison, values: impl Iterator<Item = f64>, limit: f64) -> f64 {
+    let holds = |value: &f64| match comparison {
+        Comparison::Equal => *value == limit,
+        Comparison::NotEqual => *value != limit,
+        Comparison::Greater => *value > limit,
+        Comparison::GreaterOrEqual => *value >= limit,
+        Comparison::Less => *value < limit,
+        Comparison::LessOrEqual => *value <= limit,
+    };
+    values.filter(holds).count() as f64
+}
+
+fn last_change(known: &Known<'_>) -> Option<f64> {
+    let samples = known.window.samples;
+    let (_, last) = samples.last()?;
+    let same = samples.iter().rev().take_while(|(_, value)| value == last).count();
+    let first_ns = samples.get(samples.len() - same)?.0;
+    let goes_on = same == samples.len() && known.before.is_some_and(|(_, value)| value == *last);
+    (!goes_on).then(|| seconds(first_ns))
+}
+
+/// Of the samples before the range's end, and of the one before the range.
+fn candle(of: &LooseFold, known: &Known<'_>) -> Option<f64> {
+    let Window { samples, start_ns, end_ns } = known.window;
+    let there = samples.iter().filter(|(time_ns, _)| *time_ns < end_ns).map(|(_, value)| *value);
+    let before = known.before.filter(|(time_ns, _)| *time_ns >= start_ns).map(|(_, value)| value);
+    let mut all = before.into_iter().chain(there);
+    match of {
+        LooseFold::Open => all.next(),
+        LooseFold::Close => all.last(),
+        LooseFold::High => all.reduce(f64::max),
+        _ => all.reduce(f64::min),
+    }
+}

@@ -1,0 +1,66 @@
+//! What VictoriaMetrics tells of itself, where that means something here.
+
+use super::super::{Call, Reply};
+use super::Endpoint;
+use super::question::bad;
+use crate::queries::Cost;
+use crate::shared::Shared;
+use foliot_proto_opentsdb::Params;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+
+/// Questions in each list when it is not said how many, as VictoriaMetrics has it.
+const TOP_USUAL: usize = 20;
+
+pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result<Reply, Reply> {
+    match endpoint {
+        Endpoint::ActiveQueries => {
+            let running = shared.queries.list(&call.who).into_iter().map(|query| {
+                json!({
+                    "id": query.id.to_string(),
+                    "duration": format!("{:.3}s", query.runs_for.as_secs_f64()),
+                    "query": query.text,
+                    "database": query.database,
+                    "owner": query.owner,
+                })
+            });
+            let data: Vec<Value> = running.collect();
+            let body = json!({"status": "ok", "data": data}).to_string();
+            Ok(Reply::json(StatusCode::OK, body))
+        }
+        Endpoint::TopQueries => top(shared, call),
+        // What was written is seen at once, and merges happen by themselves.
+        _ => Ok(Reply::empty(StatusCode::OK)),
+    }
+}
+
+fn top(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
+    let params = Params::parse(&call.query);
+    let count = match params.get("topN").filter(|text| !text.is_empty()) {
+        None => TOP_USUAL,
+        Some(text) => text.parse().map_err(|_| bad("topN", "it must be a number"))?,
+    };
+    let mut costs = shared.queries.costs(&call.who);
+    let seconds = |cost: &Cost| cost.took.as_secs_f64();
+    let mean = |cost: &Cost| seconds(cost) / cost.count.max(1) as f64;
+    let list = |costs: &[Cost], field: &str, of: &dyn Fn(&Cost) -> Value| -> Vec<Value> {
+        let rows = costs.iter().take(count);
+        rows.map(|cost| {
+            json!({"query": cost.text, "timeRangeSeconds": 0, "count": cost.count, field: of(cost)})
+        })
+        .collect()
+    };
+    let by_sum = list(&costs, "sumDurationSeconds", &|cost| seconds(cost).into());
+    costs.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+    let by_mean = list(&costs, "avgDurationSeconds", &|cost| mean(cost).into());
+    costs.sort_by_key(|cost| Reverse(cost.count));
+    let by_count = list(&costs, "count", &|cost| cost.count.into());
+    let body = json!({
+        "topN": count.to_string(),
+        "topByCount": by_count,
+        "topByAvgDuration": by_mean,
+        "topBySumDuration": by_sum,
+    });
+    Ok(Reply::json(StatusCode::OK, body.to_string()))
+}
