@@ -1,0 +1,139 @@
+//! MetricsQL through the real binary: expected values are calculated by hand from
+//! VictoriaMetrics' rules.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server};
+use serde_json::Value as Json;
+
+const T: i64 = 1_700_000_000;
+
+/// A counter of each kind every ten seconds: `a` grows by ten, `b` by five and begins anew after a
+/// minute.
+fn server(dir: &Scratch) -> Server {
+    let server = Server::start(dir.path(), &[]);
+    let mut text = String::new();
+    for step in 0..12 {
+        let at_ms = (T + step * 10) * 1000;
+        text += &format!("c{{job=\"a\"}} {} {at_ms}\n", step * 10);
+        text += &format!("c{{job=\"b\"}} {} {at_ms}\n", step % 6 * 5);
+    }
+    let answer = server.request("POST", "/api/v1/import/prometheus", &[], text.as_bytes());
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    server
+}
+
+fn asked(server: &Server, path: &str, span: &str, query: &str) -> Json {
+    let query: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let path = format!("{path}?{span}&query={query}");
+    serde_json::from_slice(&server.get(&path).body).unwrap()
+}
+
+/// What an answer at the time of the last sample has, each series as its labels and its value.
+fn at_end(server: &Server, query: &str) -> Vec<String> {
+    let span = format!("time={}&step=30", T + 110);
+    let answer = asked(server, "/victoriametrics/api/v1/query", &span, query);
+    let rows = answer["data"]["result"].as_array();
+    let rows = rows.unwrap_or_else(|| panic!("{query}: {answer}"));
+    let row = |row: &Json| format!("{} {}", row["metric"], row["value"][1].as_str().unwrap());
+    let mut rows: Vec<String> = rows.iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn answers_are_those_of_victoriametrics() {
+    let dir = Scratch::new();
+    let server = server(&dir);
+    for (query, wanted) in [
+        // As long as a step, from the sample before it on.
+        (r#"rate(c{job="a"})"#, &[r#"{"job":"a"} 1"#][..]),
+        (r#"rate(c{job="a"}) keep_metric_names"#, &[r#"{"__name__":"c","job":"a"} 1"#]),
+        // From 25 before to 25 again, with a fall of 25 between; nothing is extrapolated.
+        (r#"increase(c{job="b"}[1m])"#, &[r#"{"job":"b"} 25"#]),
+        (r#"increase_pure(c{job="b"}[1m])"#, &[r#"{"job":"b"} 25"#]),
+        (r#"delta(c{job="a"}[1i])"#, &[r#"{"job":"a"} 30"#]),
+        (r#"count_gt_over_time(c{job="a"}[30s], 95)"#, &[r#"{"job":"a"} 2"#]),
+        (r#"share_le_over_time(c{job="a"}[0.5m], 90)"#, &[r#"{"job":"a"} 0.3333333333333333"#]),
+        (r#"lag(c{job="a"} offset -5s)"#, &[r#"{"job":"a"} 5"#]),
+        (r#"scrape_interval(c{job="b",})"#, &[r#"{"job":"b"} 10"#]),
+        (
+            r#"rollup(c{job="a"}[30s])"#,
+            &[
+                r#"{"__name__":"c","job":"a","rollup":"avg"} 100"#,
+                r#"{"__name__":"c","job":"a","rollup":"max"} 110"#,
+                r#"{"__name__":"c","job":"a","rollup":"min"} 90"#,
+            ],
+        ),
+        // What is one series without labels stands for any.
+        (r#"c{job="x"} default 7"#, &["{} 7"]),
+        (r#"c / sum(c) if (c > 100)"#, &[r#"{"job":"a"} 0.8148148148148148"#]),
+        (r#"c ifnot (c > 100)"#, &[r#"{"__name__":"c","job":"b"} 25"#]),
+        (r#"label_set(sum(c), "x", "y" + "z")"#, &[r#"{"x":"yz"} 135"#]),
+        (r#"label_del(alias(c{job="a"}, "d"), "job")"#, &[r#"{"__name__":"d"} 110"#]),
+        (r#"count(c{job="a" or job="b"})"#, &["{} 2"]),
+        (r#"count(({job="a"}, {job="a"}, c))"#, &["{} 2"]),
+        (r#"topk_max(1, c)"#, &[r#"{"__name__":"c","job":"a"} 110"#]),
+        (r#"median(c)"#, &["{} 67.5"]),
+        (r#"WITH (f(x) = x * 2Ki, y = {job="a"}) f(1) + count(c{y})"#, &["{} 2049"]),
+        (r#"step() + 1.5m"#, &["{} 120"]),
+    ] {
+        assert_eq!(at_end(&server, query), wanted, "{query}");
+    }
+    let span = format!("start={}&end={}&step=10", T, T + 20);
+    let path = "/victoriametrics/api/v1/query_range";
+    let answer = asked(&server, path, &span, r#"running_sum(c{job="a"})"#);
+    let values = answer["data"]["result"][0]["values"].as_array().unwrap();
+    let values: Vec<&str> = values.iter().map(|pair| pair[1].as_str().unwrap()).collect();
+    assert_eq!(values, ["0", "10", "30"]);
+}
+
+#[test]
+fn promql_stays_what_it_is_and_what_is_too_much_is_refused() {
+    let dir = Scratch::new();
+    let server = server(&dir);
+    let span = format!("time={}", T + 110);
+    let refused = |path: &str, query: &str| {
+        let answer = asked(&server, path, &span, query);
+        assert_eq!(answer["status"], "error", "{query}: {answer}");
+        answer["error"].as_str().unwrap().to_owned()
+    };
+    for query in ["c default 1", "rate(c)", "label_set(c, \"a\", \"b\")", "1Ki"] {
+        refused("/prometheus/api/v1/query", query);
+    }
+    let path = "/victoriametrics/api/v1/query";
+    let deep = format!("{}1{}", "(".repeat(5000), ")".repeat(5000));
+    assert!(refused(path, &deep).contains("nested more than 100 deep"));
+    // Each template stands for twice as much as the one before.
+    let doubled: Vec<String> = (1..40).map(|at| format!("a{at} = (a{0}, a{0})", at - 1)).collect();
+    let wide = format!("WITH (a0 = 1, {}) a39", doubled.join(", "));
+    assert!(refused(path, &wide).contains("more than 10000 parts"));
+    assert!(refused(path, "label_set(c, 1)").contains("takes strings"));
+    assert!(refused(path, r#"label_del(c, "job")"#).contains("duplicate output timeseries"));
+    assert!(refused(path, "nosuch(c)").contains("unknown function"));
+}
+
+#[test]
+fn queries_tell_of_themselves() {
+    let dir = Scratch::new();
+    let server = server(&dir);
+    let read = |path: &str| -> Json { serde_json::from_slice(&server.get(path).body).unwrap() };
+    let active = read("/victoriametrics/api/v1/status/active_queries");
+    assert_eq!((&active["status"], active["data"].is_array()), (&"ok".into(), true));
+    let top = read("/victoriametrics/api/v1/status/top_queries?topN=1");
+    // Questions that are over before they could be listed are not counted.
+    for list in ["topByCount", "topByAvgDuration", "topBySumDuration"] {
+        assert!(top[list].as_array().is_some_and(|list| list.len() <= 1), "{top}");
+    }
+    assert_eq!(top["topN"], "1");
+    assert_eq!(server.get("/victoriametrics/api/v1/status/top_queries?topN=x").status, 400);
+    assert_eq!(server.get("/victoriametrics/internal/force_flush").status, 200);
+}
