@@ -15,7 +15,8 @@ Debian's VictoriaMetrics is 1.79.5. What is not asked, or asked so that it canno
                                label functions are asked of series as they are stored
   default, ifnot               1.79 applies conditions that stand on one side only to both: there
                                both sides have the same, or none
-  absent_over_time             1.79 forgets the offset of it where no series is there: without one
+  absent_over_time             1.79 forgets the offset of it where no series is there, and counts each
+                               series in sum(absent_over_time(x)): without either
   sum(f(1, x)) without a range 1.79 loses the other arguments of f: ranges are written out there
   absent_over_time(x{y=""})    1.79 answers with an empty label: not asked
   sgn                          that of a gap is 0 there and a gap here
@@ -205,8 +206,7 @@ def vector(depth):
         lambda: f"{RANDOM.choice(AGGREGATES)} {by()}({vector(inner)})",
         lambda: f"quantile({pick('0.3', '0.99')}, {vector(inner)}) {by()}",
         lambda: f"{pick('topk', 'bottomk')}_{pick('avg', 'min', 'max', 'last', 'median')}({pick('1', '2', '3')}, load) {by()}",
-        lambda: f"any({vector(inner)}) by (job, instance)",
-        lambda: f"absent_over_time({pick("load", "uneven")}[{length()}])",
+        lambda: f"any({alike()}) by (job, instance)",
         lambda: f'label_set({stored()}, "to", "x", "zone", "")',
         lambda: f'label_del({stored()}, "zone", "__name__")',
         lambda: f'label_keep({stored()}, "job", "instance", "rollup", "q", "__name__")',
@@ -288,6 +288,8 @@ def main():
     failures, answered, refused = [], 0, 0
     for _ in range(COUNT):
         text = vector(RANDOM.randrange(1, 4))
+        if RANDOM.random() < 0.01:
+            text = f"absent_over_time({pick('load', 'uneven')}[{length()}])"
         start = BEGIN + 60 * RANDOM.randrange(5, 55)
         if RANDOM.random() < 0.3:
             path, form = "query", {"query": text, "time": start, "nocache": 1}

@@ -5,7 +5,7 @@
 //! over      samples of a range -> one value per instant            fold.rs: what they come to
 //! each      value -> value                                         binary  two grids -> one
 //! aggregate series -> one per group                                relabel, described: labels
-//! rollup    ranges by VictoriaMetrics' rules                       along, labelled, loose: its others
+//! rollup    ranges by VictoriaMetrics' rules; along, labelled, loose: its other operators
 //! buckets   histograms -> quantiles, fractions                     sorted: their order
 //! ```
 //!

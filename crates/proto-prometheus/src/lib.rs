@@ -3,8 +3,8 @@
 //! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
 //! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]),
 //! and VictoriaMetrics' lines of JSON ([`JsonLines`]); expressions of PromQL become questions
-//! ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON. Bytes go in, values come out: the room knows no
-//! socket, no compression, no HTTP library and no store.
+//! ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON. Bytes go in,
+//! values come out: the room knows no socket, no compression, no HTTP library and no store.
 //!
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
 //! and its samples are floats, or native histograms, of the default field. So all doors see it.

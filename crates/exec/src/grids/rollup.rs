@@ -223,6 +223,7 @@ fn fold(of: &RangeFold, known: &Known<'_>, parameter: f64) -> Result<Option<f64>
     }
 }
 
+/// What also looks at the sample before a range.
 fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
     let Known { window, before, .. } = known;
     let samples = window.samples;
@@ -242,10 +243,6 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
             (ever, Some((_, last))) => last - ever.unwrap_or(0.0),
             (Some(_), None) => 0.0,
         },
-        LooseFold::Difference => match samples {
-            [(_, first), .., (_, last)] => last - first,
-            _ => return None,
-        },
         LooseFold::Rate => match (start?, rest.last()) {
             ((from_ns, first), Some((to_ns, last))) => (last - first) / span(from_ns, *to_ns),
             (_, None) if before.is_some() => 0.0,
@@ -260,11 +257,6 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
         LooseFold::Lag => span(last.or(before.as_ref())?.0, window.end_ns),
         LooseFold::Lifetime => span(start?.0, rest.last()?.0),
         LooseFold::Interval => span(start?.0, rest.last()?.0) / rest.len() as f64,
-        LooseFold::Slope => line(samples, window.end_ns)?.1,
-        LooseFold::Predicted(_) => {
-            let (now, slope) = line(samples, window.end_ns)?;
-            now + slope * parameter
-        }
         LooseFold::Squares => match last {
             Some(_) => values().map(|value| value * value).sum(),
             None => before.map(|(_, value)| value * value)?,
@@ -282,24 +274,39 @@ fn loosely(of: &LooseFold, known: &Known<'_>, parameter: f64) -> Option<f64> {
             start?;
             distinct(values().collect())
         }
-        LooseFold::Width => {
-            last?;
-            values().fold(f64::NAN, f64::max) - values().fold(f64::NAN, f64::min)
-        }
         LooseFold::Integral => integral(known, start?, rest),
         LooseFold::Score => return score(known, start?, rest),
-        LooseFold::Counted(comparison, _) => {
-            last?;
-            counted(*comparison, values(), parameter)
-        }
-        LooseFold::Shared(comparison, _) => {
-            last?;
-            counted(*comparison, values(), parameter) / samples.len() as f64
-        }
         LooseFold::LastChange => return last_change(known),
         LooseFold::Open | LooseFold::Close | LooseFold::High | LooseFold::Low => {
             return candle(of, known);
         }
+        LooseFold::Slope
+        | LooseFold::Predicted(_)
+        | LooseFold::Width
+        | LooseFold::Counted(..)
+        | LooseFold::Shared(..)
+        | LooseFold::Difference => return within(of, window, parameter),
+    })
+}
+
+/// What looks at the samples of a range only.
+fn within(of: &LooseFold, window: &Window<'_>, parameter: f64) -> Option<f64> {
+    let Window { samples, end_ns, .. } = window;
+    let values = || samples.iter().map(|(_, value)| *value);
+    let ((_, first), (_, last)) = (samples.first()?, samples.last()?);
+    Some(match of {
+        LooseFold::Slope => line(samples, *end_ns)?.1,
+        LooseFold::Predicted(_) => {
+            let (now, slope) = line(samples, *end_ns)?;
+            now + slope * parameter
+        }
+        LooseFold::Width => values().fold(f64::NAN, f64::max) - values().fold(f64::NAN, f64::min),
+        LooseFold::Counted(comparison, _) => counted(*comparison, values(), parameter),
+        LooseFold::Shared(comparison, _) => {
+            counted(*comparison, values(), parameter) / samples.len() as f64
+        }
+        LooseFold::Difference if samples.len() > 1 => last - first,
+        _ => return None,
     })
 }
 

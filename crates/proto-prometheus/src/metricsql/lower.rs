@@ -152,6 +152,13 @@ impl Lowering<'_> {
             ("smooth_exponential", [input, weight]) => {
                 self.along(input, Path::Smoothed(self.grid(weight)?))
             }
+            _ => self.call_of_all(name, arguments),
+        }
+    }
+
+    /// What looks at all series together.
+    fn call_of_all(&self, name: &str, arguments: &[&Expression]) -> Result<Grid, String> {
+        match (name, arguments) {
             ("absent", [input]) => {
                 let labels = known_labels(input);
                 Ok(Grid::Absent { input: Box::new(self.grid(input)?), labels })

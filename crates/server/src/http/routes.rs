@@ -437,8 +437,8 @@ pub(crate) fn find_prometheus(
     }
 }
 
-/// Finds what answers where VictoriaMetrics is expected, which has Prometheus' paths with and without
-/// their prefix: what is asked there is asked in MetricsQL.
+/// Finds what answers where VictoriaMetrics is expected, which has Prometheus' paths with and
+/// without their prefix: what is asked there is asked in MetricsQL.
 pub(crate) fn find_victoriametrics(
     method: &str,
     path: &str,
