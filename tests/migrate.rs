@@ -381,7 +381,7 @@ fn prometheus_data_answer_as_in_prometheus() {
     let dry = run(&["import", "prometheus", dir, "--dry-run"], &store);
     // Forty of each series and a mark of staleness; eleven and three are deleted.
     let told = "226 samples found, 0 refused, 10 exemplars left out";
-    assert!(dry.status.success() && said(&dry).contains(&told), "{}", said(&dry));
+    assert!(dry.status.success() && said(&dry).contains(told), "{}", said(&dry));
     assert!(!store.exists(), "nothing is written");
     for _ in 0..2 {
         let imported = run(&["import", "prometheus", dir], &store);
