@@ -191,9 +191,11 @@ impl Held<'_> {
         // The manifest must not outlive the names of what it names.
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
         if let Err(error) = manifest.write(&**disk, dir) {
-            // A manifest that was put in place and not synced may be what the next start reads.
+            // A manifest that was put in place and not synced may be what the next start reads. It
+            // is told by its generation: what is in memory may differ otherwise since the start.
             let there = Manifest::read(&**disk, dir).ok().flatten();
-            if there.map(|found| found.manifest).as_ref() != Some(self.manifest()) {
+            let generation = there.map(|found| found.manifest.generation);
+            if generation != Some(self.manifest().generation) {
                 self.truth.doubtful.append(&mut made.names);
             }
             return Err(error);
