@@ -5,6 +5,7 @@ Usage: metricsql.py FOLIOT VICTORIAMETRICS [COUNT [SEED]]
 Debian's VictoriaMetrics is 1.79.5. What is not asked, or asked so that it cannot differ:
 
   NaN                          VictoriaMetrics keeps no other than the mark of staleness
+  ceil, floor, %               make whole steps of the last digit: asked of series as they are stored
   precision                    it keeps 64 bits of a decimal number, and sums as they come: values
                                are compared to nine digits
   empty series                 it forgets that a selected series is there when nothing of it lies
@@ -19,6 +20,7 @@ Debian's VictoriaMetrics is 1.79.5. What is not asked, or asked so that it canno
                                series in sum(absent_over_time(x)): without either
   sum(f(1, x)) without a range 1.79 loses the other arguments of f: ranges are written out there
   absent_over_time(x{y=""})    1.79 answers with an empty label: not asked
+  quantiles_over_time          it makes no series without values, which `default` would fill: summed up
   sgn                          that of a gap is 0 there and a gap here
   ranks of equal series        neither says which goes first: what is ranked has values of its own
   round of negative halves     away from 0 there, upwards here, as Prometheus does
@@ -71,7 +73,7 @@ def samples(metric, instance):
         if metric == "load":
             value = RANDOM.randrange(-400, 400) / 16 + instance * 1e-3
         elif instance == 2 and RANDOM.random() < 0.05:
-            value = RANDOM.randrange(100) if RANDOM.random() < 0.7 else value * 0.95
+            value = RANDOM.randrange(100) if RANDOM.random() < 0.7 else value * 19 // 20
         else:
             value += RANDOM.randrange(20)
         if instance == 1 and (step % 60 in range(20, 45) or RANDOM.random() < 0.2):
@@ -197,12 +199,12 @@ def vector(depth):
         lambda: f"{pick('count', 'share')}_{pick('gt', 'le')}_over_time({bracketed()}, {pick('0', '3', '-1')})",
         lambda: f"count_{pick('eq', 'ne')}_over_time({bracketed()}, {pick('0', '3', '-1')})",
         lambda: f"quantile_over_time({pick('0.5', '0.9')}, {bracketed()})",
-        lambda: f'quantiles_over_time("q", 0.5, 0.9, {bracketed()})',
+        lambda: f'sum(quantiles_over_time("q", 0.5, 0.9, {bracketed()})) by (q, job)',
         lambda: f"predict_linear({bracketed()}, {pick('60', '-300')})",
         lambda: f"{RANDOM.choice(PATHS)}({vector(inner)})",
         lambda: f"smooth_exponential({vector(inner)}, {pick('0.3', '0.8')})",
         lambda: f"range_quantile({pick('0.3', '0.8')}, {vector(inner)})",
-        lambda: f"{pick('abs', 'ceil', 'floor', 'sqrt', 'ln')}({vector(inner)}){keep()}",
+        lambda: f"{pick('abs', 'sqrt', 'ln')}({vector(inner)}){keep()}",
         lambda: f"{RANDOM.choice(AGGREGATES)} {by()}({vector(inner)})",
         lambda: f"quantile({pick('0.3', '0.99')}, {vector(inner)}) {by()}",
         lambda: f"{pick('topk', 'bottomk')}_{pick('avg', 'min', 'max', 'last', 'median')}({pick('1', '2', '3')}, load) {by()}",
@@ -217,11 +219,11 @@ def vector(depth):
         lambda: f'label_{pick("uppercase", "lowercase")}({stored()}, "job", "zone")',
         lambda: f'label_value(label_transform({stored()}, "instance", "i", ""), "instance")',
         lambda: f"({vector(inner)}) default 0",
-        lambda: f"{alike()} default {alike()}",
+        lambda: f"({alike()} default {alike()})",
         lambda: f"({vector(inner)}) if ({vector(inner)} > {pick('0', '5')})",
-        lambda: f"{alike()} ifnot ({alike()} > {pick('0', '5')})",
+        lambda: f"({alike()} ifnot ({alike()} > 0))",
         lambda: f"({vector(inner)}) {pick('and', 'or', 'unless')} ({vector(inner)})",
-        lambda: f"({vector(inner)} {pick('+', '-', '*', '/', '%')} {pick('2', '0.5', '1Ki', '3M', '5m')})",
+        lambda: f"({vector(inner)} {pick('+', '-', '*', '/')} {pick('2', '0.5', '1Ki', '3M', '5m')})",
         lambda: f"({pick('2', '0.5', 'time()')} {pick('+', '-', '*', '/')} {vector(inner)})",
         lambda: f"({vector(inner)} {pick('>', '<', '>=', '<=', '!=', '==')} {pick('', 'bool ')}{pick('0', '2.5', '1e4')})",
         lambda: f"(sum({vector(inner)}) {pick('+', '*', '-')} {vector(inner)})",
@@ -232,6 +234,7 @@ def vector(depth):
         lambda: f"WITH (x = {vector(inner)}, f(a, b) = a + b) f(x, {pick('1', 'step()', 'end() - start()')})",
         lambda: f'WITH (cond = {{job="api"}}) rate(requests_total{{cond}})',
         lambda: f"-({vector(inner)})",
+        lambda: f"({pick('ceil', 'floor')}({selector()}){keep()} % {pick('7', '0.5')})",
         lambda: f"clamp({vector(inner)}, -5, 20)",
         lambda: f"scalar({selector('load')}) + {vector(inner)}",
     ])()
