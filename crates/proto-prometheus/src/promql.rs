@@ -17,8 +17,8 @@ pub(crate) mod reader;
 mod selector;
 mod tree;
 
-pub(crate) use lower::STALE;
 pub use lower::{Asked, SamplesAsked, Span};
+pub(crate) use lower::{STALE, plain_fold};
 pub(crate) use parse::duration_seconds;
 pub(crate) use print::sign;
 pub use reader::ParseError;

@@ -129,6 +129,18 @@ pub(super) fn signatures(
     })
 }
 
+/// The rows of a side that have each signature, of which `of` has one for each row.
+pub(super) fn by_signature<'r>(
+    rows: &'r [GridRow],
+    of: &[usize],
+) -> HashMap<usize, Vec<&'r GridRow>> {
+    let mut found: HashMap<usize, Vec<&GridRow>> = HashMap::new();
+    for (row, signature) in rows.iter().zip(of) {
+        found.entry(*signature).or_default().push(row);
+    }
+    found
+}
+
 /// Series of one side that the other has, or has not.
 fn kept<'q>(
     walk: &Walk<'q>,
@@ -140,10 +152,7 @@ fn kept<'q>(
     let [of_left, of_right] = signatures(matching, &left.rows, &right.rows);
     let mut made = Gridded::none(walk);
     let mut keep = |rows: &[GridRow], of: &[usize], others: (&[GridRow], &[usize]), where_there| {
-        let mut by_signature: HashMap<usize, Vec<&GridRow>> = HashMap::new();
-        for (row, signature) in others.0.iter().zip(others.1) {
-            by_signature.entry(*signature).or_default().push(row);
-        }
+        let by_signature = by_signature(others.0, others.1);
         for (row, signature) in rows.iter().zip(of) {
             let others = by_signature.get(signature).map_or(&[][..], Vec::as_slice);
             let is_there = |index: usize| others.iter().any(|row| row.has(index));

@@ -1,13 +1,13 @@
 //! Sets of series by VictoriaMetrics' rules: series without values are there, and one without
 //! labels stands for any.
 
-use super::binary::signatures;
+use super::binary::{by_signature, signatures};
 use super::row::{GridRow, Point, unnamed};
 use super::{Gridded, Walk, evaluated};
 use crate::Error;
 use foliot_model::Labels;
 use foliot_plan::grid::{Grid, Matching, Operator, Steps};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Whether a vector is one series without labels.
 pub(super) fn is_scalar(of: &Gridded<'_>) -> bool {
@@ -52,10 +52,7 @@ pub(super) fn kept<'q>(
 ) -> Result<Gridded<'q>, Error> {
     let mut made = Gridded::none(walk);
     let [of_left, of_right] = signatures(matching, &left.rows, &right.rows);
-    let mut by_signature: HashMap<usize, Vec<&GridRow>> = HashMap::new();
-    for (row, signature) in right.rows.iter().zip(&of_right) {
-        by_signature.entry(*signature).or_default().push(row);
-    }
+    let by_signature = by_signature(&right.rows, &of_right);
     let fits_all = matches!(operator, Operator::If | Operator::IfNot | Operator::Default);
     let for_all = match (&right.rows[..], fits_all && is_scalar(right)) {
         ([only], true) => vec![only],

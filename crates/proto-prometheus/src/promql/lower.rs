@@ -246,15 +246,10 @@ impl Lowering<'_> {
             Some(parameter) => self.grid(parameter),
             None => Ok(Grid::Number(f64::NAN)),
         };
+        if let Some(fold) = plain_fold(name) {
+            return Ok(fold);
+        }
         Ok(match name {
-            "sum" => GroupFold::Sum,
-            "avg" => GroupFold::Average,
-            "min" => GroupFold::Min,
-            "max" => GroupFold::Max,
-            "count" => GroupFold::Count,
-            "group" => GroupFold::Present,
-            "stddev" => GroupFold::Deviation,
-            "stdvar" => GroupFold::Variance,
             "quantile" => GroupFold::Quantile(number()?),
             "topk" => GroupFold::Top(number()?),
             "bottomk" => GroupFold::Bottom(number()?),
@@ -530,6 +525,21 @@ fn text(of: &Expression) -> Option<&str> {
         Node::Text(text) => Some(text),
         _ => None,
     }
+}
+
+/// Aggregations that take no parameter, in PromQL and MetricsQL.
+pub(crate) fn plain_fold(name: &str) -> Option<GroupFold> {
+    Some(match name {
+        "sum" => GroupFold::Sum,
+        "avg" => GroupFold::Average,
+        "min" => GroupFold::Min,
+        "max" => GroupFold::Max,
+        "count" => GroupFold::Count,
+        "group" => GroupFold::Present,
+        "stddev" => GroupFold::Deviation,
+        "stdvar" => GroupFold::Variance,
+        _ => return None,
+    })
 }
 
 fn range_fold(name: &str) -> Option<RangeFold> {

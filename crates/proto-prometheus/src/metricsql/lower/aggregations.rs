@@ -3,6 +3,7 @@
 use super::{Lowering, text, wrong};
 use crate::metricsql::Expression;
 use crate::metricsql::functions::ranked;
+use crate::promql::plain_fold;
 use foliot_plan::grid::{Grid, GridAggregate, GroupFold, LabelChange, Labelled, Labels, general};
 
 impl Lowering<'_> {
@@ -83,20 +84,12 @@ fn with_number(name: &str, number: Grid) -> Option<GroupFold> {
 
 fn alone(name: &str) -> Option<GroupFold> {
     Some(match name {
-        "sum" => GroupFold::Sum,
-        "avg" => GroupFold::Average,
-        "min" => GroupFold::Min,
-        "max" => GroupFold::Max,
-        "count" => GroupFold::Count,
-        "group" => GroupFold::Present,
-        "stddev" => GroupFold::Deviation,
-        "stdvar" => GroupFold::Variance,
         "median" => GroupFold::Quantile(Grid::Number(0.5)),
         "any" => GroupFold::Any,
         "distinct" => GroupFold::Distinct,
         "geomean" => GroupFold::Geometric,
         "sum2" => GroupFold::Squares,
         "mode" => GroupFold::Mode,
-        _ => return None,
+        _ => return plain_fold(name),
     })
 }
