@@ -261,3 +261,6 @@ impl DirLock for RealDirLock {
         &self.dir
     }
 }
+
+#[cfg(test)]
+mod tests;

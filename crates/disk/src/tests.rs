@@ -253,24 +253,6 @@ fn what_is_written_over_is_the_new_bytes_and_then_the_old() {
 }
 
 #[test]
-fn what_somebody_else_has_a_name_for_is_not_written_over() {
-    let disk = RealDisk::new();
-    let dir = std::env::temp_dir().join(format!("foliot-disk-{:016x}", disk.random()));
-    disk.create_dir_all(&dir).unwrap();
-    let (file, copy) = (dir.join("a"), dir.join("copy"));
-    write_durably(&disk, &file, b"bytes");
-    std::fs::hard_link(&file, &copy).unwrap();
-    std::os::unix::fs::symlink(&file, dir.join("link")).unwrap();
-    std::fs::create_dir(dir.join("folder")).unwrap();
-    for name in ["a", "copy", "link", "folder"] {
-        assert!(disk.overwrite(&dir.join(name)).is_err(), "{name}");
-    }
-    std::fs::remove_file(&copy).unwrap();
-    assert!(disk.overwrite(&file).is_ok());
-    std::fs::remove_dir_all(&dir).unwrap();
-}
-
-#[test]
 fn the_lock_is_exclusive_unseen_and_ends_with_its_holder() {
     on_both(|disk, dir, reboot| {
         let lock = disk.lock(dir).unwrap();
@@ -298,25 +280,6 @@ fn clocks_space_and_randomness_make_sense() {
         let draws: BTreeSet<u64> = (0..100).map(|_| disk.random()).collect();
         assert_eq!(draws.len(), 100);
     });
-}
-
-#[test]
-fn a_new_directory_is_its_owners_alone() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = std::env::temp_dir().join(format!("foliot-disk-mode-{}", std::process::id()));
-    RealDisk::new().create_dir_all(&dir.join("below")).unwrap();
-    for dir in [&dir, &dir.join("below")] {
-        assert_eq!(std::fs::metadata(dir).unwrap().permissions().mode() & 0o777, 0o700);
-    }
-    std::fs::remove_dir_all(&dir).unwrap();
-}
-
-#[test]
-fn the_real_half_takes_plain_relative_names() {
-    let disk = RealDisk::new();
-    assert!(!disk.list(Path::new("")).unwrap().is_empty());
-    assert!(disk.exists(Path::new("")) && disk.free_bytes(Path::new("")).unwrap() > 0);
-    disk.sync_dir(Path::new("")).unwrap();
 }
 
 /// Everything a power cut leaves of one scenario, over many seeds.
@@ -747,32 +710,4 @@ fn what_is_written_over_what_a_failed_sync_lost_is_durable_once_synced() {
         assert_eq!(bytes[..70], [[2; 40].to_vec(), [3; 30].to_vec()].concat(), "seed {seed}");
         assert!(bytes[70..].iter().all(|byte| [0, 1, 4].contains(byte)), "seed {seed}: {bytes:?}");
     }
-}
-
-#[test]
-fn what_root_makes_belongs_to_whoever_owns_the_directory() {
-    use std::os::unix::fs::{MetadataExt, chown, symlink};
-    let disk = RealDisk::new();
-    let place = std::env::temp_dir().join(format!("foliot-disk-{:016x}", disk.random()));
-    let dir = place.join("of another");
-    disk.create_dir_all(&dir).unwrap();
-    let uid = |path: &Path| std::fs::symlink_metadata(path).unwrap().uid();
-    let own = uid(&dir);
-    // Whoever is not root has but itself to give to.
-    let other = if own == 0 { 12345 } else { own };
-    chown(&dir, Some(other), None).unwrap();
-    drop(disk.create(&dir.join("file")).unwrap());
-    drop(disk.lock(&dir).unwrap());
-    disk.create_dir_all(&dir.join("within/it")).unwrap();
-    for made in ["file", "lock", "within", "within/it"] {
-        assert_eq!(uid(&dir.join(made)), other, "{made}");
-    }
-    // A link that the directory's owner made leads to nothing of root's.
-    let target = place.join("target");
-    std::fs::write(&target, "").unwrap();
-    std::fs::remove_file(dir.join("lock")).unwrap();
-    symlink(&target, dir.join("lock")).unwrap();
-    drop(disk.lock(&dir).unwrap());
-    assert_eq!(uid(&target), own);
-    std::fs::remove_dir_all(&place).unwrap();
 }
