@@ -36,6 +36,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from remote_write import write
+
 FOLIOT, VICTORIA = sys.argv[1:3]
 COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 3000
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
@@ -83,43 +85,6 @@ def samples(metric, instance):
                 yield at, STALE
             continue
         yield at, value
-
-
-def varint(number):
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def message(number, body):
-    return bytes([number << 3 | 2]) + varint(len(body)) + body
-
-
-def snappy(body):
-    """A block of literals only."""
-    out = varint(len(body))
-    for at in range(0, len(body), 60):
-        piece = body[at : at + 60]
-        out += bytes([(len(piece) - 1) << 2]) + piece
-    return out
-
-
-def write(url, all_series):
-    body = b""
-    for labels, points in all_series:
-        one = b"".join(
-            message(1, message(1, name.encode()) + message(2, value.encode()))
-            for name, value in sorted(labels.items())
-        )
-        for at, value in points:
-            one += message(2, b"\x09" + struct.pack("<d", value) + b"\x10" + varint(at))
-        body += message(1, one)
-    headers = {"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf"}
-    request = urllib.request.Request(url + "/api/v1/write", snappy(body), headers)
-    urllib.request.urlopen(request, timeout=30).read()
 
 
 def pick(*choices):
