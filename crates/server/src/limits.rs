@@ -97,7 +97,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 34] = [
+const OTHERS: [(&str, &str, &str); 35] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -137,6 +137,7 @@ const OTHERS: [(&str, &str, &str); 34] = [
     ),
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
     ("conditions of a PromQL selector, labels of a list", "1024", "400"),
+    ("parts that a MetricsQL expression comes to by its templates", "10 000", "400"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
     (
         "buckets, and custom bounds, of a native histogram",
