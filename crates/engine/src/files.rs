@@ -14,7 +14,7 @@ use crate::filenames::{self, Named};
 use crate::handles::Handles;
 use crate::manifest::{Manifest, PartEntry};
 use crate::part::Part;
-use crate::tombstones::{Tombstone, Tombstones};
+use crate::tombstones::{Delete, Tombstone, Tombstones};
 use crate::view::View;
 use foliot_disk::Disk;
 use foliot_lock::{Mutex, MutexGuard, Rank, RwLock};
@@ -244,7 +244,8 @@ impl Held<'_> {
     /// and for those to come.
     pub(crate) fn mask(&mut self, tombstone: Arc<Tombstone>, lsn: u64) {
         self.show(|view| {
-            view.later = view.later.add(tombstone.clone(), view.frozen.clone());
+            let frozen = view.frozen.clone();
+            view.later = view.later.add(Delete { tombstone: tombstone.clone(), frozen });
             view.tombstones = Arc::new(view.tombstones.with(tombstone, lsn));
         });
     }

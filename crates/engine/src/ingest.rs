@@ -236,13 +236,13 @@ impl Ingest {
     pub(crate) fn reload_retention(&self) {
         let mut retention = self.retention.write();
         let rules = retention.rules().to_vec();
-        *retention = Arc::new(Retention::load(&self.config, rules, &self.catalog));
+        *retention = Arc::new(retention.reloaded(&self.config, rules, &self.catalog));
     }
 
     /// Replaces the rules by which series are kept for other times.
     pub(crate) fn set_rules(&self, rules: Vec<RetentionRule>) {
         let mut retention = self.retention.write();
-        *retention = Arc::new(Retention::load(&self.config, rules, &self.catalog));
+        *retention = Arc::new(retention.reloaded(&self.config, rules, &self.catalog));
     }
 
     /// Bytes of samples in memory: in the head, and on their way into parts.

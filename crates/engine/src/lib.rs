@@ -20,6 +20,7 @@ mod backup;
 mod block;
 mod cache;
 mod catalog;
+mod chain;
 mod check;
 mod classes;
 mod clock;

@@ -15,6 +15,7 @@
 
 use crate::audit::{Act, Caller};
 use crate::catalog::Catalog;
+use crate::chain::Chain;
 use crate::clock::Stayed;
 use crate::config::{Commit, Config};
 use crate::error::Error;
@@ -26,6 +27,7 @@ use crate::view::Beyond;
 use foliot_index::{Identity, SidSet};
 use foliot_model::{DEFAULT_NAMESPACE, KeyParts, NamespaceId, Selector, Test, TimeRange};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Facts: how long a namespace keeps its samples, in nanoseconds (u64), 0 for ever; by its number.
@@ -89,7 +91,6 @@ fn keep_ns(keep: Duration) -> i64 {
 }
 
 /// What is kept for how long.
-#[derive(Debug)]
 pub(crate) struct Retention {
     /// Of namespaces that were told nothing; nothing is for ever.
     default: Option<Duration>,
@@ -102,6 +103,8 @@ pub(crate) struct Retention {
     size_floor_cap: u64,
     /// Where series changed their class, see [`Retention::was_reclassified`].
     reclassified: Vec<u64>,
+    /// Floors that sank since this was so.
+    sunk: Arc<Chain<Floor>>,
 }
 
 impl Retention {
@@ -127,9 +130,26 @@ impl Retention {
                 size_floor_cap = rest.first_chunk().map_or(0, |cap| u64::from_le_bytes(*cap));
             }
         }
-        let default = config.retention;
-        let reclassified = reclassified(catalog);
-        Self { default, namespaces, rules, expired, size_floor_ns, size_floor_cap, reclassified }
+        Self {
+            default: config.retention,
+            namespaces,
+            rules,
+            expired,
+            size_floor_ns,
+            size_floor_cap,
+            reclassified: reclassified(catalog),
+            sunk: Arc::default(),
+        }
+    }
+
+    /// What is so after this, with other rules and facts.
+    pub(crate) fn reloaded(
+        &self,
+        config: &Config,
+        rules: Vec<RetentionRule>,
+        catalog: &Catalog,
+    ) -> Self {
+        Self { sunk: Chain::behind(&self.sunk), ..Self::load(config, rules, catalog) }
     }
 
     /// Keeps everything for ever.
@@ -142,6 +162,7 @@ impl Retention {
             size_floor_ns: i64::MIN,
             size_floor_cap: 0,
             reclassified: Vec::new(),
+            sunk: Arc::default(),
         }
     }
 
@@ -168,6 +189,25 @@ impl Retention {
         let expired = self.expired.get(&(namespace, class)).copied();
         let floor = kept.unwrap_or(i64::MIN).max(expired.unwrap_or(i64::MIN));
         floor.max(self.size_floor_ns)
+    }
+
+    /// Whether a floor sank since this was so.
+    pub(crate) fn has_sunk(&self) -> bool {
+        !self.sunk.is_end()
+    }
+
+    /// The highest floor of a namespace and class that sank since this was so. What was below it
+    /// was deleted from memory, and parts of back then may show what it had overwritten: whoever
+    /// reads memory first asks this afterwards.
+    pub(crate) fn sunk(&self, namespace: NamespaceId, class: u32) -> i64 {
+        let is_of = |floor: &&Floor| floor.of.is_none_or(|of| of == (namespace, class));
+        let floors = self.sunk.until(self.sunk.end()).filter(is_of).map(|floor| floor.floor_ns);
+        floors.max().unwrap_or(i64::MIN)
+    }
+
+    /// Tells those who read by this, or by what was so before, that a floor is about to sink.
+    fn sink(&self, floor: &Floor) {
+        Chain::behind(&self.sunk).add(floor.clone());
     }
 
     /// The lowest and the highest floor that a series of a namespace can have.
@@ -267,6 +307,7 @@ impl Retention {
 }
 
 /// A floor that was made physical.
+#[derive(Clone, Debug)]
 struct Floor {
     /// Its key in the catalog.
     key: String,
@@ -436,8 +477,9 @@ impl Engine {
         let retention = store.ingest.retention();
         let cap = store.ingest.config().retention_bytes_max;
         let mut commit = Commit::at(0);
-        for Floor { key, of, floor_ns } in retention.too_high(store.ingest.clock().known_ns(), cap)
-        {
+        for floor in retention.too_high(store.ingest.clock().known_ns(), cap) {
+            retention.sink(&floor);
+            let Floor { key, of, floor_ns } = floor;
             let range = TimeRange::new(i64::MIN, floor_ns.saturating_sub(1));
             let namespaces: Vec<NamespaceId> = match of {
                 Some((namespace, _)) => vec![namespace],

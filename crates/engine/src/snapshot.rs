@@ -279,6 +279,10 @@ impl Snapshot {
         }
         let ids = self.ids(sid);
         let (copies, masks) = self.copies(&ids, scan.range())?;
+        scan.narrow(self.sunk(sid)?);
+        if scan.range().is_empty() {
+            return Ok(());
+        }
         // Oldest epoch first, as parts are by their ranks.
         let is_new = |part: &&Arc<Part>| rank.is_none_or(|rank| part.entry.rank > rank);
         for (&sid, masks) in ids.iter().zip(&masks) {
@@ -317,7 +321,7 @@ impl Snapshot {
     /// When an index file cannot be read.
     pub(crate) fn scan_copies(&self, sid: u32, copies: Vec<SeriesCopy>) -> Result<Scan, Error> {
         let mut scan = Scan::over(TimeRange::ALL);
-        scan.clear(self.floor(sid)?);
+        scan.clear(self.floor(sid)?.max(self.sunk(sid)?));
         for copy in copies {
             scan.add_copy(copy);
         }
@@ -334,6 +338,16 @@ impl Snapshot {
         Ok(series.map_or(i64::MIN, |series| {
             self.retention.floor(self.now_ns, series.namespace, series.class)
         }))
+    }
+
+    /// The instant before which memory has lost samples of a series that old parts still have: to
+    /// be asked for when memory was read.
+    fn sunk(&self, sid: u32) -> Result<i64, Error> {
+        if !self.retention.has_sunk() {
+            return Ok(i64::MIN);
+        }
+        let series = self.epochs.describe(sid)?;
+        Ok(series.map_or(i64::MIN, |series| self.retention.sunk(series.namespace, series.class)))
     }
 
     /// What memory holds of a series by its ids in `range`, older samples first, and what of each
@@ -438,7 +452,8 @@ impl Snapshot {
             return Ok(true);
         }
         let (copies, masks) = self.copies(&ids, range)?;
-        if !copies.iter().all(SeriesCopy::is_empty) || !masks.iter().all(Vec::is_empty) {
+        let is_whole = masks.iter().all(Vec::is_empty) && !self.retention.has_sunk();
+        if !copies.iter().all(SeriesCopy::is_empty) || !is_whole {
             return self.last_scanned(sid, range, last);
         }
         scan.last_in_parts(sid, parts, range, last)?;

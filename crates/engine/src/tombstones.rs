@@ -16,6 +16,7 @@
 //! ```
 
 use crate::cache::Cache;
+use crate::chain::Chain;
 use crate::error::Error;
 use crate::head::Frozen;
 use crate::manifest::PartEntry;
@@ -28,7 +29,7 @@ use foliot_disk::Disk;
 use foliot_index::SidSet;
 use foliot_model::{NamespaceId, TimeRange};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 const PREAMBLE: Preamble =
     Preamble { magic: *b"Ftmb", version: VERSION, what: "a file of deletes" };
@@ -195,36 +196,21 @@ impl Tombstones {
     }
 }
 
-/// A place in the chain of deletes: what was deleted since a view was made.
+/// The chain of deletes: what was deleted since a view was made.
 ///
 /// A reader copies what the head holds before it looks at parts. What was deleted in between is
 /// missing from the one and in the other, where it may hide that it was overwritten: so after the
 /// head a reader follows the chain from its view's place, and masks what it finds there too.
-#[derive(Default)]
-pub(crate) struct Later(OnceLock<Delete>);
+pub(crate) type Later = Chain<Delete>;
 
-struct Delete {
-    tombstone: Arc<Tombstone>,
+/// A delete that came after a view.
+pub(crate) struct Delete {
+    pub(crate) tombstone: Arc<Tombstone>,
     /// The set that it was cut out of; those before it in their chain still hold it.
-    frozen: Arc<Frozen>,
-    later: Arc<Later>,
+    pub(crate) frozen: Arc<Frozen>,
 }
 
 impl Later {
-    /// Adds a delete, and returns the place behind it. This must be the end of the chain.
-    pub(crate) fn add(&self, tombstone: Arc<Tombstone>, frozen: Arc<Frozen>) -> Arc<Self> {
-        self.0.get_or_init(|| Delete { tombstone, frozen, later: Arc::default() }).later.clone()
-    }
-
-    /// Where the chain ends now.
-    pub(crate) fn end(&self) -> &Self {
-        let mut at = self;
-        while let Some(delete) = at.0.get() {
-            at = &delete.later;
-        }
-        at
-    }
-
     /// What was deleted of a series in `range` before `end`, each with the set that it was cut out
     /// of.
     pub(crate) fn masks(
@@ -233,27 +219,12 @@ impl Later {
         range: TimeRange,
         end: &Self,
     ) -> Vec<(Mask, &Arc<Frozen>)> {
-        let mut masks = Vec::new();
-        let mut at = self;
-        while let Some(Delete { tombstone, frozen, later }) = at.0.get()
-            && !std::ptr::eq(at, end)
-        {
-            if tombstone.range.overlaps(&range) && tombstone.sids.contains(sid) {
-                masks.push(((tombstone.before, tombstone.range), frozen));
-            }
-            at = later;
-        }
-        masks
-    }
-}
-
-impl Drop for Later {
-    /// One by one, since a chain may be longer than the stack is deep.
-    fn drop(&mut self) {
-        let mut next = self.0.take().map(|delete| delete.later);
-        while let Some(mut later) = next.and_then(Arc::into_inner) {
-            next = later.0.take().map(|delete| delete.later);
-        }
+        let deletes = self.until(end).filter(|Delete { tombstone, .. }| {
+            tombstone.range.overlaps(&range) && tombstone.sids.contains(sid)
+        });
+        deletes
+            .map(|Delete { tombstone, frozen }| ((tombstone.before, tombstone.range), frozen))
+            .collect()
     }
 }
 
@@ -273,16 +244,20 @@ mod tests {
         })
     }
 
+    fn delete(sids: &[u32]) -> Delete {
+        Delete { tombstone: tombstone(sids, false), frozen: Arc::default() }
+    }
+
     #[test]
     fn what_is_deleted_behind_an_end_is_not_before_it() {
         let later = Later::default();
         let ranges = |end: &Later| later.masks(1, TimeRange::ALL, end).len();
         assert_eq!(ranges(later.end()), 0);
-        let second = later.add(tombstone(&[1], false), Arc::default());
+        let second = later.add(delete(&[1]));
         // Two ids of a series are looked up one after the other, with one end: a delete that comes
         // in between counts for both or for none.
         let end = later.end();
-        second.add(tombstone(&[1, 2], false), Arc::default());
+        second.add(delete(&[1, 2]));
         assert_eq!((ranges(end), later.masks(2, TimeRange::ALL, end).len()), (1, 0));
         let end = later.end();
         assert_eq!((ranges(end), later.masks(2, TimeRange::ALL, end).len()), (2, 1));

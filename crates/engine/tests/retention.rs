@@ -560,3 +560,42 @@ fn a_delete_takes_also_what_is_too_old_to_be_seen() {
     let engine = open(&disk, |config| config.retention = days(30));
     assert_eq!(found(&engine, "m", now_ns), kept);
 }
+
+/// A reader that began before a retention became shorter sees the state of some moment since, also
+/// when files have expired by it and memory was cut when it became longer again: never what had
+/// been overwritten long before.
+#[test]
+fn a_reader_of_before_a_floor_sank_sees_nothing_that_was_overwritten() {
+    for is_flushed in [false, true] {
+        let disk = SimDisk::new(10);
+        let old_ns = disk.now_ns() - 40 * DAY;
+        let engine = open(&disk, |_| {});
+        let put =
+            |value| write(&engine, DEFAULT_NAMESPACE, &[line(HOST, old_ns, value)]).0.unwrap();
+        put(1);
+        engine.flush().unwrap();
+        engine.begin_epoch().unwrap();
+        // The closed one leaves memory.
+        (0..2).for_each(|_| engine.flush().unwrap());
+        while engine.maintain().unwrap() {}
+        put(2);
+        let reader = engine.snapshot();
+        let sids = reader.select(&selector(DEFAULT_NAMESPACE, "m"), TimeRange::ALL).unwrap();
+        assert_eq!(read(&reader, sids[0], TimeRange::ALL), [(old_ns, Owned::Integer(2))]);
+        engine.set_retention(DEFAULT_NAMESPACE, days(20), &Caller::default()).unwrap();
+        let most = engine.stats().epochs;
+        while engine.maintain().unwrap() {}
+        assert!(engine.stats().epochs < most, "what is too old expires, and who had only that");
+        if is_flushed {
+            engine.flush().unwrap();
+        }
+        engine.set_retention(DEFAULT_NAMESPACE, None, &Caller::default()).unwrap();
+        let allowed = |found: &[(i64, Owned)]| found.iter().all(|(_, v)| *v == Owned::Integer(2));
+        let seen = read(&reader, sids[0], TimeRange::ALL);
+        assert!(allowed(&seen), "{seen:?}");
+        let last = reader.last(sids[0]).unwrap();
+        assert_eq!(last.is_some(), !seen.is_empty());
+        put(3);
+        assert_eq!(found(&engine, "m", old_ns), [0], "who begins now sees what is written now");
+    }
+}
