@@ -71,7 +71,7 @@ pub(crate) fn clear(
 /// flushed.
 fn wal_reaches(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<bool, Error> {
     let start_lsn = manifest.wal_start_lsn;
-    if segment::missing(disk, dir, start_lsn)?.is_some() {
+    if segment::missing(disk, dir)?.is_some() {
         return Ok(false);
     }
     let bases = segment::list(disk, dir)?;

@@ -450,15 +450,15 @@ fn rewrite_wal(
     if let Some((path, len)) = &replayed.overlong {
         disk.truncate(path, *len).map_err(Error::io("cut", path))?;
     }
+    let Some(newest) = segment::list(disk, dir)?.pop() else { return Ok(()) };
+    segment::forget_begun(disk, dir, newest)?;
     // Frames that parts hold already are read by nobody again.
-    if replayed.end_lsn > start_lsn
-        && let Some(&newest) = segment::list(disk, dir)?.last()
-    {
+    if replayed.end_lsn > start_lsn {
         let path = filenames::wal(dir, newest);
         disk.rewrite(&path).map_err(Error::io("rewrite", &path))?;
         disk.sync_dir(dir).map_err(Error::io("sync", dir))?;
         // A power cut may have taken the note. A full disk has no room for it, and starts.
-        if newest < replayed.end_lsn && segment::missing(disk, dir, start_lsn)?.is_none() {
+        if newest < replayed.end_lsn && segment::missing(disk, dir)?.is_none() {
             let _ = segment::note_begun(disk, dir, newest);
         }
     }

@@ -9,7 +9,7 @@
 
 mod support;
 
-use foliot_disk::{Disk, SimDisk};
+use foliot_disk::{Disk, FaultKind, SimDisk};
 use foliot_engine::{Ack, Checked, Config, Engine, check};
 use foliot_model::{Samples, TimeRange};
 use std::path::{Path, PathBuf};
@@ -250,4 +250,34 @@ fn the_newest_segment_of_the_log_is_missed() {
             assert_eq!(open(&disk).unwrap().damages(), Vec::<String>::new());
         }
     }
+}
+
+/// What a full disk kept out of the log goes there later, also when a flush has written it to parts
+/// meanwhile: then a segment begins before what parts hold, and has newer samples too.
+#[test]
+fn the_newest_segment_is_missed_that_a_flush_overtook() {
+    let mut overtaken = 0;
+    for operations in 1..12 {
+        for is_cut in [false, true] {
+            let disk = SimDisk::new(6);
+            work(&disk, 1);
+            let engine = open(&disk).unwrap();
+            disk.fail_after(0, FaultKind::NoSpace { operations });
+            let commit = write(&engine, 0, &lines(2, 3)).0.unwrap();
+            let _ = engine.wait(commit, Ack::Os);
+            let _ = engine.flush();
+            disk.heal();
+            engine.flush().unwrap();
+            engine.wait(write(&engine, 0, &lines(3, 4)).0.unwrap(), Ack::Durable).unwrap();
+            drop(engine);
+            let disk = if is_cut { disk.crash() } else { disk.kill() };
+            assert_eq!(open(&disk).unwrap().damages(), Vec::<String>::new());
+            let (name, _) = remove_newest_wal(&disk);
+            let base = name.trim_start_matches("wal-").trim_end_matches(".log");
+            overtaken += u64::from(u64::from_str_radix(base, 16).unwrap() < commit.lsn);
+            let damages = open(&disk).unwrap().damages().to_vec();
+            assert!(damages.iter().any(|damage| damage.contains(&name)), "{damages:?}");
+        }
+    }
+    assert!(overtaken > 0, "no segment begins before what was flushed");
 }

@@ -221,14 +221,9 @@ impl Wal {
         writer.queue.lock().forget(lsn);
         writer.begin_segment();
         let bases = segment::list(&*writer.disk, &writer.dir)?;
-        for pair in bases.windows(2) {
-            if let [base, next] = *pair
-                && next <= lsn
-            {
-                writer.let_go(base)?;
-            }
-        }
-        Ok(())
+        let Some(first) = bases.iter().rev().find(|base| **base <= lsn) else { return Ok(()) };
+        segment::forget_begun(&*writer.disk, &writer.dir, *first)?;
+        bases.iter().take_while(|base| *base < first).try_for_each(|base| writer.let_go(*base))
     }
 
     /// Writes and syncs everything, then stops. On a full disk it stops without.

@@ -122,7 +122,7 @@ pub(crate) fn replay(
         }
         segment.read(&log, before, start_lsn, &mut replayed, each)?;
     }
-    if let Some(base) = segment::missing(disk, dir, start_lsn)? {
+    if let Some(base) = segment::missing(disk, dir)? {
         let path = filenames::wal(dir, base);
         replayed.is_newest_missing = true;
         replayed.damages.push(format!(

@@ -99,13 +99,11 @@ pub(crate) fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, Error> {
 }
 
 /// The newest segment that was begun, if its file is not there. Nothing else would tell of it: the
-/// log would only end sooner. One that begins before `start_lsn`, from where the log matters, may
-/// have been removed, and the one behind it have no frames yet.
-pub(crate) fn missing(disk: &dyn Disk, dir: &Path, start_lsn: u64) -> Result<Option<u64>, Error> {
+/// log would only end sooner.
+pub(crate) fn missing(disk: &dyn Disk, dir: &Path) -> Result<Option<u64>, Error> {
     let begun = begun(disk, dir).map_err(Error::io("list", dir))?.pop();
     let newest = list(disk, dir)?.pop();
-    let is_missing = |begun: &u64| *begun >= start_lsn && newest.is_none_or(|lsn| lsn < *begun);
-    Ok(begun.filter(is_missing))
+    Ok(begun.filter(|begun| newest.is_none_or(|lsn| lsn < *begun)))
 }
 
 /// Notes by the name of an empty file that the segment at `base_lsn`, whose own name and first
@@ -121,6 +119,19 @@ pub(crate) fn note_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> io::Resu
     }
     let mut older = before.into_iter().filter(|lsn| *lsn != base_lsn);
     older.try_for_each(|lsn| disk.remove(&note(lsn)))
+}
+
+/// Takes back what was noted of segments before `base_lsn`, which are about to go or are gone. The
+/// one behind them may have no frames yet, and nobody misses one without frames.
+///
+/// # Errors
+/// When a note cannot be removed.
+pub(crate) fn forget_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result<(), Error> {
+    let begun = begun(disk, dir).map_err(Error::io("list", dir))?;
+    begun.into_iter().filter(|lsn| *lsn < base_lsn).try_for_each(|lsn| {
+        let note = filenames::wal_begun(dir, lsn);
+        disk.remove(&note).map_err(Error::io("remove", &note))
+    })
 }
 
 /// What is noted, ascending. One note at most, unless a rename was cut short.
