@@ -9,11 +9,21 @@
 //! per bucket two `f32` and a varint, then underflow and overflow as varints; big end first (the
 //! form of Kryo, which OpenTSDB writes with).
 
-use crate::base64;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
 use std::collections::BTreeMap;
 
 /// The version of the stored form.
 const VERSION: u8 = 1;
+
+/// Base64 as senders write it, with padding or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    PAD.with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// What a bucket weighs, by estimate.
 const BUCKET_BYTES: usize = 32;
@@ -88,7 +98,7 @@ impl Histogram {
 
     /// Reads OpenTSDB's own bytes in Base64.
     pub(crate) fn from_base64(text: &str) -> Result<Self, String> {
-        let bytes = base64::decode(text).ok_or_else(|| format!("Not Base64: \"{text}\""))?;
+        let bytes = BASE64.decode(text).map_err(|_| format!("Not Base64: \"{text}\""))?;
         let mut rest = bytes.as_slice();
         Self::read(&mut rest, u16::from_be_bytes, f32::from_be_bytes)
             .filter(|_| rest.is_empty())
@@ -240,7 +250,7 @@ mod tests {
     fn opentsdbs_bytes() {
         // One bucket from 0 to 10 with 4, nothing below, 1 above.
         let bytes = [0, 1, 0, 0, 0, 0, 0x41, 0x20, 0, 0, 4, 0, 1];
-        assert_eq!(base64::decode("AAEAAAAAQSAAAAQAAQ==").unwrap(), bytes);
+        assert_eq!(BASE64.decode("AAEAAAAAQSAAAAQAAQ==").unwrap(), bytes);
         let histogram = Histogram::from_base64("AAEAAAAAQSAAAAQAAQ==").unwrap();
         assert_eq!(histogram, Histogram::parse("0,10=4:o=1").unwrap());
         for text in ["", "AAE", "!!", "AAEAAAAAQSAAAAQAAQAA"] {

@@ -15,7 +15,6 @@
 //!   lookups, latest samples, numbers of names, metadata, annotations, trees
 
 mod annotation;
-mod base64;
 mod budget;
 mod catalog;
 mod decode;

@@ -4,7 +4,8 @@ use super::rate::RateOptions;
 use super::rollup::Values;
 use super::tsuid::id_bytes;
 use super::{Question, Source};
-use crate::base64;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -88,7 +89,7 @@ impl Question {
         let uids: BTreeSet<u32> = self.filters.iter().filter_map(|f| f.tag_uid).collect();
         match self.filters.is_empty() {
             true => Value::Null,
-            false => uids.into_iter().map(|uid| base64::encode(&id_bytes(uid))).collect(),
+            false => uids.into_iter().map(|uid| BASE64_STANDARD.encode(id_bytes(uid))).collect(),
         }
     }
 }
