@@ -23,6 +23,7 @@ mod doors;
 mod faults;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod held;
 mod kills;
 mod ledger;
 mod limits;

@@ -250,6 +250,11 @@ impl Ingest {
         self.head.bytes() + self.counters.frozen_bytes.load(Ordering::Relaxed)
     }
 
+    /// Whether so much waits for flushes that no more is taken.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.memory_bytes() > self.config.head_bytes_max.saturating_mul(4)
+    }
+
     /// Bytes that a flush would write at most, by an estimate: samples take fewer bytes in parts
     /// than in memory unless a series has only a few, and registrations as many as in the wal.
     fn flush_bytes(&self) -> u64 {

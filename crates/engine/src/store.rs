@@ -137,6 +137,12 @@ impl Engine {
         self.store.ingest.wal().written()
     }
 
+    /// Whether so much waits to be flushed that no more is taken: then writes fail as
+    /// [`Error::Overloaded`].
+    pub fn is_overloaded(&self) -> bool {
+        self.store.ingest.is_overloaded()
+    }
+
     /// How far the wal has come.
     pub fn progress(&self) -> Progress {
         self.store.ingest.wal().progress()

@@ -76,7 +76,7 @@ impl Ingest {
         rejects: &mut Vec<Reject>,
     ) -> Result<Commit, Error> {
         self.wal().check()?;
-        if self.memory_bytes() > self.config().head_bytes_max.saturating_mul(4) {
+        if self.is_overloaded() {
             return Err(Error::Overloaded);
         }
         let commit = {

@@ -210,7 +210,7 @@ pub(crate) fn store(config: &Config) -> foliot_engine::Config {
         retention: config.retention_time.0,
         retention_rules: config.retention_rules.0.clone(),
         retention_bytes_max: config.retention_size.0.unwrap_or(u64::MAX),
-        aside: foliot_server::aside,
+        aside: foliot_server::aside_of_store,
         ..foliot_engine::Config::default()
     }
 }

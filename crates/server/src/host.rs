@@ -1,5 +1,6 @@
 //! The collector of this host, and Foliot's own figures, written as `put` lines like anyone's.
 
+use crate::aside::aside;
 use crate::ingest;
 use crate::metrics::{Way, now_s};
 use crate::shared::Shared;
@@ -25,7 +26,7 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
             () = shared.stopping() => return,
         }
         // Reading `/proc` of a machine with many processes takes milliseconds.
-        tokio::task::block_in_place(|| collect(&shared, store, &mut host));
+        aside(|| collect(&shared, store, &mut host));
     }
 }
 

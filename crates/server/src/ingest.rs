@@ -1,5 +1,6 @@
 //! The one way in: a decoded batch goes to the store, and what became of it is counted.
 
+use crate::aside::aside;
 use crate::metrics::{Way, now_ns, reason_name};
 use crate::rejects::shortened;
 use crate::senders::Sent;
@@ -11,29 +12,36 @@ use foliot_model::{Batch, KeyParts, Reject};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Requests larger than this are worked on where other tasks need not wait for it: decoding them
-/// takes longer than a task should hold its thread.
-const HEAVY_BYTES: usize = 1 << 20;
+/// Requests larger than this are worked on aside, each in its turn: decoding them takes longer than
+/// a loop should be held.
+const HEAVY_BYTES: usize = 512 << 10;
 
-/// Runs `work` over a request of `bytes` bytes without holding up other tasks.
-pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+/// Does `work` over a request of `bytes` bytes without holding up other connections.
+pub(crate) async fn heavy<T>(shared: &Shared, bytes: usize, work: impl FnOnce() -> T) -> T {
     match bytes > HEAVY_BYTES {
-        true => tokio::task::block_in_place(work),
+        true => shared.turns.take(work).await,
         false => work(),
     }
-}
-
-/// Runs work of the store that takes long for what was asked: other tasks go on meanwhile.
-pub fn aside(work: &mut dyn FnMut()) {
-    tokio::task::block_in_place(work);
 }
 
 /// How long a sender whose rows carry no answer is held up while the store is overloaded, before
 /// its rows are dropped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Senders that may wait so on a thread of their own. Others wait before they read.
+pub(crate) const PATIENT_MAX: usize = 64;
+
 /// How often an overloaded store is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Waits until the store is not overloaded, or its senders' patience has ended: not reading is what
+/// slows them down.
+pub(crate) async fn wait_for_room(shared: &Shared, store: &Store) {
+    let began = Instant::now();
+    while store.engine().is_overloaded() && began.elapsed() < PATIENCE && !shared.is_stopping() {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
 
 /// Gives a batch to the store, as far as its measurements are in `scope`; nothing is returned for a
 /// batch without rows. `rejects` holds what the decoder refused and gets what the store refuses. An
@@ -54,7 +62,7 @@ pub(crate) fn append(
     let decoder_rejects = rejects.len();
     let outcome = match rows {
         0 => Ok(None),
-        _ => write(store, batch, rejects, patience).map(Some),
+        _ => write(shared, store, batch, rejects, patience).map(Some),
     };
     ingest.count_rejects(rejects);
     let (bytes, refused) = (batch.bytes().len() as u64, rejects.len() as u64);
@@ -124,17 +132,22 @@ fn keep_to(scope: &Measurements, batch: &mut Batch<'_>, rejects: &mut Vec<Reject
 }
 
 fn write(
+    shared: &Shared,
     store: &Store,
     batch: &Batch<'_>,
     rejects: &mut Vec<Reject>,
     patience: Duration,
 ) -> Result<Commit, Error> {
-    let began = Instant::now();
+    let (began, mut place) = (Instant::now(), None);
     loop {
         match store.engine().write(batch, rejects) {
             Err(Error::Overloaded) if began.elapsed() < patience => {
-                // Not reading is what slows the sender down; other tasks go on meanwhile.
-                tokio::task::block_in_place(|| std::thread::sleep(PAUSE));
+                // Others were faster than this one since it found room. It has a thread to wait,
+                // unless too many have: then its loop would have none to go on.
+                if place.is_none() {
+                    place = Some(shared.patient.try_acquire().map_err(|_| Error::Overloaded)?);
+                }
+                aside(|| std::thread::sleep(PAUSE));
             }
             outcome => return outcome,
         }

@@ -8,6 +8,7 @@
 //! What the room does not know: any wire format beyond HTTP/1 itself (the doors do), any file (the
 //! engine does). It is the only place where tasks wait for sockets; no thread waits for a client.
 
+mod aside;
 pub mod config;
 mod continuous;
 mod errands;
@@ -20,6 +21,7 @@ mod lines;
 mod listen;
 pub mod logging;
 mod login;
+mod loops;
 pub mod machine;
 mod manager;
 mod metrics;
@@ -42,11 +44,12 @@ mod telnet;
 mod ticktock;
 mod tls;
 mod udp;
+mod waiting;
 mod wire;
 
+pub use aside::aside_of_store;
 pub use config::Config;
 pub use foliot_engine::Ack;
 pub use foliot_proto_opentsdb::BuildInfo;
 pub use foliot_schema::DatabaseName;
-pub use ingest::aside;
 pub use server::{Listener, Server, Stop};

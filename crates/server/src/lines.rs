@@ -8,7 +8,7 @@ use crate::pace::Pace;
 use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::telnet::{DRAIN_READS_MAX, READ_BYTES};
+use crate::telnet::{DRAIN_READS_MAX, READ_BYTES, give_way};
 use crate::wire::Wire;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
@@ -31,7 +31,8 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>) {
     let session = Session::new(line_bytes_max);
     let (replies, pace) = (Replies::default(), Pace::new(shared));
     let mut connection = Connection { shared, store, session, replies, last: None, pace };
-    connection.take(&first);
+    ingest::wait_for_room(shared, store).await;
+    connection.take(&first).await;
     drop(first);
     if let Err(error) = connection.run(&mut socket).await {
         log::debug!("line connection ended: {error}");
@@ -65,7 +66,7 @@ impl Connection<'_> {
             let unfinished = self.session.bytes().len();
             let ready = tokio::select! {
                 ready = self.pace.within(unfinished, socket.ready(interest)) => ready??,
-                () = self.shared.stopping() => return self.drain(socket),
+                () = self.shared.stopping() => return self.drain(socket).await,
             };
             if !ready.is_readable {
                 continue;
@@ -74,20 +75,22 @@ impl Connection<'_> {
                 // An error is counted by the write that meets it; here it only ends the wait.
                 let _ = self.store.wait(commit, Ack::Os).await;
             }
-            if !self.read(socket)? {
+            ingest::wait_for_room(self.shared, self.store).await;
+            if !self.read(socket).await? {
                 return Ok(());
             }
         }
     }
 
     /// Reads and stores one piece; false when the client has ended.
-    fn read(&mut self, socket: &mut Wire) -> io::Result<bool> {
+    async fn read(&mut self, socket: &mut Wire) -> io::Result<bool> {
         let mut buffer = self.shared.bytes.take();
         buffer.reserve(READ_BYTES);
         let outcome = match socket.try_read_buf(&mut buffer) {
             Ok(0) => Ok(false),
-            Ok(_) => {
-                self.take(&buffer);
+            Ok(bytes) => {
+                self.take(&buffer).await;
+                give_way(bytes).await;
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
@@ -98,13 +101,13 @@ impl Connection<'_> {
     }
 
     /// The server stops: what already came is still stored.
-    fn drain(&mut self, socket: &mut Wire) -> io::Result<()> {
+    async fn drain(&mut self, socket: &mut Wire) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(READ_BYTES);
         for _ in 0..DRAIN_READS_MAX {
             buffer.clear();
             match socket.try_read_buf(&mut buffer) {
                 Ok(0) => break,
-                Ok(_) => self.take(&buffer),
+                Ok(_) => self.take(&buffer).await,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
@@ -113,10 +116,11 @@ impl Connection<'_> {
     }
 
     /// Decodes and stores what came, with what was left of the piece before.
-    fn take(&mut self, received: &[u8]) {
+    async fn take(&mut self, received: &[u8]) {
         self.session.push(received);
-        if !self.session.bytes().is_empty() {
-            ingest::heavy(self.session.bytes().len(), || self.take_lines());
+        let bytes = self.session.bytes().len();
+        if bytes > 0 {
+            ingest::heavy(self.shared, bytes, || self.take_lines()).await;
         }
     }
 

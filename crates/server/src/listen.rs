@@ -5,10 +5,10 @@ use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
 use crate::wire::Wire;
-use crate::{http, lines, senders, telnet};
+use crate::{http, lines, loops, senders, telnet};
 use rustix::net::sockopt;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{self, IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::Interest;
@@ -93,10 +93,9 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Accepts connections until the server stops.
 pub(crate) async fn accept(
-    shared: Arc<Shared>,
+    (shared, places, loops): (Arc<Shared>, Places, loops::Places),
     listener: TcpListener,
     accepts: Accepts,
-    places: Places,
     alive: Alive,
 ) {
     loop {
@@ -111,8 +110,15 @@ pub(crate) async fn accept(
                     continue;
                 };
                 shared.metrics.connections_accepted.add(1);
+                let socket = match socket.into_std() {
+                    Ok(socket) => socket,
+                    Err(error) => {
+                        log::debug!("a connection is lost: {error}");
+                        continue;
+                    }
+                };
                 let serving = serve(shared.clone(), socket, accepts, place, alive.clone());
-                tokio::spawn(senders::heard_from(peer.ip(), serving));
+                loops.serve(senders::heard_from(peer.ip(), serving));
             }
             Err(error) => {
                 shared.metrics.connections_refused.add(1);
@@ -128,7 +134,7 @@ pub(crate) async fn accept(
 
 async fn serve(
     shared: Arc<Shared>,
-    socket: TcpStream,
+    socket: net::TcpStream,
     accepts: Accepts,
     place: Place,
     alive: Alive,
@@ -138,7 +144,11 @@ async fn serve(
     if let Err(error) = prepare(&socket) {
         log::debug!("socket options: {error}");
     }
-    let wire = Wire::plain(socket);
+    // From here on its loop looks after it.
+    let wire = match TcpStream::from_std(socket) {
+        Ok(socket) => Wire::plain(socket),
+        Err(error) => return log::debug!("a connection is lost: {error}"),
+    };
     match accepts {
         // Nothing else is spoken there.
         Accepts::Http(_, dialect) if shared.tls.is_none() => {
@@ -233,7 +243,7 @@ impl Drop for Open {
 }
 
 /// Answers at once, and notices peers that vanished without a word.
-fn prepare(socket: &TcpStream) -> io::Result<()> {
+fn prepare(socket: &net::TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     sockopt::set_socket_keepalive(socket, true)?;
     let idle = Duration::from_secs(u64::from(PEER_SECONDS_MAX) / 2);

@@ -1,5 +1,6 @@
 //! The one check of who asks, for each request and each connection, whatever its protocol.
 
+use crate::aside::aside;
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -29,7 +30,7 @@ pub(crate) fn admit(
     // Checking a password takes its time.
     let outcome = match gate.is_quick(credentials) {
         true => look(),
-        false => tokio::task::block_in_place(look),
+        false => aside(look),
     };
     match outcome {
         Err(Refusal::Missing) => by_address(shared, peer),
@@ -74,7 +75,7 @@ fn note_failure(shared: &Shared, store: &Store, door: &'static str, peer: Option
     );
     let caller = Caller { door, from };
     let line = || store.engine().audit_access("failed login", "", &caller);
-    if let Err(error) = tokio::task::block_in_place(line) {
+    if let Err(error) = aside(line) {
         log::error!("a failed login is not in the audit log: {error}");
     }
 }

@@ -2,6 +2,7 @@
 //! It listens where `NOTIFY_SOCKET` says, as systemd does for units of `Type=notify`
 //! (sd_notify(3)); without one nobody is told.
 
+use crate::loops::Places;
 use sd_notify::NotifyState;
 use std::future;
 use std::time::Duration;
@@ -17,18 +18,17 @@ pub(crate) fn say_stopping() {
     say(NotifyState::Stopping);
 }
 
-/// Tells the manager's watchdog that the threads which serve requests still take work, twice as
-/// often as it wants to hear that. Never returns.
-pub(crate) async fn feed_watchdog() {
+/// Tells the manager's watchdog that each loop still takes work, twice as often as it wants to hear
+/// that. Never returns.
+pub(crate) async fn feed_watchdog(loops: &Places) {
     let Some(mut beat) = sd_notify::watchdog_enabled().and_then(beat) else {
         return future::pending().await;
     };
     loop {
         beat.tick().await;
         // A task that never runs is a beat that never comes.
-        if tokio::spawn(future::ready(())).await.is_ok() {
-            say(NotifyState::Watchdog);
-        }
+        loops.all_move().await;
+        say(NotifyState::Watchdog);
     }
 }
 

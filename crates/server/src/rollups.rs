@@ -1,5 +1,6 @@
 //! Rollup points on their way into the tables that they belong to.
 
+use crate::aside::aside;
 use crate::ingest::{self, PATIENCE};
 use crate::metrics::Way;
 use crate::shared::Shared;
@@ -56,5 +57,5 @@ fn find_or_create(store: &Store, database: &str, table: &str) -> Result<Namespac
         return Ok(namespace);
     }
     let make = || rollups::find_or_create(store.databases(), store.engine(), database, table);
-    tokio::task::block_in_place(make)
+    aside(make)
 }

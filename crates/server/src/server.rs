@@ -1,9 +1,11 @@
 //! The server as a whole: bind, open, wait, stop.
 
+use crate::aside::aside;
 use crate::config::{Config, Told};
 use crate::errands::Errand;
 use crate::http::Dialect;
 use crate::listen::{self, Accepts, Places};
+use crate::loops::Loops;
 use crate::monitor::{self, Monitor};
 use crate::reload::reload;
 use crate::shared::Shared;
@@ -19,7 +21,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
-use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -36,7 +37,7 @@ const FILES_RESERVED: u64 = 256;
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
-    runtime: Runtime,
+    loops: Loops,
     shared: Arc<Shared>,
     listeners: Vec<Listener>,
     /// Ends when the last connection has dropped its sender.
@@ -73,11 +74,8 @@ impl Server {
     /// # Errors
     /// When an address cannot be had.
     pub fn bind(config: Config, settings: Vec<Told>, build: BuildInfo) -> Result<Self, Stop> {
-        let runtime = Builder::new_multi_thread()
-            .enable_all()
-            .thread_name("foliot-io")
-            .build()
-            .map_err(|error| Stop(format!("cannot start threads: {error}")))?;
+        let loops = Loops::start().map_err(|error| Stop(format!("no threads: {error}")))?;
+        let within = loops.first().enter();
         let connections = connections_max(config.limits_connections);
         let tls = Tls::open(&config).map_err(Stop)?;
         let monitor = Monitor::open(&config, &build.host).map_err(Stop)?;
@@ -94,11 +92,8 @@ impl Server {
         let all = std::iter::once(main).chain(http).chain(ticktock);
         let mut datagrams = Vec::new();
         for (address, accepts, speaks) in all {
-            let listener = {
-                let _within = runtime.enter();
-                listen::listen(address)
-                    .map_err(|error| Stop(cannot_listen(address, accepts.flag(), &error)))?
-            };
+            let listener = listen::listen(address)
+                .map_err(|error| Stop(cannot_listen(address, accepts.flag(), &error)))?;
             let address = listener.local_addr().unwrap_or(address);
             listeners.push(Listener { address, speaks });
             match accepts {
@@ -106,32 +101,31 @@ impl Server {
                 Accepts::TickTock => datagrams.push((address, Dialect::TickTock)),
                 Accepts::Http(..) => {}
             }
-            let accepting =
-                listen::accept(shared.clone(), listener, accepts, places.clone(), alive.clone());
-            runtime.spawn(accepting);
+            let accepting = (shared.clone(), places.clone(), loops.places().clone());
+            tokio::spawn(listen::accept(accepting, listener, accepts, alive.clone()));
         }
         for (address, dialect) in datagrams.into_iter().filter(|_| config.listen_udp) {
-            let socket = runtime
+            let socket = loops
+                .first()
                 .block_on(UdpSocket::bind(address))
                 .map_err(|error| Stop(cannot_listen(address, "--listen", &error)))?;
             listeners.push(Listener { address, speaks: "UDP datagrams of put lines" });
-            runtime.spawn(udp::serve(shared.clone(), socket, dialect));
+            tokio::spawn(udp::serve(shared.clone(), socket, dialect));
         }
         if config.mqtt_broker.0.is_some() {
-            runtime.spawn(mqtt::serve(shared.clone()));
+            tokio::spawn(mqtt::serve(shared.clone()));
         }
-        runtime.spawn(continuous::serve(shared.clone()));
-        runtime.spawn(monitor::serve(shared.clone()));
-        runtime.spawn(watch_certificate(shared.clone()));
-        runtime.spawn(history::keep(shared.clone()));
+        tokio::spawn(continuous::serve(shared.clone()));
+        tokio::spawn(monitor::serve(shared.clone()));
+        tokio::spawn(watch_certificate(shared.clone()));
+        tokio::spawn(history::keep(shared.clone()));
         if config.agent_host {
-            runtime.spawn(host::serve(shared.clone()));
+            tokio::spawn(host::serve(shared.clone()));
         }
-        let signals = {
-            let _within = runtime.enter();
-            Signals::receive().map_err(|error| Stop(format!("cannot receive signals: {error}")))?
-        };
-        Ok(Self { runtime, shared, listeners, all_done, signals: Some(signals) })
+        let signals = Signals::receive();
+        let signals = signals.map_err(|error| Stop(format!("cannot receive signals: {error}")))?;
+        drop(within);
+        Ok(Self { loops, shared, listeners, all_done, signals: Some(signals) })
     }
 
     /// What is listened on; the main one first.
@@ -165,12 +159,13 @@ impl Server {
         else {
             return;
         };
-        self.runtime.spawn(reload_when_asked(self.shared.clone(), reload_now, in_use, read));
+        let reloading = reload_when_asked(self.shared.clone(), reload_now, in_use, read);
+        self.loops.first().spawn(reloading);
         let flush = Errand::new("flush", Engine::flush);
         let merge = Errand::new("merge", Engine::merge_all);
         manager::say_ready();
-        self.runtime.block_on(async {
-            let feeding = manager::feed_watchdog();
+        self.loops.first().block_on(async {
+            let feeding = manager::feed_watchdog(self.loops.places());
             tokio::pin!(feeding);
             loop {
                 tokio::select! {
@@ -195,8 +190,8 @@ impl Server {
                 log::warn!("some connections did not finish in time and are cut off");
             }
         };
-        self.runtime.block_on(done);
-        self.runtime.shutdown_timeout(Duration::from_millis(500));
+        self.loops.first().block_on(done);
+        self.loops.end(Duration::from_millis(500));
     }
 }
 
@@ -236,7 +231,7 @@ async fn reload_when_asked(
         if shared.is_stopping() {
             return;
         }
-        tokio::task::block_in_place(|| {
+        aside(|| {
             reload(&mut in_use, read());
             if let Some(tls) = &shared.tls {
                 tls.reload(true);
@@ -262,7 +257,7 @@ async fn watch_certificate(shared: Arc<Shared>) {
         tokio::select! {
             () = tokio::time::sleep(CERTIFICATE_PERIOD) => {
                 if let Some(tls) = &shared.tls {
-                    tokio::task::block_in_place(|| tls.reload(false));
+                    aside(|| tls.reload(false));
                 }
             }
             () = shared.stopping() => return,

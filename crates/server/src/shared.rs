@@ -1,8 +1,10 @@
 //! What all connections share.
 
+use crate::aside::Turns;
 use crate::config::{Config, Told};
 use crate::history::History;
 use crate::http::Budget;
+use crate::ingest::PATIENT_MAX;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::monitor::Monitor;
@@ -23,7 +25,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// Reusable memory that lies around, of each kind: enough for dozens of usual requests, little
 /// against what one giant request would leave.
@@ -51,6 +53,10 @@ pub(crate) struct Shared {
     pub(crate) query_limits: Limits,
     /// Which of them run, and which wait.
     pub(crate) lanes: Lanes,
+    /// For requests that keep a processor busy.
+    pub(crate) turns: Turns,
+    /// For senders that wait on a thread for room in the store.
+    pub(crate) patient: Semaphore,
     /// Connections by address.
     pub(crate) connected: Mutex<HashMap<IpAddr, u64>>,
     /// Queries that run.
@@ -113,6 +119,8 @@ impl Shared {
                 ..Limits::default()
             },
             lanes: Lanes::new(&config),
+            turns: Turns::new(),
+            patient: Semaphore::new(PATIENT_MAX),
             connected: Mutex::new(Rank::Table, HashMap::new()),
             queries: Arc::default(),
             gate: Gate::new(config.access_enabled)

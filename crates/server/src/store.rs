@@ -1,56 +1,28 @@
 //! The store as tasks see it: writing never waits for the disk, and waiting holds no thread.
 
+use crate::aside::aside;
 use crate::config::Config;
 use crate::metrics::{Figure, Kind, one};
+use crate::waiting::Waiting;
 use foliot_access::{Access, Measurements, Principal};
-use foliot_engine::{Ack, Commit, Engine, Error, Listed, Progress, Sight, Snapshot, Stats, Work};
+use foliot_engine::{Ack, Commit, Engine, Error, Listed, Sight, Snapshot, Stats, Work};
 use foliot_model::{NamespaceId, Selector};
 use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing, Most};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// How long an answer waits for the disk. A client that hears nothing for longer gives up, and
 /// then it is better to be told.
 const ACK_SECONDS_MAX: Duration = Duration::from_secs(30);
 
-/// The engine, the names of its namespaces, and bells that ring when its wal has come further.
+/// The engine, the names of its namespaces, and who waits for its wal to come further.
 pub(crate) struct Store {
     engine: Arc<Engine>,
     databases: Databases,
     kinds: Kinds,
     default_database: DatabaseName,
-    bells: Arc<Bells>,
-}
-
-/// Wakes who waits for the wal: by level, so that a write that only the operating system has wakes
-/// nobody who waits for the disk.
-#[derive(Debug, Default)]
-struct Bells {
-    written: watch::Sender<Reached>,
-    durable: watch::Sender<Reached>,
-}
-
-/// How far a level has come, and whether the wal failed.
-type Reached = (u64, bool);
-
-impl Bells {
-    fn ring(&self, now: Progress) {
-        for (bell, lsn) in [(&self.written, now.written_lsn), (&self.durable, now.durable_lsn)] {
-            bell.send_if_modified(|reached| {
-                let further = (reached.0.max(lsn), reached.1 || now.poisoned);
-                std::mem::replace(reached, further) != further
-            });
-        }
-    }
-
-    fn of(&self, ack: Ack) -> watch::Receiver<Reached> {
-        match ack {
-            Ack::Memory | Ack::Os => self.written.subscribe(),
-            Ack::Durable => self.durable.subscribe(),
-        }
-    }
+    waiting: Arc<Waiting>,
 }
 
 impl fmt::Debug for Store {
@@ -83,13 +55,13 @@ impl fmt::Display for NotSafe {
 
 impl Store {
     pub(crate) fn new(engine: Arc<Engine>, config: &Config) -> Self {
-        let bells = Arc::<Bells>::default();
-        let ringing = bells.clone();
-        engine.on_progress(Arc::new(move |now| ringing.ring(now)));
+        let waiting = Arc::<Waiting>::default();
+        let told = waiting.clone();
+        engine.on_progress(Arc::new(move |now| told.tell(now)));
         let most = Most { databases: config.limits_databases, policies: config.limits_policies };
         let databases = Databases::new(&engine).with_most(most);
         let default_database = config.listen_database.clone();
-        Self { engine, databases, kinds: Kinds::default(), default_database, bells }
+        Self { engine, databases, kinds: Kinds::default(), default_database, waiting }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -158,9 +130,9 @@ impl Store {
     ) -> Result<NamespaceId, Missing> {
         match self.databases.find(database, policy) {
             // Making one waits for the disk.
-            Err(Missing::Database(_)) if creates => tokio::task::block_in_place(|| {
-                self.databases.find_or_create(&self.engine, database, policy, creates)
-            }),
+            Err(Missing::Database(_)) if creates => {
+                aside(|| self.databases.find_or_create(&self.engine, database, policy, creates))
+            }
             found => found,
         }
     }
@@ -275,16 +247,12 @@ impl Store {
         if let Some(outcome) = self.safe(commit, ack) {
             return outcome;
         }
-        let mut progress = self.bells.of(ack);
         let waiting = async {
             loop {
-                // What rings after this line wakes us; what rang before is seen by the check.
-                progress.borrow_and_update();
+                // Whoever is woken for an earlier failure of the wal asks again.
+                self.waiting.until(commit, ack, || self.engine.progress()).await;
                 if let Some(outcome) = self.safe(commit, ack) {
                     return outcome;
-                }
-                if progress.changed().await.is_err() {
-                    return Err(NotSafe::Failed(Error::Closed));
                 }
             }
         };
@@ -338,29 +306,4 @@ fn log_figures(stats: &Stats) -> [(&'static str, Kind, &'static str, u64); 7] {
             u64::from(stats.is_poisoned),
         ),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bell_rings_for_its_own_level_and_for_failures() {
-        let bells = Bells::default();
-        let rings = |written_lsn, durable_lsn, poisoned| {
-            let waiting = [Ack::Os, Ack::Durable].map(|ack| {
-                let mut waiting = bells.of(ack);
-                waiting.borrow_and_update();
-                waiting
-            });
-            bells.ring(Progress { written_lsn, durable_lsn, poisoned });
-            waiting.map(|waiting| waiting.has_changed().unwrap())
-        };
-        assert_eq!(rings(10, 0, false), [true, false]);
-        assert_eq!(rings(10, 10, false), [false, true]);
-        assert_eq!(rings(20, 10, false), [true, false]);
-        assert_eq!(rings(15, 5, false), [false, false], "told late");
-        assert_eq!(rings(20, 10, true), [true, true]);
-        assert_eq!(rings(20, 10, false), [false, false], "a failure is for good");
-    }
 }

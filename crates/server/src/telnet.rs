@@ -89,6 +89,14 @@ pub(crate) fn options(shared: &Shared) -> Options {
     }
 }
 
+/// Lets the other connections of the loop have their turn after a piece of so many bytes. A small
+/// one emptied its socket, so that its connection waits anyway.
+pub(crate) async fn give_way(bytes: usize) {
+    if bytes >= READ_BYTES / 4 {
+        tokio::task::yield_now().await;
+    }
+}
+
 struct Connection<'a> {
     shared: &'a Shared,
     store: &'a Store,
@@ -111,7 +119,8 @@ struct Connection<'a> {
 impl Connection<'_> {
     async fn run(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<()> {
         if !kept.is_empty() {
-            self.take(kept);
+            ingest::wait_for_room(self.shared, self.store).await;
+            self.take(kept).await;
         }
         while self.is_open {
             self.replies.flush(socket);
@@ -121,7 +130,7 @@ impl Connection<'_> {
             };
             let ready = tokio::select! {
                 ready = self.pace.within(kept.len(), socket.ready(interest)) => ready??,
-                () = self.shared.stopping() => return self.drain(socket, kept),
+                () = self.shared.stopping() => return self.drain(socket, kept).await,
             };
             if ready.is_readable && !self.read(socket, kept).await? {
                 return Ok(());
@@ -136,13 +145,15 @@ impl Connection<'_> {
             // An error is counted by the write that meets it; here it only ends the wait.
             let _ = self.store.wait(commit, Ack::Os).await;
         }
+        ingest::wait_for_room(self.shared, self.store).await;
         let mut buffer = self.shared.bytes.take();
         buffer.append(kept);
         buffer.reserve(READ_BYTES);
         let outcome = match socket.try_read_buf(&mut buffer) {
             Ok(0) => Ok(false),
-            Ok(_) => {
-                self.take(&mut buffer);
+            Ok(bytes) => {
+                self.take(&mut buffer).await;
+                give_way(bytes).await;
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
@@ -159,12 +170,12 @@ impl Connection<'_> {
     }
 
     /// The server stops: what already came is still stored.
-    fn drain(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<()> {
+    async fn drain(&mut self, socket: &mut Wire, kept: &mut Vec<u8>) -> io::Result<()> {
         for _ in 0..DRAIN_READS_MAX {
             kept.reserve(READ_BYTES);
             match socket.try_read_buf(kept) {
                 Ok(0) => break,
-                Ok(_) => self.take(kept),
+                Ok(_) => self.take(kept).await,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
@@ -173,8 +184,9 @@ impl Connection<'_> {
     }
 
     /// Decodes and stores the whole lines of `bytes`, and leaves the rest.
-    fn take(&mut self, bytes: &mut Vec<u8>) {
-        let consumed = ingest::heavy(bytes.len(), || self.take_lines(bytes));
+    async fn take(&mut self, bytes: &mut Vec<u8>) {
+        let (shared, length) = (self.shared, bytes.len());
+        let consumed = ingest::heavy(shared, length, || self.take_lines(bytes)).await;
         if consumed > 0 {
             self.pace.progress();
         }

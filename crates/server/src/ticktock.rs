@@ -4,6 +4,7 @@
 //! [`take`] stores them run by run. It is the one way in for connections, requests, datagrams and
 //! MQTT messages alike.
 
+use crate::aside::aside;
 use crate::ingest;
 use crate::metrics::{Way, now_ns};
 use crate::replies::Replies;
@@ -169,7 +170,7 @@ fn keep_checkpoint(shared: &Shared, store: &Store, line: &[u8]) -> Result<Commit
         return Err(format!("there are {CHECKPOINTS_MAX} checkpoints already"));
     }
     let put = || engine.catalog_put(CHECKPOINT_KIND, &key, value.as_bytes());
-    let commit = tokio::task::block_in_place(put).map_err(|error| error.to_string())?;
+    let commit = aside(put).map_err(|error| error.to_string())?;
     *shared.last_checkpoint.lock() = Some(commit);
     Ok(commit)
 }

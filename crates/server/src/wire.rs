@@ -4,12 +4,13 @@
 //! out, and plain bytes lie in between. So both kinds are driven the same way, by readiness.
 
 use rustls::ServerConnection;
+use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use std::task::{Context, Poll, Waker, ready};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Plain bytes that one step of decryption yields at most.
@@ -93,7 +94,7 @@ impl Wire {
     /// [`io::ErrorKind::WouldBlock`] when there is nothing yet; under TLS also when the other side
     /// ended without saying so, because then bytes may be missing.
     pub(crate) fn try_read_buf(&mut self, out: &mut Vec<u8>) -> io::Result<usize> {
-        let Some(tls) = &mut self.tls else { return self.socket.try_read_buf(out) };
+        let Some(tls) = &mut self.tls else { return read_some(&mut self.socket, out) };
         let before = out.len();
         while out.capacity() > out.len() {
             let filled = out.len();
@@ -135,6 +136,17 @@ impl Drop for Wire {
             // Whoever does not read any more is not waited for.
             let _ = send(tls, &self.socket);
         }
+    }
+}
+
+/// Reads once. Where less came than there is room for, the socket is empty and is not asked again
+/// before more has come: a system call less for each piece.
+fn read_some(socket: &mut TcpStream, out: &mut Vec<u8>) -> io::Result<usize> {
+    // Whoever reads much gives way by itself, and waits by readiness.
+    let mut reading = pin!(tokio::task::unconstrained(socket.read_buf(out)));
+    match reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(read) => read,
+        Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

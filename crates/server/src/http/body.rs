@@ -1,5 +1,6 @@
 //! Bodies of requests: read whole, decompressed on the way, never beyond the limits.
 
+use crate::aside::aside;
 use crate::http::reply::Reply;
 use crate::limits::Limit;
 use crate::shared::Shared;
@@ -188,6 +189,7 @@ async fn read_as(
             }
             stretch = (Instant::now(), 0);
         }
+        sink.wait_for_room(piece.len()).await.map_err(|reply| refused(shared, reply))?;
         sink.write(&piece).map_err(|reply| refused(shared, reply))?;
     }
     let text = sink.finish().map_err(|reply| refused(shared, reply))?;
@@ -358,20 +360,44 @@ impl Bounded {
         }
     }
 
-    /// Whether there is room for `needed` bytes.
-    fn reserve_charged(&mut self, needed: usize) -> io::Result<bool> {
-        let Text { bytes, permits } = &mut self.text;
+    /// What it grows to for `needed` bytes, and how many permits that takes beside those it has.
+    fn growth(&self, needed: usize) -> (usize, u32) {
+        let Text { bytes, permits } = &self.text;
         let mut capacity = bytes.capacity();
         if needed > capacity {
             let limit = usize::try_from(self.most.bytes).unwrap_or(usize::MAX);
             capacity = needed.max(capacity.saturating_mul(2).min(limit));
         }
         let held = permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = capacity.div_ceil(PERMIT_BYTES).saturating_sub(held) as u32;
+        (capacity, capacity.div_ceil(PERMIT_BYTES).saturating_sub(held) as u32)
+    }
+
+    /// Waits a while for room for so many bytes more, if it may and they are not too many.
+    async fn wait_for_room(&mut self, more: usize) -> io::Result<()> {
+        let needed = self.text.bytes.len().saturating_add(more);
+        let (_, missing) = self.growth(needed);
+        let is_kept = self.may_wait && self.counted.is_none() && needed as u64 <= self.most.bytes;
+        if missing > 0 && is_kept {
+            let taken = match self.budget.clone().try_acquire_many_owned(missing) {
+                Ok(taken) => taken,
+                Err(_) => acquire(&self.budget, missing).await?,
+            };
+            merge(&mut self.text.permits, taken);
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for `needed` bytes.
+    fn reserve_charged(&mut self, needed: usize) -> io::Result<bool> {
+        let (capacity, missing) = self.growth(needed);
+        let Text { bytes, permits } = &mut self.text;
         if missing > 0 {
             match self.budget.clone().try_acquire_many_owned(missing) {
                 Ok(taken) => merge(permits, taken),
-                Err(_) if self.may_wait => merge(permits, acquire(&self.budget, missing)?),
+                Err(_) if self.may_wait => {
+                    let waiting = acquire(&self.budget, missing);
+                    merge(permits, aside(|| Handle::current().block_on(waiting))?);
+                }
                 Err(_) => return Ok(false),
             }
         }
@@ -388,10 +414,9 @@ impl Bounded {
 }
 
 /// Takes from the budget, for which it waits a while.
-fn acquire(budget: &Arc<Semaphore>, permits: u32) -> io::Result<OwnedSemaphorePermit> {
+async fn acquire(budget: &Arc<Semaphore>, permits: u32) -> io::Result<OwnedSemaphorePermit> {
     let waiting = budget.clone().acquire_many_owned(permits);
-    let waiting = async { tokio::time::timeout(MEMORY_SECONDS_MAX, waiting).await };
-    let taken = tokio::task::block_in_place(|| Handle::current().block_on(waiting));
+    let taken = tokio::time::timeout(MEMORY_SECONDS_MAX, waiting).await;
     taken.ok().and_then(Result::ok).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
@@ -442,12 +467,23 @@ impl Sink {
         }
     }
 
+    /// Waits a while for room for a piece that is kept as it came. What unpacking makes of one is
+    /// known only then, and waits then.
+    async fn wait_for_room(&mut self, more: usize) -> Result<(), Reply> {
+        let most = self.bounded().most;
+        let waited = match self {
+            Self::Plain(out) | Self::Snappy(out) | Self::Zstd(out) => out.wait_for_room(more).await,
+            _ => Ok(()),
+        };
+        waited.map_err(|error| refusal(&error, most))
+    }
+
     fn write(&mut self, piece: &Bytes) -> Result<(), Reply> {
         let most = self.bounded().most;
         let outcome = match self {
             Self::Plain(out) | Self::Snappy(out) | Self::Zstd(out) => out.write_all(piece),
             // Unpacking may take long; the other tasks of this thread go on elsewhere meanwhile.
-            _ => tokio::task::block_in_place(|| self.unpack(piece)),
+            _ => aside(|| self.unpack(piece)),
         };
         outcome.map_err(|error| refusal(&error, most))
     }
@@ -479,8 +515,8 @@ impl Sink {
         let most = self.bounded().most;
         let finished = match self {
             Self::Plain(out) => Ok(out),
-            Self::Snappy(packed) => tokio::task::block_in_place(|| unpack_snappy(packed)),
-            Self::Zstd(packed) => tokio::task::block_in_place(|| unpack_zstd(packed)),
+            Self::Snappy(packed) => aside(|| unpack_snappy(packed)),
+            Self::Zstd(packed) => aside(|| unpack_zstd(packed)),
             Self::Gzip(decoder) => decoder.finish(),
             Self::Zlib(decoder) => decoder.finish(),
             Self::Raw(decoder) => decoder.finish(),

@@ -115,7 +115,7 @@ async fn write_lines(shared: &Shared, api: WriteApi, call: Call) -> Result<Optio
         scope: &scope,
     };
     let decode = || take(shared, store, namespace, order, api, &text.bytes);
-    let (answer, commit) = ingest::heavy(text.bytes.len(), decode)?;
+    let (answer, commit) = ingest::heavy(shared, text.bytes.len(), decode).await?;
     shared.bytes.give(text.into_bytes());
     if let Some(commit) = commit
         && let Err(error) = store.wait(commit, level).await

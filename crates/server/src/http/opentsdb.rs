@@ -125,7 +125,7 @@ async fn put(shared: &Shared, call: Call, decode: Decode) -> Result<Reply, Reply
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let target = (namespace, &scope);
     let work = || store_points(shared, store, target, decode, &flags, &text.bytes);
-    let Put { answer, points, commit } = ingest::heavy(text.bytes.len(), work)?;
+    let Put { answer, points, commit } = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     match commit {
         Some(commit) => confirm(store, commit, level, &flags, points, answer).await,

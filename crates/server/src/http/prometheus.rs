@@ -162,7 +162,7 @@ async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let bytes = shared.bytes.take();
     let text = body::read_block(shared, &call.headers, call.body, bytes).await?;
     let work = || take(shared, store, namespace, &scope, version, &text.bytes);
-    let taken = ingest::heavy(text.bytes.len(), work)?;
+    let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     confirm(store, taken.commit, level).await?;
     let reply = taken.answer("series");
@@ -277,7 +277,7 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
         }
         _ => import_text(shared, store, (namespace, &scope, Way::Exposition), &text.bytes),
     };
-    let taken = ingest::heavy(text.bytes.len(), work)?;
+    let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     confirm(store, taken.commit, level).await?;
     Ok(taken.answer("line"))

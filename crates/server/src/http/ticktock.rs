@@ -5,6 +5,7 @@ use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
 use super::{PLAIN, reply, routes::Right};
+use crate::aside::aside;
 use crate::config::KEYS;
 use crate::ingest;
 use crate::metrics::{Way, now_ns};
@@ -115,7 +116,7 @@ async fn put(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, R
         true => put_json(shared, store, (namespace, &scope), &text.bytes),
         false => Ok((take_all(shared, store, (namespace, &scope), &text.bytes), 0)),
     };
-    let stored = ingest::heavy(text.bytes.len(), store_body);
+    let stored = ingest::heavy(shared, text.bytes.len(), store_body).await;
     let length = text.bytes.len();
     shared.bytes.give(text.into_bytes());
     let (taken, bad_points) = match stored {
@@ -457,7 +458,7 @@ async fn admin(shared: &Shared, call: Call) -> Result<Reply, Reply> {
 
 fn flush(shared: &Shared) -> Result<(), Reply> {
     let store = store(shared)?;
-    let flushed = tokio::task::block_in_place(|| store.engine().flush());
+    let flushed = aside(|| store.engine().flush());
     flushed.map_err(|error| refuse(status_of(&error), error.to_string()))
 }
 

@@ -4,6 +4,7 @@
 //! meantime is replaced by a new one, once.
 
 use super::secret;
+use crate::aside::aside;
 use crate::http::Budget;
 use crate::tls;
 use base64::Engine as _;
@@ -272,7 +273,7 @@ async fn read(response: Response<Incoming>, room: Room<'_>) -> Result<Answer, Fa
     }
     let (body, held) = match encoding.as_str() {
         "" | "identity" => (body, held),
-        "gzip" | "x-gzip" => tokio::task::block_in_place(|| unpack(&body, room))?,
+        "gzip" | "x-gzip" => aside(|| unpack(&body, room))?,
         _ => return Err(other(format!("Content-Encoding {encoding:?} was not asked for"))),
     };
     Ok(Answer { status: head.status, content_type, body, _held: held })

@@ -2,6 +2,7 @@
 
 use super::client::{Caller, Room, TlsSetup, Wanted};
 use super::paths;
+use crate::aside::aside;
 use crate::shared::Shared;
 use foliot_monitor::{Discovery, Dns, Files, Group, Http, read_groups};
 use hyper::body::Bytes;
@@ -103,7 +104,7 @@ async fn watch_files(teller: Teller, files: Files) {
     loop {
         let mut has_changed = is_first;
         let found = || files.patterns.iter().flat_map(|pattern| paths(pattern)).collect();
-        let paths: Vec<PathBuf> = tokio::task::block_in_place(found);
+        let paths: Vec<PathBuf> = aside(found);
         let before = known.len();
         known.retain(|path, _| paths.contains(path));
         has_changed |= known.len() != before;
@@ -116,7 +117,7 @@ async fn watch_files(teller: Teller, files: Files) {
             if before.is_some_and(|(known, _)| *known == stamp) && !is_due {
                 continue;
             }
-            match tokio::task::block_in_place(|| read_file(&path)) {
+            match aside(|| read_file(&path)) {
                 Ok(groups) => {
                     has_changed |= before.is_none_or(|(_, known)| *known != groups);
                     known.insert(path, (stamp, groups));

@@ -3,6 +3,7 @@
 
 use super::notifier::Notice;
 use super::{Loaded, now_ms, sleep_until, store};
+use crate::aside::aside;
 use crate::metrics::Way;
 use crate::query::{Failure, Title, collect};
 use crate::shared::Shared;
@@ -214,7 +215,7 @@ impl Follower {
         match &rule.kind {
             Kind::Recording => self.record(rule, rows, asked_ms, &mut samples)?,
             Kind::Alerting(_) => {
-                tokio::task::block_in_place(|| self.alert(index, rule, &rows, at_ms, asked_ms))?;
+                aside(|| self.alert(index, rule, &rows, at_ms, asked_ms))?;
                 if let Some(alerts) = self.alerts.get(index) {
                     alerts.push(asked_ms, &mut samples);
                 }
@@ -226,7 +227,7 @@ impl Follower {
             over.for_each(|key| samples.push(key, STALE, asked_ms));
             *before = now;
         }
-        tokio::task::block_in_place(|| store(&self.shared, Way::Rules, &samples))
+        aside(|| store(&self.shared, Way::Rules, &samples))
     }
 
     /// Makes series of an answer.
@@ -336,7 +337,7 @@ impl Follower {
     fn mark_over(&self, keys: &[Vec<u8>]) {
         let (mut samples, at_ms) = (Samples::default(), now_ms());
         keys.iter().for_each(|key| samples.push(key, STALE, at_ms));
-        let stored = tokio::task::block_in_place(|| store(&self.shared, Way::Rules, &samples));
+        let stored = aside(|| store(&self.shared, Way::Rules, &samples));
         if let Err(reason) = stored {
             let key = self.order.group.key();
             log::warn!("series of {key} are not marked as over: {reason}");

@@ -2,6 +2,7 @@
 
 use super::client::{Answer, Caller, Failed, Held, Room, TlsSetup, Wanted};
 use super::{now_ms, sleep_until, store};
+use crate::ingest;
 use crate::limits::Limit;
 use crate::metrics::Way;
 use crate::shared::Shared;
@@ -81,7 +82,7 @@ pub(super) async fn serve(
             changed = orders.changed() => {
                 let order = orders.borrow_and_update().clone();
                 if order.is_over || changed.is_err() {
-                    return scraper.end();
+                    return scraper.end().await;
                 }
                 let before = scraper.schedule();
                 scraper.obey(order);
@@ -141,14 +142,13 @@ impl Scraper {
             None => self.fetch().await,
         };
         let body_bytes = answer.as_ref().map_or(0, |(answer, _)| answer.body.len());
-        let taken = crate::ingest::heavy(body_bytes, || self.take(answer, at_ms));
+        let shared = self.shared.clone();
+        let taken = ingest::heavy(&shared, body_bytes, || self.take(answer, at_ms)).await;
         let seconds = began.elapsed().as_secs_f64();
         let is_up = taken.outcome.is_ok();
         self.report.push(is_up, seconds, &taken.counts, at_ms, &mut self.samples);
-        let (shared, samples) = (&self.shared, &self.samples);
-        let bytes = samples.bytes().len();
         // What the store refuses is counted and logged where that happens.
-        crate::ingest::heavy(bytes, || drop(store(shared, Way::Scrape, samples)));
+        self.store().await;
         self.samples.clear();
         self.tell(&taken, at_ms, seconds);
     }
@@ -255,17 +255,21 @@ impl Scraper {
     }
 
     /// The target is gone: its series are over.
-    fn end(&mut self) {
+    async fn end(&mut self) {
         let at_ms = now_ms();
         self.samples.clear();
         self.cache.end(at_ms, &mut self.samples);
         if self.state.seen().is_up.is_some() {
             self.report.end(at_ms, &mut self.samples);
         }
+        self.store().await;
+    }
+
+    /// Stores what was scraped.
+    async fn store(&self) {
         let (shared, samples) = (&self.shared, &self.samples);
-        crate::ingest::heavy(samples.bytes().len(), || {
-            drop(store(shared, Way::Scrape, samples));
-        });
+        let work = || drop(store(shared, Way::Scrape, samples));
+        ingest::heavy(shared, samples.bytes().len(), work).await;
     }
 }
 

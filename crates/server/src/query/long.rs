@@ -7,6 +7,7 @@
 
 use super::lanes::{self, Place};
 use super::{Failure, Job};
+use crate::aside::aside;
 use crate::shared::Shared;
 use foliot_access::Principal;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ impl Reading {
     /// Reads. Other connections go on meanwhile, if that may take long.
     pub(crate) fn read<T>(&self, read: impl FnOnce() -> T) -> T {
         match self.0 {
-            Some(_) => tokio::task::block_in_place(read),
+            Some(_) => aside(read),
             None => read(),
         }
     }

@@ -78,7 +78,7 @@ pub(super) async fn answer(shared: &Shared, call: Call) -> Result<Reply, Reply> 
     let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let work = || take(shared, store, (namespace, &scope), &asked, &text.bytes);
-    let (found, commit) = ingest::heavy(text.bytes.len(), work)?;
+    let (found, commit) = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     if let Some(commit) = commit {
         let waited = store.wait(commit, shared.config.wal_ack).await;

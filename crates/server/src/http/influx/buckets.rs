@@ -5,6 +5,7 @@ use super::account::{self, ORG_ID};
 use super::change::policy_of;
 use super::doomed::{Doomed, named_measurements};
 use super::{dress, influx_headers, needs};
+use crate::aside::aside;
 use crate::http::routes::{Route, Target};
 use crate::http::{
     Call, NOTHING_DELETED, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
@@ -95,7 +96,7 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
         }
         _ => {}
     }
-    tokio::task::block_in_place(|| match (route.target, call.method.as_str()) {
+    aside(|| match (route.target, call.method.as_str()) {
         (Target::InfluxOrgs, _) => account::orgs(&params),
         (Target::InfluxOrg, _) => account::org(id),
         (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),

@@ -2,6 +2,7 @@
 
 use super::account::ORG_ID;
 use super::buckets::{find, refuse};
+use crate::aside::aside;
 use crate::http::routes::Target;
 use crate::http::{Call, Reply, body, store};
 use crate::metrics::now_ns;
@@ -29,7 +30,7 @@ pub(super) async fn answer(
     let caller = call.caller("influx v2");
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    tokio::task::block_in_place(|| match (target, call.method.as_str()) {
+    aside(|| match (target, call.method.as_str()) {
         (Target::InfluxTokens, "POST") => create(shared, store, &text.bytes, &caller),
         (Target::InfluxTokens, _) => Ok(list(shared, store)),
         _ => revoke(shared, store, id, &caller),

@@ -3,6 +3,7 @@
 use super::ask::refused;
 use super::names::Names;
 use super::{Call, confirm, namespace_of, refuse, refuse_with, reply_of, store};
+use crate::aside::aside;
 use crate::http::routes::Right;
 use crate::http::{Reply, ack, body, status_of_missing};
 use crate::ingest;
@@ -39,7 +40,7 @@ pub(super) async fn put(shared: &Shared, call: Call) -> Result<Reply, Reply> {
             .map_err(|error| refuse_with(status_of_missing(&error), error.to_string()))?;
         Ok((put_answer(&text.bytes, &flags, count, &rejects), count, commit))
     };
-    let (answer, count, commit) = tokio::task::block_in_place(work)?;
+    let (answer, count, commit) = aside(work)?;
     shared.bytes.give(text.into_bytes());
     match commit {
         Some(commit) => confirm(store, commit, level, &flags, count, answer).await,
