@@ -374,6 +374,7 @@ fn a_stalled_body_is_given_up_and_its_memory_is_shared_fairly() {
     assert!(began.elapsed() < Duration::from_secs(5));
     // The slow one is given up after ten seconds of silence.
     assert_eq!(read_response(&mut slow).unwrap().status, 408);
+    assert_eq!(server.metric("foliot_limits_met_total{limit=\"body_pace\"}"), 1.0);
     assert_eq!(server.request("POST", "/write?db=d", &[], &body[..100_000 & !7]).status, 204);
 }
 

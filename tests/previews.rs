@@ -256,3 +256,102 @@ fn previews_need_the_right_to_delete() {
     assert_eq!((with(&reader, path), with(&admin, path)), (403, 200));
     server.stop();
 }
+
+/// A member that is misspelt, or of another type, must not become another wish.
+#[test]
+fn what_changes_something_refuses_what_it_does_not_know() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let rules = r#"{"name":"b","retentionRules":[{"type":"expire","everySeconds":7200}]}"#;
+    let made: Value = serde_json::from_str(&server.post("/api/v2/buckets", rules).text()).unwrap();
+    let bucket = format!("/api/v2/buckets/{}", made["id"].as_str().unwrap());
+    let kept = || -> Value {
+        let found: Value = serde_json::from_str(&server.get(&bucket).text()).unwrap();
+        found["retentionRules"][0]["everySeconds"].clone()
+    };
+    let refused = |method: &str, path: &str, body: &str, word: &str| {
+        let answer = server.request(method, path, &[], body.as_bytes());
+        let said = answer.text();
+        assert!(answer.status == 400 && said.contains(word), "{method} {path} {body}: {said}");
+    };
+    for (body, word) in [
+        (r#"{"retentionRules":[{"everySeconds":"3600"}]}"#, "everySeconds"),
+        (r#"{"retentionRules":[{"everySeconds":3600.5}]}"#, "everySeconds"),
+        (r#"{"retentionRules":[{"everySeconds":-1}]}"#, "everySeconds"),
+        (r#"{"retentionRules":[{"everySecond":3600}]}"#, "everySecond"),
+        (r#"{"retentionRules":{"everySeconds":3600}}"#, "retentionRules"),
+        (r#"{"retentionRules":[{"everySeconds":60},{"everySeconds":70}]}"#, "one retention rule"),
+        (r#"{"retention":3600}"#, "retention"),
+        (r#"{"name":"c"}"#, "name"),
+        (r#"[{"retentionRules":[]}]"#, "object"),
+    ] {
+        refused("PATCH", &bucket, body, word);
+    }
+    let shorter = r#"{"name":"b","retentionRules":[{"everySeconds":3600}]}"#;
+    refused("PATCH", &format!("{bucket}?dry_run=true"), shorter, "dry run");
+    refused("PATCH", &format!("{bucket}?retention=7d"), shorter, "retention");
+    assert_eq!(kept(), 7200);
+    assert_eq!(server.request("PATCH", &bucket, &[], b"{}").status, 200);
+    assert_eq!(kept(), 7200, "nothing was said");
+    assert_eq!(server.request("PATCH", &bucket, &[], shorter.as_bytes()).status, 200);
+    assert_eq!(kept(), 3600);
+    let resource = |more: &str| {
+        format!(r#"{{"permissions":[{{"action":"read","resource":{{"type":"buckets"{more}}}}}]}}"#)
+    };
+    let tokens = "/api/v2/authorizations";
+    for (body, word) in [
+        (resource("").replacen('{', r#"{"expiresInSeconds":"60","#, 1), "expiresInSeconds"),
+        (resource("").replacen('{', r#"{"expireInSeconds":60,"#, 1), "expireInSeconds"),
+        (resource("").replacen('{', r#"{"status":"inactive","#, 1), "status"),
+        (resource(r#","measurements":["cpu"]"#), "measurements"),
+        (resource(r#","measurement":"cpu""#), "measurement"),
+        (resource(r#","id":7"#), "id"),
+        (resource(r#","name":["b"]"#), "name"),
+        (resource(r#","name":"b""#).replace("buckets", "admin"), "whole"),
+    ] {
+        refused("POST", tokens, &body, word);
+    }
+    refused("POST", &format!("{tokens}?expires=1d"), &resource(""), "expires");
+    assert!(server.get(tokens).text().contains("\"authorizations\":[]"), "none was made");
+    // Annotations, trees and names of OpenTSDB.
+    assert_eq!(server.talk(b"put m 1 1 h=a\n"), "");
+    assert_eq!(
+        server.post("/api/annotation", r#"{"startTime":5,"description":"all"}"#).status,
+        200
+    );
+    assert_eq!(server.post("/api/tree", r#"{"name":"t"}"#).status, 200);
+    let rule = r#"{"treeId":1,"level":0,"order":0,"type":"METRIC"}"#;
+    assert_eq!(server.post("/api/tree/rule", rule).status, 200);
+    let state = || {
+        let paths =
+            ["/api/annotation?start_time=5", "/api/tree?treeid=1", "/api/suggest?type=metrics"];
+        paths.map(|path| server.get(path).text())
+    };
+    let before = state();
+    for (method, path, body, word) in [
+        ("DELETE", "/api/annotation", r#"{"startTime":5,"tsuids":"000001"}"#, "tsuids"),
+        ("POST", "/api/annotation", r#"{"startTime":5,"descriptoin":"none"}"#, "descriptoin"),
+        ("DELETE", "/api/foliot/v1/annotations?start_ms=5000&dbb=x", "", "dbb"),
+        ("DELETE", "/api/foliot/v1/saved?name=x&dbb=x", "", "dbb"),
+        ("DELETE", "/api/tree", r#"{"treeId":1.5,"definition":true}"#, "Unable to parse"),
+        ("DELETE", "/api/tree?treeid=1&definition=true&dbb=x", "", "dbb"),
+        (
+            "POST",
+            "/api/tree/rules",
+            r#"[{"treeId":1,"level":-1,"type":"TAGK","field":"h"}]"#,
+            "level",
+        ),
+        (
+            "PUT",
+            "/api/tree/rules",
+            r#"[{"treeId":1,"levle":4,"type":"TAGK","field":"h"}]"#,
+            "levle",
+        ),
+        ("POST", "/api/uid/rename", r#"{"metric":"m","name":"n","dry":1}"#, "dry"),
+        ("POST", "/api/uid/rename", r#"{"metric":"m","tagk":"h","name":"n"}"#, "One name"),
+    ] {
+        refused(method, path, body, word);
+    }
+    assert_eq!(state(), before);
+    server.stop();
+}

@@ -182,6 +182,10 @@ fn a_client_that_leaves_cancels_its_query() {
     assert_eq!(server.metric("foliot_queries_running"), 1.0);
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < 16 << 20, "an answer that nobody reads piles up: {grown} bytes");
+    for limit in ["limits.queries", "limits.query_wait"] {
+        let met = format!("foliot_limits_met_total{{limit=\"{limit}\"}}");
+        assert_eq!(server.metric(&met), 1.0, "{limit}");
+    }
     let ask = |q: &str| server.request("POST", &format!("/query?q={q}"), &[], b"");
     // InfluxQL says so too; but whoever looks for what holds the place waits for nothing.
     let busy = ask("SHOW%20MEASUREMENTS%20ON%20%22default%22");

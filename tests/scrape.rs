@@ -185,6 +185,7 @@ fn a_target_that_fails_is_down_and_says_why() {
     assert!(server.metric("foliot_scrapes_failed_total") >= 8.0);
     let met = server.metric("foliot_limits_met_total{limit=\"limits.scrape_body_bytes\"}");
     assert!(met >= 2.0);
+    assert!(server.metric("foliot_limits_met_total{limit=\"limits.scrape_samples\"}") >= 1.0);
     target.set("/bad", Answer::text(good));
     until("it is up again", || values(&server, "m{job=\"bad\"}") == ["1", "stale", "1"]);
     server.stop();

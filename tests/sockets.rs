@@ -233,6 +233,9 @@ fn idle_connections_cost_little_and_the_cap_holds() {
         socket.read(&mut [0; 1]).map_or(true, |read| read == 0)
     };
     assert_eq!(last.iter_mut().filter_map(|socket| is_closed(socket).then_some(())).count(), 100);
+    drop((sockets, last));
+    let met = "foliot_limits_met_total{limit=\"limits.connections\"}";
+    assert!(server.metric(met) >= 100.0);
 }
 
 #[test]
@@ -322,6 +325,8 @@ fn one_address_has_a_share_of_the_connections() {
     let log = server.get("/logs").text();
     let said = "a connection from 127.0.0.1 was closed at once: limits.connections_per_address";
     assert!(log.contains(said), "{log}");
+    let met = "foliot_limits_met_total{limit=\"limits.connections_per_address\"}";
+    assert!(server.metric(met) >= 1.0);
     server.stop();
 }
 

@@ -42,6 +42,10 @@ pub struct Figures {
     pub failed: u64,
     /// Logins that were put off, by address or because there were too many at once.
     pub put_off: u64,
+    /// Users that were not made because there were enough.
+    pub users_refused: u64,
+    /// Tokens that were not made because there were enough.
+    pub tokens_refused: u64,
 }
 
 /// The check before every door.
@@ -60,6 +64,8 @@ pub struct Gate {
     generation: AtomicU64,
     failed: AtomicU64,
     put_off: AtomicU64,
+    users_refused: AtomicU64,
+    tokens_refused: AtomicU64,
     anyone: Arc<Principal>,
     password_length_min: usize,
     users_max: u64,
@@ -96,6 +102,8 @@ impl Gate {
             generation: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
+            users_refused: AtomicU64::new(0),
+            tokens_refused: AtomicU64::new(0),
             anyone: Arc::new(Principal::anyone()),
             password_length_min: 0,
             users_max: u64::MAX,
@@ -163,7 +171,12 @@ impl Gate {
     /// What was counted.
     pub fn figures(&self) -> Figures {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Figures { failed: count(&self.failed), put_off: count(&self.put_off) }
+        Figures {
+            failed: count(&self.failed),
+            put_off: count(&self.put_off),
+            users_refused: count(&self.users_refused),
+            tokens_refused: count(&self.tokens_refused),
+        }
     }
 
     /// Whether [`Gate::admit`] would answer at once: a password that is not remembered takes tens
@@ -324,6 +337,7 @@ impl Gate {
             return if is_same { Ok(()) } else { Err(Refused::Exists) };
         }
         if users::list(engine).len() as u64 >= self.users_max {
+            self.users_refused.fetch_add(1, Ordering::Relaxed);
             return Err(Refused::Enough(self.users_max, "limits.users"));
         }
         let hash = self.hash(password)?;
@@ -436,6 +450,7 @@ impl Gate {
     ) -> Result<String, Refused> {
         let _one_at_a_time = self.changing.lock();
         if tokens::list(engine).len() as u64 >= self.tokens_max {
+            self.tokens_refused.fetch_add(1, Ordering::Relaxed);
             return Err(Refused::Enough(self.tokens_max, "limits.tokens"));
         }
         engine.audit_access("create token", &new.name, caller)?;

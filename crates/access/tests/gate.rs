@@ -148,3 +148,27 @@ fn work_that_goes_on_has_the_rights_that_its_owner_has_then() {
     assert!(!gate.acting_for(&engine, "").may(Need::Read("d")));
     assert!(Gate::new(false).acting_for(&engine, "").may(Need::Read("d")));
 }
+
+#[test]
+fn users_and_tokens_of_many_at_once_are_no_more_than_may_be() {
+    let (_, engine) = open();
+    let gate = Gate::new(true).with_most(3, 5);
+    let refused = |act: &(dyn Fn(usize) -> bool + Sync)| -> u64 {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|at| scope.spawn(move || u64::from(!act(at)))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        })
+    };
+    let no_user = refused(&|at| {
+        gate.create_user(&engine, &format!("u{at}"), "pw", reader(), &caller()).is_ok()
+    });
+    let no_token = refused(&|at| {
+        let new = NewToken { name: format!("t{at}"), expires_ns: None, rights: reader() };
+        gate.create_token(&engine, new, 0, &caller()).is_ok()
+    });
+    assert_eq!((gate.users(&engine).len(), gate.tokens(&engine).len()), (3, 5));
+    let counted = gate.figures();
+    assert_eq!((counted.users_refused, counted.tokens_refused), (no_user, no_token));
+    assert_eq!((no_user, no_token), (5, 3));
+}

@@ -7,9 +7,11 @@
 use crate::matcher::MatcherError;
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ast::{self, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// What a pattern may take compiled, and as much again while it matches: most need no more than the
 /// first, none may have more than the last.
@@ -19,6 +21,24 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 
 /// What a pattern may weigh, by what it takes to be compiled: about a second at worst.
 const WEIGHT_MAX: usize = 256 << 10;
+/// What all patterns of one request may weigh, see [`Pattern::weighed`].
+const WEIGHT_TOGETHER_MAX: usize = 4 * WEIGHT_MAX;
+
+/// How often a pattern was refused for its weight, and for what it or all of them would take.
+static REFUSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// The patterns that were compiled for the work of one request.
+#[derive(Default)]
+struct Together {
+    weight: usize,
+    /// Those that are still held, so that one that stands at many places is compiled once.
+    known: HashMap<String, Weak<Compiled>>,
+}
+
+thread_local! {
+    /// Nothing where the work at hand is not that of a request.
+    static TOGETHER: RefCell<Option<Together>> = const { RefCell::new(None) };
+}
 
 /// What all patterns that are held now may take.
 static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -60,19 +80,20 @@ impl Pattern {
     /// When it is too long, does not parse, compiles to more than 1 MiB, or when all patterns that
     /// are in use take too much already.
     pub fn new(written: &str) -> Result<Self, MatcherError> {
-        let weight = weight(written);
-        if weight > WEIGHT_MAX {
-            return Err(MatcherError(format!(
-                "the regular expression is too long: it weighs {weight}, and may weigh \
-                 {WEIGHT_MAX} (its bytes, and more for repetitions, for classes of Unicode and for \
-                 any case)"
-            )));
+        if let Some(known) = known(written) {
+            return Ok(Self(known));
+        }
+        let [too_heavy, too_large] = &REFUSED;
+        if let Err(error) = weigh(written) {
+            too_heavy.fetch_add(1, Ordering::Relaxed);
+            return Err(error);
         }
         let expression = in_ascii(written).unwrap_or_else(|| written.to_owned());
         let mut result = Err(MatcherError("invalid regular expression".to_owned()));
         // A long one is not tried at a size that it hardly fits.
         for bytes in SIZES.into_iter().filter(|size| expression.len() < *size) {
             let Some(held) = Held::take(2 * bytes) else {
+                too_large.fetch_add(1, Ordering::Relaxed);
                 return Err(MatcherError(
                     "the regular expressions in use take too much memory: try again later, or \
                      with fewer"
@@ -88,10 +109,39 @@ impl Pattern {
                 .map(|regex| Self(Arc::new(Compiled { written, regex, _held: held })))
                 .map_err(invalid);
             if !is_too_large {
-                break;
+                return result.inspect(Self::note);
             }
         }
+        too_large.fetch_add(1, Ordering::Relaxed);
         result
+    }
+
+    /// Does the work of one request on this thread. Together the patterns that it compiles may
+    /// weigh so much, however many there are.
+    pub fn weighed<T>(work: impl FnOnce() -> T) -> T {
+        /// Goes back to the work around, also when this work panics.
+        struct Around(Option<Together>);
+        impl Drop for Around {
+            fn drop(&mut self) {
+                TOGETHER.set(self.0.take());
+            }
+        }
+        let _around = Around(TOGETHER.replace(Some(Together::default())));
+        work()
+    }
+
+    /// Has it found again for the work at hand.
+    fn note(&self) {
+        TOGETHER.with_borrow_mut(|together| {
+            if let Some(together) = together {
+                together.known.insert(self.as_str().to_owned(), Arc::downgrade(&self.0));
+            }
+        });
+    }
+
+    /// How often a pattern was refused for its weight, and for what it or all of them would take.
+    pub fn refused() -> [u64; 2] {
+        REFUSED.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     /// The expression as it was written.
@@ -124,6 +174,37 @@ impl fmt::Display for Pattern {
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{self}/")
+    }
+}
+
+/// The same expression, if it was compiled for the work at hand and is held yet.
+fn known(written: &str) -> Option<Arc<Compiled>> {
+    TOGETHER.with_borrow(|together| together.as_ref()?.known.get(written)?.upgrade())
+}
+
+/// Refuses an expression that takes too much to be compiled, by itself or with those before it.
+fn weigh(written: &str) -> Result<(), MatcherError> {
+    const OF_WHAT: &str =
+        "(its bytes, and more for repetitions, for classes of Unicode and for any case)";
+    let weight = weight(written);
+    if weight > WEIGHT_MAX {
+        return Err(MatcherError(format!(
+            "the regular expression is too long: it weighs {weight}, and may weigh {WEIGHT_MAX} \
+             {OF_WHAT}"
+        )));
+    }
+    let together = TOGETHER.with_borrow_mut(|together| {
+        together.as_mut().map_or(0, |together| {
+            together.weight += weight;
+            together.weight
+        })
+    });
+    match together > WEIGHT_TOGETHER_MAX {
+        false => Ok(()),
+        true => Err(MatcherError(format!(
+            "the regular expressions of the request are too long: they weigh {together} together, \
+             and may weigh {WEIGHT_TOGETHER_MAX} {OF_WHAT}"
+        ))),
     }
 }
 
@@ -241,6 +322,27 @@ mod tests {
             let error = Pattern::new(&heavy).unwrap_err().0;
             assert!(error.contains("is too long"), "{error}");
         }
+    }
+
+    #[test]
+    fn patterns_of_one_request_weigh_together() {
+        // Long to read, and small when it is compiled.
+        let heavy = format!("(?x)a{}", " ".repeat(WEIGHT_MAX / 8 - 32 - 5));
+        let compiled = || (0..40).take_while(|_| Pattern::new(&heavy).is_ok()).count();
+        assert_eq!(Pattern::weighed(compiled), 32, "as much as four of the heaviest");
+        assert_eq!(Pattern::weighed(compiled), 32, "each request begins anew");
+        let within = || (compiled(), Pattern::weighed(compiled), compiled());
+        assert_eq!(Pattern::weighed(within), (32, 32, 0), "work within work is its own");
+        assert_eq!(compiled(), 40, "what is no request's has no such bound");
+        let held = || (0..40).map_while(|_| Pattern::new(&heavy).ok()).collect::<Vec<_>>().len();
+        assert_eq!(Pattern::weighed(held), 40, "one that is held is not compiled again");
+        let [before, _] = Pattern::refused();
+        let error = Pattern::weighed(|| {
+            compiled();
+            Pattern::new(&heavy).unwrap_err().0
+        });
+        assert!(error.contains("of the request are too long"), "{error}");
+        assert!(Pattern::refused()[0] >= before + 2);
     }
 
     #[test]

@@ -10,7 +10,6 @@
 use crate::http::{HttpError, HttpRequest, Params, method};
 use crate::json;
 use crate::lang::time::parse_time;
-use crate::lang::{EVERYWHERE, members, refuse_unknown};
 use crate::view::{Answer, Change, View};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -243,22 +242,15 @@ fn store_all(
     Ok(Answer::ok(&stored.iter().map(Note::to_json).collect()).changing(changes))
 }
 
-/// What `DELETE /api/annotation/bulk` may say, as parameters and in its body.
-const BULK_PARAMS: [&str; 4] = ["start_time", "end_time", "tsuids", "global"];
-const BULK_MEMBERS: [&str; 4] = ["startTime", "endTime", "tsuids", "global"];
-
 /// `DELETE /api/annotation/bulk`.
 fn delete_all(
     request: &HttpRequest<'_>,
     params: &Params,
     view: &View<'_>,
 ) -> Result<Answer, HttpError> {
-    let is_param = |name: &str| BULK_PARAMS.contains(&name) || EVERYWHERE.contains(&name);
-    refuse_unknown(params.names(), is_param)?;
     let (start, end, tsuids, is_global) = match json::is_blank(request.body) {
         false => {
             let body = json::parse_object(request.body)?;
-            refuse_unknown(members(&body), |name| BULK_MEMBERS.contains(&name))?;
             let tsuids = json::texts(&body, "tsuids")?;
             let (start, end) = (json::text(&body, "startTime")?, json::text(&body, "endTime")?);
             (start, end, tsuids, json::flag(&body, "global")?)

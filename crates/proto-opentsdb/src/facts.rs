@@ -1,6 +1,7 @@
 //! Requests about names, series and the facts that people keep about them.
 
 use crate::http::{Endpoint, HttpError, HttpRequest, Params, tail};
+use crate::lang::check_change;
 use crate::view::{Answer, View};
 use crate::{annotation, last, search, tree, uid};
 
@@ -16,6 +17,9 @@ pub fn answer(
 ) -> Result<Answer, HttpError> {
     let jsonp = Params::parse(request.query).jsonp()?;
     let tail = tail(request);
+    if endpoint.changes(request) {
+        check_change(endpoint, &tail, request)?;
+    }
     let answer = match endpoint {
         Endpoint::Last => last::answer(request, view),
         Endpoint::Search => search::answer(request, &tail, view),

@@ -61,7 +61,10 @@ pub(crate) fn integer(object: &Value, name: &str) -> Result<Option<i64>, HttpErr
     let number = match object.get(name) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Number(number)) => {
-            number.as_i64().or_else(|| number.as_f64().map(|number| number as i64))
+            // What is no whole number is not another one near it.
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0);
+            let whole = whole.filter(|number| number.abs() < 2f64.powi(63));
+            number.as_i64().or(whole.map(|number| number as i64))
         }
         Some(Value::String(text)) if text.is_empty() => return Ok(None),
         Some(Value::String(text)) => text.parse().ok(),

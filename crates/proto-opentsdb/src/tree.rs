@@ -68,6 +68,18 @@ struct Ask<'a> {
     view: &'a View<'a>,
 }
 
+/// The tree that a body names; 0 when it names none.
+fn id_of(body: &Value) -> Result<u32, HttpError> {
+    let id = json::integer(body, "treeId")?.unwrap_or(0);
+    u32::try_from(id).map_err(|_| HttpError::bad_request("Invalid Tree ID"))
+}
+
+/// A level, or an order within it.
+fn place_of(name: &str, number: Option<i64>) -> Result<u32, HttpError> {
+    u32::try_from(number.unwrap_or(0))
+        .map_err(|_| HttpError::bad_request(format!("Negative {name}s are not allowed")))
+}
+
 fn unsupported() -> HttpError {
     HttpError::bad_request("Unsupported HTTP request method")
 }
@@ -76,8 +88,7 @@ impl Ask<'_> {
     /// The tree that is meant; 0 when none is named.
     fn tree_id(&self, is_required: bool) -> Result<u32, HttpError> {
         if let Some(body) = self.body.as_ref().filter(|body| body.is_object()) {
-            let id = json::integer(body, "treeId")?.unwrap_or(0);
-            return Ok(u32::try_from(id).unwrap_or(0));
+            return id_of(body);
         }
         match self.params.get("treeid") {
             None if is_required => Err(missing_parameter("treeid")),
@@ -239,8 +250,7 @@ impl Ask<'_> {
             let number = json::integer(&said, name).map_err(|_| {
                 HttpError::bad_request(format!("Unable to parse the '{name}' parameter"))
             })?;
-            u32::try_from(number.unwrap_or(0))
-                .map_err(|_| HttpError::bad_request(format!("Negative {name}s are not allowed")))
+            place_of(name, number)
         };
         let place = (place("level")?, place("order")?);
         let missing = |tree: &Tree| {
@@ -282,14 +292,14 @@ impl Ask<'_> {
         let id = match rules.first() {
             None => self.tree_id(false)?,
             Some(rule) => {
-                let id = json::integer(rule, "treeId")?.unwrap_or(0);
+                let id = id_of(rule)?;
                 for other in rules {
-                    if json::integer(other, "treeId")?.unwrap_or(0) != id {
+                    if id_of(other)? != id {
                         let message = "All rules must belong to the same tree";
                         return Err(HttpError::bad_request(message));
                     }
                 }
-                u32::try_from(id).unwrap_or(0)
+                id
             }
         };
         let mut tree = self.load(id)?;
@@ -302,8 +312,7 @@ impl Ask<'_> {
                     tree.rules.clear();
                 }
                 for said in rules {
-                    let number = |name| Ok(json::integer(said, name)?.unwrap_or(0));
-                    let part = |name| Ok::<_, HttpError>(u32::try_from(number(name)?).unwrap_or(0));
+                    let part = |name| place_of(name, json::integer(said, name)?);
                     let place = (part("level")?, part("order")?);
                     let stored = tree.rules.remove(&place).unwrap_or_default();
                     let rule = stored.merged(said, self.method == "PUT")?;

@@ -10,7 +10,9 @@
 //! back as `RESAMPLE FOR` says, and every `RESAMPLE EVERY` the unfinished ones too.
 
 use foliot_engine::{Engine, Error};
+use foliot_lock::{Mutex, Rank};
 use foliot_model::TimeRange;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const KIND: &str = "continuous query";
 
@@ -43,51 +45,84 @@ pub fn list(engine: &Engine) -> Vec<ContinuousQuery> {
     engine.catalog_list(KIND).into_iter().filter_map(stored).collect()
 }
 
-/// Stores a continuous query, of which there may be `most` (`limits.continuous_queries`). Storing
-/// the same one again is no error.
-///
-/// # Errors
-/// With InfluxDB's sentence when another one has the name, and when there are enough.
-pub fn create(engine: &Engine, query: &ContinuousQuery, most: u64) -> Result<(), String> {
-    let key = key(&query.database, &query.name);
-    let is_same = |fact: &[u8]| {
-        let text = fact.splitn(2, |byte| *byte == 0).nth(1);
-        text == Some(query.text.as_bytes())
-    };
-    match engine.catalog_get(KIND, &key) {
-        Some(found) if is_same(&found) => Ok(()),
-        Some(_) => Err("continuous query already exists".to_owned()),
-        None if engine.catalog_list(KIND).len() as u64 >= most => Err(format!(
-            "there are {most} continuous queries already, and no more may be made: drop some, or \
-             raise limits.continuous_queries"
-        )),
-        None => {
-            let fact = format!("{}\0{}", query.owner, query.text);
-            let put = engine.catalog_put(KIND, &key, fact.as_bytes());
-            put.map(drop).map_err(|error| error.to_string())
+/// Changes of continuous queries, one after another: what is looked at before a change is so until
+/// it is made.
+#[derive(Debug)]
+pub struct ContinuousQueries {
+    /// How many there may be (`limits.continuous_queries`); those that are there stay.
+    most: u64,
+    changing: Mutex<()>,
+    refused: AtomicU64,
+}
+
+impl ContinuousQueries {
+    /// Changes that leave `most` of them at most.
+    pub const fn new(most: u64) -> Self {
+        let changing = Mutex::new(Rank::Databases, ());
+        Self { most, changing, refused: AtomicU64::new(0) }
+    }
+
+    /// How often one was refused because there were enough.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Stores a continuous query. Storing the same one again is no error.
+    ///
+    /// # Errors
+    /// With InfluxDB's sentence when another one has the name, and when there are enough.
+    pub fn create(&self, engine: &Engine, query: &ContinuousQuery) -> Result<(), String> {
+        let _one_at_a_time = self.changing.lock();
+        let key = key(&query.database, &query.name);
+        let is_same = |fact: &[u8]| {
+            let text = fact.splitn(2, |byte| *byte == 0).nth(1);
+            text == Some(query.text.as_bytes())
+        };
+        match engine.catalog_get(KIND, &key) {
+            Some(found) if is_same(&found) => Ok(()),
+            Some(_) => Err("continuous query already exists".to_owned()),
+            None if engine.catalog_list(KIND).len() as u64 >= self.most => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                Err(format!(
+                    "there are {} continuous queries already, and no more may be made: drop some, \
+                     or raise limits.continuous_queries",
+                    self.most
+                ))
+            }
+            None => {
+                let fact = format!("{}\0{}", query.owner, query.text);
+                let put = engine.catalog_put(KIND, &key, fact.as_bytes());
+                put.map(drop).map_err(|error| error.to_string())
+            }
         }
+    }
+
+    /// Removes a continuous query; nothing happens when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn remove(&self, engine: &Engine, database: &str, name: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        remove(engine, database, name)
+    }
+
+    /// Removes all continuous queries of a database.
+    ///
+    /// # Errors
+    /// When the store cannot take it.
+    pub fn remove_all(&self, engine: &Engine, database: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let of_database = list(engine).into_iter().filter(|stored| stored.database == database);
+        of_database.into_iter().try_for_each(|stored| remove(engine, database, &stored.name))
     }
 }
 
-/// Removes a continuous query; nothing happens when there is none.
-///
-/// # Errors
-/// When the store cannot take it.
-pub fn remove(engine: &Engine, database: &str, name: &str) -> Result<(), Error> {
+fn remove(engine: &Engine, database: &str, name: &str) -> Result<(), Error> {
     let key = key(database, name);
     match engine.catalog_get(KIND, &key) {
         Some(_) => engine.catalog_delete(KIND, &key).map(drop),
         None => Ok(()),
     }
-}
-
-/// Removes all continuous queries of a database.
-///
-/// # Errors
-/// When the store cannot take it.
-pub fn remove_all(engine: &Engine, database: &str) -> Result<(), Error> {
-    let of_database = list(engine).into_iter().filter(|stored| stored.database == database);
-    of_database.into_iter().try_for_each(|stored| remove(engine, database, &stored.name))
 }
 
 fn key(database: &str, name: &str) -> String {

@@ -15,6 +15,7 @@ use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The retention policy of a database for which none was made.
@@ -167,10 +168,16 @@ impl Default for Most {
     }
 }
 
+/// What a change makes of a database: a policy, and whether it becomes the default one; nothing
+/// where nothing is to change.
+pub type Wanted = Option<(Policy, bool)>;
+
 /// All databases.
 #[derive(Debug)]
 pub struct Databases {
     most: Most,
+    /// How often a database and a policy were refused because there were enough.
+    refused: [AtomicU64; 2],
     table: RwLock<BTreeMap<String, Database>>,
     /// Changes come one after another.
     changing: Mutex<()>,
@@ -181,6 +188,7 @@ impl Databases {
     pub fn new(engine: &Engine) -> Self {
         Self {
             most: Most::default(),
+            refused: Default::default(),
             table: RwLock::new(Rank::Table, load(engine)),
             changing: Mutex::new(Rank::Databases, ()),
         }
@@ -192,21 +200,29 @@ impl Databases {
         Self { most, ..self }
     }
 
+    /// How often a database and a policy were refused because there were enough.
+    pub fn refused(&self) -> [u64; 2] {
+        self.refused.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
     /// Refuses one more policy, or one more database with it, where there are enough.
     fn check_room(&self, is_database: bool) -> Result<(), Error> {
         let table = self.table.read();
         let policies: usize = table.values().map(|found| found.policies.len()).sum();
-        let refuse = |what: &str, most: u64, setting: &str| {
+        let [no_database, no_policy] = &self.refused;
+        let refuse = |met: &AtomicU64, what: &str, most: u64, setting: &str| {
+            met.fetch_add(1, Ordering::Relaxed);
             Err(Error::Invalid(format!(
                 "there are {most} {what} already, and no more may be made: drop some, or raise \
                  {setting}"
             )))
         };
-        if is_database && table.len() as u64 >= self.most.databases {
-            return refuse("databases", self.most.databases, "limits.databases");
+        let Most { databases: databases_max, policies: policies_max } = self.most;
+        if is_database && table.len() as u64 >= databases_max {
+            return refuse(no_database, "databases", databases_max, "limits.databases");
         }
-        if policies as u64 >= self.most.policies {
-            return refuse("retention policies", self.most.policies, "limits.policies");
+        if policies as u64 >= policies_max {
+            return refuse(no_policy, "retention policies", policies_max, "limits.policies");
         }
         Ok(())
     }
@@ -270,11 +286,43 @@ impl Databases {
         &self,
         engine: &Engine,
         database: &str,
-        mut policy: Policy,
+        policy: Policy,
         is_default: bool,
         caller: &Caller,
     ) -> Result<NamespaceId, Error> {
         let _one_at_a_time = self.changing.lock();
+        self.set_alone(engine, database, policy, is_default, caller)
+    }
+
+    /// The same, for a policy that depends on what is there: nothing else changes while `decide`
+    /// looks at the database, of which there may be none. Tells the policy as it was made.
+    ///
+    /// # Errors
+    /// As [`Databases::set_policy`], and what `decide` says.
+    pub fn change<E: From<Error>>(
+        &self,
+        engine: &Engine,
+        database: &str,
+        caller: &Caller,
+        decide: impl FnOnce(Option<&Database>) -> Result<Wanted, E>,
+    ) -> Result<Wanted, E> {
+        let _one_at_a_time = self.changing.lock();
+        let Some((mut policy, is_default)) = decide(self.get(database).as_ref())? else {
+            return Ok(None);
+        };
+        policy.namespace = self.set_alone(engine, database, policy.clone(), is_default, caller)?;
+        Ok(Some((policy, is_default)))
+    }
+
+    /// The same as [`Databases::set_policy`], for who holds `changing`.
+    fn set_alone(
+        &self,
+        engine: &Engine,
+        database: &str,
+        mut policy: Policy,
+        is_default: bool,
+        caller: &Caller,
+    ) -> Result<NamespaceId, Error> {
         // What is there already keeps its name.
         let found = self.get(database);
         if found.is_none() {
@@ -318,6 +366,39 @@ impl Databases {
         caller: &Caller,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
+        self.drop_policy_alone(engine, database, policy, kinds, caller)
+    }
+
+    /// The same; with its last policy the database goes.
+    ///
+    /// # Errors
+    /// As [`Databases::drop_policy`] and [`Databases::drop_database`].
+    pub fn drop_bucket(
+        &self,
+        engine: &Engine,
+        database: &str,
+        policy: &str,
+        kinds: &Kinds,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let _one_at_a_time = self.changing.lock();
+        let found = self.get(database).map(|found| found.policies).unwrap_or_default();
+        match found.as_slice() {
+            [last] if last.name == policy => {
+                self.drop_database_alone(engine, database, kinds, caller)
+            }
+            _ => self.drop_policy_alone(engine, database, policy, kinds, caller),
+        }
+    }
+
+    fn drop_policy_alone(
+        &self,
+        engine: &Engine,
+        database: &str,
+        policy: &str,
+        kinds: &Kinds,
+        caller: &Caller,
+    ) -> Result<(), Error> {
         let Some(mut changed) = self.get(database) else { return confirm(engine) };
         let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
             return confirm(engine);
@@ -343,6 +424,16 @@ impl Databases {
         caller: &Caller,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
+        self.drop_database_alone(engine, database, kinds, caller)
+    }
+
+    fn drop_database_alone(
+        &self,
+        engine: &Engine,
+        database: &str,
+        kinds: &Kinds,
+        caller: &Caller,
+    ) -> Result<(), Error> {
         // Nobody writes to what is going.
         let Some(dropped) = self.table.write().remove(database) else { return confirm(engine) };
         let result = drop_policies(engine, database, &dropped, kinds, caller);

@@ -14,6 +14,6 @@ pub mod rollups;
 
 pub use databases::{
     DEFAULT_POLICY, Database, DatabaseName, Databases, Missing, Most, NAME_BYTES_MAX, Policy,
-    check_name,
+    Wanted, check_name,
 };
 pub use kinds::{Kinds, Manner};

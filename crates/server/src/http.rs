@@ -375,8 +375,8 @@ fn unknown_param<'p>(params: &'p Params, known: &[&str]) -> Option<&'p str> {
 }
 
 /// Why such a request is refused.
-const NOTHING_DELETED: &str = "this is not known, and nothing is deleted: misspelt, it would \
-                               delete more than was meant";
+const NOTHING_CHANGED: &str = "this is not known, and nothing is changed: misspelt, it could \
+                               change more than was meant";
 
 /// Whether a name asks for a preview.
 fn means_preview(name: &str) -> bool {

@@ -1,10 +1,12 @@
 //! The limits that clients meet: what each is set by, what happens, and how often it was met.
 //!
-//! One table makes `foliot_limits_met_total` and docs/limits.md, which a test compares. Limits of
-//! single rows are counted with the rows, by protocol and reason: `foliot_rows_rejected_total`.
+//! One table makes `foliot_limits_met_total` and docs/limits.md, which a test compares. What rooms
+//! below the server refuse, they count, and it is added here. Limits of single rows are counted with
+//! the rows, by protocol and reason: `foliot_rows_rejected_total`.
 
 use crate::config::{Config, KEYS};
 use crate::metrics::{Counter, Kind, Visit, one};
+use foliot_exec::Error;
 use std::fmt::Write as _;
 
 /// A limit that ends, refuses or puts off what a client wants.
@@ -30,6 +32,16 @@ pub(crate) enum Limit {
     ScrapeSamples,
     ScrapeTargets,
     ScrapeBytes,
+    NamesSearched,
+    Databases,
+    Policies,
+    ContinuousQueries,
+    Users,
+    Tokens,
+    InfluxSeries,
+    InfluxBuckets,
+    PatternWeight,
+    PatternBytes,
 }
 
 /// What becomes of an answer that may have begun.
@@ -38,7 +50,7 @@ const BEGUN: &str = "413; where the answer has begun, InfluxQL's ends with an `e
 
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
-const LIMITS: [(Limit, &str, Option<&str>, &str); 20] = [
+const LIMITS: [(Limit, &str, Option<&str>, &str); 30] = [
     (Limit::Connections, "limits.connections", None, "the connection is closed"),
     (
         Limit::ConnectionsPerAddress,
@@ -86,6 +98,35 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 20] = [
         None,
         "the scrape fails: `up` is 0; the list of targets that a server tells stays as it was",
     ),
+    (
+        Limit::NamesSearched,
+        "limits.names_searched",
+        None,
+        "the catalogue's answer says that it may not be whole",
+    ),
+    (Limit::Databases, "limits.databases", None, "400; a statement of InfluxQL fails"),
+    (Limit::Policies, "limits.policies", None, "400; a statement of InfluxQL fails"),
+    (Limit::ContinuousQueries, "limits.continuous_queries", None, "the statement fails"),
+    (Limit::Users, "limits.users", None, "the statement fails"),
+    (Limit::Tokens, "limits.tokens", None, "422"),
+    (Limit::InfluxSeries, "influx.series_max", None, "the statement fails"),
+    (Limit::InfluxBuckets, "influx.buckets_max", None, "the statement fails"),
+    (
+        Limit::PatternWeight,
+        "pattern_weight",
+        Some(
+            "262 144 for a regular expression, 1 048 576 for all of a request: its bytes, and more for repetitions, classes of Unicode, any case",
+        ),
+        "400; a statement of InfluxQL fails",
+    ),
+    (
+        Limit::PatternBytes,
+        "pattern_bytes",
+        Some(
+            "1 MiB for a regular expression as it is compiled, 64 MiB for all that are in use, with what matching takes",
+        ),
+        "400; a statement of InfluxQL fails",
+    ),
 ];
 
 impl Limit {
@@ -97,7 +138,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 35] = [
+const OTHERS: [(&str, &str, &str); 25] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -107,14 +148,6 @@ const OTHERS: [(&str, &str, &str); 35] = [
     ("`limits.new_series_per_second`", "", "the row is refused, reason `limit`"),
     ("`limits.labels`", "", "the row is refused, reason `name`"),
     ("`limits.line_bytes`", "", "the line is refused, reason `line`"),
-    ("`limits.names_searched`", "", "the catalogue's answer says that it may not be whole"),
-    ("`limits.databases`", "", "400; a statement of InfluxQL fails"),
-    ("`limits.policies`", "", "400; a statement of InfluxQL fails"),
-    ("`limits.continuous_queries`", "", "the statement fails"),
-    ("`limits.users`", "", "the statement fails"),
-    ("`limits.tokens`", "", "422"),
-    ("`influx.series_max`", "", "the statement fails"),
-    ("`influx.buckets_max`", "", "the statement fails"),
     ("names of measurements, fields and tags", "1 KiB", "the row is refused"),
     ("values of tags", "4 KiB", "the row is refused"),
     ("fields of a row", "16 384", "the row is refused"),
@@ -125,16 +158,6 @@ const OTHERS: [(&str, &str, &str); 35] = [
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),
     ("depth of JSON", "128", "400"),
     ("questions of a `/api/query`, patterns of a question", "1 000, 32", "400"),
-    (
-        "weight of a regular expression: its bytes, and more for repetitions, classes of Unicode, any case",
-        "262 144",
-        "400",
-    ),
-    (
-        "what a regular expression takes compiled, and all that are in use",
-        "1 MiB, 64 MiB with what matching takes",
-        "400",
-    ),
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
     ("conditions of a PromQL selector, labels of a list", "1024", "400"),
     ("parts that a MetricsQL expression comes to by its templates", "10 000", "400"),
@@ -157,7 +180,7 @@ const OTHERS: [(&str, &str, &str); 35] = [
     (
         "senders that are told apart, by protocol and address",
         "1 024",
-        "the one silent longest is counted with the others of its protocol",
+        "the quarter silent longest is counted with the others of its protocol",
     ),
     (
         "steps, expressions and bytes of an alert's template",
@@ -205,16 +228,25 @@ impl Met {
         self.add_where(|(_, name, ..)| *name == setting);
     }
 
+    /// What ended a selection was met, if it is the limit of what one may select.
+    pub(crate) fn add_sources(&self, error: &Error) {
+        if matches!(error, Error::Sources { .. }) {
+            self.add(Limit::InfluxSeries);
+        }
+    }
+
     fn add_where(&self, is_it: impl Fn(&(Limit, &str, Option<&str>, &str)) -> bool) {
         let found = LIMITS.iter().zip(&self.0).find(|(limit, _)| is_it(limit));
         found.into_iter().for_each(|(_, counter)| counter.add(1));
     }
 
-    /// Shows the counters.
-    pub(crate) fn visit(&self, visit: &mut Visit<'_>) {
-        for ((_, name, ..), counter) in LIMITS.iter().zip(&self.0) {
+    /// Shows the counters, with what other rooms have counted.
+    pub(crate) fn visit(&self, elsewhere: &[(Limit, u64)], visit: &mut Visit<'_>) {
+        for ((limit, name, ..), counter) in LIMITS.iter().zip(&self.0) {
             let help = "How often a limit was met, by its setting";
-            let count = counter.get() as f64;
+            let of_it = elsewhere.iter().filter(|(of, _)| of == limit);
+            let count = counter.get() + of_it.map(|(_, count)| count).sum::<u64>();
+            let count = count as f64;
             one(visit, "limits_met_total", Kind::Counter, help, &[("limit", name)], count);
         }
     }
@@ -284,11 +316,12 @@ mod tests {
         met.add_named("limits.query_seconds");
         met.add_named("series");
         let mut seen = Vec::new();
-        met.visit(&mut |figure| {
+        met.visit(&[(Limit::Users, 3)], &mut |figure| {
             if figure.value > 0.0 {
                 seen.push(format!("{:?} {}", figure.labels, figure.value));
             }
         });
-        assert_eq!(seen, [r#"[("limit", "limits.query_seconds")] 2"#]);
+        let counted = [("limits.query_seconds", 2), ("limits.users", 3)];
+        assert_eq!(seen, counted.map(|(name, count)| format!("[(\"limit\", {name:?})] {count}")));
     }
 }

@@ -6,7 +6,7 @@
 
 mod process;
 
-use crate::limits::Met;
+use crate::limits::{Limit, Met};
 use foliot_engine::FIELD_RETENTION;
 use foliot_lock::{Mutex, Rank};
 use foliot_model::Reject;
@@ -263,14 +263,15 @@ impl Metrics {
         entry.nanos = entry.nanos.saturating_add(took.as_nanos() as u64);
     }
 
-    /// Shows every figure of the server and of the process; families come in one piece.
-    pub(crate) fn visit(&self, version: &str, visit: &mut Visit<'_>) {
+    /// Shows every figure of the server and of the process, with limits that other rooms have seen
+    /// met; families come in one piece.
+    pub(crate) fn visit(&self, version: &str, met: &[(Limit, u64)], visit: &mut Visit<'_>) {
         let labels = [("version", version)];
         one(visit, "build_info", Kind::Gauge, "What runs, as labels", &labels, 1.0);
         self.visit_ingest(visit);
         self.visit_answers(visit);
         self.visit_plain(visit);
-        self.limits.visit(visit);
+        self.limits.visit(met, visit);
         process::visit(visit);
     }
 
@@ -453,7 +454,7 @@ mod tests {
 
     fn exposition(metrics: &Metrics) -> String {
         let mut exposition = Exposition::default();
-        metrics.visit("1.2.3", &mut |figure| exposition.add(figure));
+        metrics.visit("1.2.3", &[], &mut |figure| exposition.add(figure));
         exposition.into_text()
     }
 

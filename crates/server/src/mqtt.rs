@@ -9,7 +9,7 @@ mod template;
 
 pub(crate) use template::Template;
 
-use crate::ingest::{PATIENCE, log_rejects};
+use crate::ingest::{self, PATIENCE, log_rejects};
 use crate::metrics::Way;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -34,6 +34,10 @@ const REQUESTS_MAX: usize = 1024;
 /// Messages that the broker sends before the first of them is acknowledged.
 const INFLIGHT_MAX: u16 = 100;
 
+/// Messages that are read ahead of the one that is stored, and what holds them while they come in:
+/// together they take what bodies of requests may take.
+const AHEAD: u64 = 16;
+
 /// How long to wait before a broker that cannot be reached is tried again, at first and at most.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(250);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -48,7 +52,8 @@ pub(crate) async fn serve(shared: Arc<Shared>) {
     let config = &shared.config;
     let broker = format!("{host}:{port}");
     let mut options = MqttOptions::new(config.mqtt_client_id.0.clone(), host, port);
-    let message_bytes = usize::try_from(config.limits_body_bytes.0).unwrap_or(usize::MAX);
+    let message_bytes = config.limits_body_bytes.0.min(config.limits_pending_body_bytes.0 / AHEAD);
+    let message_bytes = usize::try_from(message_bytes).unwrap_or(usize::MAX);
     options
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_session(false)
@@ -124,7 +129,9 @@ async fn receive(
     message: &Publish,
 ) -> Result<(), ClientError> {
     shared.metrics.mqtt_messages.add(1);
-    match take(shared, store, &message.topic, &message.payload) {
+    // A large one must not hold up what else its thread does.
+    let work = || take(shared, store, &message.topic, &message.payload);
+    match ingest::heavy(message.payload.len(), work) {
         Ok(None) => client.ack(message).await,
         Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
             Ok(()) => client.ack(message).await,

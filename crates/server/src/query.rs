@@ -30,7 +30,7 @@ use foliot_access::Principal;
 use foliot_engine::{Ack, Commit, Snapshot};
 use foliot_exec::{Cancel, Error, GridRow, Meter, Query, Ran, run};
 use foliot_lock::{Mutex, Rank};
-use foliot_model::{Frame, Labels, Table, TimeRange};
+use foliot_model::{Frame, Labels, Pattern, Table, TimeRange};
 use foliot_plan::Series;
 use foliot_plan::grid::{Grid, Notes, Steps, Stored, Took};
 use foliot_plan::rows::Select;
@@ -209,7 +209,9 @@ impl Work<'_> {
         });
         match failed {
             Some(failure) => Err(Stopped::Reader(failure)),
-            None => ran.map_err(Stopped::Query),
+            None => ran
+                .inspect_err(|error| self.shared.metrics.limits.add_sources(error))
+                .map_err(Stopped::Query),
         }
     }
 
@@ -461,7 +463,7 @@ fn perform(
     if let Some(title) = job.title.take() {
         work.list_as(|| title);
     }
-    let outcome = (job.run)(&mut work);
+    let outcome = Pattern::weighed(|| (job.run)(&mut work));
     // Whoever has the answer finds the query gone and its place free. Of a longer answer pieces may
     // still wait to be read.
     work.entry = None;

@@ -13,6 +13,10 @@ use std::net::IpAddr;
 /// Senders that are told apart. Each takes about 100 bytes, and a list of more is read by nobody.
 pub(crate) const SENDERS_MAX: usize = 1_024;
 
+/// Senders that are forgotten together when there are more: to look for them all is then paid for by
+/// so many new ones, whoever forges addresses.
+const FORGOTTEN: usize = SENDERS_MAX / 4;
+
 tokio::task_local! {
     /// Whose bytes this task works on.
     static PEER: IpAddr;
@@ -86,7 +90,7 @@ impl Senders {
     fn count_from(&self, key: Key, sent: &Sent) {
         let mut known = self.0.lock();
         if !known.contains_key(&key) && known.len() >= SENDERS_MAX {
-            forget_one(&mut known);
+            forget(&mut known);
         }
         known.entry(key).or_default().add(sent);
     }
@@ -97,14 +101,18 @@ impl Senders {
     }
 }
 
-/// Counts the one that has been silent longest with the others of its protocol.
-fn forget_one(known: &mut HashMap<Key, Sent>) {
+/// Counts those that have been silent longest with the others of their protocols.
+fn forget(known: &mut HashMap<Key, Sent>) {
     let addresses = known.iter().filter(|((_, from), _)| matches!(from, From::Address(_)));
-    let Some(key) = addresses.min_by_key(|(_, sent)| sent.last_ns).map(|(key, _)| *key) else {
-        return;
-    };
-    if let Some(sent) = known.remove(&key) {
-        known.entry((key.0, From::Others)).or_default().add(&sent);
+    let mut silent: Vec<(i64, Key)> = addresses.map(|(key, sent)| (sent.last_ns, *key)).collect();
+    if silent.len() > FORGOTTEN {
+        silent.select_nth_unstable_by_key(FORGOTTEN, |(last_ns, _)| *last_ns);
+        silent.truncate(FORGOTTEN);
+    }
+    for (_, key) in silent {
+        if let Some(sent) = known.remove(&key) {
+            known.entry((key.0, From::Others)).or_default().add(&sent);
+        }
     }
 }
 
@@ -125,7 +133,8 @@ mod tests {
         }
         senders.count_from(("host", From::Itself), &sent(1, 1));
         let listed = senders.list();
-        assert!(listed.len() <= SENDERS_MAX + 2, "{}", listed.len());
+        let told = SENDERS_MAX - FORGOTTEN..=SENDERS_MAX + 2;
+        assert!(told.contains(&listed.len()), "{}", listed.len());
         let samples = |wanted: &dyn Fn(&From) -> bool| -> u64 {
             let of_them = listed.iter().filter(|(_, from, _)| wanted(from));
             of_them.map(|(.., sent)| sent.samples).sum()
@@ -133,7 +142,25 @@ mod tests {
         assert_eq!(samples(&|_| true), 15_001);
         assert!(samples(&|from| *from == From::Others) >= 3 * (5_000 - SENDERS_MAX as u64));
         let is_there = |at: u32| listed.iter().any(|(_, from, _)| *from == key(at).1);
-        assert!(is_there(4_999) && !is_there(0), "the newest are told apart");
+        // All of those that spoke last are told apart, and none before.
+        let kept = (0..5_000).filter(|at| is_there(*at)).count() as u32;
+        assert!((5_000 - kept..5_000).all(is_there), "{kept} of the newest are told apart");
+    }
+
+    #[test]
+    fn new_senders_without_end_cost_no_more_than_known_ones() {
+        let key = |at: u32| ("udp", From::Address(IpAddr::from(at.to_le_bytes())));
+        let senders = Senders::default();
+        (0..SENDERS_MAX as u32).for_each(|at| senders.count_from(key(at), &sent(1, at.into())));
+        // How often all are looked through, told by how their number falls.
+        let (mut before, mut looked) = (senders.list().len(), 0);
+        for at in 10_000..30_000 {
+            senders.count_from(key(at), &sent(1, at.into()));
+            let now = senders.0.lock().len();
+            looked += u32::from(now < before);
+            before = now;
+        }
+        assert!(looked <= 20_000 / FORGOTTEN as u32 + 1, "looked through all {looked} times");
     }
 
     #[tokio::test]

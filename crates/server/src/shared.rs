@@ -5,6 +5,7 @@ use crate::config::{Config, Told};
 use crate::history::History;
 use crate::http::Budget;
 use crate::ingest::PATIENT_MAX;
+use crate::limits::Limit;
 use crate::logging::Repeats;
 use crate::metrics::{Figure, Kind, Metrics, one};
 use crate::monitor::Monitor;
@@ -18,7 +19,7 @@ use foliot_access::{Gate, Principal};
 use foliot_engine::Commit;
 use foliot_exec::Limits;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::BatchBuffers;
+use foliot_model::{BatchBuffers, Pattern};
 use foliot_proto_influx::Decoder;
 use foliot_proto_opentsdb::BuildInfo;
 use std::collections::HashMap;
@@ -166,9 +167,17 @@ impl Shared {
 
     /// Shows every figure: the server's, the process's and, once it is there, the store's.
     pub(crate) fn visit_figures(&self, visit: &mut dyn FnMut(&Figure<'_>)) {
-        self.metrics.visit(&self.build.version, visit);
-        self.monitor.visit(visit);
         let logins = self.gate.figures();
+        let [weight, bytes] = Pattern::refused();
+        let mut met = vec![
+            (Limit::Users, logins.users_refused),
+            (Limit::Tokens, logins.tokens_refused),
+            (Limit::PatternWeight, weight),
+            (Limit::PatternBytes, bytes),
+        ];
+        met.extend(self.store().into_iter().flat_map(Store::limits_met));
+        self.metrics.visit(&self.build.version, &met, visit);
+        self.monitor.visit(visit);
         let (kind, failed) = (Kind::Counter, "Logins that failed");
         one(visit, "logins_failed_total", kind, failed, &[], logins.failed as f64);
         let put_off = "Logins put off, by address or because there were too many at once";

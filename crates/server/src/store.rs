@@ -2,11 +2,13 @@
 
 use crate::aside::aside;
 use crate::config::Config;
+use crate::limits::Limit;
 use crate::metrics::{Figure, Kind, one};
 use crate::waiting::Waiting;
 use foliot_access::{Access, Measurements, Principal};
 use foliot_engine::{Ack, Commit, Engine, Error, Listed, Sight, Snapshot, Stats, Work};
 use foliot_model::{NamespaceId, Selector};
+use foliot_schema::continuous::ContinuousQueries;
 use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing, Most};
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ const ACK_SECONDS_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct Store {
     engine: Arc<Engine>,
     databases: Databases,
+    continuous: ContinuousQueries,
     kinds: Kinds,
     default_database: DatabaseName,
     waiting: Arc<Waiting>,
@@ -61,7 +64,8 @@ impl Store {
         let most = Most { databases: config.limits_databases, policies: config.limits_policies };
         let databases = Databases::new(&engine).with_most(most);
         let default_database = config.listen_database.clone();
-        Self { engine, databases, kinds: Kinds::default(), default_database, waiting }
+        let continuous = ContinuousQueries::new(config.limits_continuous_queries);
+        Self { engine, databases, continuous, kinds: Kinds::default(), default_database, waiting }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -71,6 +75,11 @@ impl Store {
     /// Databases and retention policies by name.
     pub(crate) fn databases(&self) -> &Databases {
         &self.databases
+    }
+
+    /// Changes of continuous queries.
+    pub(crate) fn continuous(&self) -> &ContinuousQueries {
+        &self.continuous
     }
 
     /// Kinds of fields that came as lines.
@@ -135,6 +144,16 @@ impl Store {
             }
             found => found,
         }
+    }
+
+    /// How often there were enough of something.
+    pub(crate) fn limits_met(&self) -> [(Limit, u64); 3] {
+        let [databases, policies] = self.databases.refused();
+        [
+            (Limit::Databases, databases),
+            (Limit::Policies, policies),
+            (Limit::ContinuousQueries, self.continuous.refused()),
+        ]
     }
 
     /// Shows the store's figures.

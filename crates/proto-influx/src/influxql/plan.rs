@@ -63,17 +63,26 @@ impl fmt::Debug for Context<'_> {
 
 /// Why a statement cannot be planned, in InfluxDB's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanError(String);
+pub struct PlanError {
+    message: String,
+    /// The setting of the limit that the statement met, if it is that.
+    limit: Option<&'static str>,
+}
 
 impl PlanError {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self { message: message.into(), limit: None }
+    }
+
+    /// The setting of the limit that the statement met, if it is that.
+    pub const fn limit(&self) -> Option<&'static str> {
+        self.limit
     }
 }
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 

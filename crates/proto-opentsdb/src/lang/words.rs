@@ -1,12 +1,12 @@
-//! Words of a question that deletes. OpenTSDB passes over what it does not know, so that a misspelt
-//! condition is none and more goes than was meant: here such a question is refused.
+//! Words of what deletes or changes something. OpenTSDB passes over what it does not know, so that
+//! a misspelt condition is none and more changes than was meant: here such a request is refused.
 
-use crate::http::{HttpError, HttpRequest, Params};
+use crate::http::{Endpoint, HttpError, HttpRequest, Params};
 use crate::json;
 use serde_json::Value;
 
 /// Parameters that every request may have.
-pub(crate) const EVERYWHERE: [&str; 5] = ["db", "rp", "jsonp", "serializer", "method_override"];
+const EVERYWHERE: [&str; 5] = ["db", "rp", "jsonp", "serializer", "method_override"];
 
 const PARAMS: [&str; 17] = [
     "start",
@@ -108,8 +108,149 @@ pub fn check_words(
     Ok(())
 }
 
+/// What a request that changes facts may say: its parameters, and members of its body.
+type Words = (&'static [&'static str], &'static [&'static str]);
+
+const UID_WORDS: [&str; 4] = ["metric", "tagk", "tagv", "name"];
+const UIDMETA: Words = (
+    &["uid", "type", "display_name", "description", "notes"],
+    &["uid", "type", "name", "displayName", "description", "notes", "created", "custom"],
+);
+const TSMETA: Words = (
+    &[
+        "tsuid",
+        "m",
+        "create",
+        "display_name",
+        "description",
+        "notes",
+        "units",
+        "data_type",
+        "retention",
+        "max",
+        "min",
+    ],
+    &[
+        "tsuid",
+        "metric",
+        "tags",
+        "displayName",
+        "description",
+        "notes",
+        "created",
+        "custom",
+        "units",
+        "dataType",
+        "retention",
+        "max",
+        "min",
+        "lastReceived",
+        "totalDatapoints",
+    ],
+);
+const NOTE: Words = (
+    &["start_time", "end_time", "tsuid", "description", "notes"],
+    &["startTime", "endTime", "tsuid", "description", "notes", "custom"],
+);
+const NOTES: Words = (
+    &["start_time", "end_time", "tsuids", "global"],
+    &["startTime", "endTime", "tsuids", "global"],
+);
+const TREE: Words = (
+    &[
+        "treeid",
+        "name",
+        "description",
+        "notes",
+        "strict_match",
+        "enabled",
+        "store_failures",
+        "definition",
+    ],
+    &[
+        "treeId",
+        "name",
+        "description",
+        "notes",
+        "strictMatch",
+        "enabled",
+        "storeFailures",
+        "definition",
+        "created",
+        "rules",
+    ],
+);
+const RULE: Words = (
+    &[
+        "treeid",
+        "level",
+        "order",
+        "type",
+        "field",
+        "custom_field",
+        "regex",
+        "separator",
+        "description",
+        "notes",
+        "regex_group_idx",
+        "display_format",
+    ],
+    &[
+        "treeId",
+        "level",
+        "order",
+        "type",
+        "field",
+        "customField",
+        "regex",
+        "separator",
+        "description",
+        "notes",
+        "regexGroupIdx",
+        "displayFormat",
+    ],
+);
+const LEAVES: Words = (&["treeid", "branch", "tsuids"], &["treeId", "branch", "tsuids"]);
+
+/// Refuses a request that changes facts and has a word which means nothing there.
+///
+/// # Errors
+/// 400 with that word.
+pub(crate) fn check_change(
+    endpoint: Endpoint,
+    tail: &str,
+    request: &HttpRequest<'_>,
+) -> Result<(), HttpError> {
+    let deletes = crate::http::method(request) == "DELETE";
+    let (known_params, known_members): Words = match (endpoint, tail) {
+        // Names of kinds that are none are told in the answer.
+        (Endpoint::Uid, "assign") => (&UID_WORDS, &[]),
+        (Endpoint::Uid, "rename") => (&UID_WORDS, &UID_WORDS),
+        (Endpoint::Uid, "uidmeta") => UIDMETA,
+        (Endpoint::Uid, "tsmeta") => TSMETA,
+        (Endpoint::Annotation, _) if tail.ends_with("bulk") && deletes => NOTES,
+        (Endpoint::Annotation, _) => NOTE,
+        (Endpoint::Tree, "") => TREE,
+        (Endpoint::Tree, "rule" | "rules") => RULE,
+        (Endpoint::Tree, _) => LEAVES,
+        _ => return Ok(()),
+    };
+    let is_param = |name: &str| known_params.contains(&name) || EVERYWHERE.contains(&name);
+    refuse_unknown(Params::parse(request.query).names(), is_param)?;
+    if json::is_blank(request.body) || known_members.is_empty() {
+        return Ok(());
+    }
+    let body = json::parse(request.body)?;
+    let each = match &body {
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let mut named = each.iter().flat_map(members);
+    refuse_unknown(&mut named, |name| known_members.contains(&name))
+}
+
 /// The names of an object's members.
-pub(crate) fn members(value: &Value) -> impl Iterator<Item = &str> {
+fn members(value: &Value) -> impl Iterator<Item = &str> {
     value.as_object().into_iter().flat_map(|members| members.keys()).map(String::as_str)
 }
 
@@ -117,15 +258,15 @@ pub(crate) fn members(value: &Value) -> impl Iterator<Item = &str> {
 ///
 /// # Errors
 /// 400 with the first such name.
-pub(crate) fn refuse_unknown<'a>(
+fn refuse_unknown<'a>(
     mut names: impl Iterator<Item = &'a str>,
     is_known: impl Fn(&str) -> bool,
 ) -> Result<(), HttpError> {
     match names.find(|name| !is_known(name)) {
         None => Ok(()),
         Some(name) => {
-            let message = format!("Nothing is deleted: '{name}' is not known");
-            let details = "A misspelt condition would delete more than was meant";
+            let message = format!("Nothing is changed: '{name}' is not known");
+            let details = "A misspelt condition would change more than was meant";
             Err(HttpError::bad_request(message).with_details(details))
         }
     }
@@ -160,6 +301,35 @@ mod tests {
         ] {
             let error = check(query, &body).unwrap_err();
             assert!(error.contains(&format!("'{word}'")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_word_of_a_change_is_told() {
+        let check = |endpoint, path: &str, query: &str, body: &str| {
+            let body = body.as_bytes();
+            let request = HttpRequest { method: "POST", path, query, body };
+            let tail = crate::http::tail(&request);
+            check_change(endpoint, &tail, &request).map_err(|error| error.message)
+        };
+        use Endpoint::{Annotation, Tree, Uid};
+        for (endpoint, path, query, body, wrong) in [
+            (Uid, "/api/uid/rename", "db=d", r#"{"metric":"a","name":"b"}"#, ""),
+            (Uid, "/api/uid/rename", "metrik=a&name=b", "", "metrik"),
+            (Uid, "/api/uid/assign", "", r#"{"metrik":["a"]}"#, ""),
+            (Uid, "/api/uid/uidmeta", "", r#"{"uid":"000001","type":"metric","note":""}"#, "note"),
+            (Uid, "/api/uid/tsmeta", "create=true&m=a&tsuids=1", "", "tsuids"),
+            (Annotation, "/api/annotation", "", r#"{"startTime":1,"tsuids":"01"}"#, "tsuids"),
+            (Annotation, "/api/annotation/bulk", "", r#"[{"startTime":1},{"end":2}]"#, "end"),
+            (Tree, "/api/tree", "method_override=delete", r#"{"treeid":1}"#, "treeid"),
+            (Tree, "/api/tree/rules", "", r#"[{"treeId":1,"levle":2}]"#, "levle"),
+            (Tree, "/api/tree/rule", "treeid=1&levels=0", "", "levels"),
+            (Tree, "/api/tree/test", "", r#"{"treeId":1,"tsuids":[]}"#, ""),
+        ] {
+            match (wrong, check(endpoint, path, query, body)) {
+                ("", told) => assert_eq!(told, Ok(()), "{path} {query} {body}"),
+                (_, told) => assert!(told.unwrap_err().contains(&format!("'{wrong}'")), "{path}"),
+            }
         }
     }
 }

@@ -70,6 +70,9 @@ fn asked(request: &HttpRequest<'_>) -> Result<(String, String, String), HttpErro
         }
         other => return Err(not_allowed(other)),
     }
+    if given.iter().filter(|(name, _)| name != "name").count() > 1 {
+        return Err(HttpError::bad_request("One name can be renamed at a time"));
+    }
     let new = given.iter().find(|(name, _)| name == "name").map(|(_, new)| new.clone());
     let old = given.into_iter().find(|(name, _)| name != "name");
     match (old, new) {

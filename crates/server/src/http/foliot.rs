@@ -23,7 +23,9 @@ mod series;
 mod settings;
 mod status;
 
-use super::{Call, Reply, body, namespace, status_of_missing, store};
+use super::{
+    Call, NOTHING_CHANGED, Reply, body, namespace, status_of_missing, store, unknown_param,
+};
 use crate::http::routes::Right;
 use crate::query::Failure;
 use crate::shared::Shared;
@@ -141,6 +143,15 @@ async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<Stri
     match body.keys().find(|name| !known.contains(&name.as_str())) {
         Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),
         None => Ok(body),
+    }
+}
+
+/// Refuses parameters of a change that are none of these, nor name a database.
+fn check_params(params: &Params, known: &[&str]) -> Result<(), Reply> {
+    let known = [known, &["db", "rp"]].concat();
+    match unknown_param(params, &known) {
+        None => Ok(()),
+        Some(name) => Err(bad(&format!("{name}: {NOTHING_CHANGED}"))),
     }
 }
 

@@ -10,6 +10,7 @@ mod lines;
 mod list;
 mod needs;
 mod rows;
+mod said;
 mod select;
 mod tokens;
 

@@ -9,11 +9,11 @@ use crate::aside::aside;
 use crate::config::KEYS;
 use crate::ingest;
 use crate::metrics::{Way, now_ns};
-use crate::query::{self, Failure, Job, Title, Work};
+use crate::query::{self, Failure, Job, Reading, Title, Work};
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Taken, Text};
-use foliot_access::{Measurements, Need};
+use foliot_access::{Measurements, Need, Principal};
 use foliot_engine::{Ack, Identity};
 use foliot_exec::{Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
@@ -197,10 +197,11 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "the query is too long"));
     }
     let now_ms = now_ns() / NANOS_PER_MILLI;
-    let inquiry = match call.method.as_str() {
+    let reading = reading_of(shared, (&call.who, &call.query), &text.bytes).await?;
+    let inquiry = reading.read(|| match call.method.as_str() {
         "POST" => Inquiry::parse_post(&text.bytes, now_ms),
         _ => Inquiry::parse_get(&call.query, now_ms),
-    };
+    });
     let inquiry = inquiry.map_err(|error| refuse_error(&error))?;
     let asked = match text.bytes.is_empty() {
         true => call.query.as_str().into(),
@@ -208,7 +209,24 @@ async fn ask(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     };
     let title = Some(Title::new(&format!("{} {asked}", call.path), database));
     let job = Job::new(call.who.clone(), title, move |work| run(&inquiry, namespace, work));
-    answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
+    answered(shared, reading, job).await
+}
+
+/// Where a request's question is read.
+async fn reading_of(
+    shared: &Arc<Shared>,
+    (who, query): (&Principal, &str),
+    body: &[u8],
+) -> Result<Reading, Reply> {
+    let reading = Reading::of(shared, who, &[query.as_bytes(), body]).await;
+    reading.map_err(|failure| refuse(failure.status, failure.message))
+}
+
+/// What a question that only reads is answered, at the place where it was read.
+async fn answered(shared: &Arc<Shared>, reading: Reading, job: Job) -> Result<Reply, Reply> {
+    let job = reading.then(job.that_reads(true));
+    let reply = query::answer(shared, reply::JSON, false, job).await;
+    reply.map_err(|failure| refuse(failure.status, failure.message))
 }
 
 /// What a question is listed as.
@@ -275,7 +293,8 @@ fn tags(identity: Identity) -> BTreeMap<String, String> {
 /// `/api/suggest`.
 async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
-    let params = Params::parse(&call.query);
+    let reading = reading_of(shared, (&call.who, &call.query), b"").await?;
+    let params = reading.read(|| Params::parse(&call.query));
     let (Some(kind), Some(prefix)) = (params.get("type"), params.get("q")) else {
         return Err(bad(""));
     };
@@ -292,7 +311,7 @@ async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         work.write(answer.as_bytes())?;
         Ok(Ran::default())
     });
-    answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
+    answered(shared, reading, job).await
 }
 
 fn suggestions(
@@ -334,14 +353,11 @@ fn suggestions(
     Ok(names)
 }
 
-fn answered(reply: Result<Reply, Failure>) -> Result<Reply, Reply> {
-    reply.map_err(|failure| refuse(failure.status, failure.message))
-}
-
 /// `/api/search/lookup`.
 async fn lookup(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let namespace = namespace_of(shared, store(shared)?, &call, Right::Read)?;
-    let params = Params::parse(&call.query);
+    let reading = reading_of(shared, (&call.who, &call.query), b"").await?;
+    let params = reading.read(|| Params::parse(&call.query));
     let number = |name: &str, default| {
         params.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
     };
@@ -349,14 +365,14 @@ async fn lookup(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
     let m = params
         .get("m")
         .ok_or_else(|| bad("Must specify m parameter when performing search/lookup."))?;
-    let asked = Lookup::parse(m).map_err(|error| refuse_error(&error))?;
+    let asked = reading.read(|| Lookup::parse(m)).map_err(|error| refuse_error(&error))?;
     let title = title(shared, &call);
     let job = Job::new(call.who.clone(), title, move |work| {
         let found = find(work, &asked, namespace, (start, limit))?;
         work.write(found.as_bytes())?;
         Ok(Ran::default())
     });
-    answered(query::answer(shared, reply::JSON, false, job.that_reads(true)).await)
+    answered(shared, reading, job).await
 }
 
 /// How many series there are, and some of them, as JSON.

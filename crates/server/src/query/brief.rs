@@ -15,6 +15,7 @@ use crate::metrics::Counter;
 use crate::shared::Shared;
 use foliot_engine::without_files;
 use foliot_exec::{Cancel, Limits, Meter};
+use foliot_model::Pattern;
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,7 +124,7 @@ fn within(shared: &Shared, job: &mut Job, limits: Limits) -> Result<Done, GivenU
     let out = Out::within(&shared.config, None, None, cancel.clone(), deadline);
     let (who, meter, status) = (job.who.clone(), Meter::new(limits, cancel), StatusCode::OK);
     let mut work = Work { snapshot: &snapshot, shared, who, meter, out, entry: None, status };
-    let ran = (job.run)(&mut work);
+    let ran = Pattern::weighed(|| (job.run)(&mut work));
     if work.meter.met().next().is_some() || work.out.has_sent {
         return Err(GivenUp::Dear);
     }

@@ -10,6 +10,7 @@ use super::{Failure, Job};
 use crate::aside::aside;
 use crate::shared::Shared;
 use foliot_access::Principal;
+use foliot_model::Pattern;
 use std::sync::Arc;
 
 /// Texts up to this are short: what they say is read in less than some milliseconds.
@@ -42,6 +43,7 @@ impl Reading {
 
     /// Reads. Other connections go on meanwhile, if that may take long.
     pub(crate) fn read<T>(&self, read: impl FnOnce() -> T) -> T {
+        let read = || Pattern::weighed(read);
         match self.0 {
             Some(_) => aside(read),
             None => read(),

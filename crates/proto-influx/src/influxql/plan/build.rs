@@ -172,8 +172,8 @@ impl Options {
         let count = number(self.range.end_ns - 1) - number(self.range.start_ns) + 1;
         match count > i128::from(max) {
             true => {
-                let text = format!("max-select-buckets limit exceeded: ({count}/{max})");
-                Err(PlanError::new(text))
+                let message = format!("max-select-buckets limit exceeded: ({count}/{max})");
+                Err(PlanError { message, limit: Some("influx.buckets_max") })
             }
             false => Ok(()),
         }

@@ -1,9 +1,9 @@
 //! `catalogue`: what there is, by name. Names are found by any part of them, whatever their case.
 
 use super::{bad, limit, place, refuse, refuse_failure};
-use crate::config::Config;
 use crate::host;
 use crate::http::{Call, Reply, accepts_gzip, reply, store};
+use crate::limits::Limit;
 use crate::query::{self, Job, Title};
 use crate::shared::Shared;
 use foliot_access::Need;
@@ -79,7 +79,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let job = Job::new(call.who.clone(), Some(title), move |work| {
         let query = Query { snapshot: work.snapshot, meter: work.meter() };
         let listed = match &wanted {
-            Wanted::Names(what) => list(&query, what, &selector, (&search, limit), &asked.config),
+            Wanted::Names(what) => list(&query, what, &selector, (&search, limit), &asked),
             Wanted::Fields(measurement) => fields(&query, &asked, namespace, measurement),
             Wanted::Newest => newest(&query, &selector, limit),
         };
@@ -151,9 +151,9 @@ fn list(
     what: &What,
     selector: &Selector,
     (search, limit): (&str, usize),
-    config: &Config,
+    shared: &Shared,
 ) -> Result<Value, Error> {
-    let searched = usize::try_from(config.limits_names_searched).unwrap_or(usize::MAX);
+    let searched = usize::try_from(shared.config.limits_names_searched).unwrap_or(usize::MAX);
     let looks_at = if search.is_empty() { limit } else { searched };
     let listing = Listing {
         what: what.clone(),
@@ -166,6 +166,9 @@ fn list(
     let mut is_whole = names.len() <= looks_at;
     names.truncate(looks_at);
     if !search.is_empty() {
+        if !is_whole {
+            shared.metrics.limits.add(Limit::NamesSearched);
+        }
         names.retain(|name| name.to_lowercase().contains(search));
         is_whole &= names.len() <= limit;
         names.truncate(limit);

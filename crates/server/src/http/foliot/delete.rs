@@ -1,9 +1,7 @@
 //! `delete`: samples of one metric, or only what would go.
 
 use super::{bad, place, refuse, refuse_failure};
-use crate::http::{
-    Call, NOTHING_DELETED, Reply, body, is_preview, preview_json, reply, status_of, unknown_param,
-};
+use crate::http::{Call, Reply, body, is_preview, preview_json, reply, status_of};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_engine::{Caller, Deleted, Error};
@@ -28,9 +26,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
     let mut order = Order::parse(namespace, &text.bytes)?;
     let params = Params::parse(&call.query);
-    if let Some(name) = unknown_param(&params, &["db", "rp"]) {
-        return Err(bad(&format!("{name}: {NOTHING_DELETED}")));
-    }
+    super::check_params(&params, &[])?;
     order.is_preview |= is_preview(&params, &[]);
     let listed = format!("delete {}", String::from_utf8_lossy(&text.bytes));
     let asked = shared.clone();

@@ -4,11 +4,12 @@
 use super::account::{self, ORG_ID};
 use super::change::policy_of;
 use super::doomed::{Doomed, named_measurements};
+use super::said::{Said, parse};
 use super::{dress, influx_headers, needs};
 use crate::aside::aside;
 use crate::http::routes::{Route, Target};
 use crate::http::{
-    Call, NOTHING_DELETED, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
+    Call, NOTHING_CHANGED, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
     status_of_missing, store, unknown_param,
 };
 use crate::query::{self, Failure, Job, Title, Work};
@@ -22,7 +23,7 @@ use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
 use foliot_proto_influx::{WriteApi, parse_predicate};
 use foliot_proto_opentsdb::Params;
-use foliot_schema::{DEFAULT_POLICY, Database, DatabaseName, Policy};
+use foliot_schema::{DEFAULT_POLICY, Database, DatabaseName, Policy, Wanted};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -96,6 +97,13 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
         }
         _ => {}
     }
+    if changes {
+        check_params(&params, &[])?;
+        if is_preview {
+            let text = "there is no dry run of this, and nothing is changed";
+            return Err(refuse(StatusCode::BAD_REQUEST, text));
+        }
+    }
     aside(|| match (route.target, call.method.as_str()) {
         (Target::InfluxOrgs, _) => account::orgs(&params),
         (Target::InfluxOrg, _) => account::org(id),
@@ -114,12 +122,12 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     })
 }
 
-/// Refuses parameters of a delete that are none of these, nor such as every request may have.
-fn check_params(params: &Params, known: &[&str]) -> Result<(), Reply> {
+/// Refuses parameters of a change that are none of these, nor such as every request may have.
+pub(super) fn check_params(params: &Params, known: &[&str]) -> Result<(), Reply> {
     let known = [known, &["org", "orgID", "u", "p"]].concat();
     match unknown_param(params, &known) {
         None => Ok(()),
-        Some(name) => Err(refuse(StatusCode::BAD_REQUEST, &format!("{name}: {NOTHING_DELETED}"))),
+        Some(name) => Err(refuse(StatusCode::BAD_REQUEST, &format!("{name}: {NOTHING_CHANGED}"))),
     }
 }
 
@@ -190,39 +198,105 @@ fn list(store: &Store, who: &Principal, params: &Params) -> Reply {
     found(&json!({"links": {"self": "/api/v2/buckets"}, "buckets": page}))
 }
 
-fn parse(text: &[u8]) -> Result<Value, Reply> {
-    serde_json::from_slice(text)
-        .map_err(|error| refuse(StatusCode::BAD_REQUEST, &format!("the body is no JSON: {error}")))
+/// What a body about a bucket may say. What only describes it, or says where it is shown, is not
+/// kept.
+const MEMBERS: [&str; 13] = [
+    "name",
+    "retentionRules",
+    "rp",
+    "schemaType",
+    "description",
+    "org",
+    "orgID",
+    "id",
+    "type",
+    "labels",
+    "links",
+    "createdAt",
+    "updatedAt",
+];
+const RULE_MEMBERS: [&str; 3] = ["type", "everySeconds", "shardGroupDurationSeconds"];
+
+/// What a bucket is to be; what is not said stays, or is as usual.
+struct Bidding<'a> {
+    name: Option<&'a str>,
+    rp: Option<&'a str>,
+    duration_ns: Option<i64>,
+    shard_duration_ns: Option<i64>,
 }
 
-/// The time that a bucket's rules say samples are kept, in nanoseconds; none when they say nothing.
-fn duration_ns(body: &Value) -> Option<i64> {
-    let seconds = body.get("retentionRules")?.as_array()?.first()?.get("everySeconds")?.as_i64()?;
-    Some(seconds.saturating_mul(1_000_000_000))
+impl<'a> Bidding<'a> {
+    fn read(body: &'a Value) -> Result<Self, Reply> {
+        let said = Said::of(body, "the body", &MEMBERS)?;
+        said.check("schemaType", "implicit")?;
+        let mut bidding = Self {
+            name: said.text("name")?,
+            rp: said.text("rp")?,
+            duration_ns: None,
+            shard_duration_ns: None,
+        };
+        match said.list("retentionRules")? {
+            [] => {}
+            [rule] => {
+                let rule = Said::of(rule, "a retention rule", &RULE_MEMBERS)?;
+                rule.check("type", "expire")?;
+                bidding.duration_ns = rule.seconds_ns("everySeconds")?;
+                bidding.shard_duration_ns = rule.seconds_ns("shardGroupDurationSeconds")?;
+            }
+            _ => return Err(refuse(StatusCode::BAD_REQUEST, "a bucket has one retention rule")),
+        }
+        Ok(bidding)
+    }
+
+    fn options(&self, policy: &str) -> PolicyOptions {
+        PolicyOptions {
+            name: Some(policy.to_owned()),
+            duration_ns: self.duration_ns,
+            shard_duration_ns: self.shard_duration_ns,
+            ..PolicyOptions::default()
+        }
+    }
+
+    /// Refuses another name than the bucket has.
+    fn check_names(&self, bucket: &Bucket) -> Result<(), Reply> {
+        let (name, policy) = (bucket.name(), &*bucket.policy.name);
+        for (member, said, is) in [("name", self.name, &*name), ("rp", self.rp, policy)] {
+            if said.is_some_and(|said| said != is) {
+                let text = format!("{member}: a bucket keeps its name, which is {is:?}");
+                return Err(refuse(StatusCode::BAD_REQUEST, &text));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn create(shared: &Shared, store: &Store, text: &[u8], caller: &Caller) -> Result<Reply, Reply> {
     let body = parse(text)?;
-    let name = body.get("name").and_then(Value::as_str).and_then(DatabaseName::parse);
+    let bidding = Bidding::read(&body)?;
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
-    let DatabaseName { database, policy } =
-        name.ok_or_else(|| bad("a bucket needs a name: database or database/policy"))?;
-    let known = store.databases().get(&database).filter(|known| known.is_made);
-    let has_policy = known.as_ref().is_some_and(|known| match &policy {
-        Some(policy) => known.policy(Some(policy)).is_some(),
-        None => true,
-    });
-    if has_policy {
-        let text = format!("bucket with name {database} already exists");
-        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, &text));
+    let DatabaseName { database, policy } = bidding
+        .name
+        .and_then(DatabaseName::parse)
+        .ok_or_else(|| bad("a bucket needs a name: database or database/policy"))?;
+    let name = policy.as_deref().unwrap_or(DEFAULT_POLICY);
+    if bidding.rp.is_some_and(|rp| rp != name) {
+        return Err(bad("rp: the policy stands in the bucket's name: database/policy"));
     }
-    let options = PolicyOptions {
-        name: Some(policy.unwrap_or_else(|| DEFAULT_POLICY.to_owned())),
-        duration_ns: duration_ns(&body),
-        ..PolicyOptions::default()
-    };
-    let bucket = set(shared, store, &database, (policy_of(&options), known.is_none()), caller)?;
-    Ok(Reply::json(StatusCode::CREATED, bucket.json().to_string()))
+    let made = set(shared, store, &database, caller, |known| {
+        let known = known.filter(|known| known.is_made);
+        let is_there = known.is_some_and(|known| match &policy {
+            Some(policy) => known.policy(Some(policy)).is_some(),
+            None => true,
+        });
+        Ok((!is_there).then(|| (policy_of(&bidding.options(name)), known.is_none())))
+    })?;
+    match made {
+        Some(bucket) => Ok(Reply::json(StatusCode::CREATED, bucket.json().to_string())),
+        None => {
+            let text = format!("bucket with name {database} already exists");
+            Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, &text))
+        }
+    }
 }
 
 fn change(
@@ -233,30 +307,44 @@ fn change(
     caller: &Caller,
 ) -> Result<Reply, Reply> {
     let body = parse(text)?;
-    let Bucket { database, mut policy, is_default } = find(store, id).ok_or_else(not_found)?;
-    if let Some(duration_ns) = duration_ns(&body) {
-        let options = PolicyOptions { duration_ns: Some(duration_ns), ..Default::default() };
-        policy = Policy { name: policy.name, ..policy_of(&options) };
-    }
-    set(shared, store, &database, (policy, is_default), caller).map(|bucket| found(&bucket.json()))
+    let bidding = Bidding::read(&body)?;
+    let bucket = find(store, id).ok_or_else(not_found)?;
+    bidding.check_names(&bucket)?;
+    let name = &bucket.policy.name;
+    let changed = set(shared, store, &bucket.database, caller, |known| {
+        let Some(policy) = known.and_then(|known| known.policy(Some(name))) else {
+            return Ok(None);
+        };
+        let is_default = known.is_some_and(|known| known.default_policy == *name);
+        let policy = match (bidding.duration_ns, bidding.shard_duration_ns) {
+            (None, None) => policy.clone(),
+            (duration_ns, _) => policy_of(&PolicyOptions {
+                duration_ns: duration_ns.or(Some(policy.duration_ns)),
+                ..bidding.options(name)
+            }),
+        };
+        Ok(Some((policy, is_default)))
+    })?;
+    changed.map(|bucket| found(&bucket.json())).ok_or_else(not_found)
 }
 
+/// Makes of a database what `decide` says; nothing where it says nothing.
 fn set(
     shared: &Shared,
     store: &Store,
     database: &str,
-    (mut policy, is_default): (Policy, bool),
     caller: &Caller,
-) -> Result<Bucket, Reply> {
+    decide: impl FnOnce(Option<&Database>) -> Result<Wanted, Error>,
+) -> Result<Option<Bucket>, Reply> {
     let engine = store.engine();
-    let outcome =
-        store.databases().set_policy(engine, database, policy.clone(), is_default, caller);
-    let safe = outcome.and_then(|namespace| {
-        policy.namespace = namespace;
-        engine.wait(engine.written(), shared.config.wal_ack)
+    let changed = store.databases().change(engine, database, caller, decide);
+    let safe = changed.and_then(|changed| {
+        engine.wait(engine.written(), shared.config.wal_ack)?;
+        Ok(changed)
     });
-    safe.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
-    Ok(Bucket { database: database.to_owned(), policy, is_default })
+    let changed = safe.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
+    let database = database.to_owned();
+    Ok(changed.map(|(policy, is_default)| Bucket { database, policy, is_default }))
 }
 
 /// A request that takes samples away, or only wants to know which.
@@ -315,11 +403,8 @@ fn remove(order: &Order, bucket: &Bucket, work: &mut Work<'_>) -> Result<(), Fai
     }
     let (engine, databases, kinds) = (store.engine(), store.databases(), store.kinds());
     let Bucket { database, policy, .. } = bucket;
-    let is_last = databases.get(database).is_some_and(|found| found.policies.len() == 1);
-    let dropped = match is_last {
-        true => databases.drop_database(engine, database, kinds, &order.caller),
-        false => databases.drop_policy(engine, database, &policy.name, kinds, &order.caller),
-    };
+    // With its last policy the database goes.
+    let dropped = databases.drop_bucket(engine, database, &policy.name, kinds, &order.caller);
     dropped.map_err(failed)?;
     order.confirm(store, work)
 }

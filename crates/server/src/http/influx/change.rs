@@ -8,8 +8,8 @@ use foliot_access::{Access, Rights};
 use foliot_engine::Error;
 use foliot_exec::Meter;
 use foliot_proto_influx::influxql::{self, PolicyOptions, Privilege, Right, Statement};
-use foliot_schema::continuous::{self, ContinuousQuery};
-use foliot_schema::{DEFAULT_POLICY, Database, Policy};
+use foliot_schema::continuous::ContinuousQuery;
+use foliot_schema::{DEFAULT_POLICY, Database, Policy, Wanted};
 
 const HOUR_NS: i64 = 3600 * 1_000_000_000;
 const DAY_NS: i64 = 24 * HOUR_NS;
@@ -33,7 +33,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             create_database(context, name, policy.as_ref())
         }
         Statement::DropDatabase(name) => {
-            continuous::remove_all(engine, name)?;
+            store.continuous().remove_all(engine, name)?;
             Ok(databases.drop_database(engine, name, store.kinds(), context.caller)?)
         }
         Statement::CreateRetentionPolicy { database, options } => {
@@ -48,7 +48,7 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
         }
         Statement::CreateContinuousQuery(query) => create_continuous(context, query),
         Statement::DropContinuousQuery { database, name } => {
-            Ok(continuous::remove(engine, database, name)?)
+            Ok(store.continuous().remove(engine, database, name)?)
         }
         Statement::CreateUser { name, password, is_admin } => {
             let rights = Rights { is_admin: *is_admin, ..Rights::default() };
@@ -134,33 +134,47 @@ fn create_database(
     name: &str,
     options: Option<&PolicyOptions>,
 ) -> Result<(), Trouble> {
-    let (engine, databases) = (context.store.engine(), context.store.databases());
     let wanted = options.map(policy_of);
     if let Some(wanted) = &wanted {
         check_durations(wanted.duration_ns, wanted.shard_duration_ns)?;
     }
-    let found = databases.get(name).filter(|found| found.is_made);
-    let has_default = |wanted: &Policy| {
-        let default = found.as_ref().and_then(|found| found.policy(None));
-        default.is_some_and(|default| is_same(default, wanted))
-    };
-    match (&found, wanted) {
-        (Some(_), Some(wanted)) if !has_default(&wanted) => {
-            Err("retention policy conflicts with an existing policy".into())
+    change_policy(context, name, |found| {
+        let found = found.filter(|found| found.is_made);
+        let has_default = |wanted: &Policy| {
+            let default = found.and_then(|found| found.policy(None));
+            default.is_some_and(|default| is_same(default, wanted))
+        };
+        match (found, wanted) {
+            (Some(_), Some(wanted)) if !has_default(&wanted) => {
+                Err("retention policy conflicts with an existing policy".into())
+            }
+            (Some(_), _) => Ok(None),
+            (None, wanted) => {
+                let policy = wanted.unwrap_or_else(|| policy_of(&PolicyOptions::default()));
+                Ok(Some((policy, true)))
+            }
         }
-        (Some(_), _) => Ok(()),
-        (None, wanted) => {
-            let policy = wanted.unwrap_or_else(|| policy_of(&PolicyOptions::default()));
-            databases.set_policy(engine, name, policy, true, context.caller)?;
-            Ok(())
-        }
-    }
+    })
+}
+
+/// Makes of a database what `decide` says, while nothing else changes it.
+fn change_policy(
+    context: &Context<'_, '_>,
+    database: &str,
+    decide: impl FnOnce(Option<&Database>) -> Result<Wanted, Trouble>,
+) -> Result<(), Trouble> {
+    let (engine, databases) = (context.store.engine(), context.store.databases());
+    databases.change(engine, database, context.caller, decide).map(drop)
+}
+
+fn no_database(name: &str) -> Trouble {
+    format!("database not found: {name}").into()
 }
 
 /// A database that must exist.
 pub(super) fn database(context: &Context<'_, '_>, name: &str) -> Result<Database, Trouble> {
     let found = context.store.databases().get(name);
-    found.ok_or_else(|| format!("database not found: {name}").into())
+    found.ok_or_else(|| no_database(name))
 }
 
 fn create_policy(
@@ -168,17 +182,16 @@ fn create_policy(
     name: &str,
     options: &PolicyOptions,
 ) -> Result<(), Trouble> {
-    let found = database(context, name)?;
     let policy = policy_of(options);
-    check_durations(policy.duration_ns, policy.shard_duration_ns)?;
-    if let Some(existing) = found.policy(Some(&policy.name))
-        && !is_same(existing, &policy)
-    {
-        return Err("retention policy already exists".into());
-    }
-    let (engine, databases) = (context.store.engine(), context.store.databases());
-    databases.set_policy(engine, name, policy, options.is_default, context.caller)?;
-    Ok(())
+    change_policy(context, name, |found| {
+        let found = found.ok_or_else(|| no_database(name))?;
+        check_durations(policy.duration_ns, policy.shard_duration_ns)?;
+        let existing = found.policy(Some(&policy.name));
+        if existing.is_some_and(|existing| !is_same(existing, &policy)) {
+            return Err("retention policy already exists".into());
+        }
+        Ok(Some((policy, options.is_default)))
+    })
 }
 
 fn alter_policy(
@@ -186,14 +199,13 @@ fn alter_policy(
     name: &str,
     options: &PolicyOptions,
 ) -> Result<(), Trouble> {
-    let found = database(context, name)?;
-    let policy = options.name.as_deref().unwrap_or_default();
-    let missing = || Trouble::Told(format!("retention policy not found: {policy}"));
-    let policy = found.policy(Some(policy)).ok_or_else(missing)?;
-    let policy = altered(policy, options)?;
-    let (engine, databases) = (context.store.engine(), context.store.databases());
-    databases.set_policy(engine, name, policy, options.is_default, context.caller)?;
-    Ok(())
+    change_policy(context, name, |found| {
+        let found = found.ok_or_else(|| no_database(name))?;
+        let policy = options.name.as_deref().unwrap_or_default();
+        let missing = || Trouble::Told(format!("retention policy not found: {policy}"));
+        let policy = found.policy(Some(policy)).ok_or_else(missing)?;
+        Ok(Some((altered(policy, options)?, options.is_default)))
+    })
 }
 
 /// What options make of a policy.
@@ -283,8 +295,7 @@ fn create_continuous(
         owner: context.who.user_name().to_owned(),
         text: query.completed(&policy),
     };
-    let most = context.shared.config.limits_continuous_queries;
-    Ok(continuous::create(context.store.engine(), &stored, most)?)
+    Ok(context.store.continuous().create(context.store.engine(), &stored)?)
 }
 
 /// A continuous query must write to a database that exists.

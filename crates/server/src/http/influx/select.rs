@@ -199,7 +199,8 @@ fn write_into(
             ControlFlow::Break(())
         }
     });
-    ran.map_err(|error| error.to_string())?;
+    ran.inspect_err(|error| shared.metrics.limits.add_sources(error))
+        .map_err(|error| error.to_string())?;
     match failed {
         Some(error) => Err(error),
         None => into.finish(),
@@ -290,7 +291,11 @@ impl<'a> Planner<'a> {
         });
         match failed.into_inner() {
             Some(error) => Err(error),
-            None => planned.map_err(|error| error.to_string()),
+            None => planned.map_err(|error| {
+                let met = error.limit();
+                met.into_iter().for_each(|limit| self.shared.metrics.limits.add_named(limit));
+                error.to_string()
+            }),
         }
     }
 

@@ -1,7 +1,8 @@
 //! InfluxDB 2's authorizations: tokens of a running server, for administrators.
 
 use super::account::ORG_ID;
-use super::buckets::{find, refuse};
+use super::buckets::{check_params, find, refuse};
+use super::said::{Said, parse};
 use crate::aside::aside;
 use crate::http::routes::Target;
 use crate::http::{Call, Reply, body, store};
@@ -10,6 +11,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::{Access, Grant, Need, NewToken, Refused, Rights, Token};
 use foliot_engine::Caller;
+use foliot_proto_opentsdb::Params;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -28,6 +30,9 @@ pub(super) async fn answer(
         return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
     }
     let caller = call.caller("influx v2");
+    if !matches!(&*call.method, "GET" | "HEAD") {
+        check_params(&Params::parse(&call.query), &[])?;
+    }
     let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     aside(|| match (target, call.method.as_str()) {
@@ -46,14 +51,14 @@ fn list(shared: &Shared, store: &Store) -> Reply {
 }
 
 fn create(shared: &Shared, store: &Store, body: &[u8], caller: &Caller) -> Result<Reply, Reply> {
-    let bad = |text: &str| refuse(StatusCode::BAD_REQUEST, text);
-    let asked: Value = serde_json::from_slice(body).map_err(|error| bad(&error.to_string()))?;
-    let name = asked.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let lasts_s = asked.get("expiresInSeconds").and_then(Value::as_i64);
+    let asked = parse(body)?;
+    let said = Said::of(&asked, "the body", &MEMBERS)?;
+    said.check("status", "active")?;
+    let name = said.text("description")?.unwrap_or_default().to_owned();
     let now_ns = now_ns();
-    let expires_ns =
-        lasts_s.map(|lasts_s| now_ns.saturating_add(lasts_s.saturating_mul(1_000_000_000)));
-    let rights = rights(store, &asked).map_err(bad)?;
+    let lasts_ns = said.seconds_ns("expiresInSeconds")?;
+    let expires_ns = lasts_ns.map(|lasts_ns| now_ns.saturating_add(lasts_ns));
+    let rights = rights(store, &said)?;
     let new = NewToken { name, expires_ns, rights };
     let engine = store.engine();
     let made = match shared.gate.create_token(engine, new, now_ns, caller) {
@@ -89,17 +94,34 @@ fn revoke(shared: &Shared, store: &Store, id: &str, caller: &Caller) -> Result<R
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
+/// What the body that makes a token may say, and the parts of it.
+const MEMBERS: [&str; 6] =
+    ["description", "expiresInSeconds", "permissions", "status", "orgID", "userID"];
+const PERMISSION_MEMBERS: [&str; 2] = ["action", "resource"];
+const RESOURCE_MEMBERS: [&str; 6] = ["type", "id", "name", "measurements", "org", "orgID"];
+
 /// The rights that `permissions` list. A resource is a bucket, by id or by name, or all of them;
 /// `measurements` narrows it. `operator` and `admin` are resources of their own.
-fn rights(store: &Store, asked: &Value) -> Result<Rights, &'static str> {
-    const NONE: &str = "permissions must list at least one action on a resource";
+fn rights(store: &Store, said: &Said<'_>) -> Result<Rights, Reply> {
+    let bad = |text: &str| refuse(StatusCode::BAD_REQUEST, text);
+    let none = || bad("permissions must list at least one action on a resource");
     let mut rights = Rights::default();
-    let permissions = asked.get("permissions").and_then(Value::as_array).ok_or(NONE)?;
-    for permission in permissions {
-        let text =
-            |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let resource = permission.get("resource").ok_or(NONE)?;
-        match text(resource, "type").as_deref() {
+    for permission in said.list("permissions")? {
+        let permission = Said::of(permission, "a permission", &PERMISSION_MEMBERS)?;
+        let resource = permission.value("resource").ok_or_else(none)?;
+        let resource = Said::of(resource, "a resource", &RESOURCE_MEMBERS)?;
+        let access = match permission.text("action")? {
+            Some("read") => Some(Access::Read),
+            Some("write") => Some(Access::Write),
+            Some(_) => return Err(bad("actions are read and write")),
+            None => None,
+        };
+        let kind = resource.text("type")?;
+        let narrows = ["id", "name", "measurements"].iter().any(|name| resource.is_given(name));
+        if narrows && kind != Some("buckets") {
+            return Err(bad("id, name and measurements are of buckets: other resources are whole"));
+        }
+        match kind {
             Some("buckets") => {}
             Some("operator") => {
                 rights.is_operator = true;
@@ -109,23 +131,19 @@ fn rights(store: &Store, asked: &Value) -> Result<Rights, &'static str> {
                 rights.is_admin = true;
                 continue;
             }
-            _ => return Err("resources are buckets, operator and admin"),
+            _ => return Err(bad("resources are buckets, operator and admin")),
         }
-        let access = match text(permission, "action").as_deref() {
-            Some("read") => Access::Read,
-            Some("write") => Access::Write,
-            _ => return Err("actions are read and write"),
-        };
-        let database = match (text(resource, "id"), text(resource, "name")) {
-            (Some(id), _) => find(store, &id).ok_or("bucket not found")?.database,
-            (None, Some(name)) => name,
+        let access = access.ok_or_else(|| bad("actions are read and write"))?;
+        let database = match (resource.text("id")?, resource.text("name")?) {
+            (Some(id), _) => find(store, id).ok_or_else(|| bad("bucket not found"))?.database,
+            (None, Some(name)) => name.to_owned(),
             (None, None) => "*".to_owned(),
         };
-        let measurements = text(resource, "measurements").unwrap_or_else(|| "*".to_owned());
+        let measurements = resource.text("measurements")?.unwrap_or("*").to_owned();
         rights.grants.push(Grant { database, measurements, access });
     }
     match rights == Rights::default() {
-        true => Err(NONE),
+        true => Err(none()),
         false => Ok(rights),
     }
 }

@@ -423,7 +423,8 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         query: &call.query,
         body: &text.bytes,
     };
-    let suggest = Suggest::parse(&request).map_err(|error| refuse(&error))?;
+    let reading = reading_of(&scope, &call.query, &text.bytes).await?;
+    let suggest = reading.read(|| Suggest::parse(&request)).map_err(|error| refuse(&error))?;
     let asked = text_asked(&call.query, &text.bytes);
     let job = scope.job(&asked, move |scope, work| {
         let meter = work.meter();
@@ -445,5 +446,6 @@ pub(super) async fn suggest(shared: &Arc<Shared>, call: Call) -> Result<Reply, R
         work.write(answer.as_bytes())?;
         Ok(Ran::default())
     });
-    query::answer(shared, reply::JSON, false, job.that_reads(true)).await.map_err(refuse_failure)
+    let job = reading.then(job.that_reads(true));
+    query::answer(shared, reply::JSON, false, job).await.map_err(refuse_failure)
 }
