@@ -35,6 +35,11 @@ pub struct SimDisk {
 struct Machine {
     names: Names,
     capacity_bytes: u64,
+    /// Files that the process has open, and how many it may.
+    open_files: usize,
+    open_files_max: usize,
+    /// Whether it wanted more.
+    wants_files: bool,
     dirs: BTreeSet<PathBuf>,
     locked: BTreeSet<PathBuf>,
     faults: Faults,
@@ -54,6 +59,9 @@ impl SimDisk {
         Self::boot(Machine {
             names: Names::default(),
             capacity_bytes: CAPACITY_BYTES,
+            open_files: 0,
+            open_files_max: usize::MAX,
+            wants_files: false,
             dirs: BTreeSet::new(),
             locked: BTreeSet::new(),
             faults: Faults::default(),
@@ -80,6 +88,9 @@ impl SimDisk {
         Self::boot(Machine {
             names: old.names.crash(mood, &mut fate),
             capacity_bytes: old.capacity_bytes,
+            open_files: 0,
+            open_files_max: old.open_files_max,
+            wants_files: false,
             dirs: old.dirs.clone(),
             locked: BTreeSet::new(),
             faults: Faults::default(),
@@ -100,6 +111,9 @@ impl SimDisk {
         Self::boot(Machine {
             names: std::mem::take(&mut old.names),
             capacity_bytes: old.capacity_bytes,
+            open_files: 0,
+            open_files_max: old.open_files_max,
+            wants_files: false,
             dirs: old.dirs.clone(),
             locked: BTreeSet::new(),
             faults: Faults::default(),
@@ -121,9 +135,22 @@ impl SimDisk {
         self.machine.lock().faults.heal();
     }
 
-    /// Gives the file system so many bytes from now on; what does not fit any more is refused.
+    /// Gives the file system so many bytes from now on. What does not fit any more is refused: a
+    /// write leaves what fits of it, and on a disk without a free byte no name is made or changed.
+    /// Removals give space back.
     pub fn resize(&self, bytes: u64) {
         self.machine.lock().capacity_bytes = bytes;
+    }
+
+    /// Lets a process have so many files open at once from now on: appending, writing over, reading.
+    /// To list a directory takes one more for a moment.
+    pub fn limit_open_files(&self, most: usize) {
+        self.machine.lock().open_files_max = most;
+    }
+
+    /// Whether the process ever wanted more files open than it may have.
+    pub fn wants_files(&self) -> bool {
+        self.machine.lock().wants_files
     }
 
     /// Number of mutating operations since the machine came up.
@@ -176,6 +203,12 @@ impl SimDisk {
         self.machine.lock().names.files()
     }
 
+    /// Counts one more open file.
+    fn opened(&self, machine: &mut Machine) -> Opened {
+        machine.open_files += 1;
+        Opened { disk: self.clone() }
+    }
+
     /// Does one mutating operation on names. When the power fails during it, it may or may not have
     /// happened.
     fn change(
@@ -185,6 +218,9 @@ impl SimDisk {
     ) -> io::Result<()> {
         let mut machine = self.machine.lock();
         match machine.faults.meet(operation)? {
+            Verdict::Done if operation.takes_space() && machine.is_full() => {
+                Err(machine.refuse(FaultKind::NoSpace { operations: 1 }))
+            }
             Verdict::Done => apply(&mut machine),
             Verdict::Fault(kind) => {
                 if kind == FaultKind::Crash && machine.fate.percent(50) {
@@ -211,7 +247,7 @@ impl Disk for SimDisk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Open)?;
+        machine.open(Operation::Open)?;
         machine.need_dir(dir)?;
         let inside = |path: &&PathBuf| path.parent() == Some(dir);
         let entries = machine.names.paths().chain(&machine.dirs).filter(inside);
@@ -225,39 +261,45 @@ impl Disk for SimDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Open)?;
+        machine.open(Operation::Open)?;
         let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
         let len = content.lock().len();
-        Ok(Arc::new(SimReadFile { disk: self.clone(), content, len }))
+        let _opened = self.opened(&mut machine);
+        Ok(Arc::new(SimReadFile { content, len, _opened, disk: self.clone() }))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let content = Arc::new(Mutex::new(Rank::Content, Content::default()));
+        let mut opened = None;
         self.change(Operation::Create, |machine| {
             machine.need_parent(path)?;
+            machine.need_descriptor()?;
             if machine.is_dir(path) {
                 return Err(ErrorKind::IsADirectory.into());
             }
             machine.names.remove(path);
             machine.names.put(path, Arc::clone(&content));
+            opened = Some(self.opened(machine));
             Ok(())
         })?;
-        Ok(Box::new(SimAppendFile { disk: self.clone(), content, len: 0 }))
+        Ok(Box::new(SimAppendFile { content, len: 0, _opened: opened, disk: self.clone() }))
     }
 
     fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Open)?;
+        machine.open(Operation::Open)?;
         let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
         let len = content.lock().len();
-        Ok(Box::new(SimAppendFile { disk: self.clone(), content, len }))
+        let _opened = Some(self.opened(&mut machine));
+        Ok(Box::new(SimAppendFile { content, len, _opened, disk: self.clone() }))
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let mut machine = self.machine.lock();
-        machine.faults.meet(Operation::Open)?;
+        machine.open(Operation::Open)?;
         let content = Arc::clone(machine.names.get(path).ok_or_else(not_found)?);
-        Ok(Box::new(SimAppendFile { disk: self.clone(), content, len: 0 }))
+        let _opened = Some(self.opened(&mut machine));
+        Ok(Box::new(SimAppendFile { content, len: 0, _opened, disk: self.clone() }))
     }
 
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
@@ -347,6 +389,32 @@ impl Disk for SimDisk {
 }
 
 impl Machine {
+    /// Meets an operation that takes a descriptor.
+    fn open(&mut self, operation: Operation) -> io::Result<()> {
+        self.faults.meet(operation)?;
+        self.need_descriptor()
+    }
+
+    fn need_descriptor(&mut self) -> io::Result<()> {
+        match self.open_files < self.open_files_max {
+            true => Ok(()),
+            false => {
+                self.wants_files = true;
+                Err(self.refuse(FaultKind::NoDescriptors { operations: 1 }))
+            }
+        }
+    }
+
+    /// What is missing counts as a fault that struck.
+    fn refuse(&mut self, kind: FaultKind) -> io::Error {
+        self.faults.strike();
+        kind.error()
+    }
+
+    fn is_full(&self) -> bool {
+        self.capacity_bytes < CAPACITY_BYTES && self.free_bytes() == 0
+    }
+
     fn is_dir(&self, path: &Path) -> bool {
         is_root(path) || self.dirs.contains(path)
     }
@@ -372,10 +440,22 @@ fn not_found() -> io::Error {
     ErrorKind::NotFound.into()
 }
 
+/// A descriptor that is in use.
+struct Opened {
+    disk: SimDisk,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.disk.machine.lock().open_files -= 1;
+    }
+}
+
 struct SimReadFile {
     disk: SimDisk,
     content: Arc<Mutex<Content>>,
     len: u64,
+    _opened: Opened,
 }
 
 impl ReadFile for SimReadFile {
@@ -396,6 +476,7 @@ struct SimAppendFile {
     disk: SimDisk,
     content: Arc<Mutex<Content>>,
     len: u64,
+    _opened: Option<Opened>,
 }
 
 impl AppendFile for SimAppendFile {
@@ -414,7 +495,7 @@ impl AppendFile for SimAppendFile {
         let room = free.saturating_add(content.len().saturating_sub(self.len));
         let (fitting, result) = match result {
             Ok(()) if room < bytes.len() as u64 => {
-                (room as usize, Err(FaultKind::NoSpace { operations: 1 }.error()))
+                (room as usize, Err(machine.refuse(FaultKind::NoSpace { operations: 1 })))
             }
             result => (fitting, result),
         };

@@ -12,6 +12,7 @@ mod change;
 mod client;
 mod fates;
 mod moves;
+mod theme;
 mod trial;
 mod work;
 
@@ -30,6 +31,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use theme::Theme;
 
 const DIR: &str = "store";
 /// How often the round looks whether its clients are done.
@@ -51,23 +53,25 @@ pub(crate) type Trace = Box<dyn FnMut(String) + Send>;
 pub(crate) fn play(seed: u64, mount: Mount, trace: Option<Trace>) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let seed_of_machine = random.next();
-    let config = draw_config(&mut random);
+    let theme = Theme::draw(&mut random);
+    let config = theme.config(draw_config(&mut random));
     let is_capped = config.retention_bytes_max < u64::MAX;
     let default_keep = config.retention;
     let default_keep_ns = default_keep.map(|keep| keep.as_nanos() as i64);
     let machine = Machine::new(seed_of_machine, mount, default_keep_ns, is_capped);
+    theme.bound(&machine.disk(), &mut random);
     let round = Arc::new(Round {
+        theme,
         config,
         has_rules: random.percent(30),
         is_changing_rules: AtomicBool::new(false),
-        is_wide: random.percent(4),
-        pool: Pool::draw(&mut random),
+        pool: theme.pool(&mut random),
         claimed: Mutex::default(),
         dropped: Mutex::default(),
         trials: AtomicU64::new(0),
         old_manifest: Mutex::default(),
-        weights: client::draw_weights(&mut random),
-        clients: *random.pick(&[1, 1, 1, 2, 3, 4]),
+        weights: theme.weights(&mut random),
+        clients: theme.clients(&mut random),
         clock_ns: AtomicI64::new(machine.disk().now_ns()),
         backups: AtomicU64::new(0),
         machine: machine.clone(),
@@ -139,12 +143,11 @@ fn retention_rules(rules: Rules) -> Vec<RetentionRule> {
 /// What all threads of a round share. Its locks are held for single steps, never while another
 /// thread goes on.
 struct Round {
+    theme: Theme,
     config: Config,
     /// Whether rules of retention come and go.
     has_rules: bool,
     is_changing_rules: AtomicBool,
-    /// Whether there are more series than a delete cuts from memory at once.
-    is_wide: bool,
     pool: Pool,
     /// Namespaces that a client has for itself.
     claimed: Mutex<BTreeSet<usize>>,
@@ -241,6 +244,9 @@ impl Round {
             let rules = self.draw_rules();
             self.machine.with_time(|time| time.set_rules(rules, false));
         }
+        if loss == Loss::None && self.percent(8) {
+            self.leave_file();
+        }
         let Some(engine) = self.machine.about("open", || self.open(loss)) else {
             return self.end_dead().max(loss);
         };
@@ -318,7 +324,7 @@ impl Round {
         let threads: Vec<_> = (0..self.clients)
             .map(|_| {
                 let mut client = Client::new(self.clone(), engine.clone());
-                let actions = self.draw(|random| random.skewed(1, 16));
+                let actions = self.draw(|random| random.skewed(1, self.theme.actions_max()));
                 foliot_scheduler::spawn("client", Box::new(move || client.act(actions)))
             })
             .collect();
@@ -341,9 +347,13 @@ impl Round {
             foliot_scheduler::sleep(LOOK_PAUSE);
         }
         lock(&self.history).settle();
+        self.check_open_files();
     }
 
     fn plan_faults(&self) {
+        if self.theme == Theme::SmallDisk && self.percent(70) {
+            return;
+        }
         for _ in 0..if self.percent(10) { 2 } else { 1 } {
             let kind = self.draw(|random| match random.below(100) {
                 0..50 => Some(FaultKind::Crash),
@@ -456,6 +466,11 @@ impl Round {
         }
     }
 
+    /// Whether something was planned to go wrong in this life.
+    fn is_planned(&self) -> bool {
+        !lock(&self.planned).is_empty()
+    }
+
     /// An error needs a fault of this life that explains it.
     fn excuse(&self, what: &str, error: &str) {
         let explains = |kind: &FaultKind| *kind != FaultKind::ReadError;
@@ -525,7 +540,7 @@ impl Round {
             self.expect_no_leftovers();
         }
         // Work that failed may have left files that nobody would miss.
-        if loss == Loss::None && strikes == 0 && self.percent(40) {
+        if loss == Loss::None && strikes == 0 && self.theme.has_copies() && self.percent(40) {
             self.machine.about("trial", || self.try_damage());
         }
         loss

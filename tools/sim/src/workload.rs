@@ -20,6 +20,12 @@ pub(crate) const MEASUREMENTS: [&str; 3] = ["cpu", "disk.io", "wärme"];
 /// A measurement of more series than a delete cuts from memory at once.
 const WIDE: &str = "wide";
 const WIDE_SERIES: usize = 1100;
+/// Weeks of one write, more than a flush may have parts open.
+const YEARS_WEEKS: usize = 600;
+const WEEK_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
+/// Bytes of each text of a bulky write, and how many it has at most.
+const BULK_BYTES: usize = 6000;
+const BULK_ROWS: usize = 60;
 const FIELDS: [&str; 6] = ["value", "count", "up", "state", "total", "sketch"];
 /// Sources reach from a few that always report to many that are seen once.
 const SOURCES: usize = 24;
@@ -35,6 +41,11 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// One source, whose few instants are written, overwritten and deleted all the time.
+    pub(crate) fn duel() -> Self {
+        Self { sources: 1, measurements: 1, step_ns: 86_400_000_000_000 }
+    }
+
     pub(crate) fn draw(random: &mut Random) -> Self {
         if random.percent(75) {
             return Self { sources: SOURCES, measurements: MEASUREMENTS.len(), step_ns: 1 };
@@ -248,13 +259,7 @@ impl Write {
         namespace: usize,
         clock_ns: i64,
     ) -> Self {
-        let mut write = Self {
-            namespace,
-            syntax: random.pick(&SYNTAXES),
-            bytes: Vec::new(),
-            shapes: Vec::new(),
-            rows: Vec::new(),
-        };
+        let mut write = Self::empty(random, namespace);
         let rows = if random.percent(3) { 400 } else { random.skewed(1, 30) };
         let mut fields = draw_fields(random);
         write.push_shape(&fields);
@@ -278,19 +283,64 @@ impl Write {
         namespace: usize,
         clock_ns: i64,
     ) -> Self {
-        let mut write = Self {
-            namespace,
-            syntax: random.pick(&SYNTAXES),
-            bytes: Vec::new(),
-            shapes: Vec::new(),
-            rows: Vec::new(),
-        };
+        let mut write = Self::empty(random, namespace);
         write.push_shape(&[0]);
         for source in 0..WIDE_SERIES {
             let labels = wide_labels_of(source);
             write.push_row(random, names, &[0], clock_ns, WIDE, labels);
         }
         write
+    }
+
+    /// One series, with a sample in each of more weeks than a flush may have parts open.
+    pub(crate) fn draw_years(
+        random: &mut Random,
+        names: &Names,
+        namespace: usize,
+        clock_ns: i64,
+    ) -> Self {
+        let mut write = Self::empty(random, namespace);
+        write.push_shape(&[0]);
+        for week in 0..YEARS_WEEKS {
+            let time_ns = clock_ns.saturating_sub(week as i64 * WEEK_NS);
+            write.push_row(random, names, &[0], time_ns, MEASUREMENTS[0], labels_of(0));
+        }
+        write
+    }
+
+    /// Long texts, which fill a disk.
+    pub(crate) fn draw_bulk(
+        random: &mut Random,
+        names: &Names,
+        namespace: usize,
+        clock_ns: i64,
+    ) -> Self {
+        let mut write = Self::empty(random, namespace);
+        let text = FIELDS.iter().position(|field| *field == "state").unwrap_or_default();
+        write.push_shape(&[text]);
+        for row in 0..1 + random.below(BULK_ROWS) {
+            let letter = |_| b'a' + random.below(26) as u8;
+            let bytes: Vec<u8> = (0..BULK_BYTES).map(letter).collect();
+            let labels = labels_of(random.below(SOURCES));
+            let key = write.push_key(random, MEASUREMENTS[0], &labels);
+            let cells = vec![Cell::bytes(Kind::String, write.push_bytes(&bytes))];
+            let time_ns = clock_ns + row as i64 * 1_000_000;
+            let name = (namespace, MEASUREMENTS[0].to_owned(), FIELDS[text].to_owned(), labels);
+            let place = Key::Sample(names.number(name), time_ns);
+            let changes = vec![Change::Set(place, Fact::Value(Kind::String, 0, bytes))];
+            write.rows.push(DraftRow { key, shape: 0, cells, time_ns, changes });
+        }
+        write
+    }
+
+    fn empty(random: &mut Random, namespace: usize) -> Self {
+        Self {
+            namespace,
+            syntax: random.pick(&SYNTAXES),
+            bytes: Vec::new(),
+            shapes: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 
     fn push_bytes(&mut self, bytes: &[u8]) -> Span {

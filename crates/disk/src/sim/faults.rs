@@ -12,8 +12,8 @@ pub enum FaultKind {
     /// can still be read, but whether they survive a power cut is chance, even when a later sync
     /// succeeds. Names stay as they were: not durable until a sync succeeds.
     SyncError,
-    /// The disk is full for that many appends and creations, starting with the one hit; an append
-    /// leaves a prefix of its bytes. Then space returns.
+    /// The disk is full for that many appends, creations and renames, starting with the one hit; an
+    /// append leaves a prefix of its bytes. Then space returns.
     NoSpace {
         /// How many operations fail.
         operations: u64,
@@ -38,7 +38,7 @@ impl FaultKind {
         match self {
             Self::Crash => !matches!(operation, Look | Open | Read),
             Self::SyncError => operation == Sync,
-            Self::NoSpace { .. } => matches!(operation, Append | Create),
+            Self::NoSpace { .. } => matches!(operation, Append | Create | Rename),
             Self::ReadError => operation == Read,
             Self::RenameError => operation == Rename,
             Self::RemoveError => operation == Remove,
@@ -76,6 +76,13 @@ pub(super) enum Operation {
     Open,
     /// Reads no bytes and changes nothing: lock, free space.
     Look,
+}
+
+impl Operation {
+    /// Whether a directory may need another block for it.
+    pub(super) fn takes_space(self) -> bool {
+        matches!(self, Self::Create | Self::Rename)
+    }
 }
 
 /// What happens to an operation.
@@ -127,6 +134,11 @@ impl Faults {
 
     pub(super) fn strikes(&self) -> u64 {
         self.strikes
+    }
+
+    /// Counts a refusal that was not planned.
+    pub(super) fn strike(&mut self) {
+        self.strikes += 1;
     }
 
     /// Counts an operation and says what happens to it; an error when the power is already off.

@@ -1,6 +1,7 @@
 //! Changes: what a client does to the store, and what each of it states.
 
 use super::client::Client;
+use super::theme::Theme;
 use crate::oracle::{Change, End, Fact, HALF_DAY_NS, Key};
 use crate::workload::{CATALOG_KINDS, NAMESPACES, Target, Write};
 use crate::world::lock;
@@ -66,9 +67,13 @@ impl Client {
         let slot = self.pick_slot();
         let clock_ns = self.round.advance_clock();
         let (names, pool) = (&self.round.names, self.round.pool);
-        let write = self.round.draw(|random| match self.round.is_wide && random.percent(20) {
-            true => Write::draw_wide(random, names, slot, clock_ns),
-            false => Write::draw(random, names, pool, slot, clock_ns),
+        let write = self.round.draw(|random| match self.round.theme {
+            Theme::Wide if random.percent(20) => Write::draw_wide(random, names, slot, clock_ns),
+            Theme::Years if random.percent(20) => Write::draw_years(random, names, slot, clock_ns),
+            Theme::SmallDisk if random.percent(80) => {
+                Write::draw_bulk(random, names, slot, clock_ns)
+            }
+            _ => Write::draw(random, names, pool, slot, clock_ns),
         });
         self.send(slot, &write);
     }
@@ -96,6 +101,7 @@ impl Client {
                 match error {
                     // A flush makes room for the next one.
                     Error::Overloaded => self.flush(),
+                    Error::NoSpace { .. } if round.theme == Theme::SmallDisk => self.make_room(),
                     error => round.excuse("a write", &error.to_string()),
                 }
                 return;
@@ -197,7 +203,7 @@ impl Client {
 
     fn draw_target(&self, slot: usize) -> Target {
         let clock_ns = self.round.clock_ns.load(std::sync::atomic::Ordering::Relaxed);
-        let is_wide = self.round.is_wide && self.round.percent(50);
+        let is_wide = self.round.theme == Theme::Wide && self.round.percent(50);
         let target =
             self.round.draw(|random| Target::draw(random, self.round.pool, slot, clock_ns));
         if is_wide { target.wide() } else { target }

@@ -31,6 +31,12 @@ pub(super) enum Action {
     Jump,
 }
 
+impl Action {
+    pub(super) fn is_backup(self) -> bool {
+        matches!(self, Self::BackUp)
+    }
+}
+
 /// How often what is done in an average round.
 const ACTIONS: [(Action, usize); 18] = [
     (Action::Write, 48),

@@ -21,6 +21,18 @@ impl Client {
         }
     }
 
+    /// Writes out what the log holds of a disk that has no room for more of it.
+    pub(super) fn make_room(&mut self) {
+        let round = self.round.clone();
+        let result = round.machine.about("flush", || self.engine.flush());
+        round.say(format_args!("flush for room: {result:?}"));
+        match result {
+            Ok(()) => round.tally(|tally| tally.flushes += 1),
+            Err(_) if round.is_dead() || round.is_planned() => {}
+            Err(error) => self.fail(format!("a flush found no room on a full disk: {error}")),
+        }
+    }
+
     /// A piece of work on the parts, or all of it.
     pub(super) fn maintain(&mut self) {
         let round = self.round.clone();
