@@ -142,8 +142,8 @@ impl SimDisk {
         self.machine.lock().capacity_bytes = bytes;
     }
 
-    /// Lets a process have so many files open at once from now on: appending, writing over, reading.
-    /// To list a directory takes one more for a moment.
+    /// Lets a process have so many files open at once from now on. To list a directory takes one
+    /// more for a moment.
     pub fn limit_open_files(&self, most: usize) {
         self.machine.lock().open_files_max = most;
     }

@@ -46,6 +46,7 @@ mod namespaces;
 mod order;
 mod paged;
 mod part;
+mod pieces;
 mod preamble;
 mod reads;
 mod recover;

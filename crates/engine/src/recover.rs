@@ -5,7 +5,8 @@
 //! 3. read the index files and the catalog; open the parts, setting damaged ones aside;
 //! 4. replay the wal into registry, catalog and head;
 //! 5. write what was replayed once more, so that later writes never build on bytes a power cut can
-//!    take.
+//!    take;
+//! 6. if the wal holds more than memory may, flush the first of it, and begin again (`pieces.rs`).
 //!
 //! Each step can be interrupted and begun again.
 
@@ -26,6 +27,7 @@ use crate::leftovers;
 use crate::limits::PAGE_SERIES;
 use crate::manifest::{Found, Manifest, PartEntry};
 use crate::part::Part;
+use crate::pieces::{Bound, End, First};
 use crate::retention;
 use crate::segment_file;
 use crate::stats::Counters;
@@ -58,8 +60,14 @@ pub(crate) struct Recovered {
     pub(crate) notes: Vec<String>,
 }
 
-/// Opens the store in `dir`.
-pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Recovered, Error> {
+/// Opens the store in `dir`, as far as its wal fits `bound`. Where it does not, the store has the
+/// first of it, up to the end that is returned beside, and is good for a flush up to there.
+pub(crate) fn open_within(
+    disk: Arc<dyn Disk>,
+    dir: &Path,
+    config: &Config,
+    bound: Bound,
+) -> Result<(Recovered, Option<End>), Error> {
     let (mut damages, mut notes) = (Vec::new(), Vec::new());
     let (lock, manifest) = enter(&*disk, dir, &mut damages, &mut notes)?;
     let cache = Arc::new(Cache::new(config.cache_bytes_max));
@@ -76,12 +84,16 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
     let counters = Arc::new(Counters::default());
     let mut tombstones = deletes.clone();
     let target = Target { epochs: &epochs, catalog: &catalog, head: &head, counters: &counters };
-    let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones)?;
+    let mut first = First::new(bound);
+    let replayed = replay(&*disk, dir, &manifest, &target, &mut tombstones, &mut first)?;
     rewrite_wal(&*disk, dir, manifest.wal_start_lsn, &replayed)?;
     notes.extend(replayed.torn());
     damages.extend(replayed.damages);
     counters.flushed_lsn.store(manifest.wal_start_lsn, Ordering::Relaxed);
 
+    // Nothing is written to the wal before all of it was read.
+    let background = config.background && first.end().is_none();
+    let config = Arc::new(Config { background, ..config.clone() });
     let wal = Wal::open(
         disk.clone(),
         dir.to_owned(),
@@ -90,7 +102,6 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
         replayed.singles,
         &config,
     )?;
-    let config = Arc::new(config);
     let written = manifest.parts.iter().map(|part| part.written_ns).max();
     let known_ns = retention::known_ns(&catalog).max(written);
     let clock = Clock::new(disk.clone(), known_ns, retention::stayed(&catalog));
@@ -118,7 +129,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Re
         taking: Mutex::new(Rank::Taking, ()),
         _lock: lock,
     };
-    Ok(Recovered { store, damages, notes })
+    Ok((Recovered { store, damages, notes }, first.end()))
 }
 
 /// Locks the directory, and sees to it that it holds a manifest, twice, and nothing left over.
@@ -378,6 +389,7 @@ fn replay(
     manifest: &Manifest,
     target: &Target<'_>,
     tombstones: &mut Arc<Tombstones>,
+    first: &mut First,
 ) -> Result<Replayed, Error> {
     let Target { epochs, catalog, head, counters } = *target;
     let mut builder = Builder::default();
@@ -385,7 +397,10 @@ fn replay(
     let (mut samples, mut orphans) = (0, 0);
     // The highest id that is mentioned, whether its registration is there or not.
     let mut mentioned = None;
-    let each = &mut |_, kind, body: &[u8]| {
+    let each = &mut |lsn, kind, body: &[u8]| {
+        if first.is_over(lsn, kind, head.bytes()) {
+            return first.pass(lsn, kind, body, head);
+        }
         let learned = learn(kind, body, &mut epochs.borrow_mut(), catalog);
         match learned {
             None => unread += 1,

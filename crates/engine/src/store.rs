@@ -47,7 +47,7 @@ impl Engine {
     /// When the directory is in use, a file is damaged beyond use or too new, or the disk fails.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, config: Config) -> Result<Self, Error> {
         let has_threads = config.background;
-        let Recovered { store, damages, notes } = crate::recover::open(disk, dir, config)?;
+        let Recovered { store, damages, notes } = crate::pieces::open(disk, dir, config)?;
         let mut engine = Self {
             store: Arc::new(store),
             threads: Mutex::new(Rank::Threads, Vec::new()),

@@ -491,7 +491,8 @@ impl Round {
             let planned = lock(&self.planned);
             planned.iter().all(is_full) && !planned.is_empty()
         };
-        if was_full {
+        // A small disk may be full of parts for good.
+        if was_full && self.theme != Theme::SmallDisk {
             self.resume(&engine);
         }
         if self.percent(40) {

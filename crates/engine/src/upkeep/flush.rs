@@ -89,10 +89,15 @@ impl Upkeep {
         self.flush_counted(&mut checkpoint, switches)
     }
 
+    /// Moves what was replayed of the log, up to `cut_lsn`, into parts: see `pieces.rs`.
+    pub(crate) fn flush_replayed(&self, cut_lsn: u64) -> Result<(), Error> {
+        self.flush_with(&mut self.checkpoint.lock(), false, Some(cut_lsn))
+    }
+
     fn flush_counted(&self, checkpoint: &mut Checkpoint, switches: bool) -> Result<(), Error> {
         // Who waited for the flush before may find the store closing.
         self.check_open()?;
-        let result = self.flush_with(checkpoint, switches);
+        let result = self.flush_with(checkpoint, switches, None);
         match result {
             Ok(()) => self.counters.flushes.fetch_add(1, Ordering::Relaxed),
             Err(Error::Closed) => 0,
@@ -102,7 +107,13 @@ impl Upkeep {
         self.note(Work::Flush, result)
     }
 
-    fn flush_with(&self, checkpoint: &mut Checkpoint, switches: bool) -> Result<(), Error> {
+    /// Flushes what lies before `cut_lsn`, or all there is.
+    fn flush_with(
+        &self,
+        checkpoint: &mut Checkpoint,
+        switches: bool,
+        cut_lsn: Option<u64>,
+    ) -> Result<(), Error> {
         let Self { files, ingest, counters, .. } = self;
         let mut held = files.hold();
         let cut_lsn = {
@@ -111,7 +122,7 @@ impl Upkeep {
                 ingest.begin_epoch();
             }
             counters.samples_since_flush.store(0, Ordering::Relaxed);
-            ingest.wal().end_lsn()
+            cut_lsn.unwrap_or_else(|| ingest.wal().end_lsn())
         };
         let view = files.view();
         let tombstones = view.tombstones.still_masking(&view.parts, &view.absent);

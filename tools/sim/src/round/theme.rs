@@ -12,9 +12,10 @@ use std::path::Path;
 /// say, as many written by a flush and read by a merge, and some more: far fewer than 512.
 const OPEN_FILES_MAX: usize = 400;
 /// Bytes of a disk that is soon full.
-const SMALL_DISK_BYTES: usize = 6 << 20;
-/// What the log leaves free of it: more than it writes between two looks.
-const SMALL_RESERVE_BYTES: u64 = 3 << 19;
+const SMALL_DISK_BYTES: usize = 9 << 20;
+/// What the log leaves free of it: what it writes between two looks, a megabyte and a request, and
+/// as much again for the part that this becomes.
+const SMALL_RESERVE_BYTES: u64 = 3 << 20;
 
 /// What a round is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
