@@ -267,7 +267,8 @@ fn a_store_that_lost_its_manifests_says_what_mends_it() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("MANIFEST") && said.contains("`foliot check --repair"), "{said}");
     // And it does.
-    let mended = foliot().args(["check", "--repair", "--data-dir"]).arg(&data).output().unwrap();
+    let mended =
+        foliot().args(["check", "--repair", "--yes", "--data-dir"]).arg(&data).output().unwrap();
     assert!(mended.status.success(), "{}", String::from_utf8_lossy(&mended.stdout));
     let server = Server::start(&data, &[]);
     assert_eq!(server.samples("sum:m.v").len(), 1);
@@ -533,7 +534,8 @@ fn a_store_without_its_manifest_is_told_from_none() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("foliot check --repair"), "{command}: {said}");
     }
-    let mended = foliot().args(["check", "--repair", "--data-dir", data]).output().unwrap();
+    let mended =
+        foliot().args(["check", "--repair", "--yes", "--data-dir", data]).output().unwrap();
     assert!(mended.status.success(), "{mended:?}");
 }
 

@@ -168,11 +168,30 @@ fn damage_is_found_and_mended() {
     let name = part.file_name().unwrap().to_str().unwrap();
     assert!(!is_sound && said.contains("problem: ") && said.contains(name), "{said}");
     assert!(said.contains("check --repair"), "{said}");
-    let (is_sound, said, _) = output(&["check", "--repair", "--data-dir", place]);
+    // It is tried first, and that changes nothing.
+    let files = |dir: &Path| -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths.into_iter().map(|path| (path.clone(), std::fs::read(path).ok())).collect()
+    };
+    let before = files(&data);
+    let (is_sound, tried, _) = output(&["check", "--repair", "--data-dir", place]);
+    assert!(!is_sound && tried.contains("would mend: ") && tried.contains("--yes"), "{tried}");
+    assert!(tried.contains("cp -a") && tried.contains("nothing was changed"), "{tried}");
+    assert_eq!(files(&data), before);
+    let (is_sound, said, _) = output(&["check", "--repair", "--yes", "--data-dir", place]);
     assert!(
         is_sound && said.contains("mended: ") && said.ends_with("nothing is wrong\n"),
         "{said}"
     );
+    let sentences = |said: &str, what: &str| -> Vec<String> {
+        said.lines().filter_map(|line| line.strip_prefix(what)).map(str::to_owned).collect()
+    };
+    assert_eq!(sentences(&tried, "would mend: "), sentences(&said, "mended: "));
+    // Nothing is left to mend.
+    let (is_sound, tried, _) = output(&["check", "--repair", "--data-dir", place]);
+    assert!(is_sound && tried.ends_with("nothing is wrong\n"), "{tried}");
     assert_eq!(std::fs::read(data.join("quarantine").join(name)).unwrap(), bytes);
     let server = Server::start(&data, &[]);
     let (is_sound, _, error) = output(&["check", "--data-dir", place]);
@@ -202,7 +221,8 @@ fn a_damaged_log_is_told_wherever_one_looks_until_a_flush_is_past_it() {
     let copy = dir.path().join("copy");
     let said = run("backup", &data, &copy);
     assert!(said.contains("bytes of the log are damaged, in the store and in the copy"), "{said}");
-    let (is_sound, said, _) = output(&["check", "--repair", "--data-dir", data.to_str().unwrap()]);
+    let place = data.to_str().unwrap();
+    let (is_sound, said, _) = output(&["check", "--repair", "--yes", "--data-dir", place]);
     assert!(!is_sound && said.contains("until a flush"), "{said}");
 
     let server = Server::start(&data, &["--head-bytes", "20KiB"]);
@@ -289,6 +309,7 @@ fn a_store_is_not_copied_into_itself_nor_over_another_nor_made_by_reading() {
         &["retention", "--data-dir", place],
         &["check", "--data-dir", place],
         &["check", "--repair", "--data-dir", place],
+        &["check", "--repair", "--yes", "--data-dir", place],
     ] {
         let output = foliot().args(command).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -309,6 +330,7 @@ fn a_terminal_is_told_how_much_was_read_and_how_fast() {
     for (words, done) in [
         (&["check"][..], "nothing is wrong"),
         (&["check", "--repair"], "nothing is wrong"),
+        (&["check", "--repair", "--yes"], "nothing is wrong"),
         (&["backup", copies], "backed up"),
         (&["export", "--format", "line", "-"], "100 samples of 10 series written"),
     ] {

@@ -1,6 +1,8 @@
 """The rows that change what is stored: deletes, and what is delivered again."""
 
+import os
 import random
+import tempfile
 import time
 import urllib.parse
 
@@ -68,4 +70,36 @@ def twice(peer, seconds):
     return f"statuses {statuses}; 1000 points counted as {[text[text.find('value'):][:60].split(',')[-1].split(']')[0] for text in got]} (count, max, min)"
 
 
-CHANGE_ROWS = (deletes, twice)
+def backups(peer, seconds):
+    """A backup is made while others write; what was answered before it began is in a server made of it."""
+    if not peer.start():
+        return f"does not start: {peer.last_words()}"
+    load, made, points, lost, wrong = Load(peer), 0, 0, 0, 0
+    load.begin()
+    deadline, slowest_s = time.monotonic() + seconds, 0.0
+    while time.monotonic() < deadline:
+        time.sleep(random.uniform(1, 3))
+        known, began = list(load.answered), time.monotonic()
+        copy = os.path.join(peer.folder, f"copy-{made}")
+        if failed := peer.back_up(copy):
+            load.end()
+            return f"backup {made}: {failed}"
+        slowest_s, made = max(slowest_s, time.monotonic() - began), made + 1
+    load.end()
+    folder = tempfile.mkdtemp(prefix="restored-", dir=peer.folder)
+    second = type(peer)(folder)
+    try:
+        failed = second.place(copy) or (not second.start() and second.last_words()) or second.restore(copy)
+        if failed:
+            return f"{made} backups; the last one cannot be restored: {failed}"
+        load.peer, load.answered = second, known
+        points, lost, wrong = load.check()
+    finally:
+        second.process and second.kill()
+    return (
+        f"{made} backups, {slowest_s:.1f} s at most; in the last one {lost} of {points} points are missing that were "
+        f"answered before it began, {wrong} wrong"
+    )
+
+
+CHANGE_ROWS = (deletes, twice, backups)

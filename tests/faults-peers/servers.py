@@ -4,6 +4,7 @@ import collections
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -19,6 +20,13 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def said(*words):
+    """What a program that failed said last; nothing when it did what it should."""
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    lines = (done.stderr + done.stdout).strip().splitlines() or ["nothing said"]
+    return lines[-1][-200:] if done.returncode else ""
 
 
 class Peer:
@@ -51,6 +59,9 @@ class Peer:
 
     def prepare(self):
         pass
+
+    def place(self, copy):
+        return ""
 
     def lives(self):
         return self.process.poll() is None
@@ -104,10 +115,10 @@ class Influx(Peer):
     name, program, ready_path = "InfluxDB", "influxd", "/ping"
 
     def command(self, data):
-        path = os.path.join(self.folder, "influxdb.conf")
+        path, self.backup_port = os.path.join(self.folder, "influxdb.conf"), free_port()
         with open(path, "w") as conf:
             conf.write(
-                f'reporting-disabled = true\nbind-address = "127.0.0.1:{free_port()}"\n[meta]\ndir = "{data}/meta"\n'
+                f'reporting-disabled = true\nbind-address = "127.0.0.1:{self.backup_port}"\n[meta]\ndir = "{data}/meta"\n'
                 f'[data]\ndir = "{data}/data"\nwal-dir = "{data}/wal"\nquery-log-enabled = false\n[monitor]\nstore-enabled = false\n'
                 f'[http]\nbind-address = "{self.host}:{self.port}"\nlog-enabled = false\n'
             )
@@ -131,6 +142,20 @@ class Influx(Peer):
     def delete(self, series):
         return self.question(f"DROP SERIES FROM m WHERE s = '{series}'")[0]
 
+    def back_up(self, into):
+        """Why there is no backup; nothing when there is one. Then `restore` makes a server of it."""
+        return said(self.program, "backup", "-portable", "-host", f"127.0.0.1:{self.backup_port}", into)
+
+    def restore(self, copy):
+        # A server that runs takes it in, if it has no database of that name.
+        self.question("DROP DATABASE d")
+        wrong = said(self.program, "restore", "-portable", "-host", f"127.0.0.1:{self.backup_port}", "-db", "d", copy)
+        # What it took in is not there at once.
+        deadline = time.monotonic() + 10
+        while not wrong and not self.read() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return wrong
+
 
 class Foliot(Influx):
     name, program, ready_path = "Foliot", os.environ.get("TESTED_BINARY", "foliot"), "/-/ready"
@@ -147,6 +172,18 @@ class Foliot(Influx):
             os.path.join(data, "store"),
             *more,
         ]
+
+    def back_up(self, into):
+        return said(self.program, "backup", "--data-dir", os.path.join(self.data, "store"), into)
+
+    def place(self, copy):
+        """Puts a backup where a server that is started next finds it."""
+        copies = sorted(os.listdir(copy))
+        store = os.path.join(self.data, "store")
+        return said(self.program, "restore", os.path.join(copy, copies[-1]), "--data-dir", store)
+
+    def restore(self, copy):
+        return ""
 
 
 class Victoria(Peer):
@@ -176,6 +213,25 @@ class Victoria(Peer):
         words = {"query": text, "start": BEGIN_MS / 1000, "end": BEGIN_MS / 1000 + 900, "step": 1}
         return self.ask("GET", "/api/v1/query_range?" + urllib.parse.urlencode(words), patience=patience)
 
+    snapshot_path = ("GET", "/snapshot/create")
+
+    def back_up(self, into):
+        status, text = self.ask(*self.snapshot_path, patience=60)
+        if status >= 300:
+            return f"{status} {text[:100]}"
+        answer = json.loads(text)
+        name = answer.get("snapshot") or answer["data"]["name"]
+        # VictoriaMetrics' have links to the files of its own.
+        shutil.copytree(os.path.join(self.data, "store", "snapshots", name), into)
+        return ""
+
+    def place(self, copy):
+        shutil.copytree(copy, os.path.join(self.data, "store"))
+        return ""
+
+    def restore(self, copy):
+        return ""
+
     def delete(self, series):
         selector = urllib.parse.quote(f'{self.selector}{{s="{series}"}}')
         return self.ask("POST", f"/api/v1/admin/tsdb/delete_series?match[]={selector}")[0]
@@ -183,6 +239,7 @@ class Victoria(Peer):
 
 class Prometheus(Victoria):
     name, program, ready_path, selector = "Prometheus", "prometheus", "/-/ready", "m"
+    snapshot_path = ("POST", "/api/v1/admin/tsdb/snapshot")
 
     def command(self, data):
         path = os.path.join(self.folder, "prometheus.yml")

@@ -1,6 +1,7 @@
 //! The command line. Flags of `serve` are made from the list of settings, so that the two cannot
 //! differ.
 
+use crate::checking::Repair;
 use crate::offline::Spelling;
 use crate::query::{self, Ask};
 use crate::top::{self, Watch};
@@ -52,7 +53,7 @@ pub(crate) enum Command {
     /// Copy a backup to a data directory.
     Restore { from: PathBuf, data_dir: PathBuf },
     /// Read everything in a store and say what is wrong, after mending it if so wished.
-    Check { data_dir: PathBuf, repair: Option<MayLose> },
+    Check { data_dir: PathBuf, repair: Repair },
     /// Say what is kept for how long, and what would expire if it were `keep`.
     Retention { layers: Layers, keep: Option<String>, accepts_clock: bool },
     /// Show a file or a store in words.
@@ -148,7 +149,11 @@ pub(crate) fn read() -> Result<Command, String> {
                 parts: matches.get_flag("lose-parts"),
                 facts: matches.get_flag("lose-facts"),
             };
-            let repair = matches.get_flag("repair").then_some(may_lose);
+            let repair = match (matches.get_flag("repair"), matches.get_flag("yes")) {
+                (false, _) => Repair::No,
+                (true, false) => Repair::Try(may_lose),
+                (true, true) => Repair::Do(may_lose),
+            };
             Ok(Command::Check { data_dir: data_dir(matches)?, repair })
         }
         Some(("retention", matches)) => Ok(Command::Retention {
@@ -432,7 +437,11 @@ fn check() -> Clap {
     let repair = Arg::new("repair")
         .long("repair")
         .action(ArgAction::SetTrue)
-        .help("Saves what can be read of damaged files, and sets them aside; deletes nothing");
+        .help("Says what can be saved of damaged files and what is lost, and changes nothing");
+    let yes =
+        Arg::new("yes").long("yes").action(ArgAction::SetTrue).requires("repair").help(
+            "Repairs: saves that, and keeps the damaged files in quarantine/; deletes nothing",
+        );
     let lose_names = Arg::new("lose-names")
         .long("lose-names")
         .action(ArgAction::SetTrue)
@@ -451,7 +460,7 @@ fn check() -> Clap {
             "Makes a missing catalog again without its users, policies and more: without a backup",
         );
     on_data_dir("check", "Reads every byte of a store and says what is wrong with it")
-        .args([repair, lose_names, lose_parts, lose_facts])
+        .args([repair, yes, lose_names, lose_parts, lose_facts])
 }
 
 fn retention() -> Clap {

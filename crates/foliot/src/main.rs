@@ -2,6 +2,7 @@
 
 mod arguments;
 mod certificate;
+mod checking;
 mod manuals;
 mod moving;
 mod offline;
@@ -79,7 +80,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::Backup { data_dir, into } => print(&offline::back_up(&data_dir, &into)?),
         Command::Restore { from, data_dir } => print(&offline::restore(&from, &data_dir)?),
         Command::Check { data_dir, repair } => {
-            let (said, is_sound) = offline::check_store(&data_dir, repair)?;
+            let (said, is_sound) = checking::check_store(&data_dir, repair)?;
             print(&said)?;
             return Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }

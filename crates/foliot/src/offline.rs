@@ -3,8 +3,7 @@
 use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::{
-    BackedUp, Caller, Checked, Deleted, Identity, MayLose, Shown, backup, check, has_files,
-    inspect, is_store, repair,
+    BackedUp, Caller, Deleted, Identity, Shown, backup, has_files, inspect, is_store,
 };
 use foliot_migrate::{Unspelled, influx, opentsdb};
 use foliot_model::Samples;
@@ -207,55 +206,6 @@ fn figures(done: &BackedUp) -> String {
         "{} files with {} bytes copied, {} files with {} bytes shared with the backup before{mended}{damaged}",
         done.files_copied, done.bytes_copied, done.files_shared, done.bytes_shared
     )
-}
-
-/// Reads everything in `data_dir`, and mends it first if it is told what that may lose; whether
-/// nothing is wrong with it.
-pub(crate) fn check_store(
-    data_dir: &Path,
-    may_lose: Option<MayLose>,
-) -> Result<(String, bool), String> {
-    let mut said = String::new();
-    // Files are read by their pages first, and then by what is in them.
-    let total = || Some(2 * bytes_in(data_dir)?);
-    if let Some(may_lose) = may_lose {
-        if !data_dir.is_dir() {
-            need_store(&RealDisk::new(), data_dir)?;
-        }
-        let mended = told(total(), |disk| repair(&disk, data_dir, may_lose));
-        for sentence in mended.map_err(|error| error.to_string())? {
-            said.push_str(&format!("mended: {sentence}\n"));
-        }
-    }
-    need_store(&RealDisk::new(), data_dir)?;
-    let checked =
-        told(total(), |disk| check(&disk, data_dir)).map_err(|error| error.to_string())?;
-    for note in &checked.notes {
-        said.push_str(&format!("note: {note}\n"));
-    }
-    for problem in &checked.problems {
-        said.push_str(&format!("problem: {problem}\n"));
-    }
-    let place = data_dir.display();
-    let Checked { files, bytes, series, blocks, samples, frames, .. } = &checked;
-    said.push_str(&format!(
-        "checked {place}: {files} files with {bytes} bytes, {series} series, \
-         {samples} samples in {blocks} blocks, {frames} wal frames\n"
-    ));
-    let is_sound = checked.problems.is_empty();
-    said.push_str(match (is_sound, may_lose.is_some()) {
-        (true, _) => "nothing is wrong\n",
-        (false, false) => {
-            "damaged: `foliot check --repair` saves what can be read and deletes nothing; for files \
-             that are missing see `foliot help check`; what the log has no copy of stays lost, and is told until a flush has moved what is behind it into files\n"
-        }
-        (false, true) => {
-            "what is left has no copy that could mend it: the server starts without it and says so; \
-             a part that is missing is waited for, unless --lose-parts gives it up; damage of the \
-             log is told until a flush has moved what is behind it into files\n"
-        }
-    });
-    Ok((said, is_sound))
 }
 
 /// How an inspection spells samples.
