@@ -2,7 +2,7 @@
 
 use crate::doors::Doors;
 use crate::harness::{Scratch, Server, foliot};
-use crate::ledger::{Ledger, Load, Look, START_S};
+use crate::ledger::{Ledger, Load, Look, START_S, mix};
 use crate::{seed, times};
 use rustix::process::Signal;
 use std::path::Path;
@@ -81,4 +81,49 @@ fn a_server_without_memory_loses_nothing_that_was_answered() {
         ledger.check(&server, Look::Whole);
         server.stop();
     }
+}
+
+/// Texts that no code makes much smaller.
+fn text(seed: u64, length: usize) -> String {
+    let letter = |at: usize| {
+        let drawn = mix(seed, at as u64, 77) % 62;
+        char::from(
+            b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[drawn as usize],
+        )
+    };
+    (0..length).map(letter).collect()
+}
+
+/// A log that was written with much memory is read with little: by pieces, each of which is flushed
+/// before the next is taken in.
+#[test]
+fn a_log_of_more_than_memory_is_taken_in_with_little() {
+    const ROWS: usize = 1000;
+    const LITTLE_MIB: u64 = 64;
+    let scratch = Scratch::new();
+    let much = ["--head-bytes", "1GiB", "--limits-memory-bytes", "16GiB"];
+    let server = Server::start(scratch.path(), &much);
+    let bodies = 128 * times().min(4);
+    for body in 0..bodies {
+        let row = |row: usize| {
+            let time_s = START_S + (body as usize * ROWS + row) as i64;
+            format!("texts,h=a v=\"{}\" {time_s}", text(mix(seed(), body, row as u64), 1000))
+        };
+        let rows: Vec<String> = (0..ROWS).map(row).collect();
+        let answer = server.post("/write?db=default&precision=s", &rows.join("\n"));
+        assert_eq!(answer.status, 204, "{}", answer.text());
+    }
+    let held = server.metric("foliot_head_bytes");
+    assert!(held > 1.4 * (LITTLE_MIB << 20) as f64, "{held} bytes in memory");
+    server.kill();
+
+    let cap = format!("{LITTLE_MIB}MiB");
+    let began = Instant::now();
+    let server = Server::start(scratch.path(), &["--limits-memory-bytes", &cap]);
+    let most = server.peak_bytes() >> 10;
+    println!("{held} bytes of samples, taken in within {:?}, {most} KiB at most", began.elapsed());
+    assert!(most < LITTLE_MIB * 1024 * 11 / 10, "{most} KiB with a limit of {cap}");
+    let counted = server.get("/query?db=default&q=select+count(v)+from+texts").text();
+    assert!(counted.contains(&format!(",{}]", bodies as usize * ROWS)), "{counted}");
+    server.stop();
 }
