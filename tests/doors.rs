@@ -1,7 +1,8 @@
-//! Crowds at the doors: clients that never read, floods of datagrams, strangers beside those who may
-//! write, hundreds of databases at once, a broker that means harm. Each leaves the server answering
-//! others rightly, soon and with little memory.
+//! Crowds at the doors: clients that never read, floods of datagrams, strangers beside those who
+//! may write, hundreds of databases at once, a broker that means harm. Each leaves the server
+//! answering others rightly, soon and with little memory.
 
+#![allow(clippy::big_endian_bytes, reason = "MQTT is big-endian")]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,6 +1,13 @@
 //! Limits that are met are counted, each by its name: all of the table of docs/limits.md.
 
-#[allow(dead_code, reason = "each test uses what it needs of the harness")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
 mod harness;
 
 use harness::{Scratch, Server};

@@ -1,8 +1,8 @@
 //! The limits that clients meet: what each is set by, what happens, and how often it was met.
 //!
 //! One table makes `foliot_limits_met_total` and docs/limits.md, which a test compares. What rooms
-//! below the server refuse, they count, and it is added here. Limits of single rows are counted with
-//! the rows, by protocol and reason: `foliot_rows_rejected_total`.
+//! below the server refuse, they count, and it is added here. Limits of single rows are counted
+//! with the rows, by protocol and reason: `foliot_rows_rejected_total`.
 
 use crate::config::{Config, KEYS};
 use crate::metrics::{Counter, Kind, Visit, one};

@@ -131,7 +131,7 @@ async fn receive(
     shared.metrics.mqtt_messages.add(1);
     // A large one must not hold up what else its thread does.
     let work = || take(shared, store, &message.topic, &message.payload);
-    match ingest::heavy(message.payload.len(), work) {
+    match ingest::heavy(shared, message.payload.len(), work).await {
         Ok(None) => client.ack(message).await,
         Ok(Some(commit)) => match store.wait(commit, Ack::Durable).await {
             Ok(()) => client.ack(message).await,

@@ -13,8 +13,8 @@ use std::net::IpAddr;
 /// Senders that are told apart. Each takes about 100 bytes, and a list of more is read by nobody.
 pub(crate) const SENDERS_MAX: usize = 1_024;
 
-/// Senders that are forgotten together when there are more: to look for them all is then paid for by
-/// so many new ones, whoever forges addresses.
+/// Senders that are forgotten together when there are more: to look for them all is then paid for
+/// by so many new ones, whoever forges addresses.
 const FORGOTTEN: usize = SENDERS_MAX / 4;
 
 tokio::task_local! {

@@ -68,7 +68,8 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let is_preview = is_preview(&params, &text.bytes);
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let order = Order { shared: shared.clone(), is_preview, caller: caller.clone() };
-    match (route.target, call.method.as_str()) {
+    let what = (route.target, call.method.as_str());
+    match what {
         (Target::InfluxBucket, "DELETE") => {
             check_params(&params, &[])?;
             let bucket = find(store, id).ok_or_else(not_found)?;
@@ -78,33 +79,12 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
                 .await;
         }
         (Target::InfluxDelete, _) => {
-            check_params(&params, &["bucket", "bucketID"])?;
-            let namespace = bucket_namespace(store, &params)?;
-            let bucket = buckets(store).into_iter().find(|of| of.policy.namespace == namespace);
-            let database = bucket.map(|bucket| bucket.database).unwrap_or_default();
-            let may = needs::may_write(&who, &database);
-            may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
-            if !who.may_throughout(&database, Access::Write) {
-                return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
-            }
-            let (selector, range) = doomed(namespace, &text.bytes)?;
-            let asked = format!("{} {}", call.path, String::from_utf8_lossy(&text.bytes));
-            let title = Title::new(&asked, database);
-            let run = move |order: &Order, work: &mut Work<'_>| {
-                delete(order, (selector.clone(), range), work)
-            };
-            return order.carry_out(who, title, run).await;
+            return delete_samples(order, (who, &call.path), &params, &text.bytes).await;
         }
+        _ if changes => check_change(&params, is_preview)?,
         _ => {}
     }
-    if changes {
-        check_params(&params, &[])?;
-        if is_preview {
-            let text = "there is no dry run of this, and nothing is changed";
-            return Err(refuse(StatusCode::BAD_REQUEST, text));
-        }
-    }
-    aside(|| match (route.target, call.method.as_str()) {
+    aside(|| match what {
         (Target::InfluxOrgs, _) => account::orgs(&params),
         (Target::InfluxOrg, _) => account::org(id),
         (Target::InfluxBuckets, "GET" | "HEAD") => Ok(list(store, &who, &params)),
@@ -120,6 +100,43 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
             Err(refuse(StatusCode::NOT_IMPLEMENTED, text))
         }
     })
+}
+
+/// Deletes the samples of a bucket that a body tells.
+async fn delete_samples(
+    order: Order,
+    (who, path): (Arc<Principal>, &str),
+    params: &Params,
+    told: &[u8],
+) -> Result<Reply, Reply> {
+    let store = store(&order.shared)?;
+    check_params(params, &["bucket", "bucketID"])?;
+    let namespace = bucket_namespace(store, params)?;
+    let bucket = buckets(store).into_iter().find(|of| of.policy.namespace == namespace);
+    let database = bucket.map(|bucket| bucket.database).unwrap_or_default();
+    let may = needs::may_write(&who, &database);
+    may.map_err(|message| refuse(StatusCode::FORBIDDEN, &message))?;
+    if !who.may_throughout(&database, Access::Write) {
+        return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
+    }
+    let (selector, range) = doomed(namespace, told)?;
+    let asked = format!("{path} {}", String::from_utf8_lossy(told));
+    let title = Title::new(&asked, database);
+    let run =
+        move |order: &Order, work: &mut Work<'_>| delete(order, (selector.clone(), range), work);
+    order.carry_out(who, title, run).await
+}
+
+/// Refuses a change of buckets with parameters that mean nothing there.
+fn check_change(params: &Params, is_preview: bool) -> Result<(), Reply> {
+    check_params(params, &[])?;
+    match is_preview {
+        false => Ok(()),
+        true => Err(refuse(
+            StatusCode::BAD_REQUEST,
+            "there is no dry run of this, and nothing is changed",
+        )),
+    }
 }
 
 /// Refuses parameters of a change that are none of these, nor such as every request may have.
