@@ -5,7 +5,7 @@
 mod support;
 
 use foliot_disk::{Disk, RealDisk, SimDisk};
-use foliot_engine::{Ack, Caller, Config, Engine};
+use foliot_engine::{Ack, Caller, Config, Engine, Error};
 use foliot_model::{DEFAULT_NAMESPACE, Matcher, Selector, Test, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -174,4 +174,49 @@ fn space_returns_after_retention() {
     let sids = engine.snapshot().select(&selector(DEFAULT_NAMESPACE, "m"), newest).unwrap();
     assert!(sids.iter().all(|&sid| support::read(&engine.snapshot(), sid, newest).is_empty()));
     assert_eq!(bytes(&dir), 0);
+}
+
+/// What the log leaves free is as much as a flush needs, also where each request brings much and
+/// little is kept beside: what is written between two looks at the disk counts.
+#[test]
+fn a_disk_that_is_filled_by_large_requests_has_room_for_a_flush() {
+    for samples in [5_i64, 40] {
+        let disk = SimDisk::new(11);
+        disk.resize(9 << 20);
+        let config = Config {
+            background: false,
+            head_bytes_max: 1 << 28,
+            wal_reserve_bytes: 1 << 18,
+            ..Config::default()
+        };
+        let engine = Engine::open(Arc::new(disk.clone()), Path::new("store"), config).unwrap();
+        let mut state = 7u64;
+        // Nothing that could be packed.
+        let mut text = || {
+            let letters = (0..8 << 10).map(|_| {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                b'a' + (state >> 59) as u8 % 26
+            });
+            Owned::String(String::from_utf8(letters.collect()).unwrap())
+        };
+        let refused = (0..1000).find_map(|request| {
+            let line = |at| Line {
+                key: "m host=a".to_owned(),
+                time_ns: request * samples + at,
+                fields: vec![("text".to_owned(), text())],
+            };
+            let (written, rejects) =
+                write(&engine, DEFAULT_NAMESPACE, &(0..samples).map(line).collect::<Vec<_>>());
+            assert!(rejects.is_empty());
+            written.and_then(|commit| engine.wait(commit, Ack::Os)).err()
+        });
+        let Some(Error::NoSpace { free_bytes: Some(free), kept_bytes }) = refused else {
+            panic!("{refused:?}")
+        };
+        // What comes to memory is asked for twice, and the log has it once more.
+        let request_bytes = samples as u64 * (8 << 10);
+        assert!(free + 6 * request_bytes > kept_bytes, "{free} of {kept_bytes} are free");
+        engine.flush().unwrap();
+        assert_eq!(engine.stats().parts, 1);
+    }
 }

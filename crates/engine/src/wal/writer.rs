@@ -638,19 +638,22 @@ impl Writer {
         self.write(io)
     }
 
-    /// Looks once in a while whether enough space is free for a flush.
+    /// Looks whether enough space is free for a flush: once in a while, and whenever what was
+    /// written since may have left too little.
     fn look_at_space(&self, io: &mut Io) {
         let now_ns = self.disk.monotonic_ns();
         let interval_ns = SPACE_LOOK_INTERVAL.as_nanos() as u64;
         let is_old = io.looked_ns.is_none_or(|at| now_ns.saturating_sub(at) >= interval_ns);
-        if !is_old && !io.is_short && io.unlooked_bytes < SPACE_LOOK_BYTES {
+        let reserve = self.reserve_bytes.load(Ordering::Relaxed);
+        let is_near =
+            self.free_bytes.load(Ordering::Relaxed).saturating_sub(io.unlooked_bytes) < reserve;
+        if !is_old && !io.is_short && !is_near && io.unlooked_bytes < SPACE_LOOK_BYTES {
             return;
         }
         (io.looked_ns, io.unlooked_bytes) = (Some(now_ns), 0);
         // A file system that cannot say is taken for one with room: a full one says so on append.
         let look = || self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
         let mut free = look();
-        let reserve = self.reserve_bytes.load(Ordering::Relaxed);
         if free < reserve && !io.spares.is_empty() {
             io.spares.clear();
             free = look();
