@@ -28,7 +28,10 @@ impl Client {
         round.say(format_args!("flush for room: {result:?}"));
         match result {
             Ok(()) => round.tally(|tally| tally.flushes += 1),
-            Err(_) if round.is_dead() || round.is_planned() => {}
+            Err(_) if round.is_dead() || round.is_planned() => {
+                round.has_no_room.store(true, Ordering::SeqCst);
+            }
+            Err(_) if round.has_no_room.load(Ordering::SeqCst) => {}
             Err(error) => self.fail(format!("a flush found no room on a full disk: {error}")),
         }
     }
