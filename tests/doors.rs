@@ -83,10 +83,14 @@ fn pour(address: SocketAddr, piece: &[u8], ends: &AtomicBool) -> usize {
 #[test]
 fn whoever_sends_and_never_reads_costs_little() {
     let dir = Scratch::new();
-    let server = Server::start(dir.path(), &[]);
+    let server = Server::start(dir.path(), &["--listen-ticktock", "127.0.0.1:0"]);
     write_canary(&server, "");
-    let pieces: [(&str, SocketAddr, Vec<u8>); 2] = [
+    let line = server.welcome.lines().find(|line| line.contains("TickTock")).unwrap();
+    let ticktock: SocketAddr = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let pieces: [(&str, SocketAddr, Vec<u8>); 4] = [
         ("telnet's version", server.address, b"version\n".to_vec()),
+        ("telnet's figures", server.address, b"stats\n".to_vec()),
+        ("TickTock's figures", ticktock, b"stats\n".to_vec()),
         ("telnet's mistakes", server.address, b"put\n".to_vec()),
     ];
     for (what, address, piece) in &pieces {

@@ -62,6 +62,7 @@ async fn serve_as(shared: &Shared, mut socket: Wire, first: Vec<u8>, ticktock: O
         replies: Replies::default(),
         last: None,
         pace: Pace::new(shared),
+        has_answered: false,
         is_open: true,
     };
     let mut kept = first;
@@ -113,6 +114,8 @@ struct Connection<'a> {
     /// slow disk slows the sender down instead of filling memory.
     last: Option<Commit>,
     pace: Pace,
+    /// Whether the lines that were taken last end with a command that was answered.
+    has_answered: bool,
     is_open: bool,
 }
 
@@ -185,8 +188,17 @@ impl Connection<'_> {
 
     /// Decodes and stores the whole lines of `bytes`, and leaves the rest.
     async fn take(&mut self, bytes: &mut Vec<u8>) {
-        let (shared, length) = (self.shared, bytes.len());
-        let consumed = ingest::heavy(shared, length, || self.take_lines(bytes)).await;
+        let shared = self.shared;
+        let mut consumed = 0;
+        loop {
+            let rest = bytes.get(consumed..).unwrap_or_default();
+            consumed += ingest::heavy(shared, rest.len(), || self.take_lines(rest)).await;
+            if !std::mem::take(&mut self.has_answered) || !self.is_open {
+                break;
+            }
+            // A read may hold thousands of commands: others have their turn between two.
+            tokio::task::yield_now().await;
+        }
         if consumed > 0 {
             self.pace.progress();
         }
@@ -262,10 +274,10 @@ impl Connection<'_> {
         };
         if let Some(speaker) = &mut self.ticktock {
             let (shared, replies) = (self.shared, &mut self.replies);
-            let (done, commit) =
-                speaker.take(shared, self.store, (namespace, login.scope()), bytes, replies);
-            self.last = commit.or(self.last);
-            return done;
+            let turn = speaker.take(shared, self.store, (namespace, login.scope()), bytes, replies);
+            self.last = turn.commit.or(self.last);
+            self.has_answered |= turn.has_answered;
+            return turn.bytes;
         }
         while let Some(rest) = bytes.get(consumed..).filter(|rest| !rest.is_empty()) {
             let mut decoding = self.shared.batches.take();
@@ -310,7 +322,11 @@ impl Connection<'_> {
                         return consumed;
                     }
                 }
-                Some(command) => self.answer(command, login),
+                Some(command) => {
+                    self.answer(command, login);
+                    self.has_answered = true;
+                    break;
+                }
                 None => break,
             }
         }
@@ -318,12 +334,16 @@ impl Connection<'_> {
     }
 
     fn answer(&mut self, command: Command, login: &Login) {
-        let text = match command {
-            Command::Stats if !login.may(Need::Operate) => "stats: not authorized\n".to_owned(),
-            Command::Stats => stats(self.shared),
-            command => command.reply(&self.shared.build),
-        };
-        self.reply(|out| out.extend_from_slice(text.as_bytes()));
+        let shared = self.shared;
+        // What nobody reads is not made.
+        self.reply(|out| {
+            let text = match command {
+                Command::Stats if !login.may(Need::Operate) => "stats: not authorized\n".to_owned(),
+                Command::Stats => stats(shared),
+                command => command.reply(&shared.build),
+            };
+            out.extend_from_slice(text.as_bytes());
+        });
     }
 
     /// Says that the store could not take what came.

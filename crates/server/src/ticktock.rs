@@ -252,6 +252,17 @@ pub(crate) struct Speaker {
     is_skipping: bool,
 }
 
+/// What became of the first lines of a piece.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// How many bytes they have.
+    pub(crate) bytes: usize,
+    /// What to wait for before they are safe.
+    pub(crate) commit: Option<Commit>,
+    /// Whether the last of them was a command, which was answered; more lines may follow.
+    pub(crate) has_answered: bool,
+}
+
 impl Speaker {
     pub(crate) fn new(may_stop: bool) -> Self {
         Self { may_stop, is_skipping: false }
@@ -266,12 +277,12 @@ impl Speaker {
         (namespace, scope): (NamespaceId, &Measurements),
         bytes: &[u8],
         replies: &mut Replies,
-    ) -> (usize, Option<Commit>) {
-        let (mut done, mut commit) = (0, None);
+    ) -> Turn {
+        let mut turn = Turn::default();
         if self.is_skipping {
-            let Some(end) = memchr::memchr(b'\n', bytes) else { return (bytes.len(), None) };
-            self.is_skipping = false;
-            done = end + 1;
+            let end = memchr::memchr(b'\n', bytes);
+            turn.bytes = end.map_or(bytes.len(), |end| end + 1);
+            self.is_skipping = end.is_none();
         }
         let how = Text {
             way: Way::TickTock,
@@ -280,26 +291,32 @@ impl Speaker {
             patience: ingest::PATIENCE,
             scope,
         };
-        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = bytes.get(turn.bytes..).filter(|rest| !rest.is_empty()) {
             let taken = take(shared, store, namespace, rest, how);
-            done += taken.bytes;
-            commit = taken.commit.or(commit);
+            turn.bytes += taken.bytes;
+            turn.commit = taken.commit.or(turn.commit);
             match taken.word {
                 Some(word) => {
-                    let text = answer(shared, word, self.may_stop);
-                    replies.push(&shared.metrics, |out| out.extend_from_slice(text.as_bytes()));
+                    let answer = || answer(shared, word, self.may_stop);
+                    match word {
+                        Word::Stop => drop(answer()),
+                        // What nobody reads is not made.
+                        _ => replies.push(&shared.metrics, |out| out.extend(answer().bytes())),
+                    }
+                    turn.has_answered = true;
+                    return turn;
                 }
                 None if taken.bytes == 0 => break,
                 None => {}
             }
         }
-        let rest = bytes.len().saturating_sub(done);
+        let rest = bytes.len().saturating_sub(turn.bytes);
         if rest as u64 > shared.config.limits_line_bytes.0 {
             let reason = "the line is longer than limits.line_bytes".to_owned();
             refuse(shared, Way::TickTock, "line", reason, &mut Taken::default());
             self.is_skipping = true;
-            done = bytes.len();
+            turn.bytes = bytes.len();
         }
-        (done, commit)
+        turn
     }
 }
