@@ -11,7 +11,8 @@
 mod harness;
 
 use harness::{Scratch, Server};
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What `/api/query` has of `metric` in the database that `suffix` and `headers` name.
@@ -43,6 +44,40 @@ fn the_servers_retention_holds_where_a_database_has_none() {
         let shows_old = body.contains(&(now - 2 * 86_400).to_string());
         assert_eq!(shows_old, database == "kept", "{database}: {body}");
         assert!(body.contains(&(now - 60).to_string()), "{database}: {body}");
+    }
+}
+
+/// What names no database goes to one that is always there: whoever dropped it, or its default
+/// policy, drops what it held, and not what comes.
+#[test]
+fn what_names_no_database_is_stored_though_its_policy_was_dropped() {
+    for flags in [&[][..], &["--listen-database", "metrics"]] {
+        let dir = Scratch::new();
+        let server = Server::start(dir.path(), flags);
+        let database = flags.last().unwrap_or(&"default");
+        let put = |value: u32| {
+            let body =
+                format!(r#"{{"metric":"m","timestamp":1000,"value":{value},"tags":{{"h":"a"}}}}"#);
+            assert_eq!(server.post("/api/put", &body).status, 204);
+        };
+        put(1);
+        for statement in [
+            format!("DROP RETENTION POLICY autogen ON \"{database}\""),
+            format!("DROP DATABASE \"{database}\""),
+        ] {
+            let statement = statement.replace(' ', "%20").replace('"', "%22");
+            assert_eq!(server.post(&format!("/query?q={statement}"), "").status, 200);
+            let mut telnet = TcpStream::connect(server.address).unwrap();
+            telnet.write_all(b"put m 1001 2 h=a\nexit\n").unwrap();
+            let mut said = String::new();
+            telnet.read_to_string(&mut said).unwrap();
+            assert_eq!(said, "");
+            let (status, body) = sum(&server, "m", "", &[]);
+            assert!(
+                status == 200 && body.contains(r#""1001":2"#) && !body.contains("1000"),
+                "{body}"
+            );
+        }
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Error {
     },
     /// The query reads more sources than it may.
     Sources {
-        /// `limits.query_sources`.
+        /// `influx.series_max`.
         limit: u64,
         /// How many it would read.
         wanted: u64,
@@ -59,7 +59,7 @@ impl fmt::Display for Error {
             Self::Sources { limit, wanted } => write!(
                 f,
                 "the query reads {wanted} sources and may read {limit}: ask for fewer, or raise \
-                 limits.query_sources"
+                 influx.series_max"
             ),
             Self::Series { limit } => write!(f, "the query selects more than {limit} series"),
             Self::Deadline { limit } => write!(

@@ -81,8 +81,9 @@ fn text(
     let _ = write!(
         out,
         "\nWrite:  curl {trust}{who}-d 'demo,room=kitchen temperature=21.5' \
-         '{scheme}://{host}/write?db=default'\n\
-         Query:  curl {trust}{who}-g '{scheme}://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n"
+         '{scheme}://{host}/write?db={}'\n\
+         Query:  curl {trust}{who}-g '{scheme}://{host}/api/query?start=1h-ago&m=avg:{metric}'\n\n",
+        config.listen_database.database
     );
     out
 }

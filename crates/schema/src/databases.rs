@@ -260,6 +260,35 @@ impl Databases {
         }
     }
 
+    /// The namespace of a database and policy that rows may always go to: what is missing of them
+    /// is made, also a policy that was dropped.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn always(
+        &self,
+        engine: &Engine,
+        database: &str,
+        policy: Option<&str>,
+    ) -> Result<NamespaceId, Missing> {
+        let found = self.find(database, policy);
+        if found.is_ok() {
+            return found;
+        }
+        let caller = Caller { door: "first write", from: String::new() };
+        self.change(engine, database, &caller, |found| {
+            if found.is_some_and(|found| found.policy(policy).is_some()) {
+                return Ok(None);
+            }
+            let name = policy.unwrap_or(DEFAULT_POLICY);
+            // One that is there and no default only becomes it.
+            let known = found.and_then(|found| found.policy(Some(name))).cloned();
+            let is_default = found.is_none_or(|found| found.policy(None).is_none());
+            Ok::<_, Error>(Some((known.unwrap_or_else(|| Policy::unbounded(name)), is_default)))
+        })?;
+        self.find(database, policy)
+    }
+
     /// A database.
     pub fn get(&self, database: &str) -> Option<Database> {
         self.table.read().get(database).cloned()

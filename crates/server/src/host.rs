@@ -50,8 +50,7 @@ fn collect(shared: &Shared, store: &Store, host: &mut Host) {
         let sample = Sample { metric: &metric, tags: figure.labels, value };
         put_line(&mut lines, &sample, now, &name);
     });
-    // The reason is the store's, which says it itself; the next round tries again.
-    let Ok(namespace) = store.default_namespace() else { return };
+    let Ok(namespace) = ingest::place(shared, store, Way::Host) else { return };
     let mut decoding = shared.batches.take();
     let mut rejects = Vec::new();
     let secret = store.engine().key_secret();

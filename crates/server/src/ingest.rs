@@ -8,7 +8,8 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
-use foliot_model::{Batch, KeyParts, Reject};
+use foliot_model::{Batch, KeyParts, NamespaceId, Reject};
+use foliot_schema::Missing;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,20 @@ pub(crate) async fn wait_for_room(shared: &Shared, store: &Store) {
     while store.engine().is_overloaded() && began.elapsed() < PATIENCE && !shared.is_stopping() {
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Where rows go whose senders name no database and hear no answer. That there is no such place is
+/// counted, once for all rows that come together, and logged.
+pub(crate) fn place(shared: &Shared, store: &Store, way: Way) -> Result<NamespaceId, Missing> {
+    store.default_namespace().inspect_err(|missing| {
+        shared.metrics.way(way).count_lost(1);
+        if let Some(silent) = shared.failures_log.admit(way.name(), "place") {
+            log::error!(
+                "what came by {} is dropped: {missing} ({silent} more reports kept silent)",
+                way.name()
+            );
+        }
+    })
 }
 
 /// Gives a batch to the store, as far as its measurements are in `scope`; nothing is returned for a

@@ -449,7 +449,7 @@ impl Manager {
 /// Gives samples to the store. What becomes of them is counted and logged there.
 fn store(shared: &Shared, way: Way, samples: &Samples) -> Result<(), String> {
     let store = shared.store().ok_or("the store is not open")?;
-    let namespace = store.default_namespace().map_err(|missing| missing.to_string())?;
+    let namespace = ingest::place(shared, store, way).map_err(|missing| missing.to_string())?;
     let (mut from, mut rejects) = (0, Vec::new());
     while from < samples.len() {
         let mut decoding = shared.batches.take();

@@ -124,10 +124,17 @@ impl Store {
         Ok(!snapshot.list(&Listed::Measurements, &all, "", 0, 1)?.is_empty())
     }
 
-    /// The namespace of whatever names no database: `listen.database`.
+    /// The namespace of whatever names no database: `listen.database`, which comes into being by
+    /// being written to.
     pub(crate) fn default_namespace(&self) -> Result<NamespaceId, Missing> {
         let DatabaseName { database, policy } = &self.default_database;
-        self.find_or_create(database, policy.as_deref(), true)
+        match self.databases.find(database, policy.as_deref()) {
+            // Making one waits for the disk.
+            Err(Missing::Database(_) | Missing::Policy(_)) => {
+                aside(|| self.databases.always(&self.engine, database, policy.as_deref()))
+            }
+            found => found,
+        }
     }
 
     /// The namespace to write to; a database that is missing is made if `creates` says so.

@@ -73,7 +73,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Diale
 
 /// A datagram in TickTock's dialect, where the word `put` may be missing.
 fn take_ticktock(shared: &Shared, store: &Store, bytes: &[u8]) -> Option<Commit> {
-    let namespace = store.default_namespace().ok()?;
+    let namespace = ingest::place(shared, store, Way::Udp).ok()?;
     let (mut done, mut commit) = (0, None);
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
         let how = ticktock::Text {
@@ -94,7 +94,7 @@ fn take_ticktock(shared: &Shared, store: &Store, bytes: &[u8]) -> Option<Commit>
 }
 
 fn take(shared: &Shared, store: &Store, options: &Options, bytes: &[u8]) -> Option<Commit> {
-    let namespace = store.default_namespace().ok()?;
+    let namespace = ingest::place(shared, store, Way::Udp).ok()?;
     let mut decoding = shared.batches.take();
     let mut rejects = Vec::new();
     let secret = store.engine().key_secret();

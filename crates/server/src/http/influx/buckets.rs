@@ -248,7 +248,8 @@ impl<'a> Bidding<'a> {
         said.check("schemaType", "implicit")?;
         let mut bidding = Self {
             name: said.text("name")?,
-            rp: said.text("rp")?,
+            // InfluxDB 2's clients say "0" where they mean none.
+            rp: said.text("rp")?.filter(|rp| !matches!(*rp, "" | "0")),
             duration_ns: None,
             shard_duration_ns: None,
         };

@@ -57,6 +57,13 @@ impl Question {
         let reading = Reading::of(shared, &who, &[text.as_bytes()]).await;
         let reading = reading.map_err(|failure| refuse(&failure))?;
         let params = Params::parse(&text);
+        // They keep tenants apart: whoever sends them must not get more than they allow.
+        let narrows =
+            |name: &&str| matches!(*name, "extra_label" | "extra_filters" | "extra_filters[]");
+        if let Some(name) = params.names().find(narrows) {
+            let reason = format!("{name}: narrowing a question by a parameter is not supported");
+            return Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)));
+        }
         Ok(Self { who, caller, path, namespace, database, params, reading })
     }
 
