@@ -203,6 +203,55 @@ fn damage_is_found_and_mended() {
 }
 
 #[test]
+fn what_a_repair_loses_is_told_as_lost_and_what_it_gives_up_is_audited() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    closed_store(&data);
+    let place = data.to_str().unwrap();
+    // Nothing of a part can be read without its last page.
+    let damaged = part(&data);
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let len = bytes.len();
+    bytes[len.saturating_sub(3 * 4096)..].fill(7);
+    std::fs::write(&damaged, &bytes).unwrap();
+    let name = damaged.file_name().unwrap().to_str().unwrap();
+    let losses = |said: &str, what: &str| -> Vec<String> {
+        said.lines().filter_map(|line| line.strip_prefix(what)).map(str::to_owned).collect()
+    };
+    let (is_sound, tried, _) = output(&["check", "--repair", "--lose-parts", "--data-dir", place]);
+    let lost = losses(&tried, "would stay lost: ");
+    assert!(!is_sound && lost.len() == 1 && lost[0].contains(name), "{tried}");
+    assert!(lost[0].contains(": saved 0 of its "), "{tried}");
+    assert!(!tried.contains("would mend: ") && !tried.contains("note: "), "{tried}");
+    let next = format!("`foliot check --repair --yes --lose-parts --data-dir {place}`");
+    assert!(tried.contains(&next), "{tried}");
+    let (is_sound, said, _) =
+        output(&["check", "--repair", "--yes", "--lose-parts", "--data-dir", place]);
+    assert_eq!(losses(&said, "lost: "), lost);
+    assert!(is_sound && !said.contains("mended: "), "{said}");
+    assert!(said.lines().last().unwrap().starts_with("nothing is wrong with what is left; "));
+    // That was the disk's doing, not somebody's word.
+    let audit = data.join("audit.log");
+    assert!(!audit.exists());
+
+    let missing = first(&data, "cat");
+    std::fs::remove_file(&missing).unwrap();
+    let name = missing.file_name().unwrap().to_str().unwrap();
+    std::fs::write(&audit, "{}\n").unwrap();
+    let (_, tried, _) = output(&["check", "--repair", "--lose-facts", "--data-dir", place]);
+    let lost = losses(&tried, "would stay lost: ");
+    assert!(lost.len() == 1 && lost[0].contains(name), "{tried}");
+    assert!(tried.contains("--repair --yes --lose-facts --data-dir"), "{tried}");
+    assert_eq!(std::fs::read_to_string(&audit).unwrap(), "{}\n", "a trial takes nothing away");
+    let (is_sound, said, _) =
+        output(&["check", "--repair", "--yes", "--lose-facts", "--data-dir", place]);
+    assert!(is_sound && losses(&said, "lost: ").len() == 1, "{said}");
+    let line = std::fs::read_to_string(&audit).unwrap().lines().last().unwrap().to_owned();
+    let told = format!("\"act\":\"lose facts\",\"file\":\"{name}\"}}");
+    assert!(line.ends_with(&told), "{line}");
+}
+
+#[test]
 fn a_damaged_log_is_told_wherever_one_looks_until_a_flush_is_past_it() {
     let dir = Scratch::new();
     let data = dir.path().join("data");

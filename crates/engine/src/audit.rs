@@ -59,6 +59,16 @@ pub(crate) enum Act<'a> {
         samples: u64,
         bytes: u64,
     },
+    /// A repair waits no longer for a part that is missing.
+    LosePart {
+        path: &'a Path,
+        samples: u64,
+        bytes: u64,
+    },
+    /// A repair makes a catalog again that is missing.
+    LoseFacts(&'a Path),
+    /// A repair makes an index again, and so many series have samples and no name from then on.
+    LoseNames(u64),
 }
 
 impl Store {
@@ -74,11 +84,8 @@ impl Store {
         deleted: Option<&Deleted>,
     ) -> Result<(), Error> {
         let (database, policy) = self.ingest.namespaces().name(namespace).unwrap_or_default();
-        let mut line = self.audit_line(caller);
-        for (name, value) in [("database", &database), ("policy", &policy)] {
-            let _ = write!(line, ",\"{name}\":");
-            put_text(value, &mut line);
-        }
+        let mut line = begin(self.files.disk(), caller);
+        put_namespace((&database, &policy), &mut line);
         put_act(act, &mut line);
         if let Some(deleted) = deleted {
             let Deleted { series, samples, bytes } = deleted;
@@ -97,7 +104,7 @@ impl Store {
         subject: &str,
         caller: &Caller,
     ) -> Result<(), Error> {
-        let mut line = self.audit_line(caller);
+        let mut line = begin(self.files.disk(), caller);
         for (name, value) in [("act", act), ("subject", subject)] {
             let _ = write!(line, ",\"{name}\":");
             put_text(value, &mut line);
@@ -105,21 +112,45 @@ impl Store {
         self.audit_append(line)
     }
 
-    /// The beginning of a line: when, by which door, from where.
-    fn audit_line(&self, caller: &Caller) -> String {
-        let mut line = format!("{{\"time_ns\":{},\"door\":", self.files.disk().now_ns());
-        put_text(caller.door, &mut line);
-        line.push_str(",\"from\":");
-        put_text(&caller.from, &mut line);
-        line
-    }
-
-    fn audit_append(&self, mut line: String) -> Result<(), Error> {
-        line.push_str("}\n");
+    fn audit_append(&self, line: String) -> Result<(), Error> {
         let (disk, dir) = (self.files.disk(), self.files.dir());
-        let path = dir.join(filenames::AUDIT);
-        append(&mut self.audit.lock(), disk, dir, &line).map_err(Error::io("write", &path))
+        end(&mut self.audit.lock(), disk, dir, line)
     }
+}
+
+/// Writes a line about a store that is not open, and waits until it is on the disk.
+///
+/// # Errors
+/// When the disk fails; the act must not be done then.
+pub(crate) fn tell(
+    disk: &dyn Disk,
+    dir: &Path,
+    caller: &Caller,
+    namespace: Option<(&str, &str)>,
+    act: &Act<'_>,
+) -> Result<(), Error> {
+    let mut line = begin(disk, caller);
+    if let Some(names) = namespace {
+        put_namespace(names, &mut line);
+    }
+    put_act(act, &mut line);
+    end(&mut Audit::Closed, disk, dir, line)
+}
+
+/// The beginning of a line: when, by which door, from where.
+fn begin(disk: &dyn Disk, caller: &Caller) -> String {
+    let mut line = format!("{{\"time_ns\":{},\"door\":", disk.now_ns());
+    put_text(caller.door, &mut line);
+    line.push_str(",\"from\":");
+    put_text(&caller.from, &mut line);
+    line
+}
+
+/// Ends a line and writes it.
+fn end(audit: &mut Audit, disk: &dyn Disk, dir: &Path, mut line: String) -> Result<(), Error> {
+    line.push_str("}\n");
+    let path = dir.join(filenames::AUDIT);
+    append(audit, disk, dir, &line).map_err(Error::io("write", &path))
 }
 
 fn append(audit: &mut Audit, disk: &dyn Disk, dir: &Path, line: &str) -> io::Result<()> {
@@ -164,6 +195,13 @@ fn open(disk: &dyn Disk, dir: &Path) -> io::Result<Box<dyn AppendFile>> {
     Ok(file)
 }
 
+fn put_namespace((database, policy): (&str, &str), line: &mut String) {
+    for (name, value) in [("database", database), ("policy", policy)] {
+        let _ = write!(line, ",\"{name}\":");
+        put_text(value, line);
+    }
+}
+
 fn put_act(act: &Act<'_>, line: &mut String) {
     let name = match act {
         Act::Delete(..) => "delete",
@@ -173,6 +211,9 @@ fn put_act(act: &Act<'_>, line: &mut String) {
         Act::Keep(..) => "keep",
         Act::Clock { .. } => "accept clock",
         Act::Cap { .. } => "cap",
+        Act::LosePart { .. } => "lose part",
+        Act::LoseFacts(_) => "lose facts",
+        Act::LoseNames(_) => "lose names",
     };
     let _ = write!(line, ",\"act\":\"{name}\"");
     if let Act::Delete(selector, _) | Act::DropSeries(selector) | Act::Rename(selector, _) = act {
@@ -191,6 +232,16 @@ fn put_act(act: &Act<'_>, line: &mut String) {
     }
     if let Act::Cap { bytes_max, samples, bytes } = act {
         let _ = write!(line, ",\"bytes_max\":{bytes_max},\"samples\":{samples},\"bytes\":{bytes}");
+    }
+    if let Act::LosePart { path, .. } | Act::LoseFacts(path) = act {
+        line.push_str(",\"file\":");
+        put_text(&path.file_name().unwrap_or_default().to_string_lossy(), line);
+    }
+    if let Act::LosePart { samples, bytes, .. } = act {
+        let _ = write!(line, ",\"samples\":{samples},\"bytes\":{bytes}");
+    }
+    if let Act::LoseNames(series) = act {
+        let _ = write!(line, ",\"series\":{series}");
     }
     if let Act::Keep(before, after) = act {
         let seconds = |keep: &Option<Duration>| {

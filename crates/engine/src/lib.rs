@@ -90,7 +90,7 @@ pub use inspect::{Show, Shown, inspect};
 pub use limits::FEW_SERIES_MAX;
 pub use reads::Reads;
 pub use rename::{Renamed, Renaming};
-pub use repair::{MayLose, repair};
+pub use repair::{MayLose, Repaired, repair};
 pub use retention::RetentionRule;
 pub use run::{Run, RunValues};
 pub use scan::{Peek, Scan, last_value};

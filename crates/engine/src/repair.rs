@@ -20,6 +20,7 @@ mod salvage;
 mod segments;
 mod wal;
 
+use crate::audit::{self, Act, Caller};
 use crate::cache::Cache;
 use crate::error::Error;
 use crate::filenames::{self, Named};
@@ -48,18 +49,35 @@ pub struct MayLose {
     pub facts: bool,
 }
 
-/// Mends the store in `dir`, which no process may have open. What was done, a sentence each; none
-/// when there was nothing to mend. A part that is missing is left as it is unless it may be lost:
-/// it may lie on a disk that is not mounted, and come back. So may a catalog, without which there
-/// is nothing to serve.
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// What costs nothing, a sentence each.
+    pub mended: Vec<String>,
+    /// What cost samples, names or facts, a sentence each.
+    pub lost: Vec<String>,
+}
+
+impl Repaired {
+    /// Whether there was nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mended.is_empty() && self.lost.is_empty()
+    }
+}
+
+/// Mends the store in `dir`, which no process may have open. A part that is missing is left as it
+/// is unless it may be lost: it may lie on a disk that is not mounted, and come back. So may a
+/// catalog, without which there is nothing to serve. What is given up because it may be is told to
+/// the audit log first.
 ///
 /// # Errors
 /// When another process has the store open, it is newer than this build, a file of deletes cannot
 /// be read, names or facts would be lost that may not be, or the disk fails. What was done until
 /// then stands.
-pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, may_lose: MayLose) -> Result<Vec<String>, Error> {
+pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, may_lose: MayLose) -> Result<Repaired, Error> {
     let _lock = recover::lock(&**disk, dir)?;
-    let mut repairer = Repairer { disk, dir, may_lose, said: Vec::new() };
+    let mut repairer = Repairer { disk, dir, may_lose, done: Repaired::default() };
     repairer.mend()?;
     let mut manifest = repairer.manifest()?;
     repairer.segments(&mut manifest)?;
@@ -69,14 +87,14 @@ pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, may_lose: MayLose) -> Result<Vec
     repairer.catalog(&mut manifest)?;
     repairer.parts(&mut manifest)?;
     repairer.wal(&manifest)?;
-    Ok(repairer.said)
+    Ok(repairer.done)
 }
 
 struct Repairer<'r> {
     disk: &'r Arc<dyn Disk>,
     dir: &'r Path,
     may_lose: MayLose,
-    said: Vec<String>,
+    done: Repaired,
 }
 
 impl Repairer<'_> {
@@ -88,7 +106,7 @@ impl Repairer<'_> {
                 if !found.is_whole {
                     manifest.write(&**self.disk, self.dir)?;
                     let written = |damage| format!("{damage}: written anew");
-                    self.said.extend(found.damages.into_iter().map(written));
+                    self.done.mended.extend(found.damages.into_iter().map(written));
                 }
                 return Ok(manifest);
             }
@@ -97,12 +115,12 @@ impl Repairer<'_> {
             Err(error) => {
                 self.set_aside(&path)?;
                 self.set_aside(&self.dir.join(filenames::MANIFEST_COPY))?;
-                self.said.push(format!("{error}: set aside"));
+                self.done.mended.push(format!("{error}: set aside"));
             }
         }
         let mut manifest = self.survey()?;
         manifest.write(&**self.disk, self.dir)?;
-        self.said.push(format!(
+        self.done.mended.push(format!(
             "made {} anew from {} parts, {} index files and the wal",
             path.display(),
             manifest.parts.len(),
@@ -131,7 +149,9 @@ impl Repairer<'_> {
                     Ok(header) => headers.push(header),
                     Err(error) if error.is_damage() => {
                         self.set_aside(&path)?;
-                        self.said.push(format!("{error}: set aside"));
+                        self.done.lost.push(format!(
+                            "{error}: set aside with its samples; how many is not known"
+                        ));
                     }
                     Err(error) => return Err(error),
                 },
@@ -148,7 +168,7 @@ impl Repairer<'_> {
                     // Its epoch is read from its index file, and written to a segment in time.
                     Err(error) if error.is_damage() => {
                         self.set_aside(&path)?;
-                        self.said.push(format!("{error}: set aside"));
+                        self.done.mended.push(format!("{error}: set aside"));
                         lost = Some(error);
                     }
                     Err(error) => return Err(error),
@@ -248,6 +268,12 @@ impl Repairer<'_> {
     fn publish(&self, manifest: &mut Manifest) -> Result<(), Error> {
         self.disk.sync_dir(self.dir).map_err(Error::io("sync", self.dir))?;
         manifest.write(&**self.disk, self.dir)
+    }
+
+    /// Writes to the audit log that something is given up, and waits until that is on the disk.
+    fn audit(&self, names: Option<(&str, &str)>, act: &Act<'_>) -> Result<(), Error> {
+        let caller = Caller { door: "command line", from: String::new() };
+        audit::tell(&**self.disk, self.dir, &caller, names, act)
     }
 
     fn set_aside(&self, path: &Path) -> Result<(), Error> {

@@ -11,7 +11,7 @@
 mod support;
 
 use foliot_disk::{Disk, SimDisk};
-use foliot_engine::{Ack, Caller, Checked, Config, Engine, MayLose, check, repair};
+use foliot_engine::{Ack, Caller, Checked, Config, Engine, MayLose, Repaired, check, repair};
 use foliot_model::{Selector, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,9 +64,23 @@ fn checked(disk: &SimDisk) -> Checked {
     check(&disk, Path::new(DIR)).unwrap()
 }
 
+/// What a repair mended, then what it lost.
 fn repaired(disk: &SimDisk) -> Result<Vec<String>, foliot_engine::Error> {
+    losing(disk, MayLose::default()).map(|Repaired { mended, lost }| [mended, lost].concat())
+}
+
+fn losing(disk: &SimDisk, may_lose: MayLose) -> Result<Repaired, foliot_engine::Error> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    repair(&disk, Path::new(DIR), MayLose::default())
+    repair(&disk, Path::new(DIR), may_lose)
+}
+
+/// The lines of the audit log.
+fn audited(disk: &SimDisk) -> Vec<String> {
+    let path = PathBuf::from(DIR).join("audit.log");
+    match disk.exists(&path) {
+        true => String::from_utf8(bytes(disk, &path)).unwrap().lines().map(str::to_owned).collect(),
+        false => Vec::new(),
+    }
 }
 
 fn bytes(disk: &SimDisk, path: &Path) -> Vec<u8> {
@@ -172,8 +186,9 @@ fn damage_in_two_places_of_a_part_costs_little() {
         let name = path.file_name().unwrap().to_str().unwrap();
         let problems = checked(&disk).problems;
         assert!(problems.iter().any(|problem| problem.contains(name)), "{at}: {problems:?}");
-        let said = repaired(&disk).unwrap();
-        assert!(said[0].contains(name) && said[0].contains(": saved "), "{said:?}");
+        let said = losing(&disk, MayLose::default()).unwrap();
+        assert!(said.lost[0].contains(name) && said.lost[0].contains(": saved "), "{said:?}");
+        assert_eq!(said.mended, [""; 0]);
         let aside = PathBuf::from(DIR).join("quarantine").join(name);
         assert_eq!(bytes(&disk, &aside), bad, "the damaged file is kept");
         assert_eq!(checked(&disk).problems, [""; 0]);
@@ -219,10 +234,14 @@ fn a_missing_part_is_waited_for_until_it_may_be_lost() {
     replace(&disk, &path, &good);
     assert_eq!((found(&disk), checked(&disk).problems), (all, Vec::new()));
     disk.remove(&path).unwrap();
-    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let said =
-        repair(&dynamic, Path::new(DIR), MayLose { parts: true, ..MayLose::default() }).unwrap();
-    assert!(said.iter().any(|said| said.contains(&part)), "{said:?}");
+    assert_eq!(audited(&disk), [""; 0]);
+    let said = losing(&disk, MayLose { parts: true, ..MayLose::default() }).unwrap();
+    let [lost] = &said.lost[..] else { panic!("{said:?}") };
+    assert!(lost.contains(&part) && lost.ends_with("saved 0 of its 15000 samples"), "{said:?}");
+    assert_eq!(said.mended, [""; 0]);
+    let [line] = &audited(&disk)[..] else { panic!("{:?}", audited(&disk)) };
+    let told = format!("\"act\":\"lose part\",\"file\":\"{part}\",\"samples\":15000,\"bytes\":");
+    assert!(line.contains(&told) && line.contains("\"door\":\"command line\""), "{line}");
     assert_eq!(checked(&disk).problems, [""; 0]);
     // What comes now comes too late, and that is said.
     replace(&disk, &path, &good);
@@ -293,12 +312,14 @@ fn a_damaged_catalog_keeps_its_whole_facts() {
     let good = bytes(&disk, &path);
     replace(&disk, &path, &good[..good.len() - 3]);
     assert!(checked(&disk).problems[0].contains(name));
-    let said = repaired(&disk).unwrap();
+    let said = losing(&disk, MayLose::default()).unwrap();
+    let [lost] = &said.lost[..] else { panic!("{said:?}") };
     assert!(
-        said[1].starts_with("saved 0 facts; of databases, retention policies, users,")
-            && said[1].contains("all others are lost; wrote the catalog anew"),
+        lost.contains(": saved 0 facts; of databases, retention policies, users,")
+            && lost.contains("all others are lost; wrote the catalog anew"),
         "its only page is damaged: {said:?}"
     );
+    assert_eq!((said.mended, audited(&disk)), (Vec::new(), Vec::new()));
     assert_eq!(checked(&disk).problems, [""; 0]);
     assert_eq!(found(&disk), ALL);
     assert_eq!(open(&disk).catalog_list("note").len(), 1, "what the wal still holds");
@@ -319,10 +340,11 @@ fn a_catalog_that_is_missing_is_waited_for_until_it_may_be_lost() {
     assert!(checked(&disk).problems.is_empty());
     assert_eq!(open(&disk).catalog_list("note").len(), 3);
     disk.rename(&path, &away).unwrap();
-    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let may_lose = MayLose { facts: true, ..MayLose::default() };
-    let said = repair(&dynamic, Path::new(DIR), may_lose).unwrap();
-    assert!(said.iter().any(|said| said.contains("all others are lost")), "{said:?}");
+    let said = losing(&disk, MayLose { facts: true, ..MayLose::default() }).unwrap();
+    let [lost] = &said.lost[..] else { panic!("{said:?}") };
+    assert!(lost.contains(name) && lost.contains("all others are lost"), "{said:?}");
+    let told = format!("\"act\":\"lose facts\",\"file\":\"{name}\"}}");
+    assert!(audited(&disk)[0].ends_with(&told), "{:?}", audited(&disk));
     assert_eq!(found(&disk), ALL);
     assert_eq!(open(&disk).catalog_list("note").len(), 1, "what the wal still holds");
 }
@@ -347,13 +369,11 @@ fn without_a_backup_an_index_is_made_again_with_the_names_there_are() {
     let disk = store();
     let len = bytes(&disk, &PathBuf::from(DIR).join(&names(&disk, "index-")[0])).len();
     flip(&disk, "index-", &[40, len - 100]);
-    let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-    let said =
-        repair(&dynamic, Path::new(DIR), MayLose { names: true, ..MayLose::default() }).unwrap();
-    assert!(
-        said.iter().any(|said| said.contains("300 series with samples have no name")),
-        "{said:?}"
-    );
+    let said = losing(&disk, MayLose { names: true, ..MayLose::default() }).unwrap();
+    let [lost] = &said.lost[..] else { panic!("{said:?}") };
+    assert!(lost.contains("300 series with samples have no name"), "{said:?}");
+    let told = "\"act\":\"lose names\",\"series\":300}";
+    assert!(audited(&disk)[0].ends_with(told), "{:?}", audited(&disk));
     // The old file is still there.
     assert!(!disk.list(&PathBuf::from(DIR).join("quarantine")).unwrap().is_empty());
     let engine = open(&disk);
@@ -448,10 +468,8 @@ fn the_index_is_made_again_from_final_parts_other_index_files_and_the_log() {
         let error = repaired(&disk).unwrap_err().to_string();
         let unnamed = 70 - kept;
         assert!(error.contains(&format!("{unnamed} series with samples have their")), "{error}");
-        let dynamic: Arc<dyn Disk> = Arc::new(disk.clone());
-        let said = repair(&dynamic, Path::new(DIR), MayLose { names: true, ..MayLose::default() })
-            .unwrap();
-        assert!(said.iter().any(|said| said.contains("the index is made again")), "{said:?}");
+        let said = losing(&disk, MayLose { names: true, ..MayLose::default() }).unwrap();
+        assert!(said.lost.iter().any(|lost| lost.contains("the index is made again")), "{said:?}");
         let found = |disk: &SimDisk| samples(&open(disk));
         // Rows of the log whose names are lost are told.
         assert_eq!(open(&disk).damages().len(), usize::from(kept == 0));

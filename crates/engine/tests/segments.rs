@@ -303,7 +303,7 @@ fn the_index_of_an_epoch_that_is_closing_is_made_again_from_final_parts() {
         let refused = Engine::open(Arc::new(disk.clone()), Path::new(DIR), Config::default());
         assert!(refused.err().unwrap().is_damage());
         let said = repair(&machine, Path::new(DIR), MayLose::default()).unwrap();
-        assert!(said.iter().any(|said| said.contains("with 2000 series")), "{said:?}");
+        assert!(said.mended.iter().any(|said| said.contains("with 2000 series")), "{said:?}");
         let checked = check(&machine, Path::new(DIR)).unwrap();
         assert_eq!(checked.problems, [""; 0], "{said:?}");
         let engine = open(&disk);
@@ -336,7 +336,8 @@ fn without_a_backup_a_store_starts_with_the_epochs_that_have_names() {
     );
     let may_lose = MayLose { names: true, ..MayLose::default() };
     let said = repair(&machine, Path::new(DIR), may_lose).unwrap();
-    assert!(said.iter().any(|said| said.contains("2000 series with samples have no")), "{said:?}");
+    let [lost] = &said.lost[..] else { panic!("{said:?}") };
+    assert!(lost.contains("2000 series with samples have no"), "{said:?}");
     let engine = open(&disk);
     assert_eq!(counted(&engine), vec![1; HOSTS as usize / 2]);
     (0..3).for_each(|_| engine.begin_epoch().unwrap());

@@ -1,13 +1,13 @@
 //! `foliot check`: what is wrong with a store, what a repair would do, and the repair.
 //!
-//! A repair writes new files and renames old ones; it changes no file in place. So it can be tried:
-//! on second names of all files, in a directory that is gone afterwards. What that says is what the
-//! repair itself will say.
+//! A repair writes new files and renames old ones; it changes no file in place but the audit log,
+//! which it adds to. So it can be tried: on second names of all other files, in a directory that is
+//! gone afterwards. What that says is what the repair itself will say.
 
 use crate::offline::need_store;
 use crate::progress::{bytes_in, told};
 use foliot_disk::{Disk, RealDisk};
-use foliot_engine::{Checked, MayLose, check, repair};
+use foliot_engine::{Checked, MayLose, Repaired, check, repair};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 const TRIAL: &str = "repair-trial";
 /// Where damaged files lie.
 const QUARANTINE: &str = "quarantine";
+/// The only file that a repair adds to: its second name would be the file itself.
+const AUDIT: &str = "audit.log";
 
 /// What to do about damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +53,16 @@ pub(crate) fn check_store(data_dir: &Path, wanted: Repair) -> Result<(String, bo
         }
         Repair::Try(may_lose) => try_repair(data_dir, may_lose),
         Repair::Do(may_lose) => {
-            let mut said = mend(data_dir, data_dir, may_lose, "mended")?;
+            let mut said = String::new();
+            let done = mend(data_dir, data_dir, may_lose, ["mended", "lost"], &mut said)?;
             let checked = look(data_dir, data_dir, "problem", &mut said)?;
-            said.push_str(match is_sound(&checked) {
-                true => "nothing is wrong\n",
-                false => {
+            said.push_str(match (is_sound(&checked), done.lost.is_empty()) {
+                (true, true) => "nothing is wrong\n",
+                (true, false) => {
+                    "nothing is wrong with what is left; what is said to be lost above is gone from \
+                     the store: a backup may still have it\n"
+                }
+                (false, _) => {
                     "what is left has no copy that could mend it: the server starts without it and \
                      says so; a part that is missing is waited for, unless --lose-parts gives it \
                      up; damage of the log is told until a flush has moved what is behind it into \
@@ -76,36 +83,66 @@ fn try_repair(data_dir: &Path, may_lose: MayLose) -> Result<(String, bool), Stri
         }
         _ => format!("cannot lock {}: {error}", data_dir.display()),
     })?;
-    let trial = Trial::begin(data_dir).map_err(|error| {
+    let cannot = |error: std::io::Error| {
         format!("cannot try a repair in {}: {error}", data_dir.join(TRIAL).display())
-    })?;
-    let mut said = mend(&trial.dir, data_dir, may_lose, "would mend")?;
-    let mends = !said.is_empty();
+    };
+    let trial = Trial::begin(data_dir).map_err(cannot)?;
+    let mut said = String::new();
+    let whats = ["would mend", "would stay lost"];
+    let done = mend(&trial.dir, data_dir, may_lose, whats, &mut said)?;
+    trial.forget_quarantine(data_dir).map_err(cannot)?;
     let checked = look(&trial.dir, data_dir, "would stay lost", &mut said)?;
     let place = data_dir.display();
-    match (mends, is_sound(&checked)) {
-        (false, true) => said.push_str("nothing is wrong\n"),
-        (false, false) => said.push_str(
+    let lost = match done.lost.is_empty() {
+        true => "",
+        false => {
+            " Where a backup has a file of which something would stay lost, copy it from there."
+        }
+    };
+    match (done.is_empty(), is_sound(&checked)) {
+        (true, true) => said.push_str("nothing is wrong\n"),
+        (true, false) => said.push_str(
             "a repair has nothing to mend this with; nothing was changed: see `foliot help check`\n",
         ),
-        (true, _) => said.push_str(&format!(
-            "nothing was changed. Copy the directory first, with no server on it: `cp -a {place} \
-             {place}.before`. Then `foliot check --repair --yes --data-dir {place}` does what is \
-             said above; damaged files are kept in {place}/{QUARANTINE}\n"
+        (false, _) => said.push_str(&format!(
+            "nothing was changed.{lost} Copy the directory first, with no server on it: `cp -a \
+             {place} {place}.before`. Then `foliot check --repair --yes{} --data-dir {place}` does \
+             what is said above; damaged files are kept in {place}/{QUARANTINE}\n",
+            flags(may_lose)
         )),
     }
-    Ok((said, !mends && is_sound(&checked)))
+    Ok((said, done.is_empty() && is_sound(&checked)))
 }
 
 fn is_sound(checked: &Checked) -> bool {
     checked.problems.is_empty()
 }
 
-/// Repairs the store in `dir`, and says so of `named`.
-fn mend(dir: &Path, named: &Path, may_lose: MayLose, what: &str) -> Result<String, String> {
-    let mended = told(total(dir), |disk| repair(&disk, dir, may_lose));
-    let mended = mended.map_err(|error| renamed(&error.to_string(), dir, named))?;
-    Ok(mended.iter().map(|each| format!("{what}: {}\n", renamed(each, dir, named))).collect())
+/// What has to be said again for the repair that was tried.
+fn flags(may_lose: MayLose) -> String {
+    let MayLose { names, parts, facts } = may_lose;
+    [(names, " --lose-names"), (parts, " --lose-parts"), (facts, " --lose-facts")]
+        .into_iter()
+        .filter_map(|(is_given, flag)| is_given.then_some(flag))
+        .collect()
+}
+
+/// Repairs the store in `dir`, and says of `named` what was mended and what was lost.
+fn mend(
+    dir: &Path,
+    named: &Path,
+    may_lose: MayLose,
+    [mended, lost]: [&str; 2],
+    said: &mut String,
+) -> Result<Repaired, String> {
+    let done = told(total(dir), |disk| repair(&disk, dir, may_lose));
+    let done = done.map_err(|error| renamed(&error.to_string(), dir, named))?;
+    for (what, sentences) in [(mended, &done.mended), (lost, &done.lost)] {
+        for sentence in sentences {
+            said.push_str(&format!("{what}: {}\n", renamed(sentence, dir, named)));
+        }
+    }
+    Ok(done)
 }
 
 /// Checks the store in `dir`, and says so of `named`.
@@ -159,11 +196,16 @@ impl Trial {
         Ok(trial)
     }
 
-    fn remove(&self) -> std::io::Result<()> {
-        match std::fs::remove_dir_all(&self.dir) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+    /// Removes the quarantine that only the trial has: nothing is to be said of it.
+    fn forget_quarantine(&self, data_dir: &Path) -> std::io::Result<()> {
+        match data_dir.join(QUARANTINE).is_dir() {
+            true => Ok(()),
+            false => remove_dir(&self.dir.join(QUARANTINE)),
         }
+    }
+
+    fn remove(&self) -> std::io::Result<()> {
+        remove_dir(&self.dir)
     }
 }
 
@@ -174,10 +216,21 @@ impl Drop for Trial {
     }
 }
 
+/// Removes a directory with all in it, if it is there.
+fn remove_dir(dir: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Gives the files of `from` second names in `to`, or copies them where that cannot be.
 fn link_files(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().mode(0o700).create(to)?;
     for name in RealDisk::new().list(from)? {
+        if name == AUDIT {
+            continue;
+        }
         let (from, to) = (from.join(&name), to.join(&name));
         if !from.symlink_metadata()?.is_file() {
             continue;

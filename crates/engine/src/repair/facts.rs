@@ -1,6 +1,7 @@
 //! Repair of the catalog: what can be read of a damaged one, and names of databases from elsewhere.
 
 use super::Repairer;
+use crate::audit::Act;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::error::Error;
@@ -23,23 +24,27 @@ impl Repairer<'_> {
     /// name for. Final parts know the names of their databases; one that nobody knows is called
     /// after its number, so that its samples can be read and are not taken for another's.
     pub(super) fn catalog(&mut self, manifest: &mut Manifest) -> Result<(), Error> {
-        let (saved, facts) = self.facts(manifest)?;
+        let (saved, lost) = self.facts(manifest)?;
         let names = Namespaces::load(&self.with_wal(&saved, manifest)?);
         let of_parts = manifest.parts.iter().map(|part| part.namespace);
         let unnamed: BTreeSet<NamespaceId> =
             of_parts.filter(|id| names.name(*id).is_none() && !names.is_dropped(*id)).collect();
-        if facts.is_none() && unnamed.is_empty() {
+        if lost.is_none() && unnamed.is_empty() {
             return Ok(());
         }
         for id in &unnamed {
             let found = self.name_of(*id, manifest)?;
             // A name belongs to whom the catalog gives it: another had it before and was dropped.
             let free = found.filter(|(database, policy)| names.id(database, policy).is_none());
+            let done = match free.is_some() {
+                true => &mut self.done.mended,
+                false => &mut self.done.lost,
+            };
             let (database, policy) =
                 free.unwrap_or_else(|| (format!("recovered-{id}"), POLICY.to_owned()));
             let (kind, key, bytes) = namespaces::fact(*id, &database, &policy);
             saved.change(kind, &key, Some(&bytes), |_| Ok::<_, Error>(()))?;
-            self.said.push(format!(
+            done.push(format!(
                 "the database numbered {id} had no name: it is {database} with the policy {policy}"
             ));
         }
@@ -52,20 +57,28 @@ impl Repairer<'_> {
         if old != 0 {
             self.set_aside(&filenames::catalog(self.dir, old))?;
         }
-        let lost = |facts| format!("saved {facts} facts; of {FACTS} all others are lost; ");
-        let facts = facts.map_or(String::new(), lost);
-        self.said.push(format!("{facts}wrote the catalog anew: {}", new.display()));
+        let written = format!("wrote the catalog anew: {}", new.display());
+        match lost {
+            Some(lost) => self.done.lost.push(format!("{lost}; {written}")),
+            None => self.done.mended.push(written),
+        }
         Ok(())
     }
 
-    /// The facts of the catalog's file, and how many there are if that is not all of them.
-    fn facts(&mut self, manifest: &Manifest) -> Result<(Catalog, Option<u64>), Error> {
+    /// The facts of the catalog's file, and a sentence if those are not all of them.
+    fn facts(&self, manifest: &Manifest) -> Result<(Catalog, Option<String>), Error> {
         let (number, catalog) = (manifest.catalog_file, Catalog::default());
         if number == 0 {
             return Ok((catalog, None));
         }
         let path = filenames::catalog(self.dir, number);
-        match catalog.read(&**self.disk, &path, number, manifest.store_id, &Cache::new(0)) {
+        let damage = match catalog.read(
+            &**self.disk,
+            &path,
+            number,
+            manifest.store_id,
+            &Cache::new(0),
+        ) {
             Ok(()) => return Ok((catalog, None)),
             Err(error) if !error.is_damage() => return Err(error),
             Err(error) if !self.disk.exists(&path) && !self.may_lose.facts => {
@@ -74,15 +87,19 @@ impl Repairer<'_> {
                      backup of this store, where it has the same name, or say --lose-facts"
                 )));
             }
-            Err(error) => self.said.push(error.to_string()),
+            Err(error) => error,
+        };
+        if !self.disk.exists(&path) {
+            self.audit(None, &Act::LoseFacts(&path))?;
         }
         let saved = Catalog::default();
         let facts = saved.salvage(&**self.disk, &path, number);
-        Ok((saved, Some(facts)))
+        let lost = format!("{damage}: saved {facts} facts; of {FACTS} all others are lost");
+        Ok((saved, Some(lost)))
     }
 
     /// `saved` and what the wal changed since.
-    fn with_wal(&self, saved: &Catalog, manifest: &Manifest) -> Result<Catalog, Error> {
+    pub(super) fn with_wal(&self, saved: &Catalog, manifest: &Manifest) -> Result<Catalog, Error> {
         let catalog = Catalog::default();
         saved.each(&mut |kind, key, bytes| catalog.change(kind, key, Some(bytes), |_| Ok(())))?;
         let each = &mut |_, kind, body: &[u8]| {

@@ -8,6 +8,7 @@
 //! one that is made again is made again too, so that no number stands for two names.
 
 use super::Repairer;
+use crate::audit::Act;
 use crate::error::Error;
 use crate::filenames::{self, Named};
 use crate::index_file;
@@ -74,6 +75,9 @@ impl Repairer<'_> {
                  backup of this store, where it has the same name, or say --lose-names"
             )));
         }
+        if unnamed > 0 {
+            self.audit(None, &Act::LoseNames(unnamed))?;
+        }
         for made in &all {
             let number = manifest.next_file;
             manifest.next_file += 1;
@@ -93,7 +97,10 @@ impl Repairer<'_> {
             for &number in &made.old.index_files {
                 self.set_aside(&filenames::index(self.dir, number))?;
             }
-            self.said.push(made.said());
+            match made.unnamed {
+                0 => self.done.mended.push(made.said()),
+                _ => self.done.lost.push(made.said()),
+            }
         }
         Ok(())
     }

@@ -42,7 +42,8 @@ impl Repairer<'_> {
         let place = self.dir.join(filenames::QUARANTINE).join(name);
         if self.disk.exists(&place) {
             self.put_in_place(&place, &path)?;
-            self.said
+            self.done
+                .mended
                 .push(format!("{} was missing: brought back from the quarantine", path.display()));
         }
         Ok(())
@@ -63,7 +64,7 @@ impl Repairer<'_> {
         // A stop in between leaves the damaged file in the quarantine, to be brought back.
         self.set_aside(path)?;
         self.put_in_place(&new, path)?;
-        self.said.extend(damages);
+        self.done.mended.extend(damages);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Repair of parts: what can be read of a damaged one goes to a new one of the same rank.
 
 use super::Repairer;
+use crate::audit::Act;
 use crate::cache::Cache;
 use crate::check::BlockReader;
 use crate::error::Error;
@@ -8,6 +9,7 @@ use crate::filenames;
 use crate::limits::LEVEL_FINAL;
 use crate::manifest::{Manifest, PartEntry};
 use crate::merge::Merger;
+use crate::namespaces::Namespaces;
 use crate::part::format::Header;
 use crate::part::{BlockRef, Cursor, PartWriter};
 use crate::recover;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 
 impl Repairer<'_> {
     pub(super) fn parts(&mut self, manifest: &mut Manifest) -> Result<(), Error> {
+        let mut namespaces = None;
         for entry in manifest.parts.clone() {
             let path = filenames::part(self.dir, entry.number);
             if !self.disk.exists(&path) && !self.may_lose.parts {
@@ -28,16 +31,44 @@ impl Repairer<'_> {
                 Err(error) if error.is_damage() => error.to_string(),
                 Err(error) => return Err(error),
             };
-            let saved = self.salvage(entry, manifest)?;
+            if !self.disk.exists(&path) {
+                let namespaces = match namespaces.take() {
+                    Some(known) => namespaces.insert(known),
+                    None => namespaces.insert(self.namespaces(manifest)?),
+                };
+                let names = namespaces.name(entry.namespace).unwrap_or_default();
+                let PartEntry { samples, bytes, .. } = entry;
+                let act = Act::LosePart { path: &path, samples, bytes };
+                self.audit(Some((&names.0, &names.1)), &act)?;
+            }
+            let (saved, read) = self.salvage(entry, manifest)?;
             manifest.parts.retain(|other| other.number != entry.number);
             let kept = saved.map_or(0, |saved| saved.samples);
             manifest.parts.extend(saved);
             manifest.parts.sort_by_key(|entry| entry.rank);
             self.publish(manifest)?;
             self.set_aside(&path)?;
-            self.said.push(format!("{reason}: saved {kept} of its {} samples", entry.samples));
+            // Of a part without an end a manifest that was made anew knows no number.
+            match entry.samples {
+                0 => self.done.lost.push(format!(
+                    "{reason}: saved {kept} of its samples; how many there were is not known"
+                )),
+                all => {
+                    let said = format!("{reason}: saved {kept} of its {all} samples");
+                    match read < all {
+                        true => self.done.lost.push(said),
+                        false => self.done.mended.push(said),
+                    }
+                }
+            }
         }
         Ok(())
+    }
+
+    /// What databases and policies are called, by a catalog that can be read.
+    fn namespaces(&self, manifest: &Manifest) -> Result<Namespaces, Error> {
+        let catalog = recover::read_catalog(&**self.disk, self.dir, manifest, &Cache::new(0))?;
+        Ok(Namespaces::load(&self.with_wal(&catalog, manifest)?))
     }
 
     /// Reads all blocks of a part.
@@ -52,26 +83,27 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// Writes what can be read of a part to a new one of the same rank.
+    /// Writes what can be read of a part to a new one of the same rank, and returns how many
+    /// samples were read: those that were deleted are not written.
     fn salvage(
         &self,
         entry: PartEntry,
         manifest: &mut Manifest,
-    ) -> Result<Option<PartEntry>, Error> {
+    ) -> Result<(Option<PartEntry>, u64), Error> {
         let part = match self.open(entry, manifest.store_id) {
             Ok(part) => Arc::new(part),
-            Err(error) if error.is_damage() => return Ok(None),
+            Err(error) if error.is_damage() => return Ok((None, 0)),
             Err(error) => return Err(error),
         };
         let mut kept = Kept { cursor: Cursor::before(part), reader: BlockReader::default() };
         let Some(saved) = self.write(entry, manifest, |writer| kept.copy(writer))? else {
-            return Ok(None);
+            return Ok((None, 0));
         };
         // Deletes mask files of lower numbers. The new file has a higher one, so it must not hold
         // what they hid in the old one.
         let tombstones = self.tombstones(manifest)?;
         if tombstones.list().iter().all(|tombstone| tombstone.before <= entry.number) {
-            return Ok(Some(saved));
+            return Ok((Some(saved), saved.samples));
         }
         let mut part = self.open(saved, manifest.store_id)?;
         part.entry.number = entry.number;
@@ -84,7 +116,7 @@ impl Repairer<'_> {
         })?;
         let path = filenames::part(self.dir, saved.number);
         self.disk.remove(&path).map_err(Error::io("remove", &path))?;
-        Ok(unmasked)
+        Ok((unmasked, saved.samples))
     }
 
     /// Writes a new part in the place of `entry`; nothing if there was nothing to write.

@@ -67,7 +67,7 @@ impl Repairer<'_> {
         // A stop in between leaves the damaged file in the quarantine, to be brought back.
         self.set_aside(path)?;
         self.put_in_place(&new, path)?;
-        self.said.push(format!("{damage}: made again from the index files of its epoch"));
+        self.done.mended.push(format!("{damage}: made again from the index files of its epoch"));
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl Repairer<'_> {
             let path = filenames::index(self.dir, number);
             if let Some(damage) = self.damage(&path, Named::Index(number))? {
                 let said = "set aside, the index of its epoch is there once from now on";
-                self.said.push(format!("{damage}: {said}"));
+                self.done.mended.push(format!("{damage}: {said}"));
                 damaged = true;
             }
         }

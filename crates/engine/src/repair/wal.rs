@@ -32,7 +32,7 @@ impl Repairer<'_> {
                 place.copy_from_slice(frame);
             }
             let reason = "a damaged frame is mended by its copy";
-            self.said.push(Error::corrupt(&path, *offset, reason).to_string());
+            self.done.mended.push(Error::corrupt(&path, *offset, reason).to_string());
         }
         self.exchange(&path, &damaged, &bytes)
     }
