@@ -319,9 +319,9 @@ pub(crate) fn set_aside(
     dir: &Path,
     path: &Path,
 ) -> Result<Option<PathBuf>, Error> {
+    let Some(name) = path.file_name().filter(|_| disk.exists(path)) else { return Ok(None) };
     let quarantine = dir.join(filenames::QUARANTINE);
     disk.create_dir_all(&quarantine).map_err(Error::io("create", &quarantine))?;
-    let Some(name) = path.file_name().filter(|_| disk.exists(path)) else { return Ok(None) };
     let place = free_place(disk, &quarantine, name);
     disk.rename(path, &place).map_err(Error::io("set aside", path))?;
     disk.sync_dir(&quarantine).map_err(Error::io("sync", &quarantine))?;

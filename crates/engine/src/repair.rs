@@ -38,6 +38,9 @@ use foliot_model::TimeRange;
 use std::path::Path;
 use std::sync::Arc;
 
+/// What becomes of a part that does not even say what it is.
+const PART_SET_ASIDE: &str = "set aside with its samples; how many is not known";
+
 /// What a repair may give up for good, for whoever has no backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MayLose {
@@ -149,9 +152,7 @@ impl Repairer<'_> {
                     Ok(header) => headers.push(header),
                     Err(error) if error.is_damage() => {
                         self.set_aside(&path)?;
-                        self.done.lost.push(format!(
-                            "{error}: set aside with its samples; how many is not known"
-                        ));
+                        self.done.lost.push(format!("{error}: {PART_SET_ASIDE}"));
                     }
                     Err(error) => return Err(error),
                 },

@@ -239,6 +239,7 @@ fn a_missing_part_is_waited_for_until_it_may_be_lost() {
     let [lost] = &said.lost[..] else { panic!("{said:?}") };
     assert!(lost.contains(&part) && lost.ends_with("saved 0 of its 15000 samples"), "{said:?}");
     assert_eq!(said.mended, [""; 0]);
+    assert_eq!(checked(&disk).notes, [""; 0], "nothing was set aside");
     let [line] = &audited(&disk)[..] else { panic!("{:?}", audited(&disk)) };
     let told = format!("\"act\":\"lose part\",\"file\":\"{part}\",\"samples\":15000,\"bytes\":");
     assert!(line.contains(&told) && line.contains("\"door\":\"command line\""), "{line}");
