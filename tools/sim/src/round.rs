@@ -476,8 +476,8 @@ impl Round {
         !lock(&self.planned).is_empty()
     }
 
-    /// Whether an error says what a small disk may say at any time, full of parts as it may be. That
-    /// a flush finds room all the same is asked for elsewhere.
+    /// Whether an error says what a small disk may say at any time, full of parts as it may be.
+    /// That a flush finds room all the same is asked for elsewhere.
     fn is_for_room(&self, error: &str) -> bool {
         self.theme == Theme::SmallDisk && error.contains("no space left")
     }

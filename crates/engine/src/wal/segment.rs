@@ -122,16 +122,22 @@ pub(crate) fn note_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> io::Resu
 }
 
 /// Takes back what was noted of segments before `base_lsn`, which are about to go or are gone. The
-/// one behind them may have no frames yet, and nobody misses one without frames.
+/// one behind them may have no frames yet: nobody misses such a one, and the next process makes it
+/// anew. So the notes are gone for good when this returns.
 ///
 /// # Errors
-/// When a note cannot be removed.
+/// When a note cannot be removed, or the directory not be synced.
 pub(crate) fn forget_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result<(), Error> {
-    let begun = begun(disk, dir).map_err(Error::io("list", dir))?;
-    begun.into_iter().filter(|lsn| *lsn < base_lsn).try_for_each(|lsn| {
-        let note = filenames::wal_begun(dir, lsn);
-        disk.remove(&note).map_err(Error::io("remove", &note))
-    })
+    let mut begun = begun(disk, dir).map_err(Error::io("list", dir))?;
+    begun.retain(|lsn| *lsn < base_lsn);
+    for lsn in &begun {
+        let note = filenames::wal_begun(dir, *lsn);
+        disk.remove(&note).map_err(Error::io("remove", &note))?;
+    }
+    match begun.is_empty() {
+        true => Ok(()),
+        false => disk.sync_dir(dir).map_err(Error::io("sync", dir)),
+    }
 }
 
 /// What is noted, ascending. One note at most, unless a rename was cut short.
