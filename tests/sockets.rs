@@ -234,6 +234,11 @@ fn idle_connections_cost_little_and_the_cap_holds() {
     };
     assert_eq!(last.iter_mut().filter_map(|socket| is_closed(socket).then_some(())).count(), 100);
     drop((sockets, last));
+    // There is room once the loops have heard that these are gone.
+    let began = Instant::now();
+    while server.try_get("/-/ready").is_none() {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody makes room");
+    }
     let met = "foliot_limits_met_total{limit=\"limits.connections\"}";
     assert!(server.metric(met) >= 100.0);
 }
