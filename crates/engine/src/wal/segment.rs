@@ -134,10 +134,16 @@ pub(crate) fn forget_begun(disk: &dyn Disk, dir: &Path, base_lsn: u64) -> Result
         let note = filenames::wal_begun(dir, *lsn);
         disk.remove(&note).map_err(Error::io("remove", &note))?;
     }
-    match begun.is_empty() {
-        true => Ok(()),
-        false => disk.sync_dir(dir).map_err(Error::io("sync", dir)),
+    if begun.is_empty() {
+        return Ok(());
     }
+    disk.sync_dir(dir).map_err(|error| {
+        // A power cut may bring them back: so they are there for the next try.
+        for lsn in &begun {
+            let _ = disk.create(&filenames::wal_begun(dir, *lsn));
+        }
+        Error::io("sync", dir)(error)
+    })
 }
 
 /// What is noted, ascending. One note at most, unless a rename was cut short.

@@ -70,7 +70,7 @@ fn asked(request: &HttpRequest<'_>) -> Result<(String, String, String), HttpErro
         }
         other => return Err(not_allowed(other)),
     }
-    if given.iter().filter(|(name, _)| name != "name").count() > 1 {
+    if given.iter().any(|(name, _)| name == "name") && given.len() > 2 {
         return Err(HttpError::bad_request("One name can be renamed at a time"));
     }
     let new = given.iter().find(|(name, _)| name == "name").map(|(_, new)| new.clone());
