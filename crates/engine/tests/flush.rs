@@ -139,8 +139,8 @@ fn years_of_weeks_are_flushed_with_few_files_open() {
     assert_eq!(count(&engine), 1200);
 }
 
-/// Whether a flush failed only when its manifest was in place: the copy of that was not made, or the
-/// log's segments could not go.
+/// Whether a flush failed only when its manifest was in place: the copy of that was not made, or
+/// the log's segments could not go.
 fn is_published(flushed: &Result<(), Error>) -> bool {
     let of_later = |error: &Error| {
         let text = error.to_string();
