@@ -149,7 +149,11 @@ fn a_target_that_fails_is_down_and_says_why() {
         path("open", ""),
         path("many", "  sample_limit: 2\n"),
     ];
-    let server = start(&dir, &config(&jobs), &["--limits-scrape-body-bytes", "100KB"]);
+    let server = start(
+        &dir,
+        &config(&jobs),
+        &["--limits-scrape-body-bytes", "100KB", "--limits-scrape-samples", "10"],
+    );
     until("all are up", || health(&server).iter().all(|(_, health, _)| health == "up"));
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packer.write_all(&b"# a comment that is long and of no use\n".repeat(1 << 20)).unwrap();
@@ -185,7 +189,9 @@ fn a_target_that_fails_is_down_and_says_why() {
     assert!(server.metric("foliot_scrapes_failed_total") >= 8.0);
     let met = server.metric("foliot_limits_met_total{limit=\"limits.scrape_body_bytes\"}");
     assert!(met >= 2.0);
-    assert!(server.metric("foliot_limits_met_total{limit=\"limits.scrape_samples\"}") >= 1.0);
+    target.set("/html", Answer::text(&"m 1\n".repeat(11)));
+    let met = "foliot_limits_met_total{limit=\"limits.scrape_samples\"}";
+    until("it has too many samples", || server.metric(met) >= 1.0);
     target.set("/bad", Answer::text(good));
     until("it is up again", || values(&server, "m{job=\"bad\"}") == ["1", "stale", "1"]);
     server.stop();
