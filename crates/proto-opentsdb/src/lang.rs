@@ -20,8 +20,8 @@ mod words;
 pub use plan::metric_names;
 pub use tsuid::Tsuid;
 pub(crate) use tsuid::write_id;
-pub(crate) use words::check_change;
 pub use words::check_words;
+pub(crate) use words::{UID_WORDS, check_change};
 
 use crate::annotation::{self, Note};
 use crate::http::{HttpError, HttpRequest, Params, method, missing_questions};

@@ -111,7 +111,8 @@ pub fn check_words(
 /// What a request that changes facts may say: its parameters, and members of its body.
 type Words = (&'static [&'static str], &'static [&'static str]);
 
-const UID_WORDS: [&str; 4] = ["metric", "tagk", "tagv", "name"];
+/// What an order about UIDs may name.
+pub(crate) const UID_WORDS: [&str; 4] = ["metric", "tagk", "tagv", "name"];
 const UIDMETA: Words = (
     &["uid", "type", "display_name", "description", "notes"],
     &["uid", "type", "name", "displayName", "description", "notes", "created", "custom"],
@@ -225,7 +226,7 @@ pub(crate) fn check_change(
     let (known_params, known_members): Words = match (endpoint, tail) {
         // Names of kinds that are none are told in the answer.
         (Endpoint::Uid, "assign") => (&UID_WORDS, &[]),
-        // It refuses other words in OpenTSDB's own, as names of kinds that are none.
+        // As OpenTSDB it passes over parameters, and refuses members itself.
         (Endpoint::Uid, "rename") => return Ok(()),
         (Endpoint::Uid, "uidmeta") => UIDMETA,
         (Endpoint::Uid, "tsmeta") => TSMETA,

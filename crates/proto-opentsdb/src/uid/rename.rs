@@ -16,7 +16,7 @@ use crate::annotation;
 use crate::http::{HttpError, HttpRequest, Params, method, not_allowed};
 use crate::json;
 use crate::key::check_name;
-use crate::lang::{RequiredName, Tsuid};
+use crate::lang::{RequiredName, Tsuid, UID_WORDS};
 use crate::uid::{tsmeta, uidmeta};
 use crate::view::{Answer, Change, UidKind, View};
 use foliot_model::NamespaceId;
@@ -63,7 +63,7 @@ fn asked(request: &HttpRequest<'_>) -> Result<(String, String, String), HttpErro
             }
         }
         "GET" => {
-            for name in ["metric", "tagk", "tagv", "name"] {
+            for name in UID_WORDS {
                 let text = params.get(name).filter(|text| !text.is_empty());
                 given.extend(text.map(|text| (name.to_owned(), text.to_owned())));
             }
@@ -71,7 +71,12 @@ fn asked(request: &HttpRequest<'_>) -> Result<(String, String, String), HttpErro
         other => return Err(not_allowed(other)),
     }
     if given.iter().any(|(name, _)| name == "name") && given.len() > 2 {
-        return Err(HttpError::bad_request("One name can be renamed at a time"));
+        return Err(HttpError::bad_request(
+            match given.iter().find(|(word, _)| !UID_WORDS.contains(&word.as_str())) {
+                Some((word, _)) => format!("Nothing is changed: '{word}' is not known"),
+                None => "One name can be renamed at a time".to_owned(),
+            },
+        ));
     }
     let new = given.iter().find(|(name, _)| name == "name").map(|(_, new)| new.clone());
     let old = given.into_iter().find(|(name, _)| name != "name");
