@@ -211,6 +211,7 @@ const RULE: Words = (
         "displayFormat",
     ],
 );
+const ALL_RULES: Words = (&["treeid"], &["treeId"]);
 const LEAVES: Words = (&["treeid", "branch", "tsuids"], &["treeId", "branch", "tsuids"]);
 
 /// Refuses a request that changes facts and has a word which means nothing there.
@@ -233,6 +234,8 @@ pub(crate) fn check_change(
         (Endpoint::Annotation, _) if tail.ends_with("bulk") && deletes => NOTES,
         (Endpoint::Annotation, _) => NOTE,
         (Endpoint::Tree, "") => TREE,
+        // All rules of the tree go: whoever names one of them means `rule`.
+        (Endpoint::Tree, "rules") if deletes => ALL_RULES,
         (Endpoint::Tree, "rule" | "rules") => RULE,
         (Endpoint::Tree, _) => LEAVES,
         _ => return Ok(()),
@@ -332,5 +335,9 @@ mod tests {
                 (_, told) => assert!(told.unwrap_err().contains(&format!("'{wrong}'")), "{path}"),
             }
         }
+        let request =
+            |query| HttpRequest { method: "DELETE", path: "/api/tree/rules", query, body: b"" };
+        assert_eq!(check_change(Tree, "rules", &request("treeid=1")), Ok(()));
+        assert!(check_change(Tree, "rules", &request("treeid=1&level=0")).is_err());
     }
 }
