@@ -15,7 +15,7 @@
 mod harness;
 
 use harness::broker::Broker;
-use harness::{Scratch, Server};
+use harness::{Over, Scratch, Server};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
@@ -47,8 +47,9 @@ fn canary(server: &Server, who: &str, attack: impl FnOnce(&AtomicBool)) {
             }
             (asked, slowest)
         });
+        let over = Over(&ends);
         attack(&ends);
-        ends.store(true, Ordering::Relaxed);
+        drop(over);
         asking.join().unwrap()
     });
     let grown = server.peak_bytes().saturating_sub(before);

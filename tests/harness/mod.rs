@@ -2,7 +2,7 @@
 //!
 //! Each test target uses its own part of this, so what one leaves unused is no dead code. What it
 //! prints is for whoever reads the output of a failing test.
-#![allow(clippy::print_stdout, dead_code, reason = "see above")]
+#![allow(clippy::print_stderr, clippy::print_stdout, dead_code, reason = "see above")]
 
 pub(crate) mod api;
 pub(crate) mod broker;
@@ -14,7 +14,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,11 +23,42 @@ use rustix::process::{Pid, Signal, kill_process};
 /// How long anything may take before a test says that it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long all tests of a program together may take. `TORTURE` times as much is played in as much
+/// more time.
+fn longest() -> Duration {
+    let times = std::env::var("TORTURE").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    Duration::from_secs(15 * 60) * times
+}
+
+/// Ends a program whose tests hang, so that whoever runs them reads which: the test runner has
+/// named each one that takes over a minute.
+fn end_when_hung() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        std::thread::spawn(|| {
+            std::thread::sleep(longest());
+            eprintln!("a test hangs: nothing here takes {:?}", longest());
+            std::process::exit(101);
+        });
+    });
+}
+
+/// Something is over when this goes: also when a test fails within it, whose scope would otherwise
+/// wait for ever for the threads that look here.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A directory of its own, removed at the end.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Self {
+        end_when_hung();
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("store-{}-{number}", std::process::id());
