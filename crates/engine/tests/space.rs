@@ -220,3 +220,48 @@ fn a_disk_that_is_filled_by_large_requests_has_room_for_a_flush() {
         assert_eq!(engine.stats().parts, 1);
     }
 }
+
+/// A store that opens where less than the reserve is free takes no sample before somebody made
+/// room; a delete it takes.
+#[test]
+fn a_disk_that_is_below_the_reserve_at_the_start_takes_no_sample() {
+    const RESERVE_BYTES: u64 = 1 << 18;
+    const ROOM_BYTES: u64 = 1 << 30;
+    let disk = SimDisk::new(12);
+    disk.resize(ROOM_BYTES);
+    let line = |time_ns| Line {
+        key: "m host=a".to_owned(),
+        time_ns,
+        fields: vec![("value".to_owned(), Owned::Integer(time_ns))],
+    };
+    let open = || {
+        let config = Config {
+            background: false,
+            wal_reserve_bytes: RESERVE_BYTES,
+            wal_spare_bytes: 0,
+            ..Config::default()
+        };
+        Engine::open(Arc::new(disk.clone()), Path::new("store"), config).unwrap()
+    };
+    let engine = open();
+    write(&engine, DEFAULT_NAMESPACE, &[line(1)]).0.unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    let taken = ROOM_BYTES - disk.free_bytes(Path::new("store")).unwrap();
+    disk.resize(taken + RESERVE_BYTES / 2);
+
+    let engine = open();
+    let refused = write(&engine, DEFAULT_NAMESPACE, &[line(2)]).0.err();
+    assert!(matches!(refused, Some(Error::NoSpace { .. })), "{refused:?}");
+    let all = selector(DEFAULT_NAMESPACE, "m");
+    let (_, commit) = engine.delete(&all, TimeRange::new(5, 6), &Caller::default()).unwrap();
+    engine.wait(commit, Ack::Durable).unwrap();
+    engine.close().unwrap();
+    drop(engine);
+
+    disk.resize(taken + RESERVE_BYTES * 2);
+    let engine = open();
+    let (written, _) = write(&engine, DEFAULT_NAMESPACE, &[line(2)]);
+    engine.wait(written.unwrap(), Ack::Durable).unwrap();
+    assert_eq!(visible(&engine), 2);
+}

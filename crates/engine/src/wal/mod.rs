@@ -52,6 +52,7 @@ impl Wal {
     ) -> Result<Self, Error> {
         let writer = Writer::new(disk, dir, store_id, end_lsn, config);
         writer.repeat(singles);
+        writer.look();
         let writer = Arc::new(writer);
         let thread = match config.background {
             false => None,

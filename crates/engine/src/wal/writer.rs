@@ -355,6 +355,14 @@ impl Writer {
         }
     }
 
+    /// Looks at the disk before anything is taken, so that a store which opens where less than the
+    /// reserve is free takes nothing into it.
+    pub(super) fn look(&self) {
+        let mut io = self.io.lock();
+        self.look_at_space(&mut io);
+        self.settle(&mut io, Ok(()));
+    }
+
     /// The writer thread.
     pub(super) fn run(&self) {
         loop {
