@@ -59,6 +59,7 @@ impl Engine {
         let changed = engine.begin_retention()?;
         engine.notes.extend(changed);
         engine.notes.extend(engine.tell_cap());
+        engine.store.ingest.wal().keep_reserve();
         if has_threads {
             engine.spawn("flusher", Upkeep::run_flushes)?;
             engine.spawn("maintainer", Upkeep::run_jobs)?;

@@ -52,7 +52,6 @@ impl Wal {
     ) -> Result<Self, Error> {
         let writer = Writer::new(disk, dir, store_id, end_lsn, config);
         writer.repeat(singles);
-        writer.look();
         let writer = Arc::new(writer);
         let thread = match config.background {
             false => None,
@@ -64,6 +63,11 @@ impl Wal {
         };
         let has_thread = thread.is_some();
         Ok(Self { writer, has_thread, thread: Mutex::new(Rank::WalWriter, thread) })
+    }
+
+    /// Keeps the reserve from now on: the store is open, and whoever writes may be refused.
+    pub(crate) fn keep_reserve(&self) {
+        self.writer.keep_reserve();
     }
 
     /// Appends a frame and returns the lsn after it. Does not wait for the disk. What is appended

@@ -180,6 +180,9 @@ struct Io {
     unlooked_bytes: u64,
     looked_ns: Option<u64>,
     is_short: bool,
+    /// Whether the reserve is kept: what opening a store needs may be taken from it, or a store on
+    /// a full disk could not be opened to make room.
+    keeps_reserve: bool,
 }
 
 /// How a step ended.
@@ -221,6 +224,7 @@ impl Writer {
             unlooked_bytes: 0,
             looked_ns: None,
             is_short: false,
+            keeps_reserve: false,
         };
         Self {
             store_id,
@@ -355,10 +359,11 @@ impl Writer {
         }
     }
 
-    /// Looks at the disk before anything is taken, so that a store which opens where less than the
-    /// reserve is free takes nothing into it.
-    pub(super) fn look(&self) {
+    /// Keeps the reserve from now on, and looks at the disk at once: a store which opens where less
+    /// is free takes nothing into it.
+    pub(super) fn keep_reserve(&self) {
         let mut io = self.io.lock();
+        io.keeps_reserve = true;
         self.look_at_space(&mut io);
         self.settle(&mut io, Ok(()));
     }
@@ -649,6 +654,9 @@ impl Writer {
     /// Looks whether enough space is free for a flush: once in a while, and whenever what was
     /// written since may have left too little.
     fn look_at_space(&self, io: &mut Io) {
+        if !io.keeps_reserve {
+            return;
+        }
         let now_ns = self.disk.monotonic_ns();
         let interval_ns = SPACE_LOOK_INTERVAL.as_nanos() as u64;
         let is_old = io.looked_ns.is_none_or(|at| now_ns.saturating_sub(at) >= interval_ns);
