@@ -365,7 +365,10 @@ impl Writer {
         let mut io = self.io.lock();
         io.keeps_reserve = true;
         self.look_at_space(&mut io);
-        self.settle(&mut io, Ok(()));
+        // What waits to be written keeps the writer at it, who looks as well.
+        if io.taken.is_empty() {
+            self.settle(&mut io, Ok(()));
+        }
     }
 
     /// The writer thread.
