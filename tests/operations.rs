@@ -324,6 +324,30 @@ fn a_store_is_told_in_words_and_in_lines() {
     assert!(error.contains("there is no store in"), "{error}");
 }
 
+/// Whoever reads what is printed may stop early, as `head` does: nobody is told of an error.
+#[test]
+fn a_reader_that_has_read_enough_is_no_error() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    closed_store(&data);
+    let data = data.to_str().unwrap();
+    let commands: [&[&str]; 6] = [
+        &["config", "docs"],
+        &["config", "show"],
+        &["completions", "bash"],
+        &["check", "--data-dir", data],
+        &["inspect", data],
+        &["export", "--format", "line", "--data-dir", data, "-"],
+    ];
+    for command in commands {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = foliot().args(command).stdout(writer).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && error.is_empty(), "{command:?}: {error}");
+    }
+}
+
 #[test]
 fn a_store_is_not_copied_into_itself_nor_over_another_nor_made_by_reading() {
     let dir = Scratch::new();

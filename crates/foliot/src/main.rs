@@ -6,6 +6,7 @@ mod checking;
 mod manuals;
 mod moving;
 mod offline;
+mod output;
 mod progress;
 mod query;
 mod remote;
@@ -17,6 +18,7 @@ use arguments::Command;
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
 use foliot_server::config::Layers;
+use output::{Output, print};
 use foliot_server::{BuildInfo, Config, Server, config, limits, logging, machine, monitor};
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
@@ -88,7 +90,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
             print(&offline::retention(layers.config(), keep.as_deref(), accepts_clock)?)
         }
         Command::Inspect { path, spelling } => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
+            let mut out = BufWriter::new(Output::default());
             match offline::inspect_path(&path, spelling, &mut out)? {
                 0 => Ok(()),
                 unspelled => Err(format!(
@@ -247,11 +249,4 @@ fn build() -> BuildInfo {
 fn built_s() -> Option<i64> {
     let modified = std::fs::metadata(std::env::current_exe().ok()?).ok()?.modified().ok()?;
     Some(modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs() as i64)
-}
-
-fn print(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| format!("cannot write to standard output: {error}"))
 }

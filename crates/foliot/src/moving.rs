@@ -2,6 +2,7 @@
 
 use crate::arguments::Move;
 use crate::offline::need_store;
+use crate::output::{Output, print};
 use crate::progress::{self, REPORT_INTERVAL, bytes_in, pace, told};
 use foliot_disk::{Disk, RealDisk};
 use foliot_engine::Engine;
@@ -221,15 +222,13 @@ pub(crate) fn settings(file: &Path, mut layers: Layers) -> Result<(), String> {
         layers.add_pair(&format!("{key}={value}")).map_err(|why| format!("{name}: {why}"))?;
     }
     let toml = settings.to_toml();
-    io::stdout()
-        .write_all(toml.as_bytes())
-        .map_err(|error| format!("cannot write to standard output: {error}"))?;
+    print(&toml)?;
     layers.config().check()
 }
 
 fn output(path: &Path) -> Result<Box<dyn Write>, String> {
     if path == Path::new("-") {
-        return Ok(Box::new(BufWriter::new(io::stdout())));
+        return Ok(Box::new(BufWriter::new(Output::default())));
     }
     let file = File::create_new(path);
     let file = file.map_err(|error| format!("cannot create {}: {error}", path.display()))?;

@@ -5,6 +5,7 @@ mod answer;
 mod print;
 mod shell;
 
+use crate::output::Output;
 use crate::remote;
 use clap::{Arg, ArgMatches, Command as Clap};
 use foliot_migrate::{Client, push_percent};
@@ -89,9 +90,9 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Ask, String> {
 /// # Errors
 /// One sentence.
 pub(crate) fn perform(ask: Ask) -> Result<ExitCode, String> {
-    let out = io::stdout();
+    let mut out = Output::default();
     if let Some(statement) = &ask.statement {
-        return ask.put(statement, &mut out.lock()).map(|()| ExitCode::SUCCESS);
+        return ask.put(statement, &mut out).map(|()| ExitCode::SUCCESS);
     }
     if io::stdin().is_terminal() {
         return shell::run(ask);
@@ -102,7 +103,7 @@ pub(crate) fn perform(ask: Ask) -> Result<ExitCode, String> {
         if line.trim().is_empty() {
             continue;
         }
-        if let Err(sentence) = ask.put(line.trim(), &mut out.lock()) {
+        if let Err(sentence) = ask.put(line.trim(), &mut out) {
             code = ExitCode::FAILURE;
             complain(&format!("line {}: {sentence}", index + 1));
         }

@@ -1,6 +1,7 @@
 //! `foliot top`: what a running server does at present, from its own API. Counters there count
 //! since the start, so two answers make a rate, and one alone makes the mean since then.
 
+use crate::output::Output;
 use crate::remote::{self, visible};
 use crate::welcome::size;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
@@ -69,8 +70,8 @@ pub(crate) fn read(matches: &ArgMatches) -> Result<Watch, String> {
 /// # Errors
 /// One sentence.
 pub(crate) fn perform(watch: &Watch) -> Result<(), String> {
-    let mut out = io::stdout();
-    let is_screen = out.is_terminal() && !watch.is_once;
+    let mut out = Output::default();
+    let is_screen = io::stdout().is_terminal() && !watch.is_once;
     let mut before: Option<Value> = None;
     loop {
         let (text, now) = match ask(&watch.client) {

@@ -1,7 +1,7 @@
 //! `foliot user`: users and tokens of a store that no server has open.
 
 use crate::offline::need_store;
-use crate::print;
+use crate::output::print;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command as Clap};
 use foliot_access::{Access, Gate, Grant, NewToken, Rights};

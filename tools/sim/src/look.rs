@@ -134,7 +134,15 @@ impl Seen {
                 let mut later = later.filter(|time_ns| after.is_none_or(|after| *time_ns > after));
                 match later.find(|&time_ns| !admits(*series, time_ns, None)) {
                     None if is_right => Ok(()),
-                    missed => Err(format!("{series:?}: last is {last:?}, missed {missed:?}")),
+                    missed => {
+                        let at = missed.or(after).unwrap_or_default();
+                        Err(format!(
+                            "{series:?}: last is {last:?}, missed {missed:?}; expected {:?} at {at} \
+                             or what went on; hidden before {:?}",
+                            watch.state.get(&Key::Sample(*series, at)),
+                            watch.clock.floors(&watch.state, *series),
+                        ))
+                    }
                 }
             }
             Self::Selection(text) if watch.others.is_empty() => Err(text.clone()),

@@ -385,12 +385,13 @@ impl Round {
     /// Opens the store; nothing when this life cannot go on.
     fn open(&self, loss: Loss) -> Option<Engine> {
         for _ in 0..OPEN_ATTEMPTS {
-            let strikes = self.strikes();
+            let (strikes, parts) = (self.strikes(), self.part_files(Path::new(DIR)));
             match Engine::open(self.machine.mounted(), Path::new(DIR), self.config()) {
                 Ok(engine) => {
                     self.say(format_args!("opened"));
                     self.machine.with_time(crate::time::Time::settle_rules);
                     self.note_manifest();
+                    self.believe_without(&parts, Path::new(DIR));
                     self.check_told(&engine, loss, strikes);
                     return Some(engine);
                 }
@@ -411,11 +412,22 @@ impl Round {
         fail("cannot open although the faults have passed".to_owned())
     }
 
-    /// Fails the round when a store that was just opened tells of damage which nothing explains.
-    fn check_told(&self, engine: &Engine, loss: Loss, strikes_before: u64) {
-        if engine.stats().parts == 0 {
+    /// The parts that lie in a directory.
+    fn part_files(&self, dir: &Path) -> BTreeSet<String> {
+        let names = self.machine.disk().list(dir).unwrap_or_default();
+        names.into_iter().filter(|name| name.ends_with(".part")).collect()
+    }
+
+    /// A store that was opened with none of these parts kept no time of day, and believed the
+    /// clock. It may have made others since, of a log that is longer than memory.
+    fn believe_without(&self, parts: &BTreeSet<String>, dir: &Path) {
+        if parts.is_disjoint(&self.part_files(dir)) {
             self.machine.with_time(crate::time::Time::believe);
         }
+    }
+
+    /// Fails the round when a store that was just opened tells of damage which nothing explains.
+    fn check_told(&self, engine: &Engine, loss: Loss, strikes_before: u64) {
         match engine.damages() {
             [] => {}
             told if self.is_fault(told, strikes_before) => {}

@@ -45,11 +45,13 @@ impl Round {
         self.say(format_args!("another fate"));
         self.machine.replace(disk.clone());
         let config = Config { background: false, ..self.config() };
+        let parts = self.part_files(Path::new(DIR));
         let opened = Engine::open(self.machine.mounted(), Path::new(DIR), config);
         let engine = match opened {
             Ok(engine) => engine,
             Err(error) => fail(format!("cannot open although nothing went wrong: {error}")),
         };
+        self.believe_without(&parts, Path::new(DIR));
         self.check_told(&engine, Loss::Power, 0);
         let mark = self.machine.mark();
         let found = self.retry_reads(&|| look::all(&engine, &self.names));

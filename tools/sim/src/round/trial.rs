@@ -111,9 +111,10 @@ impl Trial<'_> {
 
     fn open(&self) -> Result<Engine, foliot_engine::Error> {
         let config = Config { background: false, ..self.round.config() };
+        let parts = self.round.part_files(&self.dir);
         let engine = Engine::open(self.round.machine.mounted(), &self.dir, config);
-        if engine.as_ref().is_ok_and(|engine| engine.stats().parts == 0) {
-            self.round.machine.with_time(crate::time::Time::believe);
+        if engine.is_ok() {
+            self.round.believe_without(&parts, &self.dir);
         }
         let told = engine.as_ref().map(|engine| (engine.damages(), engine.notes()));
         self.round.say(format_args!("open {}: {told:?}", self.dir.display()));
