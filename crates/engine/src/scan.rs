@@ -185,10 +185,11 @@ impl Scan {
         for part in parts.iter().rev() {
             places.clear();
             self.find(part, Sought { sid, range, is_last: true }, &mut places)?;
-            if let Some(place) = places.pop() {
-                range.start_ns = place.range.end_ns.saturating_add(1);
-                last = Some((part, place));
-            }
+            let Some(place) = places.pop() else { continue };
+            let after_ns = place.range.end_ns.checked_add(1);
+            last = Some((part, place));
+            let Some(after_ns) = after_ns else { break };
+            range.start_ns = after_ns;
         }
         places.clear();
         self.places = places;

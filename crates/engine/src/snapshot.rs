@@ -445,7 +445,8 @@ impl Snapshot {
         if let Some(sample) = known.filter(|sample| range.contains(sample.time_ns)) {
             last.push(sample.time_ns, crate::columns::value(sample, &[]));
             // Parts of an earlier process may know a later one.
-            range.start_ns = sample.time_ns.saturating_add(1);
+            let Some(after_ns) = sample.time_ns.checked_add(1) else { return Ok(true) };
+            range.start_ns = after_ns;
         }
         let parts = self.parts_of(sid)?;
         if !last.is_empty() && parts.iter().all(|part| part.footer.range.end_ns < range.start_ns) {

@@ -76,3 +76,28 @@ fn one_of_several_values_of_an_instant_stays_for_good() {
     engine.flush().unwrap();
     assert_eq!(differing(&live, &all(&engine)), 0, "series changed by a flush");
 }
+
+/// No instant is behind the last one of all, where an older value could be taken for a later one.
+#[test]
+fn the_last_instant_of_all_has_its_newest_value() {
+    let disk = SimDisk::new(2);
+    let engine = open(&disk);
+    let put = |value| {
+        let fields = vec![("a".to_owned(), Owned::Integer(value))];
+        write(&engine, 0, &[Line { key: "m".to_owned(), time_ns: i64::MAX, fields }]).0.unwrap();
+    };
+    let last = || {
+        let snapshot = engine.snapshot();
+        let sid = snapshot.select(&selector(0, "m"), TimeRange::ALL).unwrap()[0];
+        let last = snapshot.last(sid).unwrap().unwrap();
+        let (time_ns, value) = last.iter().last().unwrap();
+        assert_eq!(time_ns, i64::MAX);
+        Owned::of(value)
+    };
+    put(1);
+    engine.flush().unwrap();
+    put(2);
+    assert_eq!(last(), Owned::Integer(2), "of memory and a part");
+    engine.flush().unwrap();
+    assert_eq!(last(), Owned::Integer(2), "of two parts");
+}
