@@ -180,7 +180,8 @@ fn space_returns_after_retention() {
 /// little is kept beside: what is written between two looks at the disk counts.
 #[test]
 fn a_disk_that_is_filled_by_large_requests_has_room_for_a_flush() {
-    for samples in [5_i64, 40] {
+    // Also where nobody waits until what was taken is written, and it waits in memory.
+    for (samples, waits) in [(5_i64, true), (40, true), (5, false), (40, false)] {
         let disk = SimDisk::new(11);
         disk.resize(9 << 20);
         let config = Config {
@@ -208,7 +209,9 @@ fn a_disk_that_is_filled_by_large_requests_has_room_for_a_flush() {
             let (written, rejects) =
                 write(&engine, DEFAULT_NAMESPACE, &(0..samples).map(line).collect::<Vec<_>>());
             assert!(rejects.is_empty());
-            written.and_then(|commit| engine.wait(commit, Ack::Os)).err()
+            written
+                .and_then(|commit| engine.wait(commit, if waits { Ack::Os } else { Ack::Memory }))
+                .err()
         });
         let Some(Error::NoSpace { free_bytes: Some(free), kept_bytes }) = refused else {
             panic!("{refused:?}")

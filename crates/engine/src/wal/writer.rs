@@ -63,6 +63,8 @@ pub(super) struct Writer {
     pub(super) lacks_space: AtomicBool,
     /// Bytes free on the disk when last looked; `u64::MAX` before the first look.
     free_bytes: AtomicU64,
+    /// Bytes written since free space was last looked at.
+    unlooked_bytes: AtomicU64,
     /// With fewer free bytes than this nothing is accepted.
     pub(super) reserve_bytes: AtomicU64,
     pub(super) notify: RwLock<Option<Notify>>,
@@ -176,8 +178,7 @@ struct Io {
     is_unnoted: bool,
     /// The wal is poisoned: no file is touched any more.
     is_dead: bool,
-    /// Bytes written since free space was last looked at, and when that was.
-    unlooked_bytes: u64,
+    /// When free space was last looked at.
     looked_ns: Option<u64>,
     is_short: bool,
     /// Whether the reserve is kept: what opening a store needs may be taken from it, or a store on
@@ -221,7 +222,6 @@ impl Writer {
             is_name_new: false,
             is_unnoted: false,
             is_dead: false,
-            unlooked_bytes: 0,
             looked_ns: None,
             is_short: false,
             keeps_reserve: false,
@@ -246,6 +246,7 @@ impl Writer {
             is_poisoned: AtomicBool::new(false),
             lacks_space: AtomicBool::new(false),
             free_bytes: AtomicU64::new(u64::MAX),
+            unlooked_bytes: AtomicU64::new(0),
             reserve_bytes: AtomicU64::new(config.wal_reserve_bytes),
             notify: RwLock::new(Rank::WalNotify, None),
             disk,
@@ -257,6 +258,16 @@ impl Writer {
     pub(super) fn take(&self, kind: FrameKind, body: &[u8], len: u32) -> Result<u64, Error> {
         let body_crc = frame::body_checksum(body);
         let mut queue = self.queue.lock();
+        // What waits to be written takes room as well, however long the disk lets it wait.
+        if !Refusal::Short.admits(kind) && self.is_near(queue.bytes.len() + body.len()) {
+            let waiting_bytes = queue.bytes.len();
+            drop(queue);
+            self.look_before(waiting_bytes + body.len());
+            queue = self.queue.lock();
+            if self.is_near(queue.bytes.len() + body.len()) {
+                return Err(self.error(&Refusal::Short));
+            }
+        }
         if let Some(refusal) = &queue.refusal
             && !refusal.admits(kind)
         {
@@ -364,8 +375,8 @@ impl Writer {
     pub(super) fn keep_reserve(&self) {
         let mut io = self.io.lock();
         io.keeps_reserve = true;
-        self.look_at_space(&mut io);
-        // What waits to be written keeps the writer at it, who looks as well.
+        self.look_at_space(&mut io, 0);
+        // What could not be written keeps the writer at it, who looks as well.
         if io.taken.is_empty() {
             self.settle(&mut io, Ok(()));
         }
@@ -428,7 +439,7 @@ impl Writer {
                 true => self.make_durable(&mut io),
                 false => Ok(()),
             });
-            self.look_at_space(&mut io);
+            self.look_at_space(&mut io, 0);
             self.settle(&mut io, done)
         };
         self.tell();
@@ -447,7 +458,7 @@ impl Writer {
                 return false;
             }
             let done = self.write(&mut io);
-            self.look_at_space(&mut io);
+            self.look_at_space(&mut io, 0);
             self.settle(&mut io, done)
         };
         self.tell();
@@ -542,7 +553,7 @@ impl Writer {
             });
         }
         self.written_lsn.store(start + io.taken.len() as u64, Ordering::Release);
-        io.unlooked_bytes += io.taken.len() as u64;
+        self.unlooked_bytes.fetch_add(io.taken.len() as u64, Ordering::Relaxed);
         io.taken.clear();
         io.taken.shrink_to(1 << 20);
         Ok(())
@@ -655,8 +666,8 @@ impl Writer {
     }
 
     /// Looks whether enough space is free for a flush: once in a while, and whenever what was
-    /// written since may have left too little.
-    fn look_at_space(&self, io: &mut Io) {
+    /// written since, or so many bytes more, may leave too little.
+    fn look_at_space(&self, io: &mut Io, more_bytes: usize) {
         if !io.keeps_reserve {
             return;
         }
@@ -664,12 +675,11 @@ impl Writer {
         let interval_ns = SPACE_LOOK_INTERVAL.as_nanos() as u64;
         let is_old = io.looked_ns.is_none_or(|at| now_ns.saturating_sub(at) >= interval_ns);
         let reserve = self.reserve_bytes.load(Ordering::Relaxed);
-        let is_near =
-            self.free_bytes.load(Ordering::Relaxed).saturating_sub(io.unlooked_bytes) < reserve;
-        if !is_old && !io.is_short && !is_near && io.unlooked_bytes < SPACE_LOOK_BYTES {
+        let is_much = self.unlooked_bytes.load(Ordering::Relaxed) >= SPACE_LOOK_BYTES;
+        if !is_old && !io.is_short && !self.is_near(more_bytes) && !is_much {
             return;
         }
-        (io.looked_ns, io.unlooked_bytes) = (Some(now_ns), 0);
+        io.looked_ns = Some(now_ns);
         // A file system that cannot say is taken for one with room: a full one says so on append.
         let look = || self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
         let mut free = look();
@@ -678,7 +688,27 @@ impl Writer {
             free = look();
         }
         self.free_bytes.store(free, Ordering::Relaxed);
+        self.unlooked_bytes.store(0, Ordering::Relaxed);
         io.is_short = free < reserve;
+    }
+
+    /// Whether less than the reserve is left once so many bytes more are written, by what the last
+    /// look found.
+    fn is_near(&self, more_bytes: usize) -> bool {
+        let taken = self.unlooked_bytes.load(Ordering::Relaxed) + more_bytes as u64;
+        let left = self.free_bytes.load(Ordering::Relaxed).saturating_sub(taken);
+        left < self.reserve_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether so many bytes more leave enough, unless the writer is at work, who looks as
+    /// well.
+    fn look_before(&self, more_bytes: usize) {
+        let Some(mut io) = self.io.try_lock() else { return };
+        self.look_at_space(&mut io, more_bytes);
+        // As above.
+        if io.taken.is_empty() {
+            self.settle(&mut io, Ok(()));
+        }
     }
 
     /// Begins a durable new segment where the written stream ends, so that what lies before can be

@@ -45,7 +45,9 @@ impl Theme {
 
     /// Bounds of the machine.
     pub(super) fn bound(self, disk: &SimDisk, random: &mut Random) {
-        disk.limit_open_files(OPEN_FILES_MAX);
+        // A copy is opened beside its store, where another process would.
+        let stores = if self.has_copies() { 2 } else { 1 };
+        disk.limit_open_files(stores * OPEN_FILES_MAX);
         if self == Self::SmallDisk {
             disk.resize((SMALL_DISK_BYTES + random.below(SMALL_DISK_BYTES)) as u64);
         }
@@ -119,7 +121,7 @@ impl Round {
     /// Fails the round when a store wanted more files open than a process may have.
     pub(super) fn check_open_files(&self) {
         if self.machine.disk().wants_files() {
-            fail(format!("more than {OPEN_FILES_MAX} files are open at once"));
+            fail(format!("more than {OPEN_FILES_MAX} files of a store are open at once"));
         }
     }
 
