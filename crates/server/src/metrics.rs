@@ -62,6 +62,8 @@ pub(crate) enum Way {
     Exposition,
     /// VictoriaMetrics' lines of JSON.
     JsonLines,
+    /// OpenTelemetry's metrics.
+    Otlp,
     /// What targets of `prometheus.config` expose.
     Scrape,
     /// What rules of `prometheus.config` come to.
@@ -75,7 +77,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 14] = [
+const WAYS: [(Way, &str); 15] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -88,6 +90,7 @@ const WAYS: [(Way, &str); 14] = [
     (Way::RemoteWrite, "remote_write"),
     (Way::Exposition, "exposition"),
     (Way::JsonLines, "json_lines"),
+    (Way::Otlp, "otlp"),
     (Way::Scrape, "scrape"),
     (Way::Rules, "rules"),
 ];

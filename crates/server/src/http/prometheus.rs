@@ -5,6 +5,7 @@ mod delete;
 mod export;
 mod federate;
 mod monitor;
+mod otlp;
 mod question;
 mod read;
 mod status;
@@ -24,11 +25,11 @@ use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
 use foliot_proto_prometheus::{
-    JsonLines, KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece,
+    JsonLines, KEY_SYNTAX, Naming, Version, WriteRequest, decode_text, next_piece,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,10 @@ pub(crate) enum Endpoint {
     Import,
     /// VictoriaMetrics' lines of JSON.
     ImportLines,
+    /// OpenTelemetry's metrics, under Prometheus' names.
+    Otlp,
+    /// OpenTelemetry's metrics, under their own names.
+    OtlpAsItIs,
     /// The same, out.
     Export,
     /// Remote read.
@@ -113,6 +118,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
     let answered = match endpoint {
         Endpoint::Write => write(shared, call).await,
         Endpoint::Import | Endpoint::ImportLines => import(shared, endpoint, call).await,
+        Endpoint::Otlp => otlp::answer(shared, Naming::Prometheus, call).await,
+        Endpoint::OtlpAsItIs => otlp::answer(shared, Naming::VictoriaMetrics, call).await,
         Endpoint::Export => export::answer(shared, call).await,
         Endpoint::Read => read::answer(shared, call).await,
         Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
@@ -179,6 +186,8 @@ struct Taken {
     /// How many of those are native histograms.
     histograms: u64,
     refused: u64,
+    /// Series or lines of which something was refused; one that lies in two pieces counts in both.
+    faulty: u64,
     /// Number of the first series or line of which something was refused, and why.
     first: Option<(u32, String)>,
     commit: Option<Commit>,
@@ -230,6 +239,7 @@ fn store_piece<T>(
     let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
     taken.commit = commit.or(taken.commit);
     taken.refused += rejects.len() as u64;
+    taken.faulty += rejects.iter().map(|reject| reject.line).collect::<HashSet<_>>().len() as u64;
     taken.written += rows.saturating_sub(rejects.len() as u64 - refused);
     taken.histograms += written(histograms, rejects.get(refused as usize..).unwrap_or_default());
     if taken.first.is_none() {

@@ -230,6 +230,26 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/v1/import/prometheus", Right::Write, Target::Prometheus(Prometheus::Import)),
     row(POST, "/api/v1/import", Right::Write, Target::Prometheus(Prometheus::ImportLines)),
+    row(POST, "/v1/metrics", Right::Write, Target::Prometheus(Prometheus::Otlp)),
+    row(POST, "/api/v1/otlp/v1/metrics", Right::Write, Target::Prometheus(Prometheus::Otlp)),
+    row(
+        POST,
+        "/prometheus/api/v1/otlp/v1/metrics",
+        Right::Write,
+        Target::Prometheus(Prometheus::Otlp),
+    ),
+    row(
+        POST,
+        "/opentelemetry/v1/metrics",
+        Right::Write,
+        Target::Prometheus(Prometheus::OtlpAsItIs),
+    ),
+    row(
+        POST,
+        "/opentelemetry/api/v1/push",
+        Right::Write,
+        Target::Prometheus(Prometheus::OtlpAsItIs),
+    ),
     row(ASK, "/api/v1/export", Right::Form(Access::Read), Target::Prometheus(Prometheus::Export)),
     row(POST, "/prometheus/api/v1/read", Right::Read, Target::Prometheus(Prometheus::Read)),
     row(
