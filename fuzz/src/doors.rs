@@ -144,6 +144,31 @@ pub(crate) fn remote_write(data: &[u8]) {
     assert!(rows <= samples, "{rows} rows of {samples} samples");
 }
 
+/// Graphite's plain text. Whole lines are the same however the stream is cut.
+pub(crate) fn graphite(data: &[u8]) {
+    let mut given = [Given::default(), Given::default()];
+    for (given, size) in given.iter_mut().zip([data.len().max(1), piece_bytes(data)]) {
+        let (mut held, mut line, mut refused) = (Vec::new(), 1, Vec::new());
+        for piece in data.chunks(size) {
+            held.extend_from_slice(piece);
+            let read = take(&held, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+                let (now_ms, first) = (crate::store::NOW_MS, line);
+                let read = foliot_proto_prometheus::decode_graphite(batch, first, now_ms, rejects);
+                given.add(batch);
+                refused.append(&mut rejects.clone());
+                read
+            });
+            held.drain(..read.bytes);
+            line = read.next_line;
+        }
+        // One call words no more than a hundred.
+        if refused.len() < 100 {
+            *given = std::mem::take(given).refuse(refused);
+        }
+    }
+    assert!(given[0].rows == given[1].rows, "cut into pieces");
+}
+
 /// OpenTelemetry's metrics; the first byte says how they are named.
 pub(crate) fn otlp(data: &[u8]) {
     use foliot_proto_prometheus::{Naming, OtlpRequest, otlp_answer};

@@ -64,6 +64,8 @@ pub(crate) enum Way {
     JsonLines,
     /// OpenTelemetry's metrics.
     Otlp,
+    /// Graphite's plain text.
+    Graphite,
     /// What targets of `prometheus.config` expose.
     Scrape,
     /// What rules of `prometheus.config` come to.
@@ -77,7 +79,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 15] = [
+const WAYS: [(Way, &str); 16] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -91,6 +93,7 @@ const WAYS: [(Way, &str); 15] = [
     (Way::Exposition, "exposition"),
     (Way::JsonLines, "json_lines"),
     (Way::Otlp, "otlp"),
+    (Way::Graphite, "graphite"),
     (Way::Scrape, "scrape"),
     (Way::Rules, "rules"),
 ];
