@@ -144,6 +144,25 @@ pub(crate) fn remote_write(data: &[u8]) {
     assert!(rows <= samples, "{rows} rows of {samples} samples");
 }
 
+/// VictoriaMetrics' lines of CSV; the first line is their format.
+pub(crate) fn csv(data: &[u8]) {
+    use foliot_proto_prometheus::{CsvColumns, CsvFormat, CsvLines};
+    let mut parts = data.splitn(2, |byte| *byte == b'\n');
+    let format = String::from_utf8_lossy(parts.next().unwrap_or_default());
+    let _ = CsvFormat::parse(&format);
+    let Ok(columns) = CsvColumns::parse(&format) else { return };
+    let text = parts.next().unwrap_or_default();
+    let mut lines = CsvLines::new(&columns, text, crate::store::NOW_MS);
+    let mut has_more = true;
+    while has_more {
+        take(text, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+            has_more = lines.decode(batch, rejects);
+            let told = batch.rows().len() + rejects.len();
+            assert!(told <= text.len(), "a sample takes a byte at least");
+        });
+    }
+}
+
 /// Graphite's plain text. Whole lines are the same however the stream is cut.
 pub(crate) fn graphite(data: &[u8]) {
     let mut given = [Given::default(), Given::default()];

@@ -62,6 +62,8 @@ pub(crate) enum Way {
     Exposition,
     /// VictoriaMetrics' lines of JSON.
     JsonLines,
+    /// VictoriaMetrics' lines of CSV.
+    Csv,
     /// OpenTelemetry's metrics.
     Otlp,
     /// Graphite's plain text.
@@ -79,7 +81,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 16] = [
+const WAYS: [(Way, &str); 17] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -92,6 +94,7 @@ const WAYS: [(Way, &str); 16] = [
     (Way::RemoteWrite, "remote_write"),
     (Way::Exposition, "exposition"),
     (Way::JsonLines, "json_lines"),
+    (Way::Csv, "csv"),
     (Way::Otlp, "otlp"),
     (Way::Graphite, "graphite"),
     (Way::Scrape, "scrape"),

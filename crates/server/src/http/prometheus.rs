@@ -24,8 +24,10 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
+use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    JsonLines, KEY_SYNTAX, Naming, Version, WriteRequest, decode_text, next_piece,
+    CsvColumns, CsvLines, JsonLines, KEY_SYNTAX, Naming, Version, WriteRequest, decode_text,
+    next_piece,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
@@ -48,6 +50,10 @@ pub(crate) enum Endpoint {
     OtlpAsItIs,
     /// The same, out.
     Export,
+    /// VictoriaMetrics' lines of CSV.
+    ImportCsv,
+    /// The same, out.
+    ExportCsv,
     /// Remote read.
     Read,
     /// Values at one instant.
@@ -117,10 +123,12 @@ const EXEMPLARS_WRITTEN: HeaderName =
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     let answered = match endpoint {
         Endpoint::Write => write(shared, call).await,
-        Endpoint::Import | Endpoint::ImportLines => import(shared, endpoint, call).await,
+        Endpoint::Import | Endpoint::ImportLines | Endpoint::ImportCsv => {
+            import(shared, endpoint, call).await
+        }
         Endpoint::Otlp => otlp::answer(shared, Naming::Prometheus, call).await,
         Endpoint::OtlpAsItIs => otlp::answer(shared, Naming::VictoriaMetrics, call).await,
-        Endpoint::Export => export::answer(shared, call).await,
+        Endpoint::Export | Endpoint::ExportCsv => export::answer(shared, endpoint, call).await,
         Endpoint::Read => read::answer(shared, call).await,
         Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
         Endpoint::MetricsQuery | Endpoint::MetricsQueryRange => {
@@ -272,7 +280,7 @@ fn written(mut by_line: HashMap<u32, u64>, refused: &[Reject]) -> u64 {
     by_line.values().sum()
 }
 
-/// The text of targets, as VictoriaMetrics takes it, and its lines of JSON.
+/// The text of targets, as VictoriaMetrics takes it, and its lines of JSON and of CSV.
 async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
     let level = ack(shared, &call.headers)
@@ -280,8 +288,15 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
     let namespace = namespace(shared, store, &call.query, &call.headers, Right::Write)
         .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
     let scope = call.write_scope(shared);
+    let columns = match endpoint {
+        Endpoint::ImportCsv => Some(csv_columns(&call.query)?),
+        _ => None,
+    };
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let work = || match endpoint {
+        _ if let Some(columns) = &columns => {
+            import_csv(shared, store, (namespace, &scope, Way::Csv), columns, &text.bytes)
+        }
         Endpoint::ImportLines => {
             import_lines(shared, store, (namespace, &scope, Way::JsonLines), &text.bytes)
         }
@@ -318,6 +333,28 @@ fn import_lines(
     text: &[u8],
 ) -> Result<Taken, Reply> {
     let (mut taken, mut lines) = (Taken::default(), JsonLines::new(text));
+    while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
+        lines.decode(batch, rejects)
+    })? {}
+    Ok(taken)
+}
+
+/// What the parameter `format` says of the columns.
+fn csv_columns(query: &str) -> Result<CsvColumns, Reply> {
+    let format = Params::first(query, "format").unwrap_or_default();
+    CsvColumns::parse(&format)
+        .map_err(|reason| Reply::text(StatusCode::BAD_REQUEST, format!("format: {reason}")))
+}
+
+fn import_csv(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    columns: &CsvColumns,
+    text: &[u8],
+) -> Result<Taken, Reply> {
+    let now_ms = now_ns() / 1_000_000;
+    let (mut taken, mut lines) = (Taken::default(), CsvLines::new(columns, text, now_ms));
     while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
         lines.decode(batch, rejects)
     })? {}

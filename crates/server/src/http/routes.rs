@@ -230,6 +230,7 @@ pub(crate) static ROUTES: &[Route] = &[
     row(POST, "/prometheus/api/v1/write", Right::Write, Target::Prometheus(Prometheus::Write)),
     row(POST, "/api/v1/import/prometheus", Right::Write, Target::Prometheus(Prometheus::Import)),
     row(POST, "/api/v1/import", Right::Write, Target::Prometheus(Prometheus::ImportLines)),
+    row(POST, "/api/v1/import/csv", Right::Write, Target::Prometheus(Prometheus::ImportCsv)),
     row(POST, "/v1/metrics", Right::Write, Target::Prometheus(Prometheus::Otlp)),
     row(POST, "/api/v1/otlp/v1/metrics", Right::Write, Target::Prometheus(Prometheus::Otlp)),
     row(
@@ -251,6 +252,12 @@ pub(crate) static ROUTES: &[Route] = &[
         Target::Prometheus(Prometheus::OtlpAsItIs),
     ),
     row(ASK, "/api/v1/export", Right::Form(Access::Read), Target::Prometheus(Prometheus::Export)),
+    row(
+        ASK,
+        "/api/v1/export/csv",
+        Right::Form(Access::Read),
+        Target::Prometheus(Prometheus::ExportCsv),
+    ),
     row(POST, "/prometheus/api/v1/read", Right::Read, Target::Prometheus(Prometheus::Read)),
     row(
         ASK,
