@@ -173,12 +173,13 @@ fn no_bomb_costs_more_than_a_body_may() {
     name.extend(vec![b'n'; 4 << 20]);
     let snappy = |length: &[u8]| [length, &[0xfe, 0xff, 0xff][..], &[0; 64]].concat();
     let (pb, lines) = ("/api/v1/write", "/write?db=default");
-    let table: [(&str, &str, &str, Vec<u8>); 14] = [
+    let table: [(&str, &str, &str, Vec<u8>); 15] = [
         ("gzip, lines", lines, "gzip", gzip.clone()),
         ("gzip, bucket", "/api/v2/write?bucket=default", "gzip", gzip.clone()),
         ("gzip, put", "/api/put", "gzip", gzip.clone()),
         ("gzip, question", "/api/query", "gzip", gzip.clone()),
         ("gzip, import", "/api/v1/import/prometheus", "gzip", gzip.clone()),
+        ("gzip, metrics", "/v1/metrics", "gzip", gzip.clone()),
         ("zlib, put", "/api/put", "deflate", zlib),
         ("deflate without a head, put", "/api/put", "deflate", deflate),
         ("gzip in gzip, named once", lines, "gzip", twice.clone()),

@@ -144,6 +144,95 @@ pub(crate) fn remote_write(data: &[u8]) {
     assert!(rows <= samples, "{rows} rows of {samples} samples");
 }
 
+/// VictoriaMetrics' lines of CSV; the first line is their format.
+pub(crate) fn csv(data: &[u8]) {
+    use foliot_proto_prometheus::{CsvColumns, CsvFormat, CsvLines};
+    let mut parts = data.splitn(2, |byte| *byte == b'\n');
+    let format = String::from_utf8_lossy(parts.next().unwrap_or_default());
+    let _ = CsvFormat::parse(&format);
+    let Ok(columns) = CsvColumns::parse(&format) else { return };
+    let text = parts.next().unwrap_or_default();
+    let mut lines = CsvLines::new(&columns, text, crate::store::NOW_MS);
+    let mut has_more = true;
+    while has_more {
+        take(text, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+            has_more = lines.decode(batch, rejects);
+            let told = batch.rows().len() + rejects.len();
+            assert!(told <= text.len(), "a sample takes a byte at least");
+        });
+    }
+}
+
+/// Graphite's plain text. Whole lines are the same however the stream is cut.
+pub(crate) fn graphite(data: &[u8]) {
+    let mut given = [Given::default(), Given::default()];
+    for (given, size) in given.iter_mut().zip([data.len().max(1), piece_bytes(data)]) {
+        let (mut held, mut line, mut refused) = (Vec::new(), 1, Vec::new());
+        for piece in data.chunks(size) {
+            held.extend_from_slice(piece);
+            let read = take(&held, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+                let (now_ms, first) = (crate::store::NOW_MS, line);
+                let read = foliot_proto_prometheus::decode_graphite(batch, first, now_ms, rejects);
+                given.add(batch);
+                refused.append(&mut rejects.clone());
+                read
+            });
+            held.drain(..read.bytes);
+            line = read.next_line;
+        }
+        // One call words no more than a hundred.
+        if refused.len() < 100 {
+            *given = std::mem::take(given).refuse(refused);
+        }
+    }
+    assert!(given[0].rows == given[1].rows, "cut into pieces");
+}
+
+/// OpenTelemetry's metrics; the first byte says how they are named.
+pub(crate) fn otlp(data: &[u8]) {
+    use foliot_proto_prometheus::{Naming, OtlpRequest, otlp_answer};
+    let Some((first, data)) = data.split_first() else { return };
+    let naming = if first % 2 == 1 { Naming::Prometheus } else { Naming::VictoriaMetrics };
+    let Ok(mut request) = OtlpRequest::parse(naming, crate::store::NOW_MS, data) else { return };
+    let mut has_more = true;
+    while has_more {
+        take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
+            has_more = request.decode(batch, rejects);
+            let told = batch.rows().len() + rejects.len();
+            assert!(told <= 4 * data.len(), "{told} samples of {} bytes", data.len());
+            if let Some(reject) = rejects.first() {
+                otlp_answer(rejects.len() as u64, &reject.reason);
+            }
+        });
+    }
+}
+
+pub(crate) fn otlp_seeds() -> Vec<Vec<u8>> {
+    // A gauge m of 1.5 with the attribute a="b".
+    let point =
+        b"\x0a\x1d\x19\0\0\xd4\x92\xa6\xe4\x97\x17\x21\0\0\0\0\0\0\xf8\x3f\x3a\x09\x0a\x01a\
+        \x12\x03\x0a\x01b\0";
+    let message = |number: u8, body: &[u8]| [&[number << 3 | 2, body.len() as u8], body].concat();
+    let of = |shape: u8, point: &[u8]| {
+        let data = [point, b"\x10\x02\x18\x01"].concat();
+        let metric = [message(1, b"m"), message(3, b"By/s"), message(shape, &data)].concat();
+        let name = message(1, b"\x0a\x0cservice.name\x12\x03\x0a\x01s");
+        message(1, &[message(1, &name), message(2, &message(2, &metric))].concat())
+    };
+    // A classic histogram of a bucket and an exponential one, each of one observation.
+    let one = |number: u8| [&[number << 3 | 1, 1][..], &[0; 7]].concat();
+    let classic = [one(4), one(6), one(7)].concat();
+    let exponential = [one(4), message(8, b"\x08\x01\x12\x01\x01")].concat();
+    let mut seeds = Vec::new();
+    for (shape, point) in
+        [(5, &point[2..]), (7, &point[2..]), (9, &classic), (10, &exponential), (11, &classic)]
+    {
+        let body = of(shape, &message(1, point));
+        seeds.extend([1, 2].map(|first| [&[first], &body[..]].concat()));
+    }
+    seeds
+}
+
 pub(crate) fn remote_write_seeds() -> Vec<Vec<u8>> {
     // A sample of 1.5, a series of it, and the same with references to symbols.
     let sample = b"\x12\x10\x09\0\0\0\0\0\0\xf8\x3f\x10\x80\xd0\x95\xff\xbc\x31";

@@ -76,11 +76,14 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 34] = [
+pub const TARGETS: [Target; 37] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
     made!("remote-write", doors::remote_write, doors::remote_write_seeds),
+    made!("otlp", doors::otlp, doors::otlp_seeds),
+    text!("csv", doors::csv),
+    text!("graphite", doors::graphite),
     text!("exposition", doors::exposition),
     text!("json-lines", doors::json_lines),
     text!("scraped", monitor::scraped),

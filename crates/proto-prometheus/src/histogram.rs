@@ -1,7 +1,7 @@
 //! Native histograms as the messages of both versions of remote write, and of remote read, have
 //! them: `prometheus.Histogram` and `io.prometheus.write.v2.Histogram` have the same fields.
 
-use crate::wire::{Field, Fields, Value, push_bytes, push_double, push_varint};
+use crate::wire::{Field, Fields, Value, push_bytes, push_double, push_varint, unzigzag};
 use crate::write::Malformed;
 use foliot_model::{Bucket, Fault, Histogram, Resets};
 
@@ -169,10 +169,6 @@ fn doubles(bytes: &[u8], field: &Field, out: &mut Vec<f64>) -> Result<(), Malfor
     }
     out.extend(floats.iter().map(|bits| f64::from_le_bytes(*bits)));
     Ok(())
-}
-
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 fn zigzag(value: i64) -> u64 {

@@ -2,20 +2,25 @@
 //!
 //! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
 //! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]),
-//! and VictoriaMetrics' lines of JSON ([`JsonLines`]); expressions of PromQL become questions
-//! ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON. Bytes go in,
-//! values come out: the room knows no socket, no compression, no HTTP library and no store.
+//! VictoriaMetrics' lines of JSON ([`JsonLines`]) and of CSV ([`CsvLines`]), OpenTelemetry's
+//! metrics ([`OtlpRequest`]), and Graphite's plain text as VictoriaMetrics takes it
+//! ([`decode_graphite`]); expressions of PromQL become questions ([`Expression`]), those of
+//! MetricsQL too ([`Question`]), and answers become JSON. Bytes go in, values come out: the room
+//! knows no socket, no compression, no HTTP library and no store.
 //!
 //! A series is stored as OpenTSDB's are: its name is the measurement, its other labels are labels,
 //! and its samples are floats, or native histograms, of the default field. So all doors see it.
 
 mod annotations;
 mod answer;
+mod csv;
 mod exposition;
+mod graphite;
 mod histogram;
 mod json_lines;
 mod key;
 mod metricsql;
+mod otlp;
 mod promql;
 mod read;
 mod samples;
@@ -28,10 +33,13 @@ mod write;
 
 pub use annotations::said;
 pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
+pub use csv::{CsvColumns, CsvFormat, CsvLines};
 pub use exposition::Exposition;
+pub use graphite::{GraphiteRead, decode_graphite};
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
 pub use metricsql::Question;
+pub use otlp::{Naming, OtlpRequest, otlp_answer};
 pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };

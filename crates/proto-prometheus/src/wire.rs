@@ -129,6 +129,11 @@ impl Field {
     }
 }
 
+/// The signed number that a varint of type `sint` stands for.
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
 /// Appends a varint.
 pub(crate) fn push_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {

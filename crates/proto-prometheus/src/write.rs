@@ -19,11 +19,11 @@ use std::fmt;
 pub(crate) const PIECE_ROWS_MAX: usize = 1 << 16;
 
 /// Bytes of keys and of histograms that a piece puts together, but for the last of them.
-const PIECE_BYTES_MAX: usize = 4 << 20;
+pub(crate) const PIECE_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of the labels of one series of version 2.0, where a reference of a byte can stand for a
 /// long text: as many as a series may have elsewhere.
-const KEY_BYTES_MAX: usize = 64 << 10;
+pub(crate) const KEY_BYTES_MAX: usize = 64 << 10;
 
 /// Texts in the table of a request, eight bytes of memory each: ten for each of a hundred thousand
 /// series, where senders put some thousand series into a request.
@@ -362,13 +362,13 @@ impl<'a> WriteRequest<'a> {
 }
 
 /// What a piece may still take.
-struct Room {
-    rows: usize,
-    bytes: usize,
+pub(crate) struct Room {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Room {
-    fn is_left(&self) -> bool {
+    pub(crate) fn is_left(&self) -> bool {
         self.rows > 0 && self.bytes > 0
     }
 }

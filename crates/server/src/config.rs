@@ -106,6 +106,9 @@ settings! {
     /// Address of an HTTP listener on VictoriaMetrics' port (8428), or `off`.
     listen_victoriametrics: Listen = Listen(None),
         "listen.victoriametrics", "listen-victoriametrics";
+    /// Address of a listener for Graphite's plain text, and nothing else, on its port (2003), or
+    /// `off`.
+    listen_graphite: Listen = Listen(None), "listen.graphite", "listen-graphite";
     /// Database, or `database/policy`, of everything that names none: telnet, UDP, line connections
     /// and messages of a broker, and requests of OpenTSDB's, TickTock's and Prometheus' paths
     /// without `db` or the header `X-Foliot-Database`. InfluxDB's paths must name one.
@@ -355,6 +358,7 @@ impl Config {
             ("listen.influx", self.listen_influx.0),
             ("listen.prometheus", self.listen_prometheus.0),
             ("listen.victoriametrics", self.listen_victoriametrics.0),
+            ("listen.graphite", self.listen_graphite.0),
         ];
         let ticktock = self.listen_ticktock.0.iter();
         let ticktock = ticktock.map(|&address| ("listen.ticktock", Some(address)));

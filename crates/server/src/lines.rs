@@ -1,5 +1,6 @@
-//! Plain connections that carry Influx lines: into `listen.database`, times in nanoseconds,
-//! milliseconds or seconds as their size tells. Bad lines are answered with a line of words.
+//! Plain connections that carry lines: into `listen.database`. Times of Influx lines are in
+//! nanoseconds, milliseconds or seconds as their size tells, and bad ones are answered with a line
+//! of words. Graphite's senders hear nothing, as they do from its own daemon.
 
 use crate::ingest::{self, PATIENCE};
 use crate::login;
@@ -12,14 +13,40 @@ use crate::telnet::{DRAIN_READS_MAX, READ_BYTES, give_way};
 use crate::wire::Wire;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
-use foliot_model::{Batch, Reject};
-use foliot_proto_influx::{LINE_SYNTAX, Precision, Session};
+use foliot_model::{Batch, KeySyntax, NANOS_PER_MILLI, Reject};
+use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Session};
+use foliot_proto_prometheus::{GraphiteRead, KEY_SYNTAX, decode_graphite};
 use foliot_schema::Manner;
 use std::io;
 use tokio::io::Interest;
 
+/// What lines are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// InfluxDB's line protocol.
+    Influx,
+    /// Graphite's plain text.
+    Graphite,
+}
+
+impl Language {
+    fn way(self) -> Way {
+        match self {
+            Self::Influx => Way::InfluxLines,
+            Self::Graphite => Way::Graphite,
+        }
+    }
+
+    fn syntax(self) -> &'static KeySyntax {
+        match self {
+            Self::Influx => &LINE_SYNTAX,
+            Self::Graphite => &KEY_SYNTAX,
+        }
+    }
+}
+
 /// Serves a connection whose first bytes were read while sniffing.
-pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>) {
+pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>, language: Language) {
     let Some(store) = shared.wait_for_store().await else { return };
     // These connections have no words for credentials.
     if login::by_address(shared, socket.peer_addr().ok()).is_err() {
@@ -30,7 +57,7 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>) {
     let line_bytes_max = usize::try_from(shared.config.limits_line_bytes.0).unwrap_or(usize::MAX);
     let session = Session::new(line_bytes_max);
     let (replies, pace) = (Replies::default(), Pace::new(shared));
-    let mut connection = Connection { shared, store, session, replies, last: None, pace };
+    let mut connection = Connection { shared, store, language, session, replies, last: None, pace };
     ingest::wait_for_room(shared, store).await;
     connection.take(&first).await;
     drop(first);
@@ -39,7 +66,7 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>) {
     }
     if let Some(reject) = connection.session.finish() {
         let text = format!("line {}: {}\n", reject.line, reject.reason);
-        shared.metrics.way(Way::InfluxLines).count_rejects(&[reject]);
+        shared.metrics.way(language.way()).count_rejects(&[reject]);
         connection.reply(&text);
     }
     connection.replies.flush(&mut socket);
@@ -48,6 +75,7 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>) {
 struct Connection<'a> {
     shared: &'a Shared,
     store: &'a Store,
+    language: Language,
     session: Session,
     replies: Replies,
     /// See the telnet connection: the next piece waits until the operating system has this one.
@@ -137,14 +165,29 @@ impl Connection<'_> {
         let settings = self.session.settings(Precision::Auto, now_ns());
         let bytes = self.session.bytes();
         let secret = self.store.engine().key_secret();
-        let mut batch = Batch::new(bytes, namespace, &LINE_SYNTAX, secret, decoding.buffers);
-        let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
+        let (language, way) = (self.language, self.language.way());
+        let mut batch = Batch::new(bytes, namespace, language.syntax(), secret, decoding.buffers);
+        let decoded = match language {
+            Language::Influx => decoding.lines.decode(&mut batch, settings, &mut rejects),
+            Language::Graphite => {
+                let now_ms = settings.now_ns / NANOS_PER_MILLI;
+                let GraphiteRead { bytes, next_line, refused } =
+                    decode_graphite(&mut batch, settings.first_line, now_ms, &mut rejects);
+                Decoded { bytes, next_line, refused }
+            }
+        };
         let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
-        self.shared.metrics.way(Way::InfluxLines).count_unworded(unworded);
+        self.shared.metrics.way(way).count_unworded(unworded);
         let (shared, store) = (self.shared, self.store);
-        let checked = store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects);
+        let checked = match language {
+            Language::Influx => {
+                store.kinds().check(store.engine(), &mut batch, Manner::Strict, &mut rejects)
+            }
+            // They have one field, which is a number to everybody.
+            Language::Graphite => Ok(()),
+        };
         let outcome = checked.and_then(|()| {
-            let (way, scope) = (Way::InfluxLines, &Measurements::All);
+            let scope = &Measurements::All;
             ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE)
         });
         let request_bytes = bytes.len();
@@ -156,7 +199,7 @@ impl Connection<'_> {
         }
         self.session.advance(decoded, &mut rejects);
         let too_long = rejects.get(counted..).unwrap_or_default();
-        self.shared.metrics.way(Way::InfluxLines).count_rejects(too_long);
+        self.shared.metrics.way(way).count_rejects(too_long);
         for reject in &rejects {
             let text = format!("line {}: {}\n", reject.line, reject.reason);
             self.reply(&text);
@@ -168,6 +211,9 @@ impl Connection<'_> {
     }
 
     fn reply(&mut self, text: &str) {
+        if self.language == Language::Graphite {
+            return log::debug!("Graphite's plain text: {}", text.trim_end());
+        }
         let metrics = &self.shared.metrics;
         self.replies.push(metrics, |out| out.extend_from_slice(text.as_bytes()));
     }

@@ -2,6 +2,7 @@
 
 use crate::http::Dialect;
 use crate::limits::Limit;
+use crate::lines::Language;
 use crate::shared::Shared;
 use crate::sniff::{Protocol, SNIFF_BYTES_MAX, sniff};
 use crate::wire::Wire;
@@ -63,6 +64,8 @@ pub(crate) enum Accepts {
     Http(&'static str, Dialect),
     /// Everything, in TickTock's dialect.
     TickTock,
+    /// Graphite's plain text only.
+    Graphite,
 }
 
 impl Accepts {
@@ -72,6 +75,7 @@ impl Accepts {
             Self::Everything => "--listen",
             Self::Http(flag, _) => flag,
             Self::TickTock => "--listen-ticktock",
+            Self::Graphite => "--listen-graphite",
         }
     }
 }
@@ -258,11 +262,14 @@ fn prepare(socket: &net::TcpStream) -> io::Result<()> {
 async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places: &Places) {
     let dialect = match accepts {
         Accepts::TickTock => Dialect::TickTock,
-        Accepts::Everything => Dialect::Everyone,
+        Accepts::Everything | Accepts::Graphite => Dialect::Everyone,
         Accepts::Http(_, dialect) => dialect,
     };
     let Some((wire, protocol, first)) = unwrapped(&shared, wire, places).await else { return };
     match protocol {
+        Protocol::Http | Protocol::Telnet | Protocol::Lines if accepts == Accepts::Graphite => {
+            lines::serve(&shared, wire, first, Language::Graphite).await;
+        }
         Protocol::Http => http::serve(shared, wire, first, dialect).await,
         _ if matches!(accepts, Accepts::Http(..)) => {
             http::serve(shared, wire, first, dialect).await
@@ -271,7 +278,7 @@ async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places
             telnet::serve_ticktock(&shared, wire, first).await;
         }
         Protocol::Telnet => telnet::serve(&shared, wire, first).await,
-        Protocol::Lines => lines::serve(&shared, wire, first).await,
+        Protocol::Lines => lines::serve(&shared, wire, first, Language::Influx).await,
         // One session within another is none.
         Protocol::Tls => {}
     }

@@ -62,6 +62,12 @@ pub(crate) enum Way {
     Exposition,
     /// VictoriaMetrics' lines of JSON.
     JsonLines,
+    /// VictoriaMetrics' lines of CSV.
+    Csv,
+    /// OpenTelemetry's metrics.
+    Otlp,
+    /// Graphite's plain text.
+    Graphite,
     /// What targets of `prometheus.config` expose.
     Scrape,
     /// What rules of `prometheus.config` come to.
@@ -75,7 +81,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 14] = [
+const WAYS: [(Way, &str); 17] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -88,6 +94,9 @@ const WAYS: [(Way, &str); 14] = [
     (Way::RemoteWrite, "remote_write"),
     (Way::Exposition, "exposition"),
     (Way::JsonLines, "json_lines"),
+    (Way::Csv, "csv"),
+    (Way::Otlp, "otlp"),
+    (Way::Graphite, "graphite"),
     (Way::Scrape, "scrape"),
     (Way::Rules, "rules"),
 ];

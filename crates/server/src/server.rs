@@ -89,7 +89,10 @@ impl Server {
         let ticktock = config.listen_ticktock.0.iter();
         let ticktock =
             ticktock.map(|&address| (address, Accepts::TickTock, "TickTock: HTTP, put, lines"));
-        let all = std::iter::once(main).chain(http).chain(ticktock);
+        let graphite = config.listen_graphite.0;
+        let graphite =
+            graphite.map(|address| (address, Accepts::Graphite, "Graphite's plain text"));
+        let all = std::iter::once(main).chain(http).chain(ticktock).chain(graphite);
         let mut datagrams = Vec::new();
         for (address, accepts, speaks) in all {
             let listener = listen::listen(address)
@@ -99,7 +102,7 @@ impl Server {
             match accepts {
                 Accepts::Everything => datagrams.push((address, Dialect::Everyone)),
                 Accepts::TickTock => datagrams.push((address, Dialect::TickTock)),
-                Accepts::Http(..) => {}
+                Accepts::Http(..) | Accepts::Graphite => {}
             }
             let accepting = (shared.clone(), places.clone(), loops.places().clone());
             tokio::spawn(listen::accept(accepting, listener, accepts, alive.clone()));

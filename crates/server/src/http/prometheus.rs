@@ -5,6 +5,7 @@ mod delete;
 mod export;
 mod federate;
 mod monitor;
+mod otlp;
 mod question;
 mod read;
 mod status;
@@ -23,12 +24,14 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
+use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    JsonLines, KEY_SYNTAX, Version, WriteRequest, decode_text, next_piece,
+    CsvColumns, CsvLines, JsonLines, KEY_SYNTAX, Naming, Version, WriteRequest, decode_text,
+    next_piece,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,8 +44,16 @@ pub(crate) enum Endpoint {
     Import,
     /// VictoriaMetrics' lines of JSON.
     ImportLines,
+    /// OpenTelemetry's metrics, under Prometheus' names.
+    Otlp,
+    /// OpenTelemetry's metrics, under their own names.
+    OtlpAsItIs,
     /// The same, out.
     Export,
+    /// VictoriaMetrics' lines of CSV.
+    ImportCsv,
+    /// The same, out.
+    ExportCsv,
     /// Remote read.
     Read,
     /// Values at one instant.
@@ -112,8 +123,12 @@ const EXEMPLARS_WRITTEN: HeaderName =
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
     let answered = match endpoint {
         Endpoint::Write => write(shared, call).await,
-        Endpoint::Import | Endpoint::ImportLines => import(shared, endpoint, call).await,
-        Endpoint::Export => export::answer(shared, call).await,
+        Endpoint::Import | Endpoint::ImportLines | Endpoint::ImportCsv => {
+            import(shared, endpoint, call).await
+        }
+        Endpoint::Otlp => otlp::answer(shared, Naming::Prometheus, call).await,
+        Endpoint::OtlpAsItIs => otlp::answer(shared, Naming::VictoriaMetrics, call).await,
+        Endpoint::Export | Endpoint::ExportCsv => export::answer(shared, endpoint, call).await,
         Endpoint::Read => read::answer(shared, call).await,
         Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
         Endpoint::MetricsQuery | Endpoint::MetricsQueryRange => {
@@ -179,6 +194,8 @@ struct Taken {
     /// How many of those are native histograms.
     histograms: u64,
     refused: u64,
+    /// Series or lines of which something was refused; one that lies in two pieces counts in both.
+    faulty: u64,
     /// Number of the first series or line of which something was refused, and why.
     first: Option<(u32, String)>,
     commit: Option<Commit>,
@@ -230,6 +247,7 @@ fn store_piece<T>(
     let commit = outcome.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
     taken.commit = commit.or(taken.commit);
     taken.refused += rejects.len() as u64;
+    taken.faulty += rejects.iter().map(|reject| reject.line).collect::<HashSet<_>>().len() as u64;
     taken.written += rows.saturating_sub(rejects.len() as u64 - refused);
     taken.histograms += written(histograms, rejects.get(refused as usize..).unwrap_or_default());
     if taken.first.is_none() {
@@ -262,7 +280,7 @@ fn written(mut by_line: HashMap<u32, u64>, refused: &[Reject]) -> u64 {
     by_line.values().sum()
 }
 
-/// The text of targets, as VictoriaMetrics takes it, and its lines of JSON.
+/// The text of targets, as VictoriaMetrics takes it, and its lines of JSON and of CSV.
 async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
     let level = ack(shared, &call.headers)
@@ -270,8 +288,15 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
     let namespace = namespace(shared, store, &call.query, &call.headers, Right::Write)
         .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
     let scope = call.write_scope(shared);
+    let columns = match endpoint {
+        Endpoint::ImportCsv => Some(csv_columns(&call.query)?),
+        _ => None,
+    };
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let work = || match endpoint {
+        _ if let Some(columns) = &columns => {
+            import_csv(shared, store, (namespace, &scope, Way::Csv), columns, &text.bytes)
+        }
         Endpoint::ImportLines => {
             import_lines(shared, store, (namespace, &scope, Way::JsonLines), &text.bytes)
         }
@@ -308,6 +333,28 @@ fn import_lines(
     text: &[u8],
 ) -> Result<Taken, Reply> {
     let (mut taken, mut lines) = (Taken::default(), JsonLines::new(text));
+    while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
+        lines.decode(batch, rejects)
+    })? {}
+    Ok(taken)
+}
+
+/// What the parameter `format` says of the columns.
+fn csv_columns(query: &str) -> Result<CsvColumns, Reply> {
+    let format = Params::first(query, "format").unwrap_or_default();
+    CsvColumns::parse(&format)
+        .map_err(|reason| Reply::text(StatusCode::BAD_REQUEST, format!("format: {reason}")))
+}
+
+fn import_csv(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    columns: &CsvColumns,
+    text: &[u8],
+) -> Result<Taken, Reply> {
+    let now_ms = now_ns() / 1_000_000;
+    let (mut taken, mut lines) = (Taken::default(), CsvLines::new(columns, text, now_ms));
     while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
         lines.decode(batch, rejects)
     })? {}

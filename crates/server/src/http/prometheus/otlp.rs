@@ -1,0 +1,62 @@
+//! OpenTelemetry's metrics over HTTP: protobuf, plain or compressed.
+
+use super::{Taken, confirm, store_piece};
+use crate::http::routes::Right;
+use crate::http::{Call, Reply, ack, body, namespace, status_of_missing, store};
+use crate::ingest;
+use crate::metrics::{Way, now_ns};
+use crate::shared::Shared;
+use crate::store::Store;
+use foliot_access::Measurements;
+use foliot_model::NamespaceId;
+use foliot_proto_prometheus::{Naming, OtlpRequest, otlp_answer};
+use hyper::{StatusCode, header};
+
+const PROTOBUF: &str = "application/x-protobuf";
+
+pub(super) async fn answer(shared: &Shared, naming: Naming, call: Call) -> Result<Reply, Reply> {
+    let store = store(shared)?;
+    let kind = call.headers.get(header::CONTENT_TYPE);
+    let kind = kind.map_or(PROTOBUF, |kind| kind.to_str().unwrap_or("?"));
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case(PROTOBUF) {
+        let text = format!("Content-Type {kind:?} is not taken here: use {PROTOBUF}");
+        return Err(Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, text).close());
+    }
+    let level = ack(shared, &call.headers)
+        .map_err(|message| Reply::text(StatusCode::BAD_REQUEST, message))?;
+    let namespace = namespace(shared, store, &call.query, &call.headers, Right::Write)
+        .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
+    let scope = call.write_scope(shared);
+    let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
+    let work = || take(shared, store, (namespace, &scope), naming, &text.bytes);
+    let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
+    shared.bytes.give(text.into_bytes());
+    confirm(store, taken.commit, level).await?;
+    let reason = taken.first.map_or(String::new(), |(number, reason)| {
+        format!("the first in data point {number}: {reason}")
+    });
+    Ok(Reply::new(StatusCode::OK, PROTOBUF, otlp_answer(taken.faulty, &reason)))
+}
+
+fn take(
+    shared: &Shared,
+    store: &Store,
+    (namespace, scope): (NamespaceId, &Measurements),
+    naming: Naming,
+    bytes: &[u8],
+) -> Result<Taken, Reply> {
+    let now_ms = now_ns() / 1_000_000;
+    let mut request = OtlpRequest::parse(naming, now_ms, bytes).map_err(|error| {
+        shared.metrics.way(Way::Otlp).count_unworded(1);
+        let text = format!("the request is none of OTLP's for metrics: {error}");
+        Reply::text(StatusCode::BAD_REQUEST, text)
+    })?;
+    shared.metrics.exemplars_dropped.add(request.exemplars());
+    let mut taken = Taken::default();
+    let to = (namespace, scope, Way::Otlp);
+    while store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
+        request.decode(batch, rejects)
+    })? {}
+    Ok(taken)
+}

@@ -1,0 +1,98 @@
+//! Graphite's plain text through the real binary.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use harness::{Scratch, Server};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+const T: i64 = 1_700_000_000_000;
+
+fn start(dir: &Scratch, flags: &[&str]) -> Server {
+    let own = ["--listen-graphite", "127.0.0.1:0"];
+    Server::start(dir.path(), &[&own, flags].concat())
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let line = server.welcome.lines().find(|line| line.contains("Graphite")).unwrap();
+    let address = line.split_whitespace().nth(1).unwrap();
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket
+}
+
+const ROWS: &str = "foliot_rows_total{protocol=\"graphite\"}";
+
+/// Sends pieces, ends, and waits until the server has ended too; nothing is answered.
+fn send(server: &Server, pieces: &[&[u8]]) {
+    let mut socket = connect(server);
+    for piece in pieces {
+        socket.write_all(piece).unwrap();
+    }
+    socket.shutdown(Shutdown::Write).unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer), "");
+}
+
+#[test]
+fn lines_are_seen_by_all_doors_and_half_lines_are_not_stored() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    let pieces: [&[u8]; 4] = [
+        b"servers.a.load 0.5 17000",
+        b"00000\r\nservers.a.load;dc=eu;rack=1 2 1700000001\nGET / HTTP/1.1\nput m 1",
+        b" 1 a=b\nnow.here 4\nservers.a.load 7 1700000009\nservers.a.load 1 170",
+        b"0",
+    ];
+    send(&server, &pieces);
+    server.wait_for_metric(ROWS, 4.0);
+    let wanted = [(T, "0.5".to_owned()), (T + 9000, "7.0".to_owned())];
+    assert_eq!(server.samples("none:servers.a.load%7Bdc=eu,rack=1%7D").len(), 1);
+    let form = format!("query={{\"servers.a.load\",dc=\"\"}}[20s]&time={}", T / 1000 + 10);
+    let text = server.post("/prometheus/api/v1/query", &form).text();
+    let values =
+        wanted.map(|(at, value)| format!("[{},\"{}\"]", at / 1000, value.replace(".0", "")));
+    assert!(text.contains(&values.join(",")), "{text}");
+    assert_eq!(server.samples("none:now.here").len(), 1);
+    let refused = |reason: &str| {
+        server.metric(&format!(
+            "foliot_rows_rejected_total{{protocol=\"graphite\",reason=\"{reason}\"}}"
+        ))
+    };
+    // A request of HTTP's, and a line without an end.
+    assert_eq!((refused("value"), refused("line")), (2.0, 1.0));
+    server.kill();
+    let server = start(&dir, &[]);
+    assert_eq!(server.samples("none:servers.a.load%7Bdc=eu%7D").len(), 1);
+}
+
+#[test]
+fn endless_lines_cost_no_others() {
+    let dir = Scratch::new();
+    let server = start(&dir, &["--limits-line-bytes", "4096"]);
+    let long = [b"m;a=".as_slice(), &b"x".repeat(1 << 20), b" 1 1\nm 2 1700000000\n"].concat();
+    send(&server, &[&long]);
+    server.wait_for_metric(ROWS, 1.0);
+    assert_eq!(server.samples("none:m"), [(T, "2.0".to_owned())]);
+}
+
+#[test]
+fn who_has_no_password_writes_from_named_addresses_only() {
+    let dir = Scratch::new();
+    let server = start(&dir, &["--access"]);
+    let mut socket = connect(&server);
+    socket.write_all(b"m 1 1700000000\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("not taken from this address"), "{answer}");
+}

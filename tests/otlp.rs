@@ -1,0 +1,146 @@
+//! OpenTelemetry's metrics through the real binary.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a failing test"
+)]
+
+mod harness;
+
+use flate2::{Compression, write::GzEncoder};
+use harness::{Response, Scratch, Server};
+use std::io::Write;
+
+const T: i64 = 1_700_000_000_000;
+
+/// A field of bytes, as the encoding's guide says.
+fn message(number: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![number << 3 | 2];
+    let mut length = body.len();
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(body);
+    out
+}
+
+/// A field of eight bytes.
+fn fixed(number: u8, bits: u64) -> Vec<u8> {
+    [&[number << 3 | 1][..], &bits.to_le_bytes()].concat()
+}
+
+fn attribute(number: u8, key: &str, value: &str) -> Vec<u8> {
+    let value = message(2, &message(1, value.as_bytes()));
+    message(number, &[message(1, key.as_bytes()), value].concat())
+}
+
+fn number(value: f64, time_ms: i64) -> Vec<u8> {
+    let point = [fixed(3, time_ms as u64 * 1_000_000), fixed(4, value.to_bits())];
+    message(1, &[point.concat(), attribute(7, "http.route", "/a")].concat())
+}
+
+fn metric(name: &str, shape: u8, data: &[u8]) -> Vec<u8> {
+    let unit = message(3, b"s");
+    message(2, &[message(1, name.as_bytes()), unit, message(shape, data)].concat())
+}
+
+/// A request of a resource with two names.
+fn request(metrics: &[Vec<u8>]) -> Vec<u8> {
+    let resource = [attribute(1, "service.name", "shop"), attribute(1, "host.name", "h")].concat();
+    message(1, &[message(1, &resource), message(2, &metrics.concat())].concat())
+}
+
+/// Cumulative, and only growing.
+const GROWS: &[u8] = &[0x10, 2, 0x18, 1];
+
+/// What has delta temporality.
+const DELTA: &[u8] = &[0x10, 1];
+
+fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    let kind = [("Content-Type", "application/x-protobuf")];
+    server.request("POST", path, &[&kind, headers].concat(), body)
+}
+
+fn asked(server: &Server, query: &str) -> String {
+    let path = "/prometheus/api/v1/query";
+    server.post(path, &format!("time={}&query={query}", T / 1000)).text()
+}
+
+#[test]
+fn metrics_are_seen_by_all_doors_and_outlive_the_process() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let gauge = metric("wait.time", 5, &number(1.5, T));
+    let sum = metric("spent", 7, &[&number(4.0, T), GROWS].concat());
+    let body = request(&[gauge, sum]);
+    let answer = post(&server, "/v1/metrics", &[("X-Foliot-Ack", "durable")], &body);
+    assert_eq!((answer.status, answer.body.len()), (200, 0), "{}", answer.text());
+    assert_eq!(answer.header("content-type"), "application/x-protobuf");
+    server.kill();
+    let server = Server::start(dir.path(), &[]);
+    assert_eq!(server.samples("none:wait_time_seconds"), [(T, "1.5".to_owned())]);
+    let text = asked(&server, "spent_seconds_total * on (job) group_left (host_name) target_info");
+    let wanted =
+        r#""metric":{"host_name":"h","http_route":"/a","job":"shop"},"value":[1700000000,"4"]"#;
+    assert!(text.contains(wanted), "{text}");
+    let packed = |body: &[u8]| {
+        let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+        out.write_all(body).unwrap();
+        out.finish().unwrap()
+    };
+    // All paths, and names as they are where VictoriaMetrics is expected.
+    let own = ["/api/v1/otlp/v1/metrics", "/prometheus/api/v1/otlp/v1/metrics"];
+    let plain = ["/opentelemetry/v1/metrics", "/opentelemetry/api/v1/push"];
+    for (at, path) in own.iter().chain(&plain).enumerate() {
+        let body = request(&[metric("wait.time", 5, &number(at as f64, T + 1000 + at as i64))]);
+        let answer = post(&server, path, &[("Content-Encoding", "gzip")], &packed(&body));
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    assert_eq!(server.samples("none:wait_time_seconds").len(), 3);
+    assert_eq!(server.samples("none:wait.time%7Bservice.name=shop,http.route=/a%7D").len(), 2);
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"otlp\"}"), 6.0);
+}
+
+#[test]
+fn a_partial_success_says_what_is_refused() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let two = [number(1.0, T), number(2.0, T + 1), DELTA.to_vec()].concat();
+    let good = metric("good", 5, &number(1.0, T));
+    let answer = post(&server, "/v1/metrics", &[], &request(&[metric("step", 7, &two), good]));
+    assert_eq!(answer.status, 200);
+    let reason = "the first in data point 1: metric \"step\" has delta temporality, and only \
+                  cumulative is taken";
+    let partial = [&[0x08, 2][..], &message(2, reason.as_bytes())].concat();
+    assert_eq!(answer.body, message(1, &partial), "{}", answer.text());
+    assert_eq!(server.samples("none:good_seconds").len(), 1);
+    let refused = "foliot_rows_rejected_total{protocol=\"otlp\",reason=\"value\"}";
+    assert_eq!(server.metric(refused), 2.0);
+}
+
+#[test]
+fn requests_that_are_none_are_refused_whole() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let body = request(&[metric("m", 5, &number(1.0, T))]);
+    let json = [("Content-Type", "application/json")];
+    let cut = &body[..body.len() - 1];
+    for (headers, body, status, word) in [
+        (&json[..], &b"{}"[..], 415, "application/x-protobuf"),
+        (&[], cut, 400, "none of OTLP's"),
+        (&[("Content-Encoding", "br")], &body, 415, "br is not known"),
+        (&[("X-Foliot-Ack", "perhaps")], &body, 400, "X-Foliot-Ack"),
+    ] {
+        let answer = server.request("POST", "/v1/metrics", headers, body);
+        assert_eq!(answer.status, status, "{}", answer.text());
+        assert!(answer.text().contains(word), "{}", answer.text());
+    }
+    assert_eq!(server.request("GET", "/v1/metrics", &[], b"").status, 405);
+    assert_eq!(post(&server, "/v1/metrics?db=none_such_that_is_made", &[], b"").status, 200);
+    assert_eq!(server.metric("foliot_rows_total{protocol=\"otlp\"}"), 0.0);
+}
