@@ -275,7 +275,11 @@ fn changes(route: &Route, call: &Call) -> bool {
     match (route.right, route.target) {
         (Right::Administer, _) => !matches!(&*call.method, "GET" | "HEAD"),
         (Right::Write | Right::Form(Access::Write), _)
-        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3) => true,
+        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3)
+        | (_, Target::InfluxDelete) => true,
+        (_, Target::InfluxBuckets | Target::InfluxBucket) => {
+            !matches!(&*call.method, "GET" | "HEAD")
+        }
         (_, Target::Foliot(endpoint)) => endpoint.changes(&call.method),
         (_, Target::OpenTsdb(Endpoint::Logs)) => Params::parse(&call.query).has("level"),
         (_, Target::OpenTsdb(endpoint)) => {
@@ -367,6 +371,26 @@ fn is_preview(params: &Params, body: &[u8]) -> bool {
     let is_no = |value: &Value| *value == false || *value == "false";
     members.iter().any(|(name, value)| means_preview(name) && !is_no(value))
 }
+
+/// Why the body of a request that changes something could not be read.
+fn not_read(error: &serde_json::Error) -> String {
+    match error.is_data() {
+        true => format!("the body says something twice, and nothing is changed: {error}"),
+        false => format!("the body is no JSON: {error}"),
+    }
+}
+
+/// Parameters that ask this route for one thing each.
+fn lists(route: &Route) -> &'static [&'static str] {
+    match route.target {
+        Target::OpenTsdb(Endpoint::Query) => &["m", "tsuid"],
+        Target::Prometheus(_) => &["match[]", "extra_label"],
+        _ => &[],
+    }
+}
+
+/// Why a request that says something twice is refused.
+const SAID_TWICE: &str = "this is given twice, and nothing is changed: either may be meant";
 
 /// A parameter of a request that takes samples away which is none of `known` and asks for no
 /// preview: if it is misspelt, more would go than was meant.
