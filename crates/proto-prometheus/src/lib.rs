@@ -27,7 +27,9 @@ mod wire;
 mod write;
 
 pub use annotations::said;
-pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
+pub use answer::{
+    Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms, time_or_ago_ms,
+};
 pub use exposition::Exposition;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};

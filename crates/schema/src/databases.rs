@@ -213,8 +213,8 @@ impl Databases {
         let refuse = |met: &AtomicU64, what: &str, most: u64, setting: &str| {
             met.fetch_add(1, Ordering::Relaxed);
             Err(Error::Invalid(format!(
-                "there are {most} {what} already, and no more may be made: drop some, or raise \
-                 {setting}"
+                "as many {what} as {setting} allows ({most}) are there already: drop some, or raise \
+                 it"
             )))
         };
         let Most { databases: databases_max, policies: policies_max } = self.most;

@@ -98,13 +98,19 @@ fn identify(shared: &Shared, route: &Route, call: &Call) -> Result<Arc<Principal
 
 fn refused(route: &Route, refusal: Refusal) -> Reply {
     match refusal {
-        Refusal::Missing => challenge(refuse(
-            route,
-            StatusCode::UNAUTHORIZED,
-            "unable to parse authentication credentials",
-        )),
+        Refusal::Missing => {
+            let text = match route.is_influx() {
+                true => "unable to parse authentication credentials",
+                false => "no credentials: send Authorization with Basic, Bearer or Token",
+            };
+            challenge(refuse(route, StatusCode::UNAUTHORIZED, text))
+        }
         Refusal::Wrong => {
-            challenge(refuse(route, StatusCode::UNAUTHORIZED, "authorization failed"))
+            let text = match route.is_influx() {
+                true => "authorization failed",
+                false => "the user, the password or the token is wrong, or the token has ended",
+            };
+            challenge(refuse(route, StatusCode::UNAUTHORIZED, text))
         }
         Refusal::Throttled(wait_s) => {
             let text = "too many logins from this address have failed; try again later";
