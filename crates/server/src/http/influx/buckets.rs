@@ -429,7 +429,13 @@ fn remove(order: &Order, bucket: &Bucket, work: &mut Work<'_>) -> Result<(), Fai
     let (engine, databases, kinds) = (store.engine(), store.databases(), store.kinds());
     let Bucket { database, policy, .. } = bucket;
     // With its last policy the database goes.
-    let dropped = databases.drop_bucket(engine, database, &policy.name, kinds, &order.caller);
+    let meter = work.meter();
+    let goes_on = || meter.check(0).is_ok();
+    let caller = &order.caller;
+    let dropped = databases.drop_bucket(engine, database, &policy.name, kinds, caller, &goes_on);
+    if matches!(dropped, Err(Error::Stopped)) {
+        meter.check(0)?;
+    }
     dropped.map_err(failed)?;
     order.confirm(store, work)
 }
