@@ -2,8 +2,7 @@
 //!
 //! Every room speaks these types and only these types to its neighbours. The room does no IO, knows
 //! no protocol and no file format, and nothing in it can be serialised by itself: wire formats live
-//! in the doors (`proto-*`), file formats in `engine` and `index`. JSON, which most doors speak, is
-//! read here where it must say nothing twice ([`parse_once`]).
+//! in the doors (`proto-*`), file formats in `engine` and `index`.
 //!
 //! The waist of the system is four types. Two live here ([`Batch`], what is written, and [`Frame`],
 //! a bounded piece of an answer), one in `plan` (what is asked), one in `engine` (the snapshot that
@@ -12,7 +11,6 @@
 mod batch;
 mod frame;
 mod histogram;
-mod json;
 mod key;
 mod labels;
 mod matcher;
@@ -27,7 +25,6 @@ mod value;
 pub use batch::{Batch, BatchBuffers, Reject, Row, Shape, Span};
 pub use frame::{Frame, SeriesHead};
 pub use histogram::{Bucket, Fault, Histogram, Interval, Resets};
-pub use json::parse_once;
 pub use key::{KeyError, KeyHasher, KeyParts, KeySecret, KeySyntax, ParseField, ParseKey};
 pub use labels::{Label, Labels};
 pub use matcher::{Matcher, MatcherError, Test};

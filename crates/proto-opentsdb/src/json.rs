@@ -14,7 +14,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, HttpError> {
 
 /// Reads the body of a request that changes something, which must not say anything twice.
 pub(crate) fn parse_once(body: &[u8]) -> Result<Value, HttpError> {
-    foliot_model::parse_once(body).map_err(|error| match error.is_data() {
+    crate::once::parse_once(body).map_err(|error| match error.is_data() {
         true => HttpError::bad_request(format!("Nothing is changed: {error}")),
         false => not_read(error),
     })

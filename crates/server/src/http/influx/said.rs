@@ -5,7 +5,7 @@ use super::buckets::refuse;
 use crate::http::body::{self, Text};
 use crate::http::{Reply, not_read};
 use crate::shared::Shared;
-use foliot_model::parse_once;
+use foliot_proto_opentsdb::parse_once;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
