@@ -12,6 +12,7 @@
 mod harness;
 
 use harness::{Response, Scratch, Server, foliot};
+use serde_json::Value;
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
@@ -73,14 +74,19 @@ fn documented() -> Vec<(String, String, String, bool)> {
 }
 
 /// What holds facts: to look at them is to read, anything else is a change.
-const FACTS: [&str; 4] =
-    ["/api/annotation", "/api/tree", "/api/foliot/v1/saved", "/api/foliot/v1/annotations"];
+const FACTS: [&str; 5] = [
+    "/api/annotation",
+    "/api/tree",
+    "/api/uid/",
+    "/api/foliot/v1/saved",
+    "/api/foliot/v1/annotations",
+];
 
 /// Whether a role may do what a route needs, for the database `default`. Statements are looked at
 /// elsewhere: here each of them reads.
 fn may(role: &str, method: &str, path: &str, need: &str) -> bool {
-    let changes = ["/api/uid/assign", "/api/foliot/v1/delete"].contains(&path)
-        || method != "GET" && FACTS.contains(&path)
+    let changes = ["/api/uid/assign", "/api/uid/rename", "/api/foliot/v1/delete"].contains(&path)
+        || method != "GET" && FACTS.iter().any(|facts| path.starts_with(facts))
         || method == "DELETE" && path == "/api/query";
     match need {
         "nobody is asked" => true,
@@ -364,9 +370,45 @@ fn guesses_are_put_off_and_the_audit_log_holds_no_secret() {
     assert!(statuses[10..].contains(&429), "{statuses:?}");
     assert_eq!(guess("root", "geheimes").status, 200, "who is known goes on");
     let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
-    assert!(audit.contains("\"act\":\"failed login\"") && audit.contains("\"create user\""));
+    let line = "\"act\":\"failed login\",\"subject\":\"root\"";
+    assert!(audit.contains(line) && audit.contains("\"create user\""), "{audit}");
     assert!(!audit.contains("geheim") && !audit.contains("guess"), "{audit}");
     server.stop();
+}
+
+/// Whoever tries to log in chooses the name that the audit log tells.
+#[test]
+fn failed_logins_say_whom_they_meant_and_levels_who_set_them() {
+    let dir = Scratch::new();
+    user(dir.path(), &["add", "root", "--role", "admin"], "geheimes\n");
+    let token = token(dir.path(), &["--role", "admin"]);
+    let last = |act: &str| -> Value {
+        let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
+        let lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["act"] == act).next_back().unwrap()["subject"].clone()
+    };
+    // In base64: `a"`, a byte of 1, a line's end, `xy`, 1 200 times `n`, and `:x`.
+    let long = format!("Basic YSIBCnh5{}Ong=", "bm5u".repeat(400));
+    let name = format!("a\"\u{1}\nxy{}", "n".repeat(58));
+    for (credentials, told) in [
+        (&*long, &*name),
+        ("Bearer foliot_wrong", "a token"),
+        // A token shown as a user's name.
+        ("Basic Zm9saW90X3dyb25nOng=", "a token"),
+    ] {
+        // A line a second at most: a server begins anew.
+        let server = Server::start(dir.path(), &["--access"]);
+        let answer = with(&server, credentials, "GET", "/api/config", "");
+        let said = answer.text();
+        assert!(answer.status == 401 && said.contains("password or the token is wrong"), "{said}");
+        assert_eq!(last("failed login"), told);
+        let answer = with(&server, "", "GET", "/api/config", "");
+        let said = answer.text();
+        assert!(answer.status == 401 && said.contains("no credentials"), "{said}");
+        let answer = with(&server, &token, "POST", "/logs?level=WARN", "");
+        assert_eq!((answer.status, last("set log level")), (200, "WARN".into()));
+        server.stop();
+    }
 }
 
 #[test]

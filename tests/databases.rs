@@ -259,7 +259,7 @@ fn what_clients_make_by_name_has_a_bound() {
         server.post(&format!("/query?q={}", statement.replace(' ', "+")), "").text()
     };
     let is_refused = |text: &str, setting: &str| {
-        assert!(text.contains("no more may be made") && text.contains(setting), "{text}");
+        assert!(text.contains("are there already") && text.contains(setting), "{text}");
     };
     let has_more = |statement: &str| {
         let text = run(statement);

@@ -496,7 +496,13 @@ fn wrong_requests_have_exact_answers_that_show_the_next_step() {
         ),
     ];
     const OTHERS: &[Wrong<'_>] = &[
-        ("GET", "/api/v2/write", "", 405, "allowed here: POST"),
+        (
+            "GET",
+            "/api/v2/write",
+            "",
+            405,
+            r#"{"code":"method not allowed","message":"allowed here: POST"}"#,
+        ),
         ("GET", "/write", "", 405, "allowed here: POST"),
         ("GET", "/metric", "", 404, "nothing is at /metric; did you mean /metrics?"),
         ("GET", "/wp-login.php", "", 404, "nothing is at /wp-login.php; see / for what is"),

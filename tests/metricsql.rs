@@ -11,8 +11,9 @@
 
 mod harness;
 
-use harness::{Scratch, Server};
+use harness::{Scratch, Server, read_response, request};
 use serde_json::Value as Json;
+use std::io::{BufReader, Write};
 
 const T: i64 = 1_700_000_000;
 
@@ -119,6 +120,45 @@ fn promql_stays_what_it_is_and_what_is_too_much_is_refused() {
     assert!(refused(path, "label_set(c, 1)").contains("takes strings"));
     assert!(refused(path, r#"label_del(c, "job")"#).contains("duplicate output timeseries"));
     assert!(refused(path, "nosuch(c)").contains("unknown function"));
+}
+
+/// A sample of now is found by times that are told by how long ago they were, as VictoriaMetrics
+/// takes them; Prometheus does not.
+#[test]
+fn times_are_told_by_how_long_ago_they_were() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-victoriametrics", "127.0.0.1:0"]);
+    assert_eq!(server.post("/api/v1/import/prometheus", "m 7\n").status, 204);
+    let welcome = server.welcome.clone();
+    let line = welcome.lines().find(|line| line.contains("VictoriaMetrics")).unwrap();
+    let address = line.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+    let there = |path: &str| {
+        let mut socket = std::net::TcpStream::connect::<std::net::SocketAddr>(address).unwrap();
+        socket.set_read_timeout(Some(harness::PATIENCE)).unwrap();
+        socket.write_all(&request("GET", path, &[], b"")).unwrap();
+        read_response(&mut BufReader::new(socket)).unwrap()
+    };
+    for (span, is_found) in [
+        ("start=-1h", true),
+        ("start=now-1h&end=now", true),
+        ("start=1h&end=-0s", true),
+        ("start=-2h&end=-1h", false),
+    ] {
+        let export = format!("/api/v1/export?match[]=m&{span}");
+        assert_eq!(server.get(&export).text().contains("[7]"), is_found, "{span}");
+        assert_eq!(there(&export).text().contains("[7]"), is_found, "{span}");
+        let range = format!("/api/v1/query_range?query=m&step=60&{span}");
+        let here = server.get(&format!("/victoriametrics{range}")).text();
+        assert_eq!(here.contains("\"7\""), is_found, "{span}: {here}");
+        assert_eq!(there(&range).text().contains("\"7\""), is_found, "{span}");
+        let series = format!("/api/v1/series?match[]=m&{span}");
+        assert_eq!(there(&series).status, 200, "{span}");
+        let refused = server.get(&format!("/prometheus{series}"));
+        assert_eq!(refused.status, 400, "{span}: {}", refused.text());
+    }
+    assert!(there("/api/v1/query?query=m&time=-1s").text().contains("success"));
+    assert_eq!(there("/api/v1/query?query=m&time=-1x").status, 400);
+    server.stop();
 }
 
 #[test]

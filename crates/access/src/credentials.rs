@@ -12,6 +12,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// Characters of a user's name that a log holds.
+const NAME_CHARS_MAX: usize = 64;
+
 /// What a client shows to say who it is.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credentials {
@@ -65,6 +68,17 @@ impl Credentials {
             });
         }
         None
+    }
+
+    /// Who is meant, for a log: the beginning of a user's name, and of a token nothing that it
+    /// holds.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Password { user, .. } if !user.starts_with(crate::tokens::PREFIX) => {
+                user.chars().take(NAME_CHARS_MAX).collect()
+            }
+            Self::Password { .. } | Self::Token(_) => "a token".to_owned(),
+        }
     }
 
     /// Whether a password is shown without saying whose it is.

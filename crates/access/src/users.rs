@@ -74,8 +74,8 @@ impl std::fmt::Display for Refused {
             Self::Enough(most, setting) => {
                 return write!(
                     f,
-                    "there are {most} already, and no more may be made: remove some, or raise \
-                     {setting}"
+                    "as many as {setting} allows ({most}) are there already: remove some, or raise \
+                     it"
                 );
             }
             Self::NotFound => "user not found",

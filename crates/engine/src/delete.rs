@@ -256,8 +256,21 @@ impl Engine {
     /// # Errors
     /// When a part cannot be read or removed, or the wal refuses.
     pub fn drop_namespace(&self, id: NamespaceId, caller: &Caller) -> Result<Deleted, Error> {
-        let (deleted, _) =
-            self.drop_selected(&all_of(id), &Act::DropNamespace, caller, &|| true)?;
+        self.drop_namespace_while(id, caller, &|| true)
+    }
+
+    /// The same, and ends with [`Error::Stopped`] when `goes_on`, asked while it is counted what
+    /// goes, says no. Nothing is dropped then: what is once begun is done.
+    ///
+    /// # Errors
+    /// As for [`Engine::drop_namespace`].
+    pub fn drop_namespace_while(
+        &self,
+        id: NamespaceId,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Deleted, Error> {
+        let (deleted, _) = self.drop_selected(&all_of(id), &Act::DropNamespace, caller, goes_on)?;
         self.forget_namespace(id)?;
         self.store().upkeep.drop_parts_of(|namespace| namespace == id)?;
         Ok(deleted)

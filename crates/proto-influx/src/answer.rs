@@ -65,6 +65,7 @@ pub fn error_answer(api: WriteApi, status: u16, message: &str) -> Answer {
                 401 => "unauthorized",
                 403 => "forbidden",
                 404 => "not found",
+                405 => "method not allowed",
                 413 => "request too large",
                 422 => "unprocessable entity",
                 429 => "too many requests",

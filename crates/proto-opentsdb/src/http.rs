@@ -1,6 +1,7 @@
 //! Requests and errors of the HTTP side: routes, query parameters, the error object.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 /// A request as the server hands it over, body decompressed.
@@ -320,6 +321,13 @@ impl Params {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
+    /// A name that is given twice and is none of `lists`, which may be: readers of parameters
+    /// disagree on which of two values counts.
+    pub fn twice(&self, lists: &[&str]) -> Option<&str> {
+        let mut seen = HashSet::new();
+        self.names().find(|name| !seen.insert(*name) && !lists.contains(name))
+    }
+
     /// The function that JSON is to be wrapped in.
     ///
     /// # Errors
@@ -439,6 +447,8 @@ mod tests {
         let params = Params::parse("m=sum%3Ax%7Bh%3D*%7D&m=b+c&ms&x=%zz%4&&=1");
         assert_eq!(params.all("m").collect::<Vec<_>>(), ["sum:x{h=*}", "b c"]);
         assert!(params.has("ms") && !params.has("arrays"));
+        assert_eq!((params.twice(&[]), params.twice(&["m"])), (Some("m"), None));
+        assert_eq!(Params::parse("a=1&b&%61=1").twice(&["b"]), Some("a"));
         assert_eq!(params.get("x"), Some("%zz%4"));
         assert_eq!(Params::parse("jsonp=a.b").jsonp(), Ok(Some("a.b".to_owned())));
         assert!(Params::parse("jsonp=alert(1)//").jsonp().is_err());

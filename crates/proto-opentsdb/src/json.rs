@@ -9,9 +9,19 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, HttpError> {
     if is_blank(body) {
         return Err(HttpError::bad_request("Missing request content"));
     }
-    serde_json::from_slice(body).map_err(|error| {
-        HttpError::bad_request("Unable to parse the given JSON").with_details(error.to_string())
+    serde_json::from_slice(body).map_err(not_read)
+}
+
+/// Reads the body of a request that changes something, which must not say anything twice.
+pub(crate) fn parse_once(body: &[u8]) -> Result<Value, HttpError> {
+    crate::once::parse_once(body).map_err(|error| match error.is_data() {
+        true => HttpError::bad_request(format!("Nothing is changed: {error}")),
+        false => not_read(error),
     })
+}
+
+fn not_read(error: serde_json::Error) -> HttpError {
+    HttpError::bad_request("Unable to parse the given JSON").with_details(error.to_string())
 }
 
 /// Whether a request has no body to speak of.

@@ -28,6 +28,7 @@ mod key;
 mod lang;
 mod last;
 mod number;
+mod once;
 mod picture;
 mod put;
 mod rollup;
@@ -57,6 +58,7 @@ pub use lang::{
     Output, Request, RequiredName, Tables, Tsuid, TsuidWhere, check_words, deletes_refused,
     metric_names,
 };
+pub use once::parse_once;
 pub use picture::{Form, Graph};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
 pub use rollup::Rollups;

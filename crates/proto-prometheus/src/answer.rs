@@ -295,6 +295,22 @@ pub fn time_ms(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
+/// Reads a time as VictoriaMetrics takes it: also `now`, and how long before that, such as `-1h`,
+/// `1h30m` or `now-1d`.
+pub fn time_or_ago_ms(text: &str, now_ms: i64) -> Option<i64> {
+    if let Some(known) = time_ms(text) {
+        return Some(known);
+    }
+    let ago = match text.strip_prefix("now") {
+        Some("") => return Some(now_ms),
+        Some(ago) => ago.strip_prefix('-')?,
+        None => text.strip_prefix('-').unwrap_or(text),
+    };
+    let ago_ms = (duration_seconds(ago)? * 1000.0).round();
+    let is_known = ago_ms <= (i64::MAX / NANOS_PER_MILLI) as f64;
+    is_known.then(|| now_ms.saturating_sub(ago_ms as i64))
+}
+
 /// Reads a length of time: seconds as a decimal number, or a duration such as `1h30m`; in
 /// milliseconds.
 pub fn length_ms(text: &str) -> Option<i64> {
@@ -389,6 +405,30 @@ mod tests {
             ("1e300", None),
         ] {
             assert_eq!(time_ms(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_may_be_told_by_how_long_ago_they_were() {
+        let now_ms = 10_000_000;
+        for (text, wanted) in [
+            ("now", Some(now_ms)),
+            ("-1h", Some(6_400_000)),
+            ("1h", Some(6_400_000)),
+            ("now-1h", Some(6_400_000)),
+            ("-1m30s", Some(9_910_000)),
+            ("60", Some(60_000)),
+            ("-60", Some(-60_000)),
+            ("1970-01-01T00:01:00Z", Some(60_000)),
+            ("", None),
+            ("-", None),
+            ("now+1h", None),
+            ("now1h", None),
+            ("--1h", None),
+            ("1x", None),
+            ("-9999999999y", None),
+        ] {
+            assert_eq!(time_or_ago_ms(text, now_ms), wanted, "{text}");
         }
     }
 }

@@ -32,7 +32,9 @@ mod wire;
 mod write;
 
 pub use annotations::said;
-pub use answer::{Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms};
+pub use answer::{
+    Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms, time_or_ago_ms,
+};
 pub use csv::{CsvColumns, CsvFormat, CsvLines};
 pub use exposition::Exposition;
 pub use graphite::{GraphiteRead, decode_graphite};

@@ -84,8 +84,8 @@ impl ContinuousQueries {
             None if engine.catalog_list(KIND).len() as u64 >= self.most => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 Err(format!(
-                    "there are {} continuous queries already, and no more may be made: drop some, \
-                     or raise limits.continuous_queries",
+                    "as many continuous queries as limits.continuous_queries allows ({}) are there \
+                     already: drop some, or raise it",
                     self.most
                 ))
             }

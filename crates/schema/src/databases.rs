@@ -13,6 +13,7 @@ use crate::kinds::Kinds;
 use foliot_engine::{Ack, Caller, Engine, Error};
 use foliot_lock::{Mutex, Rank, RwLock};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -213,8 +214,8 @@ impl Databases {
         let refuse = |met: &AtomicU64, what: &str, most: u64, setting: &str| {
             met.fetch_add(1, Ordering::Relaxed);
             Err(Error::Invalid(format!(
-                "there are {most} {what} already, and no more may be made: drop some, or raise \
-                 {setting}"
+                "as many {what} as {setting} allows ({most}) are there already: drop some, or raise \
+                 it"
             )))
         };
         let Most { databases: databases_max, policies: policies_max } = self.most;
@@ -382,7 +383,8 @@ impl Databases {
         Ok(namespace)
     }
 
-    /// Drops a policy with everything in it; nothing happens when there is none.
+    /// Drops a policy with everything in it; nothing happens when there is none, nor when `goes_on`
+    /// says no while it is counted what goes.
     ///
     /// # Errors
     /// When the store cannot take it.
@@ -393,9 +395,10 @@ impl Databases {
         policy: &str,
         kinds: &Kinds,
         caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
-        self.drop_policy_alone(engine, database, policy, kinds, caller)
+        self.drop_policy_alone(engine, (database, policy), kinds, caller, goes_on)
     }
 
     /// The same; with its last policy the database goes.
@@ -409,24 +412,25 @@ impl Databases {
         policy: &str,
         kinds: &Kinds,
         caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
         let found = self.get(database).map(|found| found.policies).unwrap_or_default();
         match found.as_slice() {
             [last] if last.name == policy => {
-                self.drop_database_alone(engine, database, kinds, caller)
+                self.drop_database_alone(engine, database, kinds, caller, goes_on)
             }
-            _ => self.drop_policy_alone(engine, database, policy, kinds, caller),
+            _ => self.drop_policy_alone(engine, (database, policy), kinds, caller, goes_on),
         }
     }
 
     fn drop_policy_alone(
         &self,
         engine: &Engine,
-        database: &str,
-        policy: &str,
+        (database, policy): (&str, &str),
         kinds: &Kinds,
         caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let Some(mut changed) = self.get(database) else { return confirm(engine) };
         let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
@@ -434,14 +438,15 @@ impl Databases {
         };
         let dropped = changed.policies.remove(at);
         self.publish(engine, database, changed)?;
-        let result = drop_namespace(engine, database, &dropped, kinds, caller);
+        let result = drop_namespace(engine, (database, &dropped), kinds, caller, goes_on);
         if result.is_err() {
             self.show_again(engine, database);
         }
         result
     }
 
-    /// Drops a database with everything in it; nothing happens when there is none.
+    /// Drops a database with everything in it; nothing happens when there is none, nor when
+    /// `goes_on` says no while it is counted what goes first.
     ///
     /// # Errors
     /// When the store cannot take it; then what is left of it is there as before.
@@ -451,9 +456,10 @@ impl Databases {
         database: &str,
         kinds: &Kinds,
         caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let _one_at_a_time = self.changing.lock();
-        self.drop_database_alone(engine, database, kinds, caller)
+        self.drop_database_alone(engine, database, kinds, caller, goes_on)
     }
 
     fn drop_database_alone(
@@ -462,10 +468,11 @@ impl Databases {
         database: &str,
         kinds: &Kinds,
         caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         // Nobody writes to what is going.
         let Some(dropped) = self.table.write().remove(database) else { return confirm(engine) };
-        let result = drop_policies(engine, database, &dropped, kinds, caller);
+        let result = drop_policies(engine, (database, &dropped), kinds, caller, goes_on);
         // The first namespace cannot go: what names no database must have a place.
         let has_first = || dropped.policies.iter().any(|own| own.namespace == DEFAULT_NAMESPACE);
         if result.is_err() || has_first() {
@@ -499,29 +506,40 @@ fn confirm(engine: &Engine) -> Result<(), Error> {
 /// is dropped, whether or not the machine stopped before the mark went.
 fn drop_policies(
     engine: &Engine,
-    name: &str,
-    database: &Database,
+    (name, database): (&str, &Database),
     kinds: &Kinds,
     caller: &Caller,
+    goes_on: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
     let mark = [GOING, database.default_policy.as_bytes()].concat();
     engine.catalog_put(DATABASE_KIND, name, &mark)?;
     let is_default = |policy: &&Policy| policy.name == database.default_policy;
     let others = database.policies.iter().filter(|policy| !is_default(policy));
+    // What is once begun is done.
+    let has_begun = Cell::new(false);
+    let goes_on = || has_begun.get() || goes_on();
     for policy in others.chain(database.policies.iter().find(is_default)) {
-        drop_namespace(engine, name, policy, kinds, caller)?;
+        let result = drop_namespace(engine, (name, policy), kinds, caller, &goes_on);
+        if matches!(result, Err(Error::Stopped)) {
+            match database.is_made {
+                true => engine.catalog_put(DATABASE_KIND, name, database.default_policy.as_bytes()),
+                false => engine.catalog_delete(DATABASE_KIND, name),
+            }?;
+        }
+        result?;
+        has_begun.set(true);
     }
     engine.catalog_delete(DATABASE_KIND, name).map(|_| ())
 }
 
 fn drop_namespace(
     engine: &Engine,
-    database: &str,
-    policy: &Policy,
+    (database, policy): (&str, &Policy),
     kinds: &Kinds,
     caller: &Caller,
+    goes_on: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    engine.drop_namespace(policy.namespace, caller)?;
+    engine.drop_namespace_while(policy.namespace, caller, goes_on)?;
     engine.catalog_delete(POLICY_KIND, &key(database, &policy.name))?;
     kinds.forget_all(engine, policy.namespace)
 }

@@ -4,7 +4,10 @@
 
 use foliot_disk::{FaultKind, SimDisk};
 use foliot_engine::{Caller, Config, Engine, Error};
+use foliot_model::{Batch, BatchBuffers};
+use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_schema::{Database, Databases, Kinds, Policy};
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,7 +51,7 @@ fn a_drop_that_fails_is_seen_to_fail_and_one_that_is_answered_stays() {
             let disk = store();
             let (engine, databases, kinds) = open(&disk);
             disk.fail_after(after, fault);
-            let first = databases.drop_database(&engine, "x", &kinds, &caller);
+            let first = databases.drop_database(&engine, "x", &kinds, &caller, &|| true);
             disk.heal();
             let (live, kept) = (databases.get("x"), stored(&engine));
             assert_eq!(live, kept, "{fault:?} after {after}: {first:?}");
@@ -59,7 +62,7 @@ fn a_drop_that_fails_is_seen_to_fail_and_one_that_is_answered_stays() {
             whole += u64::from(!is_unknown && names(live.as_ref()).len() == 3);
             refused += u64::from(first.is_err());
             // Who asks again is told how it is.
-            let again = databases.drop_database(&engine, "x", &kinds, &caller);
+            let again = databases.drop_database(&engine, "x", &kinds, &caller, &|| true);
             drop(engine);
             let disk = disk.crash();
             let (_, databases, _) = open(&disk);
@@ -80,7 +83,7 @@ fn a_policy_whose_drop_fails_is_there() {
         let disk = store();
         let (engine, databases, kinds) = open(&disk);
         disk.fail_after(after, FaultKind::SyncError);
-        let result = databases.drop_policy(&engine, "x", "z", &kinds, &caller);
+        let result = databases.drop_policy(&engine, "x", "z", &kinds, &caller, &|| true);
         disk.heal();
         let live = databases.get("x");
         assert_eq!(live, stored(&engine), "after {after}: {result:?}");
@@ -90,4 +93,54 @@ fn a_policy_whose_drop_fails_is_there() {
         refused += u64::from(result.is_err());
     }
     assert!(refused > 0);
+}
+
+/// Who goes away, or is told to stop, while it is counted what a drop takes, has dropped nothing;
+/// what has once begun is done.
+#[test]
+fn a_drop_that_is_stopped_before_it_begins_takes_nothing() {
+    let caller = Caller::default();
+    let disk = store();
+    let (engine, databases, kinds) = open(&disk);
+    let before = databases.get("x");
+    for policy in &before.as_ref().unwrap().policies {
+        let (bytes, secret) = (b"m,h=a v=1 1\nm,h=b v=2 1", engine.key_secret());
+        let place = policy.namespace;
+        let mut batch = Batch::new(bytes, place, &LINE_SYNTAX, secret, BatchBuffers::default());
+        let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
+        let mut rejects = Vec::new();
+        Decoder::default().decode(&mut batch, settings, &mut rejects);
+        engine.write(&batch, &mut rejects).unwrap();
+        assert!(rejects.is_empty(), "{rejects:?}");
+    }
+    let never = || false;
+    let stopped = [
+        databases.drop_database(&engine, "x", &kinds, &caller, &never),
+        databases.drop_policy(&engine, "x", "z", &kinds, &caller, &never),
+        databases.drop_bucket(&engine, "x", "z", &kinds, &caller, &never),
+    ];
+    for outcome in stopped {
+        assert!(matches!(outcome, Err(Error::Stopped)), "{outcome:?}");
+        assert_eq!(databases.get("x"), before);
+        assert_eq!(stored(&engine), before);
+        let left = before.as_ref().unwrap().policies.iter().map(|policy| {
+            engine.preview_drop_namespace(policy.namespace, &|| true).unwrap().samples
+        });
+        assert_eq!(left.collect::<Vec<_>>(), [2, 2, 2]);
+    }
+    // The first policy is counted; from then on nobody is asked.
+    let asked = Cell::new(0);
+    let once = || asked.replace(asked.get() + 1) < 1;
+    let mut outcome = databases.drop_database(&engine, "x", &kinds, &caller, &once);
+    for most in 2..20 {
+        if outcome.is_ok() {
+            break;
+        }
+        assert_eq!((databases.get("x"), stored(&engine)), (before.clone(), before.clone()));
+        asked.set(0);
+        let often = || asked.replace(asked.get() + 1) < most;
+        outcome = databases.drop_database(&engine, "x", &kinds, &caller, &often);
+    }
+    outcome.unwrap();
+    assert_eq!((databases.get("x"), stored(&engine)), (None, None));
 }

@@ -107,7 +107,9 @@ fn a_policy_that_is_made_while_another_goes_stays() {
         let name = format!("d{at}");
         all.set_policy(&engine, &name, Policy::unbounded("old"), true, &caller).unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| all.drop_bucket(&engine, &name, "old", &kinds, &caller).unwrap());
+            scope.spawn(|| {
+                all.drop_bucket(&engine, &name, "old", &kinds, &caller, &|| true).unwrap()
+            });
             let made = Policy::unbounded("new");
             scope.spawn(|| all.set_policy(&engine, &name, made, true, &caller).unwrap());
         });

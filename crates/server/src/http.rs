@@ -16,6 +16,7 @@ pub(crate) use body::Budget;
 pub(crate) use influx::{may_ask, run_into};
 pub(crate) use reply::{Message, PLAIN, Pieces, Reply, accepts_gzip};
 
+use crate::aside::aside;
 use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
@@ -32,6 +33,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use log::LevelFilter;
 use routes::{NoRoute, Right, Route, Target};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -123,6 +125,8 @@ struct Call {
     query: String,
     headers: HeaderMap,
     body: Incoming,
+    /// What the listener expects.
+    dialect: Dialect,
     /// The client's address.
     peer: Option<SocketAddr>,
     /// Who sends it.
@@ -175,10 +179,11 @@ async fn answer(
         is_trusted: origin.is_some() || is_same_origin(&head.headers),
         headers: head.headers,
         body,
+        dialect,
         peer,
         who: shared.gate.anyone(),
     };
-    let reply = answer_call(shared, call, dialect, began).await;
+    let reply = answer_call(shared, call, began).await;
     let reply = reply.with_retry(|| shared.lanes.retry_after_s(shared));
     match origin {
         Some(origin) => cors::allow(reply, &shared.config, origin),
@@ -186,8 +191,8 @@ async fn answer(
     }
 }
 
-async fn answer_call(shared: &Arc<Shared>, call: Call, dialect: Dialect, began: Instant) -> Reply {
-    let found = match dialect {
+async fn answer_call(shared: &Arc<Shared>, call: Call, began: Instant) -> Reply {
+    let found = match call.dialect {
         Dialect::Everyone => routes::find(&call.method, &call.path, &call.query),
         Dialect::Prometheus => routes::find_prometheus(&call.method, &call.path, &call.query),
         Dialect::VictoriaMetrics => {
@@ -197,7 +202,7 @@ async fn answer_call(shared: &Arc<Shared>, call: Call, dialect: Dialect, began: 
     };
     let (label, reply) = match found {
         Ok(route) => (route.path, dispatch(shared, route, call).await),
-        Err(none) => ("none", influx::options(&call).unwrap_or_else(|| refuse(none, &call.path))),
+        Err(none) => ("none", influx::options(&call).unwrap_or_else(|| refuse(none, &call))),
     };
     shared.metrics.count_answer(label, reply.status.as_u16(), began.elapsed());
     reply
@@ -216,22 +221,46 @@ async fn answer_ticktock(shared: &Arc<Shared>, call: Call, began: Instant) -> Re
     reply
 }
 
-fn refuse(none: NoRoute, path: &str) -> Reply {
-    match none {
-        NoRoute::Unknown => {
+fn refuse(none: NoRoute, call: &Call) -> Reply {
+    let path = &*call.path;
+    match (none, call.dialect) {
+        (NoRoute::Method(methods), _) => {
+            let methods = methods.join(", ");
+            let text = format!("allowed here: {methods}");
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            let reply = match routes::is_influx_2(path) {
+                true => influx::refuse(status, &text),
+                false => Reply::text(status, text),
+            };
+            reply.header(header::ALLOW, &methods)
+        }
+        (NoRoute::OpenTsdb { status, json, is_path: false }, _) => {
+            Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
+        }
+        // As those say it whom clients expect there.
+        (_, Dialect::Prometheus) => {
+            Reply::new(StatusCode::NOT_FOUND, PLAIN, "404 page not found\n")
+        }
+        (_, Dialect::VictoriaMetrics) => {
+            let text = format!("unsupported path requested: {path:?}\n");
+            Reply::new(StatusCode::BAD_REQUEST, PLAIN, text)
+        }
+        (NoRoute::OpenTsdb { status, json, .. }, _) => {
+            Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
+        }
+        (NoRoute::Influx2, _) => {
+            let text = match routes::nearest(path) {
+                Some(near) => format!("path not found; did you mean {near}?"),
+                None => "path not found: this part of InfluxDB 2 does not exist here".to_owned(),
+            };
+            influx::refuse(StatusCode::NOT_FOUND, &text)
+        }
+        (NoRoute::Unknown, _) => {
             let text = match routes::nearest(path) {
                 Some(near) => format!("nothing is at {path}; did you mean {near}?"),
                 None => format!("nothing is at {path}; see / for what is"),
             };
             Reply::text(StatusCode::NOT_FOUND, text)
-        }
-        NoRoute::Method(methods) => {
-            let methods = methods.join(", ");
-            Reply::text(StatusCode::METHOD_NOT_ALLOWED, format!("allowed here: {methods}"))
-                .header(header::ALLOW, &methods)
-        }
-        NoRoute::OpenTsdb { status, json } => {
-            Reply::json(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), json)
         }
     }
 }
@@ -275,7 +304,11 @@ fn changes(route: &Route, call: &Call) -> bool {
     match (route.right, route.target) {
         (Right::Administer, _) => !matches!(&*call.method, "GET" | "HEAD"),
         (Right::Write | Right::Form(Access::Write), _)
-        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3) => true,
+        | (_, Target::InfluxWrite | Target::InfluxWrite2 | Target::InfluxWrite3)
+        | (_, Target::InfluxDelete) => true,
+        (_, Target::InfluxBuckets | Target::InfluxBucket) => {
+            !matches!(&*call.method, "GET" | "HEAD")
+        }
         (_, Target::Foliot(endpoint)) => endpoint.changes(&call.method),
         (_, Target::OpenTsdb(Endpoint::Logs)) => Params::parse(&call.query).has("level"),
         (_, Target::OpenTsdb(endpoint)) => {
@@ -303,6 +336,15 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
             text(header::HOST).is_some_and(|host| host.eq_ignore_ascii_case(origin))
         }
     }
+}
+
+/// Sets how much is logged. That is in the audit log first: where less is said, others hide.
+fn set_log_level(shared: &Shared, level: LevelFilter, caller: &Caller) -> Result<(), Reply> {
+    let engine = store(shared)?.engine();
+    let told = aside(|| engine.audit_access("set log level", level.as_str(), caller));
+    told.map_err(|error| Reply::text(status_of(&error), error.to_string()))?;
+    log::set_max_level(level);
+    Ok(())
 }
 
 /// The store, or the answer while it is not there.
@@ -367,6 +409,26 @@ fn is_preview(params: &Params, body: &[u8]) -> bool {
     let is_no = |value: &Value| *value == false || *value == "false";
     members.iter().any(|(name, value)| means_preview(name) && !is_no(value))
 }
+
+/// Why the body of a request that changes something could not be read.
+fn not_read(error: &serde_json::Error) -> String {
+    match error.is_data() {
+        true => format!("the body says something twice, and nothing is changed: {error}"),
+        false => format!("the body is no JSON: {error}"),
+    }
+}
+
+/// Parameters that ask this route for one thing each.
+fn lists(route: &Route) -> &'static [&'static str] {
+    match route.target {
+        Target::OpenTsdb(Endpoint::Query) => &["m", "tsuid"],
+        Target::Prometheus(_) => &["match[]", "extra_label"],
+        _ => &[],
+    }
+}
+
+/// Why a request that says something twice is refused.
+const SAID_TWICE: &str = "this is given twice, and nothing is changed: either may be meant";
 
 /// A parameter of a request that takes samples away which is none of `known` and asks for no
 /// preview: if it is misspelt, more would go than was meant.

@@ -45,8 +45,8 @@ pub(crate) enum Limit {
 }
 
 /// What becomes of an answer that may have begun.
-const BEGUN: &str = "413; where the answer has begun, InfluxQL's ends with an `error`, and others \
-                     end with their connection";
+const BEGUN: &str = "413, of PromQL 422; where the answer has begun, InfluxQL's ends with an \
+                     `error`, and others end with their connection";
 
 /// What is known of each limit: its setting, or what it is and how much where none sets it, and
 /// what happens.
@@ -88,7 +88,12 @@ const LIMITS: [(Limit, &str, Option<&str>, &str); 30] = [
     (Limit::QueryMemoryBytes, "limits.query_memory_bytes", None, BEGUN),
     (Limit::QuerySamples, "limits.query_samples", None, BEGUN),
     (Limit::QuerySeconds, "limits.query_seconds", None, BEGUN),
-    (Limit::AnswerBytes, "limits.answer_bytes", None, "413, or the connection is closed"),
+    (
+        Limit::AnswerBytes,
+        "limits.answer_bytes",
+        None,
+        "413, of PromQL 422; or the connection is closed",
+    ),
     (Limit::ScrapeBodyBytes, "limits.scrape_body_bytes", None, "the scrape fails: `up` is 0"),
     (Limit::ScrapeSamples, "limits.scrape_samples", None, "the scrape fails: `up` is 0"),
     (Limit::ScrapeTargets, "limits.scrape_targets", None, "the target is not scraped"),
@@ -138,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 25] = [
+const OTHERS: [(&str, &str, &str); 26] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -157,6 +162,7 @@ const OTHERS: [(&str, &str, &str); 25] = [
     ("operators of an InfluxQL request", "2 000", "400"),
     ("steps and depth of an `exp` formula, formulas of a request", "1 000, 64, 100", "400"),
     ("depth of JSON", "128", "400"),
+    ("body of a change by Foliot's or InfluxDB 2's API", "1 MiB", "413"),
     ("questions of a `/api/query`, patterns of a question", "1 000, 32", "400"),
     ("height of a PromQL expression, steps of a question", "100, 11 000", "400"),
     ("conditions of a PromQL selector, labels of a list", "1024", "400"),

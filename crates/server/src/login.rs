@@ -35,7 +35,8 @@ pub(crate) fn admit(
     match outcome {
         Err(Refusal::Missing) => by_address(shared, peer),
         Err(refusal @ (Refusal::Wrong | Refusal::Throttled(_))) => {
-            note_failure(shared, store, door, peer);
+            let whom = credentials.map(Credentials::told).unwrap_or_default();
+            note_failure(shared, store, door, peer, &whom);
             Err(refusal)
         }
         outcome => outcome,
@@ -57,7 +58,14 @@ pub(crate) fn by_address(
     may.then(|| shared.open_writer.clone()).ok_or(Refusal::Missing)
 }
 
-fn note_failure(shared: &Shared, store: &Store, door: &'static str, peer: Option<SocketAddr>) {
+/// Tells that somebody is not believed to be `whom`.
+fn note_failure(
+    shared: &Shared,
+    store: &Store,
+    door: &'static str,
+    peer: Option<SocketAddr>,
+    whom: &str,
+) {
     let now_ns = now_ns();
     {
         let mut last_ns = shared.failed_login_ns.lock();
@@ -69,12 +77,12 @@ fn note_failure(shared: &Shared, store: &Store, door: &'static str, peer: Option
     let from = peer.map(|peer| peer.ip().to_string()).unwrap_or_default();
     let figures = shared.gate.figures();
     log::warn!(
-        "a login by {door} from {from} failed ({} failed and {} put off so far)",
+        "a login as {whom:?} by {door} from {from} failed ({} failed and {} put off so far)",
         figures.failed,
         figures.put_off
     );
     let caller = Caller { door, from };
-    let line = || store.engine().audit_access("failed login", "", &caller);
+    let line = || store.engine().audit_access("failed login", whom, &caller);
     if let Err(error) = aside(line) {
         log::error!("a failed login is not in the audit log: {error}");
     }

@@ -19,7 +19,11 @@ pub(super) fn parse(body: &[u8], params: &Params, now_ms: i64) -> Result<Request
     if is_blank(body) {
         return Err(HttpError::bad_request("Missing message content"));
     }
-    let query = parse_object(body)?;
+    let query = parse_object(body).map_err(|error| match body.trim_ascii_start().first() {
+        // A form, as Prometheus' clients send it to a path that is OpenTSDB's here.
+        Some(b'a'..=b'z') => error.with_details("PromQL is asked at /prometheus/api/v1/query"),
+        _ => error,
+    })?;
     let zone_name = text(&query, "timezone")?.unwrap_or_else(|| "UTC".to_owned());
     let time_zone = zone(&zone_name)?;
     let start = text(&query, "start")?;

@@ -63,6 +63,9 @@ const QUESTION_MEMBERS: [&str; 14] = [
     "index",
 ];
 
+/// Parameters that ask for one thing each.
+const LISTS: [&str; 2] = ["m", "tsuid"];
+
 const FILTER_MEMBERS: [&str; 4] = ["type", "tagk", "filter", "groupBy"];
 
 /// Beginnings of the parts between the aggregator and the metric of `m`; a number is a window.
@@ -70,7 +73,8 @@ const OPTIONS: [&str; 6] =
     ["rate", "explicit_tags", "percentiles", "pre-agg", "rollup_", "show-histogram-buckets"];
 
 /// Refuses a question that deletes and has a word which means nothing, also not to whoever asks,
-/// who knows of `others`.
+/// who knows of `others`; that says something twice; or whose end is empty, as a text is into which
+/// nothing was filled, and would be now.
 ///
 /// # Errors
 /// 400 with that word.
@@ -82,6 +86,10 @@ pub fn check_words(
     let is_param =
         |name: &str| PARAMS.contains(&name) || EVERYWHERE.contains(&name) || others(name);
     refuse_unknown(params.names(), is_param)?;
+    refuse_twice(&params, &LISTS)?;
+    if params.get("end") == Some("") {
+        return Err(empty_end());
+    }
     for text in params.all("m").chain(params.all("tsuid")) {
         let parts: Vec<&str> = text.split(':').collect();
         let options = match &parts[..] {
@@ -97,7 +105,10 @@ pub fn check_words(
     if json::is_blank(request.body) {
         return Ok(());
     }
-    let body = json::parse_object(request.body)?;
+    let body = json::parse_once(request.body)?;
+    if body.get("end").is_some_and(|end| end == "") {
+        return Err(empty_end());
+    }
     refuse_unknown(members(&body), |name| MEMBERS.contains(&name) || others(name))?;
     for question in json::list(&body, "queries")? {
         refuse_unknown(members(question), |name| QUESTION_MEMBERS.contains(&name))?;
@@ -214,7 +225,8 @@ const RULE: Words = (
 const ALL_RULES: Words = (&["treeid"], &["treeId"]);
 const LEAVES: Words = (&["treeid", "branch", "tsuids"], &["treeId", "branch", "tsuids"]);
 
-/// Refuses a request that changes facts and has a word which means nothing there.
+/// Refuses a request that changes facts and has a word which means nothing there, or says something
+/// twice.
 ///
 /// # Errors
 /// 400 with that word.
@@ -223,6 +235,12 @@ pub(crate) fn check_change(
     tail: &str,
     request: &HttpRequest<'_>,
 ) -> Result<(), HttpError> {
+    let params = Params::parse(request.query);
+    refuse_twice(&params, &[])?;
+    let body = match json::is_blank(request.body) {
+        true => None,
+        false => Some(json::parse_once(request.body)?),
+    };
     let deletes = crate::http::method(request) == "DELETE";
     let (known_params, known_members): Words = match (endpoint, tail) {
         // Names of kinds that are none are told in the answer.
@@ -241,14 +259,12 @@ pub(crate) fn check_change(
         _ => return Ok(()),
     };
     let is_param = |name: &str| known_params.contains(&name) || EVERYWHERE.contains(&name);
-    refuse_unknown(Params::parse(request.query).names(), is_param)?;
-    if json::is_blank(request.body) || known_members.is_empty() {
-        return Ok(());
-    }
-    let body = json::parse(request.body)?;
+    refuse_unknown(params.names(), is_param)?;
     let each = match &body {
-        Value::Array(list) => list.as_slice(),
-        one => std::slice::from_ref(one),
+        _ if known_members.is_empty() => &[],
+        None => &[],
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(one) => std::slice::from_ref(one),
     };
     let mut named = each.iter().flat_map(members);
     refuse_unknown(&mut named, |name| known_members.contains(&name))
@@ -257,6 +273,21 @@ pub(crate) fn check_change(
 /// The names of an object's members.
 fn members(value: &Value) -> impl Iterator<Item = &str> {
     value.as_object().into_iter().flat_map(|members| members.keys()).map(String::as_str)
+}
+
+/// Refuses a parameter that is given twice and is none of `lists`.
+fn refuse_twice(params: &Params, lists: &[&str]) -> Result<(), HttpError> {
+    match params.twice(lists) {
+        None => Ok(()),
+        Some(name) => {
+            Err(HttpError::bad_request(format!("Nothing is changed: '{name}' is given twice")))
+        }
+    }
+}
+
+fn empty_end() -> HttpError {
+    let details = "Leave it out to delete until now";
+    HttpError::bad_request("Nothing is changed: 'end' is empty").with_details(details)
 }
 
 /// Refuses a name that is not known.

@@ -24,14 +24,15 @@ mod settings;
 mod status;
 
 use super::{
-    Call, NOTHING_CHANGED, Reply, body, namespace, status_of_missing, store, unknown_param,
+    Call, NOTHING_CHANGED, Reply, body, namespace, not_read, status_of_missing, store,
+    unknown_param,
 };
 use crate::http::routes::Right;
 use crate::query::Failure;
 use crate::shared::Shared;
 use crate::store::Store;
 use foliot_model::NamespaceId;
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header;
 use serde_json::{Map, Value, json};
@@ -137,8 +138,7 @@ async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<Stri
         let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
         return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
-    let body: Value = serde_json::from_slice(&text.bytes)
-        .map_err(|error| bad(&format!("the body is no JSON: {error}")))?;
+    let body = parse_once(&text.bytes).map_err(|error| bad(&not_read(&error)))?;
     let Value::Object(body) = body else { return Err(bad("the body must be an object of JSON")) };
     match body.keys().find(|name| !known.contains(&name.as_str())) {
         Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),

@@ -2,7 +2,7 @@
 //! foreign page, who sends it, and whether that one may.
 
 use super::routes::{Right, Route, Target};
-use super::{Call, Reply, changes, store};
+use super::{Call, Reply, SAID_TWICE, changes, lists, store};
 use crate::login;
 use crate::shared::Shared;
 use foliot_access::{Access, Credentials, Need, Principal, Refusal};
@@ -43,6 +43,13 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
                     refuse(route, StatusCode::FORBIDDEN, &text)
                 }
             });
+        }
+    }
+    if is_change && call.query.contains('&') {
+        let params = Params::parse(&call.query);
+        if let Some(name) = params.twice(lists(route)) {
+            let text = format!("{name}: {SAID_TWICE}");
+            return Err(refuse(route, StatusCode::BAD_REQUEST, &text).close());
         }
     }
     if is_change && is_looking && !shared.config.http_changes_by_get {
@@ -91,13 +98,19 @@ fn identify(shared: &Shared, route: &Route, call: &Call) -> Result<Arc<Principal
 
 fn refused(route: &Route, refusal: Refusal) -> Reply {
     match refusal {
-        Refusal::Missing => challenge(refuse(
-            route,
-            StatusCode::UNAUTHORIZED,
-            "unable to parse authentication credentials",
-        )),
+        Refusal::Missing => {
+            let text = match route.is_influx() {
+                true => "unable to parse authentication credentials",
+                false => "no credentials: send Authorization with Basic, Bearer or Token",
+            };
+            challenge(refuse(route, StatusCode::UNAUTHORIZED, text))
+        }
         Refusal::Wrong => {
-            challenge(refuse(route, StatusCode::UNAUTHORIZED, "authorization failed"))
+            let text = match route.is_influx() {
+                true => "authorization failed",
+                false => "the user, the password or the token is wrong, or the token has ended",
+            };
+            challenge(refuse(route, StatusCode::UNAUTHORIZED, text))
         }
         Refusal::Throttled(wait_s) => {
             let text = "too many logins from this address have failed; try again later";

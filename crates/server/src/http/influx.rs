@@ -14,6 +14,7 @@ mod said;
 mod select;
 mod tokens;
 
+pub(in crate::http) use buckets::refuse;
 pub(crate) use needs::may_ask;
 pub(in crate::http) use select::plan_for;
 pub(crate) use select::run_into;
@@ -54,13 +55,13 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
     }
 }
 
-/// The headers by which clients know an InfluxDB and its version.
 /// What `OPTIONS` is answered where InfluxDB takes it: nothing, and to everyone.
 pub(super) fn options(call: &Call) -> Option<Reply> {
     let is_taken = call.method == "OPTIONS" && matches!(&*call.path, "/query" | "/write");
     is_taken.then(|| influx_headers(Reply::empty(StatusCode::OK)))
 }
 
+/// The headers by which clients know an InfluxDB and its version.
 fn influx_headers(reply: Reply) -> Reply {
     reply
         .header(HeaderName::from_static("x-influxdb-version"), INFLUX_VERSION)

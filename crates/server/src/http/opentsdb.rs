@@ -74,7 +74,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         Endpoint::StatsText if has("json") => json(string_list_json(stat_lines(shared).lines())),
         Endpoint::StatsText => Ok(Reply::new(StatusCode::OK, super::PLAIN, stat_lines(shared))),
         Endpoint::Logs if has("json") => json(string_list_json(stats::log_lines().lines())),
-        Endpoint::Logs => stats::log(&call),
+        Endpoint::Logs => stats::log(shared, &call),
         Endpoint::Last
         | Endpoint::Search
         | Endpoint::Uid

@@ -405,8 +405,19 @@ pub(crate) static ROUTES: &[Route] = &[
     row(GET, "/api/query/gexp", Right::Read, Target::OpenTsdb(Endpoint::Functions)),
     row(ASK, "/api/search/lookup", Right::Facts, Target::OpenTsdb(Endpoint::Search)),
     row(ALL, "/api/uid/assign", Right::Edit, Target::OpenTsdb(Endpoint::Uid)),
+    row(ALL, "/api/uid/rename", Right::Edit, Target::OpenTsdb(Endpoint::Uid)),
+    row(ALL, "/api/uid/uidmeta", Right::Edit, Target::OpenTsdb(Endpoint::Uid)),
+    row(ALL, "/api/uid/tsmeta", Right::Edit, Target::OpenTsdb(Endpoint::Uid)),
     row(ALL, "/api/annotation", Right::Edit, Target::OpenTsdb(Endpoint::Annotation)),
+    row(ALL, "/api/annotation/bulk", Right::Edit, Target::OpenTsdb(Endpoint::Annotation)),
+    row(ALL, "/api/annotations", Right::Edit, Target::OpenTsdb(Endpoint::Annotation)),
     row(ALL, "/api/tree", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
+    row(ALL, "/api/tree/branch", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
+    row(ALL, "/api/tree/rule", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
+    row(ALL, "/api/tree/rules", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
+    row(ALL, "/api/tree/test", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
+    row(ALL, "/api/tree/collisions", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
+    row(ALL, "/api/tree/notmatched", Right::Edit, Target::OpenTsdb(Endpoint::Tree)),
     row(ASK, "/api/config", Right::Operate, Target::OpenTsdb(Endpoint::Config)),
     row(ASK, "/api/stats", Right::Operate, Target::OpenTsdb(Endpoint::Stats)),
     row(ASK, "/stats", Right::Operate, Target::OpenTsdb(Endpoint::StatsText)),
@@ -485,13 +496,48 @@ pub(crate) enum NoRoute {
     Unknown,
     /// Something is there, but not for this method.
     Method(&'static [&'static str]),
-    /// OpenTSDB's door says why, as the body of its answer.
-    OpenTsdb { status: u16, json: String },
+    /// Nothing is there, and it is a path of InfluxDB 2.
+    Influx2,
+    /// OpenTSDB's door says why, as the body of its answer: there is no such path, or it may not be
+    /// asked so.
+    OpenTsdb { status: u16, json: String, is_path: bool },
 }
 
-/// The path that may have been meant by one where nothing is.
-pub(crate) fn nearest(path: &str) -> Option<&'static str> {
-    config::nearest(path, ROUTES.iter().map(|route| route.path))
+/// Longest path for which one is looked for that may have been meant, and how many letters of it
+/// may be wrong: of more than a slip of the fingers a guess would lead to another door, which takes
+/// what is sent there for something else.
+const GUESSED_BYTES_MAX: usize = 100;
+const SLIPS_MAX: usize = 2;
+
+/// The path that may have been meant by one where nothing is: what stands under Prometheus' own, or
+/// one that differs in a letter or two of one part.
+pub(crate) fn nearest(path: &str) -> Option<String> {
+    if path.len() > GUESSED_BYTES_MAX {
+        return None;
+    }
+    let there = format!("/prometheus{path}");
+    if ROUTES.iter().any(|route| route.path == there) || is_values(&there) {
+        return Some(there);
+    }
+    let slips = |known: &'static str| {
+        let parts = || path.split('/').zip(known.split('/')).filter(|(said, is)| said != is);
+        let is_near = path.split('/').count() == known.split('/').count() && parts().count() == 1;
+        let slips = is_near.then(|| parts().map(|(said, is)| config::distance(said, is)).sum());
+        slips.filter(|slips| *slips <= SLIPS_MAX).map(|slips: usize| (slips, known))
+    };
+    let best = ROUTES.iter().filter_map(|route| slips(route.path)).min();
+    best.map(|(_, known)| known.to_owned())
+}
+
+/// Whether a path is that of the values of a label of Prometheus.
+fn is_values(path: &str) -> bool {
+    let rest = path.strip_prefix("/prometheus/api/v1/label/");
+    rest.and_then(|rest| rest.strip_suffix("/values")).is_some_and(|name| !name.contains('/'))
+}
+
+/// Whether a path is of InfluxDB 2's API.
+pub(crate) fn is_influx_2(path: &str) -> bool {
+    path.strip_prefix("/api/v2").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Finds what answers `method` at `path`.
@@ -506,7 +552,7 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
         Some(("/api/v2/buckets", _)) => "/api/v2/buckets/{id}",
         Some(("/api/v2/authorizations", _)) => "/api/v2/authorizations/{id}",
         Some(("/api/v2/orgs", _)) => "/api/v2/orgs/{id}",
-        Some((head, "values")) if head.starts_with("/prometheus/api/v1/label/") => VALUES,
+        Some((_, "values")) if is_values(trimmed) => VALUES,
         _ => trimmed,
     };
     if let Some(found) = ROUTES.iter().filter(own).find(|route| route.path == trimmed) {
@@ -525,14 +571,25 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             if error.status == 404 && !is_api {
                 return Err(NoRoute::Unknown);
             }
+            if is_influx_2(trimmed) && !is_path_of_opentsdb(trimmed) {
+                return Err(NoRoute::Influx2);
+            }
+            let is_path = matches!(error.status, 404 | 501);
             let near = nearest(trimmed).filter(|_| error.status == 404);
             let error = match near {
                 Some(near) => error.with_details(format!("Did you mean {near}?")),
                 None => error,
             };
-            Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json() })
+            Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json(), is_path })
         }
     }
+}
+
+/// Whether a path of a version of the API that OpenTSDB has not is one of those that it has.
+fn is_path_of_opentsdb(path: &str) -> bool {
+    let path = path.replacen("/v2", "", 1);
+    let asked = HttpRequest { method: "GET", path: &path, query: "", body: b"" };
+    route(&asked).err().is_none_or(|error| error.status != 404)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::opentsdb::may_hold;
 use super::{
-    Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
+    Call, Reply, ack, body, namespace, set_log_level, status_of, status_of_missing, status_of_wait,
+    store,
 };
 use super::{PLAIN, reply, routes::Right};
 use crate::aside::aside;
@@ -14,7 +15,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::ticktock::{self, Taken, Text};
 use foliot_access::{Measurements, Need, Principal};
-use foliot_engine::{Ack, Identity};
+use foliot_engine::{Ack, Caller, Identity};
 use foliot_exec::{Query, Ran};
 use foliot_model::{NANOS_PER_MILLI, Name, NamespaceId, Selector, Test, TimeRange};
 use foliot_plan::{Listing, Series, What};
@@ -462,7 +463,7 @@ async fn admin(shared: &Shared, call: Call) -> Result<Reply, Reply> {
         "compact" => flush(shared).and_then(|()| plain("0 tsdbs compacted")),
         "rollup" => plain("no tsdb was rolled-up"),
         "gc" => plain(""),
-        "log" => log(&params).and_then(|()| plain("")),
+        "log" => log(shared, &params, &call.caller("ticktock")).and_then(|()| plain("")),
         "cfg" => Err(bad("settings are read when Foliot starts; change them there")),
         "stop" => {
             ticktock::stop();
@@ -478,7 +479,7 @@ fn flush(shared: &Shared) -> Result<(), Reply> {
     flushed.map_err(|error| refuse(status_of(&error), error.to_string()))
 }
 
-fn log(params: &Params) -> Result<(), Reply> {
+fn log(shared: &Shared, params: &Params, caller: &Caller) -> Result<(), Reply> {
     if let Some(action) = params.get("action").filter(|action| *action != "reopen") {
         return Err(bad(format!("unknown action {action}")));
     }
@@ -491,8 +492,7 @@ fn log(params: &Params) -> Result<(), Reply> {
         "ERROR" | "FATAL" => log::LevelFilter::Error,
         _ => return Err(bad(format!("unknown level {level}"))),
     };
-    log::set_max_level(level);
-    Ok(())
+    set_log_level(shared, level, caller)
 }
 
 /// What feeders may rely on: everything they sent before is on stable storage when this answers.

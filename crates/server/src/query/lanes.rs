@@ -154,7 +154,7 @@ pub(super) async fn wait(shared: &Arc<Shared>, who: &Principal) -> Result<Place,
 fn refuse(shared: &Shared) -> Failure {
     shared.metrics.queries_refused.add(1);
     let text = format!(
-        "{} queries are running (limits.queries) and others wait already \
+        "as many queries as limits.queries allows ({}) are running, and others wait already \
          (limits.queries_waiting, limits.query_wait); try again later",
         shared.config.limits_queries
     );

@@ -1,13 +1,13 @@
 //! `delete`: samples of one metric, or only what would go.
 
 use super::{bad, place, refuse, refuse_failure};
-use crate::http::{Call, Reply, body, is_preview, preview_json, reply, status_of};
+use crate::http::{Call, Reply, body, is_preview, not_read, preview_json, reply, status_of};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_engine::{Caller, Deleted, Error};
 use foliot_exec::Ran;
 use foliot_model::{Matcher, NANOS_PER_MILLI, NamespaceId, Selector, Test, TimeRange};
-use foliot_proto_opentsdb::{Params, Request};
+use foliot_proto_opentsdb::{Params, Request, parse_once};
 use hyper::StatusCode;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -56,8 +56,7 @@ struct Order {
 
 impl Order {
     fn parse(namespace: NamespaceId, text: &[u8]) -> Result<Self, Reply> {
-        let body: Value = serde_json::from_slice(text)
-            .map_err(|error| bad(&format!("the body is no JSON: {error}")))?;
+        let body = parse_once(text).map_err(|error| bad(&not_read(&error)))?;
         let fields = body.as_object().ok_or_else(|| bad("the body must be an object of JSON"))?;
         // A misspelt wish must not delete more than was meant.
         let known = ["metric", "labels", "start_ms", "end_ms", "is_preview"];

@@ -1,14 +1,11 @@
 //! `queries`: those that run, what they cost, and an end to one of them.
 
-use super::{bad, refuse};
-use crate::http::{Call, Reply, body};
+use super::{bad, body_of, refuse};
+use crate::http::{Call, Reply};
 use crate::shared::Shared;
 use foliot_access::Principal;
 use hyper::StatusCode;
 use serde_json::{Value, json};
-
-/// Longest body of a request to cancel.
-const BODY_BYTES_MAX: usize = 1 << 10;
 
 pub(super) fn list(shared: &Shared, who: &Principal) -> Reply {
     let row = |query: crate::queries::Listed| {
@@ -47,14 +44,13 @@ pub(super) fn costs(shared: &Shared, who: &Principal) -> Reply {
 }
 
 pub(super) async fn cancel(shared: &Shared, call: Call) -> Result<Reply, Reply> {
-    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
-    let text = text.bytes.get(..).filter(|text| text.len() <= BODY_BYTES_MAX);
-    let body: Option<Value> = text.and_then(|text| serde_json::from_slice(text).ok());
-    let id = body.as_ref().and_then(|body| body.get("id")).and_then(Value::as_u64);
+    let who = call.who.clone();
+    let body = body_of(shared, call, &["id"]).await?;
+    let id = body.get("id").and_then(Value::as_u64);
     let id = id.ok_or_else(|| bad("id: must be the number of a query, as in {\"id\": 7}"))?;
-    match shared.queries.kill(id, &call.who) {
+    match shared.queries.kill(id, &who) {
         true => {
-            log::info!("{} cancelled query {id}", call.who.name());
+            log::info!("{} cancelled query {id}", who.name());
             Ok(Reply::json(StatusCode::OK, json!({"cancelled": id}).to_string()))
         }
         false => Err(refuse(StatusCode::NOT_FOUND, &format!("no query {id} runs; it may be over"))),

@@ -1,7 +1,7 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
 use super::{change, doomed, influx_headers, list, needs, select};
-use crate::http::{Call, Reply, accepts_gzip, body, is_preview, store};
+use crate::http::{Call, Reply, SAID_TWICE, accepts_gzip, body, is_preview, store};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
@@ -14,7 +14,7 @@ use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::encode::{Encoder, Format, refusal};
 use foliot_proto_influx::influxql::{Show, Statement, parse};
 use foliot_proto_influx::{QueryRequest, WriteApi};
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{Params, parse_once};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
 use std::sync::Arc;
@@ -62,7 +62,9 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         .map_err(|error| bad(format!("error parsing query: {error}")))?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
-        if is_preview(&Params::parse(&call.query), &[]) || is_preview(&Params::parse(&form), &[]) {
+        let params = Params::parse(&format!("{form}&{}", call.query));
+        check_once(&params).map_err(bad)?;
+        if is_preview(&params, &[]) {
             let text =
                 "there is no dry run of statements: EXPLAIN before one says what it would take";
             return Err(bad(text.to_owned()));
@@ -106,6 +108,17 @@ fn may_change(
         return Err(reply.header(header::ALLOW, "POST"));
     }
     Ok(())
+}
+
+/// Refuses what changes something and says anything twice, in its path, its form or its `params`.
+fn check_once(params: &Params) -> Result<(), String> {
+    if let Some(name) = params.twice(&[]) {
+        return Err(format!("{name}: {SAID_TWICE}"));
+    }
+    match params.get("params").map(|text| parse_once(text.as_bytes())) {
+        Some(Err(error)) if error.is_data() => Err(format!("params: {error}: {SAID_TWICE}")),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a statement selects, and writes nothing of it.

@@ -4,13 +4,13 @@
 use super::account::{self, ORG_ID};
 use super::change::policy_of;
 use super::doomed::{Doomed, named_measurements};
-use super::said::{Said, parse};
+use super::said::{Said, body_of, parse};
 use super::{dress, influx_headers, needs};
 use crate::aside::aside;
 use crate::http::routes::{Route, Target};
 use crate::http::{
-    Call, NOTHING_CHANGED, Reply, body, is_preview, means_preview, preview_json, reply, status_of,
-    status_of_missing, store, unknown_param,
+    Call, NOTHING_CHANGED, Reply, is_preview, means_preview, not_read, preview_json, reply,
+    status_of, status_of_missing, store, unknown_param,
 };
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
@@ -22,7 +22,7 @@ use foliot_model::{NamespaceId, Selector, TimeRange};
 use foliot_proto_influx::answer::error_answer;
 use foliot_proto_influx::influxql::PolicyOptions;
 use foliot_proto_influx::{WriteApi, parse_predicate};
-use foliot_proto_opentsdb::Params;
+use foliot_proto_opentsdb::{Params, parse_once};
 use foliot_schema::{DEFAULT_POLICY, Database, DatabaseName, Policy, Wanted};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub(super) async fn answer(shared: &Arc<Shared>, route: &Route, call: Call) -> R
     influx_headers(respond(shared, route, call).await.unwrap_or_else(|reply| reply))
 }
 
-pub(super) fn refuse(status: StatusCode, message: &str) -> Reply {
+pub(in crate::http) fn refuse(status: StatusCode, message: &str) -> Reply {
     dress(error_answer(WriteApi::V2, status.as_u16(), message))
 }
 
@@ -63,15 +63,19 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
         return Err(refuse(StatusCode::FORBIDDEN, text));
     }
     let caller = call.caller("influx v2");
-    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    let text = body_of(shared, &call.headers, call.body).await?;
     let params = Params::parse(&call.query);
-    let is_preview = is_preview(&params, &text.bytes);
+    let is_preview = aside(|| is_preview(&params, &text.bytes));
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let order = Order { shared: shared.clone(), is_preview, caller: caller.clone() };
     let what = (route.target, call.method.as_str());
     match what {
         (Target::InfluxBucket, "DELETE") => {
             check_params(&params, &[])?;
+            // What it says is nothing, or a wish for a preview, which must be one wish.
+            if let Some(error) = parse_once(&text.bytes).err().filter(serde_json::Error::is_data) {
+                return Err(refuse(StatusCode::BAD_REQUEST, &not_read(&error)));
+            }
             let bucket = find(store, id).ok_or_else(not_found)?;
             let title = Title::new(&format!("DELETE {}", call.path), bucket.database.clone());
             return order
@@ -119,7 +123,7 @@ async fn delete_samples(
     if !who.may_throughout(&database, Access::Write) {
         return Err(refuse(StatusCode::FORBIDDEN, "insufficient permissions"));
     }
-    let (selector, range) = doomed(namespace, told)?;
+    let (selector, range) = aside(|| doomed(namespace, told))?;
     let asked = format!("{path} {}", String::from_utf8_lossy(told));
     let title = Title::new(&asked, database);
     let run =
@@ -156,7 +160,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self.is_default {
             true => self.database.clone(),
             false => format!("{}/{}", self.database, self.policy.name),
@@ -236,6 +240,7 @@ const RULE_MEMBERS: [&str; 3] = ["type", "everySeconds", "shardGroupDurationSeco
 
 /// What a bucket is to be; what is not said stays, or is as usual.
 struct Bidding<'a> {
+    id: Option<&'a str>,
     name: Option<&'a str>,
     rp: Option<&'a str>,
     duration_ns: Option<i64>,
@@ -247,6 +252,7 @@ impl<'a> Bidding<'a> {
         let said = Said::of(body, "the body", &MEMBERS)?;
         said.check("schemaType", "implicit")?;
         let mut bidding = Self {
+            id: said.text("id")?,
             name: said.text("name")?,
             // InfluxDB 2's clients say "0" where they mean none.
             rp: said.text("rp")?.filter(|rp| !matches!(*rp, "" | "0")),
@@ -275,12 +281,13 @@ impl<'a> Bidding<'a> {
         }
     }
 
-    /// Refuses another name than the bucket has.
+    /// Refuses another name or id than the bucket has.
     fn check_names(&self, bucket: &Bucket) -> Result<(), Reply> {
-        let (name, policy) = (bucket.name(), &*bucket.policy.name);
-        for (member, said, is) in [("name", self.name, &*name), ("rp", self.rp, policy)] {
+        let (id, name, policy) = (bucket.id(), bucket.name(), &*bucket.policy.name);
+        let names = [("id", self.id, &*id), ("name", self.name, &*name), ("rp", self.rp, policy)];
+        for (member, said, is) in names {
             if said.is_some_and(|said| said != is) {
-                let text = format!("{member}: a bucket keeps its name, which is {is:?}");
+                let text = format!("{member}: a bucket keeps this, and it is {is:?}");
                 return Err(refuse(StatusCode::BAD_REQUEST, &text));
             }
         }
@@ -422,7 +429,13 @@ fn remove(order: &Order, bucket: &Bucket, work: &mut Work<'_>) -> Result<(), Fai
     let (engine, databases, kinds) = (store.engine(), store.databases(), store.kinds());
     let Bucket { database, policy, .. } = bucket;
     // With its last policy the database goes.
-    let dropped = databases.drop_bucket(engine, database, &policy.name, kinds, &order.caller);
+    let meter = work.meter();
+    let goes_on = || meter.check(0).is_ok();
+    let caller = &order.caller;
+    let dropped = databases.drop_bucket(engine, database, &policy.name, kinds, caller, &goes_on);
+    if matches!(dropped, Err(Error::Stopped)) {
+        meter.check(0)?;
+    }
     dropped.map_err(failed)?;
     order.confirm(store, work)
 }
@@ -481,7 +494,12 @@ fn delete(
 /// The namespace of the bucket that a request names, or whose id it gives.
 fn bucket_namespace(store: &Store, params: &Params) -> Result<NamespaceId, Reply> {
     if let Some(id) = params.get("bucketID").filter(|id| !id.is_empty()) {
-        return Ok(find(store, id).ok_or_else(not_found)?.policy.namespace);
+        let bucket = find(store, id).ok_or_else(not_found)?;
+        if params.get("bucket").is_some_and(|name| !name.is_empty() && name != bucket.name()) {
+            let text = format!("bucket and bucketID disagree: that is {:?}", bucket.name());
+            return Err(refuse(StatusCode::BAD_REQUEST, &text));
+        }
+        return Ok(bucket.policy.namespace);
     }
     let name = params.get("bucket").and_then(DatabaseName::parse).ok_or_else(not_found)?;
     store

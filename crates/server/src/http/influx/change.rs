@@ -33,8 +33,11 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             create_database(context, name, policy.as_ref())
         }
         Statement::DropDatabase(name) => {
-            store.continuous().remove_all(engine, name)?;
-            Ok(databases.drop_database(engine, name, store.kinds(), context.caller)?)
+            let (meter, kinds) = (context.work.meter(), store.kinds());
+            let goes_on = || meter.check(0).is_ok();
+            let dropped = databases.drop_database(engine, name, kinds, context.caller, &goes_on);
+            stoppable(&meter, dropped)?;
+            Ok(store.continuous().remove_all(engine, name)?)
         }
         Statement::CreateRetentionPolicy { database, options } => {
             create_policy(context, database, options)
@@ -43,8 +46,10 @@ fn perform(context: &mut Context<'_, '_>, statement: &Statement) -> Result<(), T
             alter_policy(context, database, options)
         }
         Statement::DropRetentionPolicy { database, name } => {
-            let kinds = store.kinds();
-            Ok(databases.drop_policy(engine, database, name, kinds, context.caller)?)
+            let (meter, kinds, caller) = (context.work.meter(), store.kinds(), context.caller);
+            let goes_on = || meter.check(0).is_ok();
+            let dropped = databases.drop_policy(engine, database, name, kinds, caller, &goes_on);
+            stoppable(&meter, dropped)
         }
         Statement::CreateContinuousQuery(query) => create_continuous(context, query),
         Statement::DropContinuousQuery { database, name } => {

@@ -2,8 +2,12 @@
 //! another type, must not become another wish: a token that never ends, or one for everything.
 
 use super::buckets::refuse;
-use crate::http::Reply;
-use hyper::StatusCode;
+use crate::http::body::{self, Text};
+use crate::http::{Reply, not_read};
+use crate::shared::Shared;
+use foliot_proto_opentsdb::parse_once;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 
 /// The members of an object, each of which is known.
@@ -13,9 +17,28 @@ fn bad(message: &str) -> Reply {
     refuse(StatusCode::BAD_REQUEST, message)
 }
 
-/// Reads a body.
+/// Longest body of a change.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The body of a request that is no write.
+pub(super) async fn body_of(
+    shared: &Shared,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<Text, Reply> {
+    let text = body::read(shared, headers, body, Vec::new()).await?;
+    match text.bytes.len() <= BODY_BYTES_MAX {
+        true => Ok(text),
+        false => {
+            let message = format!("the request is longer than {BODY_BYTES_MAX} bytes");
+            Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, &message))
+        }
+    }
+}
+
+/// Reads a body, which says nothing twice.
 pub(super) fn parse(text: &[u8]) -> Result<Value, Reply> {
-    serde_json::from_slice(text).map_err(|error| bad(&format!("the body is no JSON: {error}")))
+    parse_once(text).map_err(|error| bad(&not_read(&error)))
 }
 
 impl<'a> Said<'a> {

@@ -2,10 +2,10 @@
 
 use super::account::ORG_ID;
 use super::buckets::{check_params, find, refuse};
-use super::said::{Said, parse};
+use super::said::{Said, body_of, parse};
 use crate::aside::aside;
 use crate::http::routes::Target;
-use crate::http::{Call, Reply, body, store};
+use crate::http::{Call, Reply, store};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -33,7 +33,7 @@ pub(super) async fn answer(
     if !matches!(&*call.method, "GET" | "HEAD") {
         check_params(&Params::parse(&call.query), &[])?;
     }
-    let text = body::read(shared, &call.headers, call.body, Vec::new()).await?;
+    let text = body_of(shared, &call.headers, call.body).await?;
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     aside(|| match (target, call.method.as_str()) {
         (Target::InfluxTokens, "POST") => create(shared, store, &text.bytes, &caller),
@@ -135,7 +135,14 @@ fn rights(store: &Store, said: &Said<'_>) -> Result<Rights, Reply> {
         }
         let access = access.ok_or_else(|| bad("actions are read and write"))?;
         let database = match (resource.text("id")?, resource.text("name")?) {
-            (Some(id), _) => find(store, id).ok_or_else(|| bad("bucket not found"))?.database,
+            (Some(id), name) => {
+                let bucket = find(store, id).ok_or_else(|| bad("bucket not found"))?;
+                if name.is_some_and(|name| name != bucket.database && name != bucket.name()) {
+                    let text = format!("id and name disagree: {id} is {:?}", bucket.name());
+                    return Err(bad(&text));
+                }
+                bucket.database
+            }
             (None, Some(name)) => name.to_owned(),
             (None, None) => "*".to_owned(),
         };

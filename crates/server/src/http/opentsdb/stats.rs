@@ -2,6 +2,7 @@
 //! that OpenTSDB's clients expect.
 
 use super::{Call, Reply, refuse_with};
+use crate::http::set_log_level;
 use crate::logging;
 use crate::metrics::now_s;
 use crate::shared::Shared;
@@ -143,7 +144,7 @@ pub(super) fn log_lines() -> String {
 }
 
 /// `/logs`: the log, or another level of it.
-pub(super) fn log(call: &Call) -> Result<Reply, Reply> {
+pub(super) fn log(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
     let params = Params::parse(&call.query);
     let plain = |text: String| Ok(Reply::new(StatusCode::OK, crate::http::PLAIN, text));
     let Some(level) = params.get("level") else { return plain(log_lines()) };
@@ -165,6 +166,6 @@ pub(super) fn log(call: &Call) -> Result<Reply, Reply> {
     if let Some(logger) = params.get("logger").filter(|name| !matches!(*name, "ROOT" | "foliot")) {
         return bad("logger", logger);
     }
-    log::set_max_level(filter);
+    set_log_level(shared, filter, &call.caller("opentsdb"))?;
     plain(format!("Set the log level to {filter} on 1 logger.\n"))
 }

@@ -2,7 +2,7 @@
 
 use super::super::{Call, Reply, reply};
 use super::Endpoint;
-use super::question::{Question, bad, length, refuse, time};
+use super::question::{Question, bad, length, refuse};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
@@ -131,7 +131,7 @@ pub(super) async fn metrics_query(
 fn metrics_span(question: &Question, is_range: bool, now_ms: i64) -> Result<Span, Reply> {
     let at = |name: &str, otherwise: i64| match question.given(name) {
         None => Ok(otherwise),
-        Some(text) => time(name, text),
+        Some(text) => question.time(name, text),
     };
     let step_ms = match question.given("step") {
         None => LOOKBACK_MS,
@@ -242,7 +242,7 @@ fn carry_out(
 fn instant(question: &Question) -> Result<Span, Reply> {
     let at_ms = match question.given("time") {
         None => now_ns() / NANOS_PER_MILLI,
-        Some(text) => time("time", text)?,
+        Some(text) => question.time("time", text)?,
     };
     let lookback_ms = lookback(question)?;
     Ok(Span { start_ms: at_ms, end_ms: at_ms, step_ms: 1, lookback_ms, is_range: false })
@@ -250,7 +250,7 @@ fn instant(question: &Question) -> Result<Span, Reply> {
 
 /// The instants of a question over a range.
 fn range(question: &Question) -> Result<Span, Reply> {
-    let at = |name: &str| time(name, question.given(name).unwrap_or_default());
+    let at = |name: &str| question.time(name, question.given(name).unwrap_or_default());
     let (start_ms, end_ms) = (at("start")?, at("end")?);
     if end_ms < start_ms {
         return Err(bad("end", "end timestamp must not be before start time"));

@@ -1,7 +1,8 @@
 //! `admin/tsdb/delete_series`: the samples of series, or only what would go.
 
 use super::super::{
-    Call, NOTHING_CHANGED, Reply, is_preview, preview_json, reply, status_of, unknown_param,
+    Call, NOTHING_CHANGED, Reply, SAID_TWICE, is_preview, preview_json, reply, status_of,
+    unknown_param,
 };
 use super::question::{Question, bad, refuse};
 use crate::query::{self, Failure, Job, Title, Work};
@@ -20,6 +21,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let question = Question::read(shared, call, Access::Write).await?;
     if let Some(name) = unknown_param(&question.params, &PARAMS) {
         return Err(bad(name, NOTHING_CHANGED));
+    }
+    if let Some(name) = question.params.twice(&["match[]"]) {
+        return Err(bad(name, SAID_TWICE));
     }
     let is_preview = is_preview(&question.params, &[]);
     if !is_preview && !shared.config.opentsdb_allow_delete {

@@ -1,7 +1,10 @@
 //! What a request asks: by whom, of which database, with which parameters; and refusals.
 
-use super::super::{Call, Reply, body, database, guard, namespace, status_of_missing, store};
+use super::super::{
+    Call, Dialect, Reply, body, database, guard, namespace, status_of_missing, store,
+};
 use crate::http::routes::Right;
+use crate::metrics::now_ns;
 use crate::query::{Failure, Reading};
 use crate::shared::Shared;
 use foliot_access::{Access, Principal};
@@ -9,7 +12,7 @@ use foliot_engine::Caller;
 use foliot_model::{NANOS_PER_MILLI, NamespaceId, TimeRange};
 use foliot_plan::grid::Stored;
 use foliot_proto_opentsdb::Params;
-use foliot_proto_prometheus::{VectorSelector, error_json, length_ms, time_ms};
+use foliot_proto_prometheus::{VectorSelector, error_json, length_ms, time_ms, time_or_ago_ms};
 use hyper::StatusCode;
 use std::sync::Arc;
 
@@ -27,6 +30,8 @@ pub(super) struct Question {
     pub(super) params: Params,
     /// Where its expressions are read.
     pub(super) reading: Reading,
+    /// What relative times are relative to, where VictoriaMetrics' are taken.
+    now_ms: Option<i64>,
 }
 
 impl Question {
@@ -39,7 +44,11 @@ impl Question {
     ) -> Result<Self, Reply> {
         let store = store(shared)?;
         let caller = call.caller("prometheus");
-        let Call { who, path, query, headers, body, .. } = call;
+        let Call { who, path, query, headers, body, dialect, .. } = call;
+        let is_victoria = dialect == Dialect::VictoriaMetrics
+            || path.starts_with("/victoriametrics/")
+            || path == "/api/v1/export";
+        let now_ms = is_victoria.then(|| now_ns() / NANOS_PER_MILLI);
         let form = body::read(shared, &headers, body, Vec::new()).await?;
         if form.bytes.len() > QUERY_BYTES_MAX {
             let reason = "the question is too long";
@@ -64,7 +73,7 @@ impl Question {
             let reason = format!("{name}: narrowing a question by a parameter is not supported");
             return Err(refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)));
         }
-        Ok(Self { who, caller, path, namespace, database, params, reading })
+        Ok(Self { who, caller, path, namespace, database, params, reading, now_ms })
     }
 
     /// The stored series that the parameters `match[]` select, which must be there.
@@ -92,7 +101,7 @@ impl Question {
     pub(super) fn range(&self) -> Result<TimeRange, Reply> {
         let at = |name: &str, otherwise: i64| match self.given(name) {
             None => Ok(otherwise),
-            Some(text) => time(name, text).map(|ms| ms.saturating_mul(NANOS_PER_MILLI)),
+            Some(text) => self.time(name, text).map(|ms| ms.saturating_mul(NANOS_PER_MILLI)),
         };
         Ok(TimeRange::new(at("start", i64::MIN)?, at("end", i64::MAX)?))
     }
@@ -106,14 +115,19 @@ impl Question {
         }
     }
 
+    /// A time that a parameter tells.
+    pub(super) fn time(&self, name: &str, text: &str) -> Result<i64, Reply> {
+        let time_ms = match self.now_ms {
+            Some(now_ms) => time_or_ago_ms(text, now_ms),
+            None => time_ms(text),
+        };
+        time_ms.ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid timestamp")))
+    }
+
     /// A parameter that is not empty.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         self.params.get(name).filter(|text| !text.is_empty())
     }
-}
-
-pub(super) fn time(name: &str, text: &str) -> Result<i64, Reply> {
-    time_ms(text).ok_or_else(|| bad(name, format!("cannot parse \"{text}\" to a valid timestamp")))
 }
 
 pub(super) fn length(name: &str, text: &str) -> Result<i64, Reply> {
