@@ -384,8 +384,8 @@ fn failed_logins_say_whom_they_meant_and_levels_who_set_them() {
     let token = token(dir.path(), &["--role", "admin"]);
     let last = |act: &str| -> Value {
         let audit = std::fs::read_to_string(dir.path().join("audit.log")).unwrap();
-        let lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["act"] == act).next_back().unwrap()["subject"].clone()
+        let mut lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.rfind(|line| line["act"] == act).unwrap()["subject"].clone()
     };
     // In base64: `a"`, a byte of 1, a line's end, `xy`, 1 200 times `n`, and `:x`.
     let long = format!("Basic YSIBCnh5{}Ong=", "bm5u".repeat(400));
