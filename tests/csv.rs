@@ -20,7 +20,7 @@ const ROWS: &str = "foliot_rows_total{protocol=\"csv\"}";
 fn lines_go_in_and_out_as_their_formats_say() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
-    // What Debian's VictoriaMetrics 1.79.5 answers of the same lines.
+    // What Debian's VictoriaMetrics 1.79.5 answers of the first line.
     let text = "GOOG,1.5,2,skipped,1700000000\r\n\n\"a, b\",3,30,x,1700000001,more\n";
     assert_eq!(server.post(IMPORT, text).status, 204);
     let export = |format: &str, selector: &str| {
@@ -71,4 +71,25 @@ fn bad_lines_and_formats_are_told() {
         assert!(answer.text().contains(word), "{path}: {}", answer.text());
     }
     assert_eq!(server.metric(ROWS), 4.0);
+}
+
+/// What would change the samples of a body is refused: passed over, it would store others.
+#[test]
+fn parameters_that_change_what_is_stored_are_refused_at_every_path() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    let paths = [
+        "/api/v1/import/prometheus?",
+        "/api/v1/import?",
+        "/api/v1/import/csv?format=1:metric:v&",
+        "/prometheus/api/v1/write?",
+        "/opentelemetry/v1/metrics?",
+    ];
+    for path in paths {
+        for name in ["extra_label", "timestamp"] {
+            let answer = server.post(&format!("{path}{name}=tenant=a"), "1");
+            assert_eq!(answer.status, 400, "{path}: {}", answer.text());
+            assert!(answer.text().contains(name), "{path}: {}", answer.text());
+        }
+    }
 }

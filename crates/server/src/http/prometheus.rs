@@ -44,16 +44,16 @@ pub(crate) enum Endpoint {
     Import,
     /// VictoriaMetrics' lines of JSON.
     ImportLines,
-    /// OpenTelemetry's metrics, under Prometheus' names.
-    Otlp,
-    /// OpenTelemetry's metrics, under their own names.
-    OtlpAsItIs,
     /// The same, out.
     Export,
     /// VictoriaMetrics' lines of CSV.
     ImportCsv,
     /// The same, out.
     ExportCsv,
+    /// OpenTelemetry's metrics, under Prometheus' names.
+    Otlp,
+    /// OpenTelemetry's metrics, under their own names.
+    OtlpAsItIs,
     /// Remote read.
     Read,
     /// Values at one instant.
@@ -160,8 +160,22 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
     answered.unwrap_or_else(|reply| reply)
 }
 
+/// Refuses what would change the samples of a body, where VictoriaMetrics obeys it: passed over, it
+/// would store others than were meant.
+fn check_beside(query: &str) -> Result<(), Reply> {
+    let changes = |name: &&str| matches!(*name, "extra_label" | "timestamp");
+    match Params::parse(query).names().find(changes) {
+        None => Ok(()),
+        Some(name) => {
+            let text = format!("{name}: to change what is stored by a parameter is not supported");
+            Err(Reply::text(StatusCode::BAD_REQUEST, text).close())
+        }
+    }
+}
+
 async fn write(shared: &Shared, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
+    check_beside(&call.query)?;
     let content_type = call.headers.get(header::CONTENT_TYPE);
     let content_type = content_type.map(|value| value.to_str().unwrap_or("?"));
     let version = Version::of_content_type(content_type).ok_or_else(|| {
@@ -283,6 +297,7 @@ fn written(mut by_line: HashMap<u32, u64>, refused: &[Reject]) -> u64 {
 /// The text of targets, as VictoriaMetrics takes it, and its lines of JSON and of CSV.
 async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
+    check_beside(&call.query)?;
     let level = ack(shared, &call.headers)
         .map_err(|message| Reply::text(StatusCode::BAD_REQUEST, message))?;
     let namespace = namespace(shared, store, &call.query, &call.headers, Right::Write)

@@ -1,6 +1,6 @@
 //! OpenTelemetry's metrics over HTTP: protobuf, plain or compressed.
 
-use super::{Taken, confirm, store_piece};
+use super::{Taken, check_beside, confirm, store_piece};
 use crate::http::routes::Right;
 use crate::http::{Call, Reply, ack, body, namespace, status_of_missing, store};
 use crate::ingest;
@@ -16,6 +16,7 @@ const PROTOBUF: &str = "application/x-protobuf";
 
 pub(super) async fn answer(shared: &Shared, naming: Naming, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
+    check_beside(&call.query)?;
     let kind = call.headers.get(header::CONTENT_TYPE);
     let kind = kind.map_or(PROTOBUF, |kind| kind.to_str().unwrap_or("?"));
     let kind = kind.split(';').next().unwrap_or_default().trim();
