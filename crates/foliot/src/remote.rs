@@ -23,7 +23,7 @@ pub(crate) fn arguments() -> [Arg; 4] {
             "The server, as http[s]://[USER:PASSWORD@]HOST:PORT [env: FOLIOT_URL] [default: {ADDRESS}]"
         )),
         Arg::new("ca").long("ca").value_name("FILE").help(
-            "Certificates, as PEM, one of which vouches for a server of https, in place of the \
+            "Certificates, as PEM, one of which signed that of a server of https, in place of the \
              system's [env: FOLIOT_CA]",
         ),
         Arg::new("user")

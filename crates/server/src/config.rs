@@ -131,7 +131,7 @@ settings! {
     access_write_from: Addresses = Addresses::default(), "access.write_from", "access-write-from";
     /// Characters that a new password must have at least. Those that are there stay good.
     access_password_length_min: u64 = 8, "access.password_length_min", "access-password-length-min";
-    /// File of the server's certificate and those that vouch for it, as PEM; empty means that TLS
+    /// File of the server's certificate and those that signed it, as PEM; empty means that TLS
     /// is not spoken. Every TCP listener takes TLS beside plain connections. The file is read again
     /// when it changes, and on SIGHUP. `foliot cert` makes one to begin with.
     tls_certificate: Plain = Plain(String::new()), "tls.certificate", "tls-certificate";
@@ -318,7 +318,7 @@ settings! {
     mqtt_broker: HostPort = HostPort(None), "mqtt.broker", "mqtt-broker";
     /// Whether the broker is spoken to under TLS.
     mqtt_tls: bool = false, "mqtt.tls", "mqtt-tls";
-    /// File of certificates, as PEM, one of which must vouch for the broker's; empty means those
+    /// File of certificates, as PEM, one of which must have signed the broker's; empty means those
     /// that the system trusts.
     mqtt_ca: Plain = Plain(String::new()), "mqtt.ca", "mqtt-ca";
     /// Topics to subscribe to, separated by commas; their messages hold put lines, Influx lines or

@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 26] = [
+const OTHERS: [(&str, &str, &str); 28] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -168,6 +168,8 @@ const OTHERS: [(&str, &str, &str); 26] = [
     ("conditions of a PromQL selector, labels of a list", "1024", "400"),
     ("parts that a MetricsQL expression comes to by its templates", "10 000", "400"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
+    ("columns of VictoriaMetrics' CSV", "1 024", "400"),
+    ("lists and maps in one another, in an attribute of OTLP", "16", "what is deeper is left out"),
     (
         "buckets, and custom bounds, of a native histogram",
         "16 384",

@@ -28,6 +28,11 @@ const PARAMS: [&str; 17] = [
     "padding",
 ];
 
+/// Parameters that choose what is asked. A body says all of it and these are not looked at, so that
+/// more would be deleted than whoever sends both means.
+const CHOOSING: [&str; 8] =
+    ["start", "end", "m", "tsuid", "tz", "timezone", "use_calendar", "delete"];
+
 const MEMBERS: [&str; 15] = [
     "start",
     "end",
@@ -104,6 +109,11 @@ pub fn check_words(
     }
     if json::is_blank(request.body) {
         return Ok(());
+    }
+    if let Some(name) = params.names().find(|name| CHOOSING.contains(name)) {
+        let message = format!("Nothing is changed: '{name}' is no part of a body's question");
+        let details = "What is deleted is said in the body, and nothing of it in the URL";
+        return Err(HttpError::bad_request(message).with_details(details));
     }
     let body = json::parse_once(request.body)?;
     if body.get("end").is_some_and(|end| end == "") {
@@ -328,6 +338,11 @@ mod tests {
         let good = r#"{"start":1,"queries":[{"aggregator":"sum","metric":"x","index":0,
             "filters":[{"type":"literal_or","tagk":"h","filter":"a","groupBy":true}]}]}"#;
         check("", good).unwrap();
+        check("ms&db=d&dry_run", good).unwrap();
+        for query in ["start=5", "end=6", "m=sum:x{h=a}", "delete=false", "tsuid=sum:0001"] {
+            let error = check(query, good).unwrap_err();
+            assert!(error.contains("no part of a body's question"), "{query}: {error}");
+        }
         for (query, body, word) in [
             ("start=1&ende=2&m=sum:x", String::new(), "ende"),
             ("start=1&m=sum:explicit_tag:x", String::new(), "explicit_tag"),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Variables that begin as those of settings do: the file of settings, which server is asked, who
-/// asks it, and who vouches for it.
+/// asks it, and who signed it.
 const NO_KEYS: [&str; 4] = ["FOLIOT_CONFIG", "FOLIOT_URL", "FOLIOT_TOKEN", "FOLIOT_CA"];
 
 /// Where a value came from.
