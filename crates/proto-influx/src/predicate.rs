@@ -64,6 +64,10 @@ fn take_key(text: &str) -> Result<(String, &str), String> {
 /// A string in double or single quotes, or a bare word.
 fn take_value(text: &str) -> Result<(String, &str), String> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
+    // Taken for a text, a pattern that nothing is called would delete everything else by `!=`.
+    if text.starts_with(['~', '/', '(']) {
+        return Err(format!("expected a value, and no pattern, at {text:?}"));
+    }
     let Some(quote) = quote else { return take_key(text) };
     let mut value = String::new();
     let mut chars = text.char_indices().skip(1);
@@ -102,6 +106,8 @@ mod tests {
             ("a=b OR c=d", "expected AND at \"OR c=d\""),
             ("a=b AND ", "expected a comparison after AND"),
             ("=b", "expected a name at \"=b\""),
+            ("a!=~/c/", "expected a value, and no pattern, at \"~/c/\""),
+            ("a=/c/", "expected a value, and no pattern, at \"/c/\""),
             ("_measurement!=\"m\"", "_measurement can only be compared with ="),
         ] {
             assert_eq!(parse_predicate(text, 0).unwrap_err(), expected, "{text}");
