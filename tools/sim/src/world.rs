@@ -80,8 +80,8 @@ impl Machine {
     }
 
     /// Whether files may be left that nobody needs: one could not be removed, or a manifest not be
-    /// synced to its place, so that either it or the one before is the truth and the files of both
-    /// stay until the next one is written.
+    /// put or synced to both of its places, so that either it or the one before is the truth and
+    /// the files of both stay until the next one is written.
     pub(crate) fn may_leave(&self) -> bool {
         self.may_leave.load(Ordering::Relaxed)
     }
@@ -297,7 +297,11 @@ impl Disk for Mounted {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change("rename to", to, || self.disk.rename(from, to))
+        let renamed = self.change("rename to", to, || self.disk.rename(from, to));
+        // The first of both manifests is in place by then.
+        let is_second = to.file_name().is_some_and(|name| name == "MANIFEST.copy");
+        self.machine.may_leave.fetch_or(renamed.is_err() && is_second, Ordering::Relaxed);
+        renamed
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
