@@ -200,6 +200,36 @@ fn a_wish_for_a_preview_deletes_nothing_wherever_it_stands() {
         ("POST", "/api/foliot/v1/delete?db=d&ende=1", r#"{"metric":"m1.v"}"#.into(), "ende"),
         (
             "POST",
+            "/api/foliot/v1/delete?db=d",
+            r#"{"metric":"m1.v","labels":null}"#.into(),
+            "labels",
+        ),
+        (
+            "POST",
+            "/api/foliot/v1/delete?db=d",
+            r#"{"metric":"m1.v","start_ms":null}"#.into(),
+            "start_ms",
+        ),
+        (
+            "POST",
+            "/api/foliot/v1/delete?db=d",
+            r#"{"metric":"m1.v","end_ms":null}"#.into(),
+            "end_ms",
+        ),
+        (
+            "POST",
+            "/api/foliot/v1/delete?db=d",
+            r#"{"metric":"m1.v","is_preview":null}"#.into(),
+            "is_preview",
+        ),
+        (
+            "DELETE",
+            "/api/query?db=d&end=5",
+            r#"{"start":1,"queries":[{"aggregator":"sum","metric":"m1.v"}]}"#.into(),
+            "'end'",
+        ),
+        (
+            "POST",
             "/prometheus/api/v1/admin/tsdb/delete_series?db=d&match[]=m1_v&ende=1",
             String::new(),
             "ende",

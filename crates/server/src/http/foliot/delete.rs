@@ -66,13 +66,14 @@ impl Order {
         let metric = body.get("metric").and_then(Value::as_str).filter(|name| !name.is_empty());
         let metric = metric.ok_or_else(|| bad("metric: samples of which metric?"))?;
         let mut selector = Request::metric_selector(namespace, metric);
+        // Nothing is no wish: a variable that was not set must not delete the whole.
         match body.get("labels") {
-            None | Some(Value::Null) => {}
+            None => {}
             Some(Value::Object(labels)) => selector.matchers.extend(matchers(labels)?),
             Some(_) => return Err(bad("labels: must be an object of names and values")),
         }
         let time = |name: &str, usual: i64| match body.get(name) {
-            None | Some(Value::Null) => Ok(usual),
+            None => Ok(usual),
             Some(value) => value
                 .as_i64()
                 .and_then(|millis| millis.checked_mul(NANOS_PER_MILLI))
@@ -84,7 +85,7 @@ impl Order {
             return Err(bad("start_ms: must not be after end_ms"));
         }
         let is_preview = match body.get("is_preview") {
-            None | Some(Value::Null) => false,
+            None => false,
             Some(value) => {
                 value.as_bool().ok_or_else(|| bad("is_preview: must be true or false"))?
             }
