@@ -2,6 +2,7 @@
 
 mod edges;
 mod links;
+mod mistakes;
 mod proofs;
 mod sizes;
 mod words;
@@ -40,7 +41,7 @@ impl Finding {
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     edges::cargo_edges,
     edges::folder_names,
     edges::room_names,
@@ -56,6 +57,7 @@ const RULES: [Rule; 15] = [
     words::orphan_files,
     links::dead_links,
     proofs::missing_tests,
+    mistakes::lost_patches,
 ];
 
 /// All breaches, in the order of rules and files.

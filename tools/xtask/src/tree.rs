@@ -9,7 +9,8 @@ use std::path::Path;
 /// Folders that hold nothing of ours: build output, data, dependencies, hidden tools.
 const SKIPPED: [&str; 5] = ["target", "node_modules", "foliot-data", "testdata", "dist"];
 /// What counts as text that people write.
-const TEXT: [&str; 10] = ["rs", "toml", "md", "sh", "ts", "css", "html", "txt", "yml", "yaml"];
+const TEXT: [&str; 11] =
+    ["rs", "toml", "md", "sh", "ts", "css", "html", "txt", "yml", "yaml", "patch"];
 
 /// One file.
 #[derive(Debug, Default)]
