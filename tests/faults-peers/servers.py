@@ -60,6 +60,9 @@ class Peer:
     def prepare(self):
         pass
 
+    def settle(self):
+        """Until what was written can be read."""
+
     def place(self, copy):
         return ""
 
@@ -213,6 +216,12 @@ class Victoria(Peer):
         words = {"query": text, "start": BEGIN_MS / 1000, "end": BEGIN_MS / 1000 + 900, "step": 1}
         return self.ask("GET", "/api/v1/query_range?" + urllib.parse.urlencode(words), patience=patience)
 
+    def instant(self, text, at_s):
+        return self.ask("GET", "/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": at_s}), patience=60)
+
+    def settle(self):
+        self.ask("GET", "/internal/force_flush", patience=60)
+
     snapshot_path = ("GET", "/snapshot/create")
 
     def back_up(self, into):
@@ -240,6 +249,9 @@ class Victoria(Peer):
 class Prometheus(Victoria):
     name, program, ready_path, selector = "Prometheus", "prometheus", "/-/ready", "m"
     snapshot_path = ("POST", "/api/v1/admin/tsdb/snapshot")
+
+    def settle(self):
+        pass
 
     def command(self, data):
         path = os.path.join(self.folder, "prometheus.yml")
