@@ -38,7 +38,7 @@ impl Theme {
             0..40 => Self::Wide,
             40..50 => Self::Years,
             50..65 => Self::SmallDisk,
-            65..125 => Self::Duel,
+            65..145 => Self::Duel,
             _ => Self::Everything,
         }
     }
@@ -98,9 +98,10 @@ impl Theme {
                 (Action::Wait, 8),
             ],
             Self::Duel => &[
-                (Action::Write, 4),
+                // What is deleted had been written over what a flush took.
+                (Action::Write, 8),
                 (Action::Delete, 6),
-                (Action::Flush, 3),
+                (Action::Flush, 5),
                 (Action::Maintain, 1),
                 (Action::Probe, 30),
             ],
