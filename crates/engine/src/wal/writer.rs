@@ -382,6 +382,12 @@ impl Writer {
         }
     }
 
+    /// Looks at the disk whenever it was last looked at, and tries again what it had no room for.
+    pub(super) fn look_again(&self) {
+        self.io.lock().looked_ns = None;
+        self.step();
+    }
+
     /// The writer thread.
     pub(super) fn run(&self) {
         loop {
