@@ -6,6 +6,7 @@ use crate::harness::{PATIENCE, Scratch, Server};
 use crate::ledger::{Ledger, Load, Look, mix};
 use crate::{seed, times};
 use rustix::process::Signal;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -107,6 +108,15 @@ fn full_disk(dir: &Path, machine: Option<&Machine>, take: &dyn Fn(), free: &dyn 
     ledger.check(&server, Look::Whole);
 }
 
+/// Waits until the store holds room by a file, as it does a moment after a start.
+fn wait_for_ballast(dir: &Path) {
+    let (began, path) = (Instant::now(), dir.join("ballast"));
+    while std::fs::metadata(&path).map_or(0, |file| file.len()) != 1 << 20 {
+        assert!(began.elapsed() < PATIENCE, "no room is held");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Where no file system may be mounted, every write is refused in its place.
 #[test]
 fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_room() {
@@ -129,6 +139,64 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_room() {
     let machine = Machine::new(&dir, scratch.path());
     let take = || machine.set(0, Rule::always("write", "/data/", Action::Fail(ENOSPC)).after(60));
     full_disk(&dir, Some(&machine), &take, &|| machine.clear(0));
+}
+
+/// Whoever fills a disk to its last byte keeps nobody from making room by a delete, and what takes
+/// room is refused rather than kept waiting.
+#[test]
+fn a_disk_that_others_filled_takes_deletes_and_refuses_databases() {
+    let scratch = Scratch::new();
+    let mount = scratch.path().join("disk");
+    let Some(_disk) = SmallDisk::mount(&mount, "size=48m") else {
+        println!("no file system may be mounted here: nothing can be filled");
+        return;
+    };
+    let dir = mount.join("data");
+    let server = Server::start(&dir, &[]);
+    let ask = |statement: &str| {
+        let path = format!("/query?q={}", statement.replace(' ', "%20"));
+        server.request("POST", &path, &[], b"").text()
+    };
+    for database in ["going", "staying"] {
+        assert!(!ask(&format!("CREATE DATABASE {database}")).contains("error"));
+        let line = |n: usize| format!("m,host=h{} v={} {n}\n", n % 100, n as f64 / 97.0);
+        let body: String = (0..50_000).map(line).collect();
+        assert_eq!(server.post(&format!("/write?db={database}&precision=s"), &body).status, 204);
+    }
+    server.signal(Signal::USR1);
+    server.wait_for_metric("foliot_flushes_total", 1.0);
+    wait_for_ballast(&dir);
+    let filler = mount.join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    drop(file);
+    let refused = ask("CREATE DATABASE coming");
+    assert!(refused.contains("are kept free") && refused.contains("wal.reserve"), "{refused}");
+    let refused = server.post("/write?db=staying", "m,host=new v=1");
+    assert_eq!(refused.status, 507, "{}", refused.text());
+    let dropped = ask("DROP DATABASE going");
+    assert!(!dropped.contains("error"), "{dropped}");
+    let deleted = server.request("POST", "/query?db=staying&q=DELETE%20FROM%20m", &[], b"").text();
+    assert!(!deleted.contains("error"), "{deleted}");
+    let told = std::fs::read_to_string(dir.join("audit.log")).unwrap();
+    assert!(told.contains("drop namespace") && told.contains("\"delete\""), "{told}");
+    server.kill();
+    let server = Server::start(&dir, &[]);
+    let databases = server.get("/query?q=SHOW%20DATABASES").text();
+    assert!(databases.contains("staying") && !databases.contains("going"), "{databases}");
+    let count = server.get("/query?db=staying&q=SELECT%20count(v)%20FROM%20m").text();
+    assert!(!count.contains("count"), "{count}");
+    // With room again it is held again, and what takes room is taken.
+    std::fs::remove_file(&filler).unwrap();
+    let began = Instant::now();
+    while server.post("/write?db=staying", "m,host=new v=1").status != 204 {
+        assert!(began.elapsed() < PATIENCE, "writes are refused although there is room again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    server.stop();
+    let server = Server::start(&dir, &[]);
+    wait_for_ballast(&dir);
+    server.stop();
 }
 
 /// A file system that has room for bytes and none for files: nothing can be flushed, and writes go

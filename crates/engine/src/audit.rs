@@ -7,6 +7,7 @@
 //! `audit.log` is only appended to; when it is full it becomes `audit.log.1`, in place of the one
 //! before.
 
+use crate::ballast;
 use crate::delete::Deleted;
 use crate::error::Error;
 use crate::filenames;
@@ -91,6 +92,7 @@ impl Store {
             let Deleted { series, samples, bytes } = deleted;
             let _ = write!(line, ",\"series\":{series},\"samples\":{samples},\"bytes\":{bytes}");
         }
+        self.make_room();
         self.audit_append(line)
     }
 
@@ -110,6 +112,14 @@ impl Store {
             put_text(value, &mut line);
         }
         self.audit_append(line)
+    }
+
+    /// Gives what makes room the room that it needs, where the disk has none left.
+    fn make_room(&self) {
+        let (disk, dir) = (self.files.disk(), self.files.dir());
+        if ballast::throw_off(disk, dir, self.ingest.config().wal_reserve_bytes) {
+            self.ingest.wal().look_again();
+        }
     }
 
     fn audit_append(&self, line: String) -> Result<(), Error> {

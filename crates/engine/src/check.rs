@@ -25,6 +25,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Files that hold nothing of the store: what was deleted, for people, and room.
+const BESIDE: [&str; 3] = [filenames::AUDIT, filenames::AUDIT_BEFORE, filenames::BALLAST];
+
 /// Memory for pages of segments while they are looked into.
 const CACHE_BYTES: u64 = 8 << 20;
 
@@ -137,7 +140,7 @@ impl Checker<'_> {
                 None if [filenames::MANIFEST, filenames::MANIFEST_COPY].contains(&&*name) => {
                     continue;
                 }
-                None if [filenames::AUDIT, filenames::AUDIT_BEFORE].contains(&&*name) => continue,
+                None if BESIDE.contains(&&*name) => continue,
                 None if name == filenames::QUARANTINE => {
                     "holds files that were set aside; the store does not need them"
                 }

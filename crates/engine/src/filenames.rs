@@ -13,6 +13,7 @@
 //! catalog-<number>.cat  the catalog
 //! deletes-<number>.del  deletes that parts are still masked for
 //! audit.log           what was deleted, by whom; audit.log.1 what was before it
+//! ballast             no meaning: its room is given to a delete that finds the disk full
 //! quarantine/         files that were found damaged, moved aside under their own names
 //! ```
 
@@ -26,6 +27,7 @@ pub(crate) const MANIFEST_COPY_NEW: &str = "MANIFEST.copy.new";
 pub(crate) const MANIFESTS: [&str; 4] = [MANIFEST_COPY_NEW, MANIFEST_NEW, MANIFEST_COPY, MANIFEST];
 pub(crate) const AUDIT: &str = "audit.log";
 pub(crate) const AUDIT_BEFORE: &str = "audit.log.1";
+pub(crate) const BALLAST: &str = "ballast";
 pub(crate) const QUARANTINE: &str = "quarantine";
 
 pub(crate) fn wal(dir: &Path, lsn: u64) -> PathBuf {

@@ -17,6 +17,7 @@
 mod admission;
 mod audit;
 mod backup;
+mod ballast;
 mod block;
 mod cache;
 mod catalog;

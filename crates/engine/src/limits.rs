@@ -104,6 +104,10 @@ pub(crate) const FLUSH_WRITERS_MAX: usize = 64;
 /// seconds apart, opening the files takes milliseconds.
 pub(crate) const BACKUP_TRIES: usize = 20;
 
+/// The part of what the wal leaves free that is held by a file as well: of the default 1 MiB, which
+/// is enough for the line, the frame and the manifest of a delete in a store of thousands of parts.
+pub(crate) const BALLAST_SHARE: u64 = 16;
+
 /// Bytes of the audit log after which it begins anew: some ten thousand deletes.
 pub(crate) const AUDIT_BYTES_MAX: u64 = 8 << 20;
 

@@ -114,6 +114,14 @@ impl Engine {
         self.store().ingest.namespaces().id(database, policy)
     }
 
+    /// Refuses what takes room and makes none, while the disk has none but for what does.
+    ///
+    /// # Errors
+    /// When the disk is full or all but full, or the wal refuses.
+    pub fn check_space(&self) -> Result<(), Error> {
+        self.store().ingest.wal().check_space()
+    }
+
     /// The id of a namespace, which is created if there is none.
     ///
     /// # Errors

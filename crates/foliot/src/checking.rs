@@ -18,6 +18,8 @@ const TRIAL: &str = "repair-trial";
 const QUARANTINE: &str = "quarantine";
 /// The only file that a repair adds to: its second name would be the file itself.
 const AUDIT: &str = "audit.log";
+/// Held only for its room.
+const BALLAST: &str = "ballast";
 
 /// What to do about damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,7 +230,7 @@ fn remove_dir(dir: &Path) -> std::io::Result<()> {
 fn link_files(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().mode(0o700).create(to)?;
     for name in RealDisk::new().list(from)? {
-        if name == AUDIT {
+        if [AUDIT, BALLAST].contains(&&*name) {
             continue;
         }
         let (from, to) = (from.join(&name), to.join(&name));

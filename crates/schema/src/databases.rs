@@ -11,10 +11,10 @@
 
 use crate::kinds::Kinds;
 use foliot_engine::{Ack, Caller, Engine, Error};
-use foliot_lock::{Mutex, Rank, RwLock};
+use foliot_lock::{Condvar, Mutex, MutexGuard, Rank, RwLock};
 use foliot_model::{DEFAULT_NAMESPACE, NamespaceId};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -180,8 +180,11 @@ pub struct Databases {
     /// How often a database and a policy were refused because there were enough.
     refused: [AtomicU64; 2],
     table: RwLock<BTreeMap<String, Database>>,
-    /// Changes come one after another.
-    changing: Mutex<()>,
+    /// Changes come one after another; those of a database of which something is being dropped,
+    /// which may take long, when that is over. Their names.
+    changing: Mutex<BTreeSet<String>>,
+    /// Something was dropped.
+    dropped: Condvar,
 }
 
 impl Databases {
@@ -191,7 +194,8 @@ impl Databases {
             most: Most::default(),
             refused: Default::default(),
             table: RwLock::new(Rank::Table, load(engine)),
-            changing: Mutex::new(Rank::Databases, ()),
+            changing: Mutex::new(Rank::Databases, BTreeSet::new()),
+            dropped: Condvar::new(),
         }
     }
 
@@ -320,7 +324,7 @@ impl Databases {
         is_default: bool,
         caller: &Caller,
     ) -> Result<NamespaceId, Error> {
-        let _one_at_a_time = self.changing.lock();
+        let _one_at_a_time = self.change_alone(database);
         self.set_alone(engine, database, policy, is_default, caller)
     }
 
@@ -336,7 +340,7 @@ impl Databases {
         caller: &Caller,
         decide: impl FnOnce(Option<&Database>) -> Result<Wanted, E>,
     ) -> Result<Wanted, E> {
-        let _one_at_a_time = self.changing.lock();
+        let _one_at_a_time = self.change_alone(database);
         let Some((mut policy, is_default)) = decide(self.get(database).as_ref())? else {
             return Ok(None);
         };
@@ -362,6 +366,7 @@ impl Databases {
         if found.is_none_or(|found| found.policy(Some(&policy.name)).is_none()) {
             check_name(&policy.name)?;
             self.check_room(is_database)?;
+            engine.check_space()?;
         }
         policy.namespace = engine.create_namespace(database, &policy.name)?;
         let namespace = policy.namespace;
@@ -397,8 +402,8 @@ impl Databases {
         caller: &Caller,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let _one_at_a_time = self.changing.lock();
-        self.drop_policy_alone(engine, (database, policy), kinds, caller, goes_on)
+        let going = self.begin_drop(database);
+        going.drop_policy(engine, policy, kinds, caller, goes_on)
     }
 
     /// The same; with its last policy the database goes.
@@ -414,35 +419,12 @@ impl Databases {
         caller: &Caller,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let _one_at_a_time = self.changing.lock();
+        let going = self.begin_drop(database);
         let found = self.get(database).map(|found| found.policies).unwrap_or_default();
         match found.as_slice() {
-            [last] if last.name == policy => {
-                self.drop_database_alone(engine, database, kinds, caller, goes_on)
-            }
-            _ => self.drop_policy_alone(engine, (database, policy), kinds, caller, goes_on),
+            [last] if last.name == policy => going.drop_database(engine, kinds, caller, goes_on),
+            _ => going.drop_policy(engine, policy, kinds, caller, goes_on),
         }
-    }
-
-    fn drop_policy_alone(
-        &self,
-        engine: &Engine,
-        (database, policy): (&str, &str),
-        kinds: &Kinds,
-        caller: &Caller,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        let Some(mut changed) = self.get(database) else { return confirm(engine) };
-        let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
-            return confirm(engine);
-        };
-        let dropped = changed.policies.remove(at);
-        self.publish(engine, database, changed)?;
-        let result = drop_namespace(engine, (database, &dropped), kinds, caller, goes_on);
-        if result.is_err() {
-            self.show_again(engine, database);
-        }
-        result
     }
 
     /// Drops a database with everything in it; nothing happens when there is none, nor when
@@ -458,27 +440,22 @@ impl Databases {
         caller: &Caller,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let _one_at_a_time = self.changing.lock();
-        self.drop_database_alone(engine, database, kinds, caller, goes_on)
+        self.begin_drop(database).drop_database(engine, kinds, caller, goes_on)
     }
 
-    fn drop_database_alone(
-        &self,
-        engine: &Engine,
-        database: &str,
-        kinds: &Kinds,
-        caller: &Caller,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        // Nobody writes to what is going.
-        let Some(dropped) = self.table.write().remove(database) else { return confirm(engine) };
-        let result = drop_policies(engine, (database, &dropped), kinds, caller, goes_on);
-        // The first namespace cannot go: what names no database must have a place.
-        let has_first = || dropped.policies.iter().any(|own| own.namespace == DEFAULT_NAMESPACE);
-        if result.is_err() || has_first() {
-            self.show_again(engine, database);
+    /// Waits until nobody else changes anything, and nothing of this database is being dropped.
+    fn change_alone(&self, database: &str) -> MutexGuard<'_, BTreeSet<String>> {
+        let mut changing = self.changing.lock();
+        while changing.contains(database) {
+            self.dropped.wait(&mut changing);
         }
-        result
+        changing
+    }
+
+    /// Keeps changes of this database waiting, and no others.
+    fn begin_drop<'a>(&'a self, database: &'a str) -> Going<'a> {
+        self.change_alone(database).insert(database.to_owned());
+        Going { databases: self, database }
     }
 
     /// Shows what the store has of a database that was to be changed.
@@ -492,6 +469,64 @@ impl Databases {
         changed.is_made = true;
         self.table.write().insert(database.to_owned(), changed);
         Ok(())
+    }
+}
+
+/// A database of which something is being dropped: nobody else changes it meanwhile.
+struct Going<'a> {
+    databases: &'a Databases,
+    database: &'a str,
+}
+
+impl Going<'_> {
+    fn drop_policy(
+        &self,
+        engine: &Engine,
+        policy: &str,
+        kinds: &Kinds,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let Self { databases, database } = *self;
+        let Some(mut changed) = databases.get(database) else { return confirm(engine) };
+        let Some(at) = changed.policies.iter().position(|found| found.name == policy) else {
+            return confirm(engine);
+        };
+        let dropped = changed.policies.remove(at);
+        databases.publish(engine, database, changed)?;
+        let result = drop_namespace(engine, (database, &dropped), kinds, caller, goes_on);
+        if result.is_err() {
+            databases.show_again(engine, database);
+        }
+        result
+    }
+
+    fn drop_database(
+        &self,
+        engine: &Engine,
+        kinds: &Kinds,
+        caller: &Caller,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let Self { databases, database } = *self;
+        // Nobody writes to what is going.
+        let Some(dropped) = databases.table.write().remove(database) else {
+            return confirm(engine);
+        };
+        let result = drop_policies(engine, (database, &dropped), kinds, caller, goes_on);
+        // The first namespace cannot go: what names no database must have a place.
+        let has_first = || dropped.policies.iter().any(|own| own.namespace == DEFAULT_NAMESPACE);
+        if result.is_err() || has_first() {
+            databases.show_again(engine, database);
+        }
+        result
+    }
+}
+
+impl Drop for Going<'_> {
+    fn drop(&mut self) {
+        self.databases.changing.lock().remove(self.database);
+        self.databases.dropped.notify_all();
     }
 }
 

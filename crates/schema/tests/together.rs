@@ -4,10 +4,14 @@
 
 use foliot_disk::SimDisk;
 use foliot_engine::{Caller, Config, Engine, Error};
+use foliot_model::{Batch, BatchBuffers, NamespaceId};
+use foliot_proto_influx::{Decoder, LINE_SYNTAX, Precision, Settings};
 use foliot_schema::continuous::{ContinuousQueries, ContinuousQuery, list};
 use foliot_schema::{Databases, Kinds, Most, Policy};
+use std::cell::{Cell, OnceCell};
 use std::path::Path;
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 const THREADS: usize = 8;
 const EACH: usize = 6;
@@ -15,6 +19,17 @@ const EACH: usize = 6;
 fn open() -> Engine {
     let config = Config { background: false, ..Config::default() };
     Engine::open(Arc::new(SimDisk::new(7)), Path::new("data"), config).unwrap()
+}
+
+/// Writes two samples of two series.
+fn write(engine: &Engine, namespace: NamespaceId) {
+    let (bytes, secret) = (b"m,h=a v=1 1\nm,h=b v=2 1", engine.key_secret());
+    let mut batch = Batch::new(bytes, namespace, &LINE_SYNTAX, secret, BatchBuffers::default());
+    let settings = Settings { precision: Precision::Nanosecond, ..Settings::default() };
+    let mut rejects = Vec::new();
+    Decoder::default().decode(&mut batch, settings, &mut rejects);
+    engine.write(&batch, &mut rejects).unwrap();
+    assert!(rejects.is_empty(), "{rejects:?}");
 }
 
 /// What `THREADS` threads did at once, each `EACH` times: how often it was refused.
@@ -116,4 +131,39 @@ fn a_policy_that_is_made_while_another_goes_stays() {
         let left = all.get(&name).unwrap().policies;
         assert!(left.iter().any(|policy| policy.name == "new"), "{at}: {left:?}");
     }
+}
+
+/// A drop takes as long as it is to be counted what goes; only changes of the same database wait.
+#[test]
+fn a_drop_holds_up_changes_of_its_own_database_only() {
+    let (engine, caller) = (Arc::new(open()), Caller::default());
+    let all = Arc::new(Databases::new(&engine));
+    all.set_policy(&engine, "going", Policy::unbounded("p"), true, &caller).unwrap();
+    let made = |name: &'static str| {
+        let (engine, all) = (engine.clone(), all.clone());
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let policy = Policy::unbounded("p");
+            let made = all.set_policy(&engine, name, policy, true, &Caller::default());
+            let _ = tell.send(made.map(drop).map_err(|error| error.to_string()));
+        });
+        told
+    };
+    let (own, is_other_made) = (OnceCell::new(), Cell::new(false));
+    let goes_on = || {
+        if own.get().is_none() {
+            own.set(made("going")).unwrap();
+            let other = made("coming").recv_timeout(Duration::from_secs(20));
+            is_other_made.set(other == Ok(Ok(())));
+        }
+        true
+    };
+    write(&engine, all.find("going", None).unwrap());
+    all.drop_database(&engine, "going", &Kinds::default(), &caller, &goes_on).unwrap();
+    assert!(is_other_made.get(), "another database waited for the drop, or came to nothing");
+    let own = own.into_inner().unwrap().recv_timeout(Duration::from_secs(20));
+    assert_eq!(own, Ok(Ok(())));
+    // It was made behind the drop, and has nothing of what went.
+    let namespace = all.find("going", None).unwrap();
+    assert_eq!(engine.preview_drop_namespace(namespace, &|| true).unwrap().samples, 0);
 }

@@ -151,7 +151,8 @@ settings! {
     /// How long a restart may take to read the log again; the log is kept short enough for that.
     wal_replay_target: Duration = Duration::from_secs(20), "wal.replay_target", "wal-replay-target";
     /// Room that is left free on the disk beside what writing memory out needs; with less writes
-    /// are refused, so that memory can be written out and the log given back.
+    /// are refused, so that memory can be written out and the log given back. A file `ballast`
+    /// holds a sixteenth as much beside it, for deletes where others have filled the disk.
     wal_reserve: ByteSize = ByteSize(16 << 20), "wal.reserve", "wal-reserve";
     /// Room on the disk for segments of the log that are not needed any more, which are written
     /// over instead of new ones: the disk confirms that sooner. They go when the server

@@ -21,6 +21,10 @@ const IDLE_SECONDS_MAX: Duration = Duration::from_secs(120);
 /// Time without any progress of an answer, because the client does not read.
 const WRITE_SECONDS_MAX: Duration = Duration::from_secs(30);
 
+/// Bytes of later requests that are read while one is carried out, to see behind them that the
+/// client has left. Whoever sends more ahead is seen to leave when its answer is written.
+const AHEAD_BYTES_MAX: usize = 1 << 10;
+
 /// What a connection is doing, as shared between the stream and the request it carries.
 #[derive(Debug, Default)]
 pub(crate) struct Phase(AtomicU8);
@@ -49,8 +53,10 @@ impl Phase {
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Wire,
-    /// Bytes read while sniffing, and how many of them were taken.
+    /// Bytes read while sniffing, or ahead, and how many of them were taken.
     first: (Vec<u8>, usize),
+    /// Whether hyper waits for bytes, and so for their end.
+    is_awaited: bool,
     phase: Arc<Phase>,
     /// The phase that `deadline` was set for.
     armed: u8,
@@ -63,7 +69,8 @@ impl Stream {
         let deadline = Box::pin(tokio::time::sleep(HEAD_SECONDS_MAX));
         let armed = Phase::HEAD;
         phase.0.store(armed, Ordering::Relaxed);
-        Self { socket, first: (first, 0), phase, armed, deadline, write_deadline: None }
+        let first = (first, 0);
+        Self { socket, first, is_awaited: false, phase, armed, deadline, write_deadline: None }
     }
 
     fn arm(&mut self, phase: u8) {
@@ -95,6 +102,31 @@ impl Stream {
         }
     }
 
+    /// Looks whether the client is still there while its request is carried out, where hyper does
+    /// not: as long as it holds the bytes of a later request it reads none, and work would be begun
+    /// and done for somebody who has left.
+    fn look(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.is_awaited || self.phase.get() != Phase::BUSY {
+            return Ok(());
+        }
+        let mut piece = [0; AHEAD_BYTES_MAX];
+        loop {
+            let (ahead, taken) = &mut self.first;
+            let room = AHEAD_BYTES_MAX.saturating_sub(ahead.len() - *taken);
+            let mut read = ReadBuf::new(piece.get_mut(..room).unwrap_or_default());
+            if room == 0 {
+                return Ok(());
+            }
+            match Pin::new(&mut self.socket).poll_read(cx, &mut read)? {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(()) if read.filled().is_empty() => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Poll::Ready(()) => ahead.extend_from_slice(read.filled()),
+            }
+        }
+    }
+
     fn poll_sent<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -120,6 +152,7 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.is_awaited = false;
         let (first, taken) = &mut self.first;
         let rest = first.get(*taken..).unwrap_or_default();
         if let Some(piece) = rest.get(..rest.len().min(out.remaining()))
@@ -142,7 +175,10 @@ impl AsyncRead for Stream {
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => self.poll_deadline(cx),
+            Poll::Pending => {
+                self.is_awaited = true;
+                self.poll_deadline(cx)
+            }
         }
     }
 }
@@ -171,6 +207,7 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.look(cx)?;
         Pin::new(&mut self.socket).poll_flush(cx)
     }
 
@@ -220,5 +257,30 @@ mod tests {
         let began = Instant::now();
         assert!(stream.read(&mut text).await.is_err());
         assert_eq!(began.elapsed().as_secs(), 120);
+    }
+
+    #[tokio::test]
+    async fn who_left_is_seen_behind_requests_that_were_sent_ahead() {
+        let (mut client, socket) = pair().await;
+        let phase: Arc<Phase> = Arc::default();
+        let mut stream = Stream::new(Wire::plain(socket), b"GE".to_vec(), phase.clone());
+        let mut text = [0; 8];
+        assert_eq!(stream.read(&mut text).await.unwrap(), 2);
+        phase.begin();
+        client.write_all(b"T /").await.unwrap();
+        stream.flush().await.unwrap();
+        let flushed = async {
+            // As hyper does whenever it is woken.
+            std::future::poll_fn(|cx| match Pin::new(&mut stream).poll_flush(cx) {
+                Poll::Ready(Ok(())) => Poll::Pending,
+                done => done,
+            })
+            .await
+        };
+        let (seen, ()) = tokio::join!(flushed, async { drop(client) });
+        assert_eq!(seen.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        phase.end();
+        assert_eq!(stream.read(&mut text).await.unwrap(), 3);
+        assert_eq!(&text[..3], b"T /");
     }
 }

@@ -13,6 +13,7 @@ mod look;
 mod merge;
 mod shed;
 
+use crate::ballast;
 use crate::config::Config;
 use crate::error::Error;
 use crate::filenames::Named;
@@ -166,7 +167,9 @@ impl Upkeep {
 
     /// The worker that does all other jobs.
     pub(crate) fn run_jobs(&self) {
+        self.take_on_ballast();
         while self.queue.wait(self.files.disk(), |orders| &mut orders.jobs, Some(LOOK_INTERVAL)) {
+            self.take_on_ballast();
             self.judge_wal();
             self.judge_files();
             loop {
@@ -180,6 +183,11 @@ impl Upkeep {
                 }
             }
         }
+    }
+
+    fn take_on_ballast(&self) {
+        let (reserve, kept) = (self.config.wal_reserve_bytes, self.ingest.reserve_bytes());
+        ballast::take_on(self.files.disk(), self.files.dir(), reserve, kept);
     }
 
     /// Ends the workers as soon as they can.

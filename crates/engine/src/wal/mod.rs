@@ -209,6 +209,19 @@ impl Wal {
         self.writer.lacks_space.load(Ordering::Relaxed)
     }
 
+    /// Looks at the disk at once, and tries again what it had no room for.
+    pub(crate) fn look_again(&self) {
+        self.writer.look_again();
+    }
+
+    /// Fails if the disk, looked at now, has no room but for what makes more, or nothing is
+    /// accepted at all.
+    pub(crate) fn check_space(&self) -> Result<(), Error> {
+        self.writer.look_again();
+        let refusal = self.writer.queue.lock().refusal.clone();
+        refusal.map_or(Ok(()), |refusal| Err(self.writer.error(&refusal)))
+    }
+
     /// Fails if nothing is accepted at present.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let writer = &*self.writer;

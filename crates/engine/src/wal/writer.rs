@@ -30,6 +30,14 @@ use std::time::Duration;
 /// How long the writer waits before it tries a full disk again.
 const STALL_PAUSE: Duration = Duration::from_millis(200);
 
+/// An append that took so long was held up by the system: dirty pages are throttled, or a journal
+/// is full. Long enough that a thread which only waited for a processor is rarely taken for that.
+const HELD_UP: Duration = Duration::from_millis(50);
+
+/// How long only the wal's own thread appends after that: more of the same may come, and whoever
+/// wrote would be held up with all that its thread does.
+const HELD_UP_FOR: Duration = Duration::from_secs(10);
+
 pub(super) type Notify = Arc<dyn Fn(Progress) + Send + Sync>;
 
 pub(super) struct Writer {
@@ -57,6 +65,8 @@ pub(super) struct Writer {
     syncs: AtomicU64,
     sync_ns: AtomicU64,
     sync_max_ns: AtomicU64,
+    /// Until when only the wal's own thread appends; 0 while others do too.
+    held_up_until_ns: AtomicU64,
     /// Whether the wal is poisoned, for a look without the lock.
     pub(super) is_poisoned: AtomicBool,
     /// Whether nothing is accepted for want of space, for a look without the lock.
@@ -243,6 +253,7 @@ impl Writer {
             syncs: AtomicU64::new(0),
             sync_ns: AtomicU64::new(0),
             sync_max_ns: AtomicU64::new(0),
+            held_up_until_ns: AtomicU64::new(0),
             is_poisoned: AtomicBool::new(false),
             lacks_space: AtomicBool::new(false),
             free_bytes: AtomicU64::new(u64::MAX),
@@ -382,6 +393,12 @@ impl Writer {
         }
     }
 
+    /// Looks at the disk whenever it was last looked at, and tries again what it had no room for.
+    pub(super) fn look_again(&self) {
+        self.io.lock().looked_ns = None;
+        self.step();
+    }
+
     /// The writer thread.
     pub(super) fn run(&self) {
         loop {
@@ -448,8 +465,11 @@ impl Writer {
 
     /// Writes the queue on a thread that is not the writer's, which saves two changes of threads.
     /// False when the writer has to: it is at it, or more is to be done than an append, which takes
-    /// as long as a disk does.
+    /// as long as a disk does, or an append did of late.
     pub(super) fn write_out(&self) -> bool {
+        if self.is_held_up() {
+            return false;
+        }
         let step = {
             let Some(mut io) = self.io.try_lock() else { return false };
             let is_full = |file: &dyn AppendFile| file.len() >= self.segment_bytes;
@@ -467,6 +487,12 @@ impl Writer {
             self.work.notify_one();
         }
         step == Step::Done
+    }
+
+    /// Whether an append took long of late.
+    fn is_held_up(&self) -> bool {
+        let until_ns = self.held_up_until_ns.load(Ordering::Relaxed);
+        until_ns > 0 && self.disk.monotonic_ns() < until_ns
     }
 
     /// Syncs what was written, changes with their copies. Copies that find no room can wait, what
@@ -544,7 +570,14 @@ impl Writer {
             self.rotate(io, start)?;
         }
         let Some(file) = &mut io.file else { return Ok(()) };
-        if let Err(error) = file.append(&io.taken) {
+        let began_ns = self.disk.monotonic_ns();
+        let appended = file.append(&io.taken);
+        let now_ns = self.disk.monotonic_ns();
+        if now_ns.saturating_sub(began_ns) >= HELD_UP.as_nanos() as u64 {
+            let until_ns = now_ns.saturating_add(HELD_UP_FOR.as_nanos() as u64);
+            self.held_up_until_ns.store(until_ns, Ordering::Relaxed);
+        }
+        if let Err(error) = appended {
             // The file may end in half a frame: the bytes go to a new segment, at the same lsn.
             io.rotate = true;
             return Err(match is_out_of_space(&error) {

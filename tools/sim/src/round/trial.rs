@@ -30,7 +30,7 @@ const TRIALS_MAX: usize = 4;
 /// How often it is the wal that is damaged, besides its turn as one of all kinds.
 const WAL_PERCENT: usize = 30;
 /// Names of the files that a trial leaves alone: nothing that was acknowledged is in them.
-const SPARED: [&str; 2] = ["audit.log", "quarantine"];
+const SPARED: [&str; 3] = ["audit.log", "ballast", "quarantine"];
 
 impl Round {
     /// Damages copies of the store, which is closed, and looks what becomes of them.
