@@ -10,7 +10,9 @@
 
 pub(crate) mod copies;
 pub(crate) mod frame;
+mod queue;
 pub(crate) mod reader;
+mod room;
 pub(crate) mod rows;
 pub(crate) mod segment;
 mod spares;
@@ -23,11 +25,12 @@ use copies::Single;
 use foliot_disk::{Disk, Thread};
 use foliot_lock::{Mutex, Rank};
 use frame::FrameKind;
+use queue::Refusal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use writer::{Notify, Refusal, Step, Writer};
+use writer::{Notify, Step, Writer};
 
 /// How often those who wait look by themselves.
 const WAIT_LOOK: Duration = Duration::from_millis(100);
@@ -196,12 +199,12 @@ impl Wal {
 
     /// Bytes free on the disk when last looked; none before the first look.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
-        self.writer.free_bytes()
+        self.writer.room.free_bytes()
     }
 
     /// Tells how many bytes must stay free: with fewer nothing is accepted.
     pub(crate) fn reserve(&self, bytes: u64) {
-        self.writer.reserve_bytes.store(bytes, Ordering::Relaxed);
+        self.writer.room.reserve(bytes);
     }
 
     /// Whether nothing is accepted because the disk is full or all but full.

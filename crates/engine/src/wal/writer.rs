@@ -11,16 +11,17 @@
 //!   poisoned: the file is let go, nothing is tried again, nothing is acknowledged.
 
 use super::copies::Single;
-use super::frame::{self, Author, FrameKind, HEADER_LEN, Purpose};
+use super::frame::{self, Author, FrameKind, Purpose};
+use super::queue::{Queue, Refusal};
+use super::room::Room;
 use super::segment::{self, SegmentHeader};
 use super::spares::Spares;
 use crate::config::{Ack, Commit, Config, Progress};
 use crate::error::Error;
 use crate::filenames;
-use crate::limits::{SPACE_LOOK_BYTES, SPACE_LOOK_INTERVAL};
+use crate::limits::SPACE_LOOK_INTERVAL;
 use foliot_disk::{AppendFile, Disk};
 use foliot_lock::{Condvar, Mutex, Rank, RwLock};
-use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,104 +72,8 @@ pub(super) struct Writer {
     pub(super) is_poisoned: AtomicBool,
     /// Whether nothing is accepted for want of space, for a look without the lock.
     pub(super) lacks_space: AtomicBool,
-    /// Bytes free on the disk when last looked; `u64::MAX` before the first look.
-    free_bytes: AtomicU64,
-    /// Bytes written since free space was last looked at.
-    unlooked_bytes: AtomicU64,
-    /// With fewer free bytes than this nothing is accepted.
-    pub(super) reserve_bytes: AtomicU64,
+    pub(super) room: Room,
     pub(super) notify: RwLock<Option<Notify>>,
-}
-
-/// Why nothing is accepted.
-#[derive(Clone, Debug)]
-pub(super) enum Refusal {
-    /// What is free is kept for the next flush.
-    Short,
-    /// The disk is full.
-    NoSpace,
-    /// A new segment cannot be made just now.
-    Stalled(String),
-    Poison(String),
-    Closed,
-}
-
-impl Refusal {
-    /// Whether it ends by itself.
-    fn is_passing(&self) -> bool {
-        matches!(self, Self::Short | Self::NoSpace | Self::Stalled(_))
-    }
-
-    /// Whether a frame is accepted all the same. Deletes and facts are small, and what makes room.
-    fn admits(&self, kind: FrameKind) -> bool {
-        matches!(self, Self::Short) && matches!(kind, FrameKind::Catalog | FrameKind::Delete)
-    }
-
-    /// Whether even what was taken cannot be written.
-    pub(super) fn is_stall(&self) -> bool {
-        matches!(self, Self::NoSpace | Self::Stalled(_))
-    }
-}
-
-pub(super) struct Queue {
-    bytes: Vec<u8>,
-    pub(super) end_lsn: u64,
-    /// Behind the last frame that is no mark.
-    pub(super) changed_lsn: u64,
-    /// Changes that are still to be repeated, see `copies.rs`.
-    singles: VecDeque<Single>,
-    pub(super) refusal: Option<Refusal>,
-    pub(super) is_closing: bool,
-    /// The writer's thread sleeps until it is woken.
-    is_asleep: bool,
-}
-
-impl Queue {
-    /// Whether there is something to do; while a refusal passes there is: looking again.
-    fn has_work(&self) -> bool {
-        !self.bytes.is_empty() || self.refusal.as_ref().is_some_and(Refusal::is_passing)
-    }
-
-    /// Forgets changes before `lsn`: files hold them.
-    pub(super) fn forget(&mut self, lsn: u64) {
-        self.singles.retain(|single| single.lsn >= lsn);
-    }
-
-    /// Repeats the first change that is still to be repeated.
-    fn repeat(&mut self, author: &Author, durable_lsn: u64) {
-        let Some(single) = self.singles.pop_front() else { return };
-        let (tail, crc) = single.copy_tail();
-        let len = single.copy_len() as u32;
-        self.push(author.header(Purpose::Copy, self.end_lsn, durable_lsn, len, crc), &single.body);
-        self.bytes.extend_from_slice(&tail);
-        self.end_lsn += tail.len() as u64;
-        self.changed_lsn = self.end_lsn;
-    }
-
-    /// Repeats the changes that end a sector or more before here.
-    fn repeat_distant(&mut self, author: &Author, durable_lsn: u64) {
-        while self.singles.front().is_some_and(|single| single.copy_from_lsn() <= self.end_lsn) {
-            self.repeat(author, durable_lsn);
-        }
-    }
-
-    /// Repeats all changes that are still to be repeated, a sector from the last of them.
-    fn repeat_all(&mut self, author: &Author, durable_lsn: u64) {
-        let Some(last) = self.singles.back() else { return };
-        let gap = last.copy_from_lsn().saturating_sub(self.end_lsn) as usize;
-        if gap > 0 {
-            let body = vec![0; gap.saturating_sub(HEADER_LEN)];
-            let (len, crc) = (body.len() as u32, frame::body_checksum(&body));
-            self.push(author.header(Purpose::Mark, self.end_lsn, durable_lsn, len, crc), &body);
-        }
-        self.repeat_distant(author, durable_lsn);
-    }
-
-    fn push(&mut self, header: [u8; HEADER_LEN], body: &[u8]) {
-        self.bytes.extend_from_slice(&header);
-        self.bytes.extend_from_slice(body);
-        self.end_lsn += (HEADER_LEN + body.len()) as u64;
-    }
 }
 
 /// The writer's own things.
@@ -213,15 +118,6 @@ impl Writer {
         end_lsn: u64,
         config: &Config,
     ) -> Self {
-        let queue = Queue {
-            bytes: Vec::new(),
-            end_lsn,
-            changed_lsn: end_lsn,
-            singles: VecDeque::new(),
-            refusal: None,
-            is_closing: false,
-            is_asleep: false,
-        };
         let io = Io {
             file: None,
             base_lsn: 0,
@@ -241,7 +137,7 @@ impl Writer {
             author: Author::new(store_id, disk.random()),
             sync_interval: config.wal_sync_interval,
             segment_bytes: config.wal_segment_bytes,
-            queue: Mutex::new(Rank::WalQueue, queue),
+            queue: Mutex::new(Rank::WalQueue, Queue::new(end_lsn)),
             work: Condvar::new(),
             progressed: Condvar::new(),
             io: Mutex::new(Rank::WalFile, io),
@@ -256,9 +152,7 @@ impl Writer {
             held_up_until_ns: AtomicU64::new(0),
             is_poisoned: AtomicBool::new(false),
             lacks_space: AtomicBool::new(false),
-            free_bytes: AtomicU64::new(u64::MAX),
-            unlooked_bytes: AtomicU64::new(0),
-            reserve_bytes: AtomicU64::new(config.wal_reserve_bytes),
+            room: Room::new(config.wal_reserve_bytes),
             notify: RwLock::new(Rank::WalNotify, None),
             disk,
             dir,
@@ -270,12 +164,12 @@ impl Writer {
         let body_crc = frame::body_checksum(body);
         let mut queue = self.queue.lock();
         // What waits to be written takes room as well, however long the disk lets it wait.
-        if !Refusal::Short.admits(kind) && self.is_near(queue.bytes.len() + body.len()) {
+        if !Refusal::Short.admits(kind) && self.room.is_near(queue.bytes.len() + body.len()) {
             let waiting_bytes = queue.bytes.len();
             drop(queue);
             self.look_before(waiting_bytes + body.len());
             queue = self.queue.lock();
-            if self.is_near(queue.bytes.len() + body.len()) {
+            if self.room.is_near(queue.bytes.len() + body.len()) {
                 return Err(self.error(&Refusal::Short));
             }
         }
@@ -364,16 +258,11 @@ impl Writer {
         [&self.syncs, &self.sync_ns, &self.sync_max_ns].map(|number| number.load(Ordering::Relaxed))
     }
 
-    /// Bytes free on the disk when last looked; none before the first look.
-    pub(super) fn free_bytes(&self) -> Option<u64> {
-        Some(self.free_bytes.load(Ordering::Relaxed)).filter(|free| *free != u64::MAX)
-    }
-
     pub(super) fn error(&self, refusal: &Refusal) -> Error {
         match refusal {
             Refusal::Short | Refusal::NoSpace => Error::NoSpace {
-                free_bytes: self.free_bytes(),
-                kept_bytes: self.reserve_bytes.load(Ordering::Relaxed),
+                free_bytes: self.room.free_bytes(),
+                kept_bytes: self.room.reserve_bytes(),
             },
             Refusal::Stalled(reason) => Error::Stalled(reason.clone()),
             Refusal::Poison(reason) => Error::Poisoned(reason.clone()),
@@ -586,7 +475,7 @@ impl Writer {
             });
         }
         self.written_lsn.store(start + io.taken.len() as u64, Ordering::Release);
-        self.unlooked_bytes.fetch_add(io.taken.len() as u64, Ordering::Relaxed);
+        self.room.wrote(io.taken.len());
         io.taken.clear();
         io.taken.shrink_to(1 << 20);
         Ok(())
@@ -707,30 +596,18 @@ impl Writer {
         let now_ns = self.disk.monotonic_ns();
         let interval_ns = SPACE_LOOK_INTERVAL.as_nanos() as u64;
         let is_old = io.looked_ns.is_none_or(|at| now_ns.saturating_sub(at) >= interval_ns);
-        let reserve = self.reserve_bytes.load(Ordering::Relaxed);
-        let is_much = self.unlooked_bytes.load(Ordering::Relaxed) >= SPACE_LOOK_BYTES;
-        if !is_old && !io.is_short && !self.is_near(more_bytes) && !is_much {
+        if !is_old && !io.is_short && !self.room.is_unsure(more_bytes) {
             return;
         }
         io.looked_ns = Some(now_ns);
         // A file system that cannot say is taken for one with room: a full one says so on append.
         let look = || self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
         let mut free = look();
-        if free < reserve && !io.spares.is_empty() {
+        if free < self.room.reserve_bytes() && !io.spares.is_empty() {
             io.spares.clear();
             free = look();
         }
-        self.free_bytes.store(free, Ordering::Relaxed);
-        self.unlooked_bytes.store(0, Ordering::Relaxed);
-        io.is_short = free < reserve;
-    }
-
-    /// Whether less than the reserve is left once so many bytes more are written, by what the last
-    /// look found.
-    fn is_near(&self, more_bytes: usize) -> bool {
-        let taken = self.unlooked_bytes.load(Ordering::Relaxed) + more_bytes as u64;
-        let left = self.free_bytes.load(Ordering::Relaxed).saturating_sub(taken);
-        left < self.reserve_bytes.load(Ordering::Relaxed)
+        io.is_short = self.room.looked(free);
     }
 
     /// Looks whether so many bytes more leave enough, unless the writer is at work, who looks as
