@@ -510,6 +510,24 @@ fn pages_of_others_neither_write_nor_turn_their_name_to_this_server() {
         assert_eq!(status("POST", "/query", headers, "q=DROP DATABASE d"), 403, "{headers:?}");
         assert_eq!(status("DELETE", "/api/annotation", headers, ""), 403, "{headers:?}");
     }
+    // Whether a picture or a script comes tells a page what is there; a link may lead here.
+    for site in ["cross-site", "same-site"] {
+        for path in
+            ["/q?start=0&m=none:m&png", "/api/suggest?type=metrics", "/query?q=SHOW+DATABASES"]
+        {
+            let status_as = |dest| {
+                status("GET", path, &[("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", dest)], "")
+            };
+            for dest in ["image", "script", "iframe", "empty"] {
+                assert_eq!(status_as(dest), 403, "{site} {dest} {path}");
+            }
+            assert_ne!(status_as("document"), 403, "{site} {path}");
+        }
+    }
+    let own = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "empty")];
+    assert_eq!(status("GET", "/api/suggest?type=metrics", &own, ""), 200);
+    let picture = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image")];
+    assert_eq!(status("GET", "/-/ready", &picture, ""), 200);
     for path in ["/query?q=CREATE+DATABASE+d", "/logs?level=TRACE", "/api/uid/assign?metric=m"] {
         assert_eq!(status("GET", path, &[], ""), 405, "{path}");
     }
@@ -517,6 +535,7 @@ fn pages_of_others_neither_write_nor_turn_their_name_to_this_server() {
         let response = server.get(path);
         let policy = response.header("content-security-policy");
         assert!(policy.contains("default-src 'none'"), "{path}: {policy:?}");
+        assert_eq!(response.header("cross-origin-resource-policy"), "same-origin", "{path}");
         assert!(response.header("access-control-allow-origin").is_empty(), "{path}");
     }
     server.stop();

@@ -76,6 +76,30 @@ fn lines_are_seen_by_all_doors_and_half_lines_are_not_stored() {
     assert_eq!(server.samples("none:servers.a.load%7Bdc=eu%7D").len(), 1);
 }
 
+/// A web page can make a browser send a request to any port, and its body is what the page likes.
+#[test]
+fn requests_of_browsers_are_no_lines() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    assert_eq!(server.post("/logs?level=warn", "").status, 200);
+    let heads = ["POST / HTTP/1.1", "POST /a.b HTTP/1.1", "GET /m HTTP/1.1", "OPTIONS * HTTP/1.1"];
+    for head in heads {
+        let mut socket = connect(&server);
+        let body = "m 1 1700000000\nm.n 2\n";
+        let head = format!("{head}\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
+        socket.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = socket.read_to_string(&mut answer);
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer:?}");
+        assert!(answer.contains("Graphite's plain text only"), "{answer:?}");
+    }
+    send(&server, &[b"sent.last 1 1700000000\n"]);
+    server.wait_for_metric(ROWS, 1.0);
+    assert_eq!(server.get("/api/suggest?type=metrics").text(), "[\"sent.last\"]");
+    let log = server.get("/logs").text();
+    assert!(log.contains("127.0.0.1 sent HTTP to the port of Graphite's plain text"), "{log}");
+}
+
 #[test]
 fn endless_lines_cost_no_others() {
     let dir = Scratch::new();

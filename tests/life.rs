@@ -12,7 +12,7 @@ mod harness;
 
 use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
 use rustix::process::Signal;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::process::Output;
@@ -108,7 +108,7 @@ fn mistakes_are_answered_with_one_sentence() {
     refused(&output, &[&address, "in use by another process", "--listen"]);
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let twice = ["serve", "--listen", &free, "--listen-influx", &free, "--data-dir", data];
-    refused(&run(&twice), &[&free, "listener", "--listen-influx"]);
+    refused(&run(&twice), &[&free, "listen.influx", "two listeners cannot share a port"]);
     let token = ["user", "token", "t", "--role", "write", "--data-dir", data, "--expires"];
     for lasts in ["365", "0d", "never"] {
         refused(&run(&[&token[..], &[lasts]].concat()), &[lasts, "365d"]);
@@ -311,4 +311,44 @@ fn a_stop_amid_much_work_on_request_is_no_error() {
     let said = std::fs::read_to_string(&log).unwrap();
     std::fs::remove_file(&log).unwrap();
     assert!(status.success() && said.is_empty(), "{status}: {said}");
+}
+
+/// What the system says of two listeners is what the check of settings says.
+#[test]
+fn listeners_that_cannot_stand_beside_one_another_are_told_without_a_start() {
+    let all = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]"];
+    let mut tried = 0;
+    for one in all {
+        let Ok(first) = TcpListener::bind(format!("{one}:0")) else { continue };
+        let port = first.local_addr().unwrap().port();
+        for other in all {
+            let is_free = match TcpListener::bind(format!("{other}:{port}")) {
+                Ok(_) => true,
+                Err(error) if error.kind() == ErrorKind::AddrInUse => false,
+                Err(_) => continue,
+            };
+            for (key, of) in [("--listen-influx", one), ("--listen-ticktock", one)] {
+                let output = foliot()
+                    .args(["config", "check", "--insecure", key, &format!("{of}:{port}")])
+                    .args([
+                        "--listen-graphite",
+                        &format!("{other}:{port}"),
+                        "--listen",
+                        "127.0.0.1:0",
+                    ])
+                    .output()
+                    .unwrap();
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.success(), is_free, "{one} and {other}: {said}");
+                assert_eq!(said.contains("two listeners cannot share a port"), !is_free, "{said}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried >= 9, "{tried}");
+    // Each of these gets a port of its own.
+    let zero = "127.0.0.1:0";
+    let output =
+        foliot().args(["config", "check", "--listen", zero, "--listen-influx", zero]).output();
+    assert!(output.unwrap().status.success());
 }

@@ -85,6 +85,11 @@ fn commands_say_what_is_wrong_and_what_to_do() {
             2,
             &["--db", "'a/b'", "without a policy"],
         ),
+        (
+            &["config", "check", "--listen-graphite", "127.0.0.1:4242"],
+            1,
+            &["listen.graphite is 127.0.0.1:4242, and listen.address is 127.0.0.1:4242"],
+        ),
         (&["config", "check", "--limits-memory-bytes", "512"], 1, &["at least 16MiB"]),
         (&["cert", cert, "--name", "h"], 1, &["is there already", "another directory"]),
         (&["serve", "--hed-bytes", "1"], 2, &["--hed-bytes", "did you mean --head-bytes?"]),

@@ -324,6 +324,20 @@ fn a_store_is_told_in_words_and_in_lines() {
     assert!(error.contains("there is no store in"), "{error}");
 }
 
+/// Samples that are in the log only are counted as well: a store that just began is not empty.
+#[test]
+fn a_check_counts_what_is_in_the_log() {
+    let dir = Scratch::new();
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.post("/write?db=default", "m,h=a v=1 1\nm,h=b v=2,w=3 2").status, 204);
+    server.kill();
+    let (is_whole, said, error) = output(&["check", "--data-dir", data.to_str().unwrap()]);
+    assert!(is_whole, "{said} {error}");
+    assert!(said.contains(" 3 series, 0 samples in 0 blocks, 3 in "), "{said}");
+    assert!(said.contains(" frames of the log\n"), "{said}");
+}
+
 /// Whoever reads what is printed may stop early, as `head` does: nobody is told of an error.
 #[test]
 fn a_reader_that_has_read_enough_is_no_error() {

@@ -29,6 +29,14 @@ fetched() {
     fail "three times in vain: $*"
 }
 
+# node_20: Node 20 or later, fetched where it is older.
+node_20() {
+    if ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null; then
+        fetched npm install --silent --no-save --prefix "$work/node" node@22
+        export PATH="$work/node/node_modules/.bin:$PATH"
+    fi
+}
+
 free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

@@ -4,10 +4,7 @@
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 
-if ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null; then
-    fetched npm install --silent --no-save --prefix "$work/node" node@22
-    export PATH="$work/node/node_modules/.bin:$PATH"
-fi
+node_20
 cd "$root/web"
 fetched npm ci --silent --no-fund --no-audit
 npx tsc --noEmit

@@ -46,6 +46,8 @@ pub struct Checked {
     pub samples: u64,
     /// Frames of the wal.
     pub frames: u64,
+    /// Samples in those. A few may be in blocks as well.
+    pub logged: u64,
     /// What is wrong, a sentence each.
     pub problems: Vec<String>,
     /// What is worth knowing and no damage, a sentence each.
@@ -194,13 +196,14 @@ impl Checker<'_> {
         epochs: &mut Epochs,
         catalog: &Catalog,
     ) -> Result<(), Error> {
-        let (mut unread, mut orphans) = (0u64, 0u64);
+        let (mut unread, mut orphans, mut logged) = (0u64, 0u64, 0u64);
         let each = &mut |_, kind, body: &[u8]| {
             match recover::learn(kind, body, epochs, catalog) {
                 None => unread += 1,
                 Some(Learned::Names | Learned::Fact | Learned::Delete(_)) => {}
                 Some(Learned::Rows) => {
                     let read = rows::read(body, &mut |sid, _, _, _| {
+                        logged += 1;
                         orphans += u64::from(epochs.epoch_of(sid).is_none());
                     });
                     unread += u64::from(read.is_none());
@@ -215,7 +218,7 @@ impl Checker<'_> {
             self.done.files += 1;
             self.done.bytes += self.disk.open(&path).map_or(0, |file| file.len());
         }
-        self.done.frames = replayed.frames;
+        (self.done.frames, self.done.logged) = (replayed.frames, logged);
         self.done.problems.extend(replayed.damages.iter().cloned());
         self.done.notes.extend(replayed.torn());
         if unread > 0 && self.has_index {

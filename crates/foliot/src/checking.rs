@@ -159,10 +159,10 @@ fn look(dir: &Path, named: &Path, what: &str, said: &mut String) -> Result<Check
         said.push_str(&format!("{what}: {}\n", renamed(problem, dir, named)));
     }
     let place = named.display();
-    let Checked { files, bytes, series, blocks, samples, frames, .. } = &checked;
+    let Checked { files, bytes, series, blocks, samples, frames, logged, .. } = &checked;
     said.push_str(&format!(
         "checked {place}: {files} files with {bytes} bytes, {series} series, \
-         {samples} samples in {blocks} blocks, {frames} wal frames\n"
+         {samples} samples in {blocks} blocks, {logged} in {frames} frames of the log\n"
     ));
     Ok(checked)
 }

@@ -23,7 +23,7 @@ use crate::Ack;
 use crate::logging::LogFormat;
 use foliot_engine::LABELS_MAX;
 use foliot_schema::DatabaseName;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -354,24 +354,7 @@ impl Config {
     /// # Errors
     /// One sentence that names the keys.
     pub fn check(&self) -> Result<(), String> {
-        let listeners = [
-            ("listen.address", Some(self.listen_address)),
-            ("listen.influx", self.listen_influx.0),
-            ("listen.prometheus", self.listen_prometheus.0),
-            ("listen.victoriametrics", self.listen_victoriametrics.0),
-            ("listen.graphite", self.listen_graphite.0),
-        ];
-        let ticktock = self.listen_ticktock.0.iter();
-        let ticktock = ticktock.map(|&address| ("listen.ticktock", Some(address)));
-        for (key, address) in listeners.into_iter().chain(ticktock) {
-            let exposed = address.filter(|address| !address.ip().is_loopback());
-            if let (Some(address), false) = (exposed, self.listen_insecure || self.access_enabled) {
-                return Err(format!(
-                    "{key} is {address}, which other machines can reach without a password: \
-                     listen on 127.0.0.1, ask for passwords with --access, or add --insecure"
-                ));
-            }
-        }
+        self.check_listeners()?;
         if self.tls_certificate.0.is_empty() != self.tls_key.0.is_empty() {
             return Err("tls.certificate and tls.key are needed together".to_owned());
         }
@@ -415,7 +398,46 @@ impl Config {
     }
 }
 
+/// Whether the system gives two listeners no port each: the same one at the same address, or at all
+/// addresses, which in IPv6 has those of IPv4 in it. Port 0 is another one each time.
+fn meet(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip().to_canonical(), other.ip().to_canonical());
+    let has = |all: IpAddr, ip: IpAddr| all.is_unspecified() && (all.is_ipv6() || ip.is_ipv4());
+    one.port() == other.port() && one.port() != 0 && (a == b || has(a, b) || has(b, a))
+}
+
 impl Config {
+    fn check_listeners(&self) -> Result<(), String> {
+        let listeners = [
+            ("listen.address", Some(self.listen_address)),
+            ("listen.influx", self.listen_influx.0),
+            ("listen.prometheus", self.listen_prometheus.0),
+            ("listen.victoriametrics", self.listen_victoriametrics.0),
+            ("listen.graphite", self.listen_graphite.0),
+        ];
+        let ticktock = self.listen_ticktock.0.iter();
+        let ticktock = ticktock.map(|&address| ("listen.ticktock", Some(address)));
+        let listeners = listeners.into_iter().chain(ticktock);
+        let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
+        for (key, address) in listeners.filter_map(|(key, address)| Some((key, address?))) {
+            if let Some((other, place)) = taken.iter().find(|(_, place)| meet(*place, address)) {
+                return Err(format!(
+                    "{key} is {address}, and {other} is {place}: two listeners cannot share a \
+                     port; give one of them another"
+                ));
+            }
+            taken.push((key, address));
+            let is_exposed = !address.ip().is_loopback();
+            if is_exposed && !self.listen_insecure && !self.access_enabled {
+                return Err(format!(
+                    "{key} is {address}, which other machines can reach without a password: \
+                     listen on 127.0.0.1, ask for passwords with --access, or add --insecure"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_requests(&self) -> Result<(), String> {
         if self.limits_labels > LABELS_MAX as u64 {
             return Err(format!(

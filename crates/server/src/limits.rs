@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 28] = [
+const OTHERS: [(&str, &str, &str); 46] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -200,6 +200,36 @@ const OTHERS: [(&str, &str, &str); 28] = [
         "100, 10 000",
         "400; no more are listed",
     ),
+    (
+        "`limits.memory_bytes`",
+        "",
+        "the memory of head, cache, queries and bodies is cut to shares of it",
+    ),
+    ("key of an Influx line, text as a value", "65 535, 65 536 bytes", "the row is refused"),
+    ("name of a database or policy", "255 bytes", "400"),
+    ("bad points of an `/api/put`", "100 000", "400; points after them are not looked at"),
+    ("bad lines of a request that are worded", "100", "the others are counted, reason `other`"),
+    ("a write with `accept_partial=false`", "16 MiB", "413"),
+    ("symbols of a remote write 2.0", "1 048 576", "400"),
+    ("text of a question: OpenTSDB, TickTock, Prometheus, Foliot; InfluxQL", "1 MiB; 4 MiB", "413"),
+    ("functions in one another at `/api/query/gexp`", "32", "400"),
+    ("alternatives of an InfluxQL delete", "100", "400"),
+    ("series that a tree arranges", "1 000 000", "413"),
+    (
+        "saved questions and dashboards, their bytes together, panels of one",
+        "1 000, 4 MiB, 40",
+        "400",
+    ),
+    (
+        "silence of a connection between two requests, of a client that is answered",
+        "120 s, 30 s",
+        "the connection is closed",
+    ),
+    ("wait for the disk to confirm a write", "30 s", "503"),
+    ("failed logins of an address", "10 at once, then one in 6 s", "429 with `Retry-After`"),
+    ("passwords that are looked at, that wait for it", "2, 16", "503 with `Retry-After`"),
+    ("redirects of a scrape", "10", "the scrape fails: `up` is 0"),
+    ("alerts that wait for an Alertmanager", "10 000", "more are dropped and counted"),
 ];
 
 const HEAD: &str = "\
@@ -215,7 +245,8 @@ planning, listing, folding and sorting included, comes from one account of memor
 
 const BETWEEN: &str = "
 Limits of single rows are counted by protocol and reason in `foliot_rows_rejected_total`; limits of a
-language's text are refused with its other mistakes, before anything is done.
+language's text are refused with its other mistakes, before anything is done. Bounds that no client
+meets are not listed: those of caches, of pieces of work, and of what is told or remembered.
 
 | limit | default | what happens |
 |---|---|---|

@@ -265,9 +265,10 @@ async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places
         Accepts::Everything | Accepts::Graphite => Dialect::Everyone,
         Accepts::Http(_, dialect) => dialect,
     };
-    let Some((wire, protocol, first)) = unwrapped(&shared, wire, places).await else { return };
+    let Some((mut wire, protocol, first)) = unwrapped(&shared, wire, places).await else { return };
     match protocol {
-        Protocol::Http | Protocol::Telnet | Protocol::Lines if accepts == Accepts::Graphite => {
+        Protocol::Http if accepts == Accepts::Graphite => refuse_http(&shared, &mut wire),
+        Protocol::Telnet | Protocol::Lines if accepts == Accepts::Graphite => {
             lines::serve(&shared, wire, first, Language::Graphite).await;
         }
         Protocol::Http => http::serve(shared, wire, first, dialect).await,
@@ -362,6 +363,24 @@ async fn read_first(
             None => {}
             decided => return decided,
         }
+    }
+}
+
+/// Any web page can make a browser send a request here, whose body would be lines. No line of
+/// Graphite's begins as a request does: a path is no number.
+fn refuse_http(shared: &Shared, wire: &mut Wire) {
+    shared.metrics.connections_refused.add(1);
+    let _ = wire.try_write(
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
+          this port takes Graphite's plain text only (listen.graphite)\n",
+    );
+    let Ok(peer) = wire.peer_addr() else { return };
+    if let Some(silent) = shared.failures_log.admit("listener", "graphite") {
+        let from = peer.ip();
+        log::warn!(
+            "{from} sent HTTP to the port of Graphite's plain text (listen.graphite), and nothing \
+             of it was stored ({silent} more kept silent)"
+        );
     }
 }
 

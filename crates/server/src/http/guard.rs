@@ -28,8 +28,9 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
     }
     let is_looking = matches!(&*call.method, "GET" | "HEAD");
     let is_change = changes(route, call);
-    if route.right != Right::Public && !call.is_trusted && (is_change || !is_looking) {
-        let text = "scripts of other web pages may not write here";
+    let is_theirs = is_change || !is_looking || is_loaded(&call.headers);
+    if route.right != Right::Public && !call.is_trusted && is_theirs {
+        let text = "other web pages may neither write here nor load what is here";
         return Err(refuse(route, StatusCode::FORBIDDEN, text).close());
     }
     if route.right != Right::Public && shared.gate.is_on() {
@@ -75,6 +76,12 @@ fn is_ours(shared: &Shared, headers: &HeaderMap) -> bool {
         || is("localhost")
         || is(&shared.build.host)
         || hosts.iter().any(|known| known == "*" || is(known))
+}
+
+/// Whether a page loads this into itself, as a picture or a script, instead of leading there. It
+/// could not read what comes, but it would see whether and how soon something comes.
+fn is_loaded(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-dest").is_some_and(|dest| dest != "document")
 }
 
 /// Who sends a request.

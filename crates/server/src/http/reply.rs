@@ -18,6 +18,8 @@ const GZIP_BYTES_MIN: usize = 1024;
 /// What is no page of ours runs nothing, loads nothing and is shown in no frame.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
 pub(crate) const JSON: &str = "application/json; charset=UTF-8";
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -194,6 +196,8 @@ impl Reply {
         let nosniff = HeaderValue::from_static("nosniff");
         let headers = response.headers_mut();
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        // Browsers do not say to plain addresses for whom they load: then they look at this.
+        headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
         if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
             let nothing = HeaderValue::from_static(NOTHING);
             headers.insert(header::CONTENT_SECURITY_POLICY, nothing);
