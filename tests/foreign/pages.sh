@@ -14,7 +14,7 @@ try_pages() {
     start_foliot --listen-graphite "127.0.0.1:$graphite" --listen-ticktock "127.0.0.1:$ticktock" --listen-udp \
         --opentsdb-allow-delete "$@"
     FOLIOT="http://127.0.0.1:$port" GRAPHITE="http://127.0.0.1:$graphite" TICKTOCK="http://127.0.0.1:$ticktock" UDP="$port" \
-        AUDIT="$work/data/audit.log" timeout 500 node --test --test-reporter=spec browser/pages.test.mjs
+        AUDIT="$work/data/audit.log" node --test --test-reporter=spec browser/pages.test.mjs
     kill "$foliot_pid"
     wait "$foliot_pid" || true
     rm -rf "$work/data"

@@ -286,7 +286,7 @@ export async function peep({ foliot, metric, database }) {
     seen.push(await within(fetch(foliot + path, { mode: "no-cors" }).then(({ type }) => type, () => "error")));
     seen.push(await within(fetch(foliot + path).then(({ status }) => String(status), () => "error")));
     const entries = performance.getEntriesByName(foliot + path);
-    seen.push(entries.map(({ responseStatus, decodedBodySize, transferSize }) => [responseStatus, decodedBodySize, transferSize].join()).join(" "));
+    seen.push(["responseStatus", "decodedBodySize", "transferSize"].map((field) => Math.max(...entries.map((entry) => entry[field]))).join());
   }
   return seen;
 }

@@ -173,21 +173,19 @@ async function visit(who) {
   const frame = page.frames().at(-1);
   const origin = new URL(page.url()).origin;
   // A turned name asks itself, which is this server.
-  const asked = origin.endsWith(`:${port}`) ? [address, origin] : [address];
-  return { page, frame, asked };
+  return { page, frame, foliot: origin.endsWith(`:${port}`) ? origin : address };
 }
 
+// Where one page is let in, others are told by another way: two of them are enough to try that.
 for (const [run, who] of Object.keys(strangers).entries()) {
+  if (friend && run > 1) break;
   test(`${who}: nothing is written, changed or taken away`, PATIENCE, async () => {
     await seed(`a${run}`);
-    const { page, frame, asked } = await visit(who);
+    const { page, frame, foliot } = await visit(who);
     const earlier = await state();
-    for (const origin of asked) {
-      const all = tries(`a${run}`).map((one) => ({ ...one, url: one.url.replace(address, origin) }));
-      const tried = await frame.evaluate(attack, all);
-      assert.equal(tried, all.length);
-      await frame.evaluate(listen, { foliot: origin, kept: "kept", mark: `g${run}` });
-    }
+    const all = tries(`a${run}`).map((one) => ({ ...one, url: one.url.replace(address, foliot) }));
+    assert.equal(await frame.evaluate(attack, all), all.length);
+    await frame.evaluate(listen, { foliot, kept: "kept", mark: `g${run}` });
     await frame.evaluate(attack, ["no-cors", "form text"].flatMap((way) => [graphite, ticktock, address].map((at) => ({
       way, method: "POST", url: `${at}/`, body: `\nsmuggled.${run} 1 1700000000\nput smuggled.${run} 1700000000 1 a=b\nsmuggled${run},a=b v=1 1700000000000000000\n#`, wait_ms: 3000,
     }))));
@@ -196,19 +194,15 @@ for (const [run, who] of Object.keys(strangers).entries()) {
   });
 
   test(`${who}: nothing is read`, PATIENCE, async () => {
-    const { page, frame, asked } = await visit(who);
-    for (const foliot of asked) {
-      const learned = await frame.evaluate(read, { foliot, secret: SECRET });
-      assert.ok(learned.length > 20, `${learned.length} ways were tried`);
-      for (const { way, text } of learned) assert.ok(!text.includes(SECRET), `${way}: ${text}`);
-      // What is there and what is not look alike.
-      const [known, unknown] = [
-        await frame.evaluate(peep, { foliot, metric: "kept.v", database: SECRET }),
-        await frame.evaluate(peep, { foliot, metric: "gone.v", database: "gone" }),
-      ];
-      assert.ok(known.length > 8);
-      assert.deepEqual(known, unknown);
-    }
+    const { page, frame, foliot } = await visit(who);
+    const learned = await frame.evaluate(read, { foliot, secret: SECRET });
+    assert.ok(learned.length > 20, `${learned.length} ways were tried`);
+    for (const { way, text } of learned) assert.ok(!text.includes(SECRET), `${way}: ${text}`);
+    // What is there and what is not look alike.
+    const known = await frame.evaluate(peep, { foliot, metric: "kept.v", database: SECRET });
+    const unknown = await frame.evaluate(peep, { foliot, metric: "gone.v", database: "gone" });
+    assert.ok(known.length > 8);
+    assert.deepEqual(known, unknown);
     assert.deepEqual(page.frames().filter((one) => one.url().startsWith(address)), []);
     await page.context().close();
   });
