@@ -4,6 +4,8 @@
 use crate::faults::{Action, ENOSPC, Machine, Rule};
 use crate::harness::{Over, PATIENCE, Scratch, Server, read_response, request};
 use crate::times;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,6 +90,30 @@ fn a_slow_sync_holds_only_who_waits_for_it() {
     server.stop();
 }
 
+/// Where the system holds an append up it may do so again: whoever writes then holds nobody else.
+#[test]
+fn an_append_that_is_held_up_is_the_last_to_hold_others() {
+    let scratch = Scratch::new();
+    let dir = scratch.path().join("data");
+    let machine = Machine::new(&dir, scratch.path());
+    let command = machine.host(Server::command(&dir, &["--set", "wal.ack=os"]));
+    let server = Server::ready(command).unwrap();
+    let write_slowly = |value: usize| {
+        // One at a time: where all are slow the log's own thread is at it anyway.
+        machine.set(0, Rule::always("write", "/wal-", Action::DelayMs(2000)).times(1));
+        let began = Instant::now();
+        assert_eq!(server.post("/write?db=default", &format!("held v={value}")).status, 204);
+        assert!(began.elapsed() > LATE, "the append was not slow");
+        assert_eq!(server.post("/write?db=default", &format!("quick v={value}")).status, 204);
+    };
+    assert_eq!(server.post("/write?db=default", "quick v=0").status, 204, "the log has its file");
+    write_slowly(0);
+    let slowest = slowest_ping(&server, || (1..4).for_each(write_slowly));
+    assert!(slowest < LATE, "somebody waited {slowest:?} for an append of others");
+    machine.clear(0);
+    server.stop();
+}
+
 /// More senders than a loop's pool has threads wait for room in memory.
 #[test]
 fn a_full_head_holds_only_who_writes() {
@@ -131,15 +157,20 @@ fn a_full_head_holds_only_who_writes() {
     server.stop();
 }
 
-#[test]
-fn streams_without_end_and_heavy_questions_hold_nobody_else() {
-    let scratch = Scratch::new();
-    let server = Server::start(&scratch.path().join("data"), &["--set", "wal.ack=os"]);
+/// Stores 400 000 samples of 1 000 series.
+fn fill(server: &Server) {
     for round in 0..20 {
         let line = |n: usize| format!("held,host=h{} v={n} {}\n", n % 1_000, 1_700_000_000 + n);
         let body: String = (round * 20_000..(round + 1) * 20_000).map(line).collect();
         assert_eq!(server.post("/write?db=default&precision=s", &body).status, 204);
     }
+}
+
+#[test]
+fn streams_without_end_and_heavy_questions_hold_nobody_else() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch.path().join("data"), &["--set", "wal.ack=os"]);
+    fill(&server);
     let answered = AtomicU64::new(0);
     let slowest = slowest_ping(&server, || {
         let is_over = AtomicBool::new(false);
@@ -172,5 +203,84 @@ fn streams_without_end_and_heavy_questions_hold_nobody_else() {
     });
     assert!(slowest < LATE, "somebody waited {slowest:?} for work of others");
     assert!(answered.into_inner() > 0, "no question was answered");
+    server.stop();
+}
+
+/// More packed bodies than a loop's pool has threads wait for memory that another body holds.
+#[test]
+fn packed_bodies_that_wait_for_memory_hold_only_who_sends() {
+    let scratch = Scratch::new();
+    let flags = ["--set", "wal.ack=os", "--limits-pending-body-bytes", "1MiB"];
+    let server = Server::start(&scratch.path().join("data"), &flags);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&b"held v=1\n".repeat(1_000)).unwrap();
+    let gzip = [("Content-Encoding", "gzip")];
+    // So few bytes fit whatever is in them, and so wait.
+    let packed = request("POST", "/write?db=default", &gzip, &packed.finish().unwrap());
+    let mut held = request("POST", "/write?db=default", &[], &[b'#'; 1 << 20]);
+    held.truncate(held.len() - 100);
+    let slowest = slowest_ping(&server, || {
+        let mut holder = server.connect();
+        holder.write_all(&held).unwrap();
+        let try_one = || {
+            let mut socket = BufReader::new(server.connect());
+            socket.get_mut().write_all(&packed).unwrap();
+            read_response(&mut socket).expect("an answer").status
+        };
+        while try_one() != 503 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut senders: Vec<TcpStream> = (0..2_400).map(|_| hasty(&server)).collect();
+        senders.iter_mut().for_each(|sender| drop(sender.write_all(&packed)));
+        let refused = "foliot_limits_met_total{limit=\"limits.pending_body_bytes\"}";
+        server.wait_for_metric(refused, 2_000.0);
+    });
+    assert!(slowest < LATE, "somebody waited {slowest:?} for memory of others");
+    server.stop();
+}
+
+/// Clients that send many requests ahead and half of a body, read no answer and leave: what waits
+/// for its turn is given up with them, whatever they sent ahead.
+#[test]
+fn clients_that_leave_leave_no_work_behind() {
+    const CLIENTS: usize = 100;
+    let scratch = Scratch::new();
+    let flags = ["--set", "wal.ack=os", "--limits-queries", "1", "--limits-query-wait", "10m"];
+    let server = Server::start(&scratch.path().join("data"), &flags);
+    fill(&server);
+    let export = request("GET", "/api/v1/export?match[]={__name__!=%22%22}", &[], b"").repeat(20);
+    let mut half = request("POST", "/v1/metrics", &[], &vec![10; 8 << 20]);
+    half.truncate(4 << 20);
+    let slowest = slowest_ping(&server, || {
+        let mut clients: Vec<TcpStream> = Vec::new();
+        for _ in 0..CLIENTS {
+            let mut client = server.connect();
+            client.write_all(&export).unwrap();
+            clients.push(client);
+        }
+        let mut bodies: Vec<TcpStream> = (0..CLIENTS / 4).map(|_| hasty(&server)).collect();
+        bodies.iter_mut().for_each(|body| drop(body.write_all(&half)));
+        let began = Instant::now();
+        let waiting = "foliot_limits_met_total{limit=\"limits.queries\"}";
+        while server.metric(waiting) < (CLIENTS - 1) as f64 {
+            assert!(began.elapsed() < PATIENCE, "not all have come to wait");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let before = server.metric("foliot_queries_total");
+        // Those that wait leave before the one that they wait for.
+        while let Some(client) = clients.pop() {
+            drop(client);
+        }
+        drop(bodies);
+        while server.metric("foliot_queries_running") > 0.0
+            || server.metric("foliot_connections") > (PINGERS + 1) as f64
+        {
+            assert!(began.elapsed() < 2 * PATIENCE, "work goes on without its clients");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let begun = server.metric("foliot_queries_total") - before;
+        assert!(begun < CLIENTS as f64 / 4.0, "{begun} questions were begun for nobody");
+    });
+    assert!(slowest < LATE, "somebody waited {slowest:?} for those who had left");
     server.stop();
 }

@@ -25,6 +25,10 @@ const BYTES_PER_SECOND_MIN: u64 = 1024;
 /// How long a body may wait for other requests to give memory back.
 const MEMORY_SECONDS_MAX: Duration = Duration::from_secs(2);
 
+/// Packed bodies that may wait so on a thread of their own: what one piece makes is known only
+/// while it is unpacked. Plain ones wait as tasks.
+const PATIENT_MAX: usize = 64;
+
 /// Unit in which memory for bodies is handed out: a page.
 const PERMIT_BYTES: usize = 4 << 10;
 
@@ -42,6 +46,8 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 #[derive(Debug)]
 pub(crate) struct Budget {
     free: Arc<Semaphore>,
+    /// For bodies that wait for some of it on a thread.
+    patient: Arc<Semaphore>,
     bytes: u64,
 }
 
@@ -49,7 +55,8 @@ impl Budget {
     pub(crate) fn new(bytes: u64) -> Self {
         let permits = (bytes / PERMIT_BYTES as u64).clamp(1, Semaphore::MAX_PERMITS as u64 / 2);
         let free = Arc::new(Semaphore::new(permits as usize));
-        Self { free, bytes: permits * PERMIT_BYTES as u64 }
+        let patient = Arc::new(Semaphore::new(PATIENT_MAX));
+        Self { free, patient, bytes: permits * PERMIT_BYTES as u64 }
     }
 
     /// What is held of it at present, and how much it is.
@@ -259,9 +266,7 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Reply> {
 
 /// Unpacks a block of snappy into memory that was charged for all of it before it is taken.
 fn unpack_snappy(packed: Bounded) -> io::Result<Bounded> {
-    let mut out =
-        Bounded { text: Text::default(), counted: None, budget: packed.budget.clone(), ..packed };
-    let packed = packed.finish()?;
+    let (mut out, packed) = (packed.beside(), packed.finish()?);
     let length = snap::raw::decompress_len(&packed.bytes)?;
     if length as u64 > out.most.bytes {
         return Err(io::ErrorKind::FileTooLarge.into());
@@ -277,9 +282,7 @@ fn unpack_snappy(packed: Bounded) -> io::Result<Bounded> {
 
 /// Unpacks frames of zstd, which must be whole.
 fn unpack_zstd(packed: Bounded) -> io::Result<Bounded> {
-    let mut out =
-        Bounded { text: Text::default(), counted: None, budget: packed.budget.clone(), ..packed };
-    let packed = packed.finish()?;
+    let (mut out, packed) = (packed.beside(), packed.finish()?);
     let mut decoder = zstd::stream::read::Decoder::with_buffer(packed.bytes.as_slice())?;
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
     io::copy(&mut decoder, &mut out)?;
@@ -325,20 +328,28 @@ struct Bounded {
     /// How long it is, once there was no room for it.
     counted: Option<usize>,
     budget: Arc<Semaphore>,
+    patient: Arc<Semaphore>,
 }
 
 impl Bounded {
     fn new(mut bytes: Vec<u8>, most: Most, may_wait: bool, budget: &Budget) -> Self {
         bytes.clear();
         let text = Text { bytes, permits: None };
-        Self { text, most, may_wait, counted: None, budget: budget.free.clone() }
+        let (budget, patient) = (budget.free.clone(), budget.patient.clone());
+        Self { text, most, may_wait, counted: None, budget, patient }
+    }
+
+    /// The same bounds, and nothing taken.
+    fn beside(&self) -> Self {
+        let (budget, patient) = (self.budget.clone(), self.patient.clone());
+        let Self { most, may_wait, .. } = *self;
+        Self { text: Text::default(), most, may_wait, counted: None, budget, patient }
     }
 
     /// The same bounds, and what was taken so far.
     fn take(&mut self) -> Self {
-        let text = std::mem::take(&mut self.text);
-        let Self { most, may_wait, counted, .. } = *self;
-        Self { text, most, may_wait, counted, budget: self.budget.clone() }
+        let (text, counted) = (std::mem::take(&mut self.text), self.counted);
+        Self { text, counted, ..self.beside() }
     }
 
     /// Makes room for so many bytes more, once they are charged; nothing while they are counted.
@@ -395,6 +406,9 @@ impl Bounded {
             match self.budget.clone().try_acquire_many_owned(missing) {
                 Ok(taken) => merge(permits, taken),
                 Err(_) if self.may_wait => {
+                    // It has a thread to wait, unless too many have: its loop would have none to
+                    // go on.
+                    let Ok(_place) = self.patient.try_acquire() else { return Ok(false) };
                     let waiting = acquire(&self.budget, missing);
                     merge(permits, aside(|| Handle::current().block_on(waiting))?);
                 }
