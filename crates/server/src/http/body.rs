@@ -25,8 +25,8 @@ const BYTES_PER_SECOND_MIN: u64 = 1024;
 /// How long a body may wait for other requests to give memory back.
 const MEMORY_SECONDS_MAX: Duration = Duration::from_secs(2);
 
-/// Packed bodies that may wait so on a thread of their own: what one piece makes is known only while
-/// it is unpacked. Plain ones wait as tasks.
+/// Packed bodies that may wait so on a thread of their own: what one piece makes is known only
+/// while it is unpacked. Plain ones wait as tasks.
 const PATIENT_MAX: usize = 64;
 
 /// Unit in which memory for bodies is handed out: a page.
