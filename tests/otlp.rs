@@ -140,7 +140,9 @@ fn a_partial_success_says_what_is_refused() {
     let answer = post(&server, "/v1/metrics", &[], &request(&[metric("step", 7, &two), good]));
     assert_eq!(answer.status, 200);
     let reason = "the first in data point 1: metric \"step\" has delta temporality, and only \
-                  cumulative is taken";
+                  cumulative is taken: set OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=\
+                  cumulative for the SDK, or put the processor deltatocumulative into the \
+                  collector's pipeline";
     let partial = [&[0x08, 2][..], &message(2, reason.as_bytes())].concat();
     assert_eq!(answer.body, message(1, &partial), "{}", answer.text());
     assert_eq!(server.samples("none:good_seconds").len(), 1);
