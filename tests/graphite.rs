@@ -10,7 +10,7 @@
 
 mod harness;
 
-use harness::{Scratch, Server};
+use harness::{Scratch, Server, foliot};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -89,10 +89,52 @@ fn endless_lines_cost_no_others() {
 #[test]
 fn who_has_no_password_writes_from_named_addresses_only() {
     let dir = Scratch::new();
+    let mut command = foliot();
+    command.args(["user", "token", "t", "--role", "admin", "--data-dir"]).arg(dir.path());
+    let token = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let token = format!("Bearer {}", token.trim());
     let server = start(&dir, &["--access"]);
+    let with = |method: &str, path: &str| {
+        server.request(method, path, &[("Authorization", &*token)], b"").text()
+    };
+    with("POST", "/logs?level=WARN");
     let mut socket = connect(&server);
-    socket.write_all(b"m 1 1700000000\n").unwrap();
+    socket.write_all(b"m 1 1700000000\nm 2 1700000001\n").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("not taken from this address"), "{answer}");
+    let log = with("GET", "/logs");
+    assert!(log.contains("graphite from 127.0.0.1 are not taken: access.write_from"), "{log}");
+    let refused = "foliot_rows_rejected_total{protocol=\"graphite\",reason=\"other\"} 2\n";
+    let figures = with("GET", "/metrics");
+    assert!(figures.contains(refused), "{figures}");
+}
+
+/// A web page can have a browser send lines.
+#[test]
+fn a_request_of_http_is_no_text_of_graphites() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    server.post("/logs?level=WARN", "");
+    let mut socket = connect(&server);
+    socket.write_all(b"POST / HTTP/1.1\r\nX: 1\r\n\r\nevil 1 1700000000\n").unwrap();
+    // It is closed with bytes that nobody read, which some systems tell as an error.
+    let mut answer = Vec::new();
+    let _ = socket.read_to_end(&mut answer);
+    assert_eq!(String::from_utf8_lossy(&answer), "");
+    assert_eq!(server.metric("foliot_connections_refused_total"), 1.0);
+    assert_eq!(server.metric(ROWS), 0.0);
+    let log = server.get("/logs").text();
+    assert!(log.contains("sent a request of HTTP to listen.graphite"), "{log}");
+}
+
+#[test]
+fn lines_at_another_door_are_told_of_their_port() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    for line in [&b"servers.a.load 0.5 1700000000\n"[..], b"load;dc=eu 0.5 1700000000\n"] {
+        let answer = server.talk(line);
+        assert!(answer.contains("port of its own: listen.graphite"), "{answer}");
+    }
+    assert!(!server.talk(b"foo 1\n").contains("graphite"));
 }

@@ -267,7 +267,8 @@ async fn serve_sniffed(shared: Arc<Shared>, wire: Wire, accepts: Accepts, places
     };
     let Some((wire, protocol, first)) = unwrapped(&shared, wire, places).await else { return };
     match protocol {
-        Protocol::Http | Protocol::Telnet | Protocol::Lines if accepts == Accepts::Graphite => {
+        Protocol::Http if accepts == Accepts::Graphite => refuse_http(&shared, &wire),
+        Protocol::Telnet | Protocol::Lines if accepts == Accepts::Graphite => {
             lines::serve(&shared, wire, first, Language::Graphite).await;
         }
         Protocol::Http => http::serve(shared, wire, first, dialect).await,
@@ -362,6 +363,19 @@ async fn read_first(
             None => {}
             decided => return decided,
         }
+    }
+}
+
+/// Turns a request of HTTP away where Graphite's text is expected: a web page can have any browser
+/// send one, and some lines of it would be samples. Nobody is answered there.
+fn refuse_http(shared: &Shared, wire: &Wire) {
+    shared.metrics.connections_refused.add(1);
+    if let Some(silent) = shared.rejects_log.admit("listener", "http") {
+        let from = wire.peer_addr().map_or_else(|_| "?".to_owned(), |peer| peer.ip().to_string());
+        log::warn!(
+            "{from} sent a request of HTTP to listen.graphite, which takes Graphite's plain text \
+             only ({silent} more kept silent)"
+        );
     }
 }
 
