@@ -396,18 +396,55 @@ fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
     }
 }
 
+/// Refuses a change whose database is one by `db` and `rp` and another one by a header: whoever set
+/// the header, in a proxy perhaps, and whoever wrote the parameter meant different things.
+fn check_database(query: &str, headers: &HeaderMap) -> Result<(), String> {
+    let by_header = named_database("", headers);
+    let Some((by_param, by_header)) = named_database(query, &HeaderMap::new()).zip(by_header)
+    else {
+        return Ok(());
+    };
+    let has_both = by_param.policy.is_some() && by_header.policy.is_some();
+    let agrees = by_param.database == by_header.database
+        && !(has_both && by_param.policy != by_header.policy);
+    let text = |DatabaseName { database, policy }: DatabaseName| match policy {
+        None => format!("{database:?}"),
+        Some(policy) => format!("{:?}", format!("{database}/{policy}")),
+    };
+    match agrees {
+        true => Ok(()),
+        false => Err(format!(
+            "db says {} and X-Foliot-Database says {}, and nothing is changed: either may be meant",
+            text(by_param),
+            text(by_header)
+        )),
+    }
+}
+
 /// Whether a request that would take samples away only wants to know what would go. It may say so
 /// by a parameter or by a member of its body, as `dry_run` or as `is_preview`, with any dashes and
 /// letters, and whatever it says but `false` means so: a misspelt or misplaced wish must not
 /// delete.
-fn is_preview(params: &Params, body: &[u8]) -> bool {
-    let mut names = params.names().filter(|name| means_preview(name));
-    if names.any(|name| params.get(name) != Some("false")) {
-        return true;
-    }
+///
+/// # Errors
+/// When it says both.
+fn is_preview(params: &Params, body: &[u8]) -> Result<bool, String> {
     let members: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
     let is_no = |value: &Value| *value == false || *value == "false";
-    members.iter().any(|(name, value)| means_preview(name) && !is_no(value))
+    let by_params = params.names().filter(|name| means_preview(name)).map(|name| {
+        let value = params.get(name).unwrap_or_default();
+        (format!("{name} in the URL"), value == "false")
+    });
+    let by_members = members.iter().filter(|(name, _)| means_preview(name));
+    let by_members = by_members.map(|(name, value)| (format!("{name} in the body"), is_no(value)));
+    let wishes: Vec<_> = by_params.chain(by_members).collect();
+    let said = |no: bool| wishes.iter().find(|(_, is_no)| *is_no == no).map(|(name, _)| name);
+    match (said(false), said(true)) {
+        (Some(yes), Some(no)) => Err(format!(
+            "{yes} asks for a preview and {no} for none, and nothing is changed: either may be meant"
+        )),
+        (yes, _) => Ok(yes.is_some()),
+    }
 }
 
 /// Why the body of a request that changes something could not be read.
