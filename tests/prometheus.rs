@@ -320,6 +320,10 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
             "query=up&time=soon",
             r#"invalid parameter \"time\": cannot parse \"soon\" to a valid timestamp"#,
         ),
+        (
+            "q=up",
+            r#"invalid parameter \"query\": 1:1: parse error: no expression found in input: it is said by the parameter query and not by q"#,
+        ),
         ("query=up&limit=-1", r#"invalid parameter \"limit\": limit must be non-negative"#),
     ] {
         let wanted = format!(r#"{{"error":"{reason}","errorType":"bad_data","status":"error"}}"#);

@@ -112,8 +112,13 @@ fn note_malformed(shared: &Shared, peer: Option<SocketAddr>, error: &hyper::Erro
     shared.metrics.count_answer("malformed", status, Duration::ZERO);
     if let Some(silent) = shared.failures_log.admit("http", "malformed head") {
         let from = peer.map_or_else(|| "somebody".to_owned(), |peer| peer.ip().to_string());
+        // Only its text tells which part of the head is at fault.
+        let hint = match error.to_string().contains("URI") {
+            true => "; quotes, blanks and other odd letters of a URL must be percent-encoded",
+            false => "",
+        };
         log::warn!(
-            "{from} sent a request whose head is no HTTP: {error} ({silent} more kept silent)"
+            "{from} sent a request whose head is no HTTP: {error}{hint} ({silent} more kept silent)"
         );
     }
 }
@@ -228,9 +233,10 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             let methods = methods.join(", ");
             let text = format!("allowed here: {methods}");
             let status = StatusCode::METHOD_NOT_ALLOWED;
-            let reply = match routes::is_influx_2(path) {
-                true => influx::refuse(status, &text),
-                false => Reply::text(status, text),
+            let reply = match () {
+                () if routes::is_influx_2(path) => influx::refuse(status, &text),
+                () if foliot::is_path(path) => foliot::no_route(status, &text),
+                () => Reply::text(status, text),
             };
             reply.header(header::ALLOW, &methods)
         }
@@ -242,7 +248,9 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             Reply::new(StatusCode::NOT_FOUND, PLAIN, "404 page not found\n")
         }
         (_, Dialect::VictoriaMetrics) => {
-            let text = format!("unsupported path requested: {path:?}\n");
+            let instead = prometheus::lacking(path);
+            let instead = instead.map_or(String::new(), |instead| format!(": {instead}"));
+            let text = format!("unsupported path requested: {path:?}{instead}\n");
             Reply::new(StatusCode::BAD_REQUEST, PLAIN, text)
         }
         (NoRoute::OpenTsdb { status, json, .. }, _) => {
@@ -255,13 +263,28 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             };
             influx::refuse(StatusCode::NOT_FOUND, &text)
         }
+        (NoRoute::Foliot, _) => {
+            let text = format!("nothing is at {path}{}", or_near(path, ""));
+            foliot::no_route(StatusCode::NOT_FOUND, &text)
+        }
         (NoRoute::Unknown, _) => {
-            let text = match routes::nearest(path) {
-                Some(near) => format!("nothing is at {path}; did you mean {near}?"),
-                None => format!("nothing is at {path}; see / for what is"),
-            };
+            let text = format!("nothing is at {path}{}", or_near(path, WHAT_IS_THERE));
             Reply::text(StatusCode::NOT_FOUND, text)
         }
+    }
+}
+
+/// What is asked for most, for whoever asks for what is not there.
+const WHAT_IS_THERE: &str = "; see / for what is, or ask at /write and /query (InfluxDB), \
+                             /api/put and /api/query (OpenTSDB), /api/v1/write and \
+                             /prometheus/api/v1/query (Prometheus), /v1/metrics (OpenTelemetry), \
+                             /api/foliot/v1/query, /metrics or /health";
+
+/// The path that may have been meant by one where nothing is, or `otherwise`.
+fn or_near(path: &str, otherwise: &str) -> String {
+    match routes::nearest(path) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => otherwise.to_owned(),
     }
 }
 
