@@ -91,7 +91,7 @@ fn every_door_is_pointed_at_a_database_by_the_same_names() {
         assert_eq!(server.request("POST", path, headers, body.as_bytes()).status, 204);
     };
     put("/api/put?db=one", &[], 1);
-    put("/api/put?db=one&rp=autogen", &[("X-Foliot-Database", "other")], 1);
+    put("/api/put?db=one&rp=autogen", &[("X-Foliot-Database", "one")], 1);
     put("/api/put", &[("X-Foliot-Database", "two/week")], 2);
     put("/api/put", &[], 3);
     assert_eq!(server.post("/write?db=two&rp=week", "m,h=b value=20 1000000000000").status, 204);

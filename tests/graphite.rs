@@ -10,7 +10,7 @@
 
 mod harness;
 
-use harness::{Scratch, Server};
+use harness::{Scratch, Server, foliot};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -113,10 +113,34 @@ fn endless_lines_cost_no_others() {
 #[test]
 fn who_has_no_password_writes_from_named_addresses_only() {
     let dir = Scratch::new();
+    let mut command = foliot();
+    command.args(["user", "token", "t", "--role", "admin", "--data-dir"]).arg(dir.path());
+    let token = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let token = format!("Bearer {}", token.trim());
     let server = start(&dir, &["--access"]);
+    let with = |method: &str, path: &str| {
+        server.request(method, path, &[("Authorization", &*token)], b"").text()
+    };
+    with("POST", "/logs?level=WARN");
     let mut socket = connect(&server);
-    socket.write_all(b"m 1 1700000000\n").unwrap();
+    socket.write_all(b"m 1 1700000000\nm 2 1700000001\n").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("not taken from this address"), "{answer}");
+    let log = with("GET", "/logs");
+    assert!(log.contains("graphite from 127.0.0.1 are not taken: access.write_from"), "{log}");
+    let refused = "foliot_rows_rejected_total{protocol=\"graphite\",reason=\"other\"} 2\n";
+    let figures = with("GET", "/metrics");
+    assert!(figures.contains(refused), "{figures}");
+}
+
+#[test]
+fn lines_at_another_door_are_told_of_their_port() {
+    let dir = Scratch::new();
+    let server = start(&dir, &[]);
+    for line in [&b"servers.a.load 0.5 1700000000\n"[..], b"load;dc=eu 0.5 1700000000\n"] {
+        let answer = server.talk(line);
+        assert!(answer.contains("port of its own: listen.graphite"), "{answer}");
+    }
+    assert!(!server.talk(b"foo 1\n").contains("graphite"));
 }

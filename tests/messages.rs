@@ -510,7 +510,16 @@ fn wrong_requests_have_exact_answers_that_show_the_next_step() {
         ),
         ("GET", "/write", "", 405, "allowed here: POST"),
         ("GET", "/metric", "", 404, "nothing is at /metric; did you mean /metrics?"),
-        ("GET", "/wp-login.php", "", 404, "nothing is at /wp-login.php; see / for what is"),
+        (
+            "GET",
+            "/wp-login.php",
+            "",
+            404,
+            "nothing is at /wp-login.php; see / for what is, or ask at /write and /query \
+             (InfluxDB), /api/put and /api/query (OpenTSDB), /api/v1/write and \
+             /prometheus/api/v1/query (Prometheus), /v1/metrics (OpenTelemetry), \
+             /api/foliot/v1/query, /metrics or /health",
+        ),
         (
             "POST",
             "/api/foliot/v1/queries/cancel",

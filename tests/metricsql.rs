@@ -175,5 +175,11 @@ fn queries_tell_of_themselves() {
     }
     assert_eq!(top["topN"], "1");
     assert_eq!(server.get("/victoriametrics/api/v1/status/top_queries?topN=x").status, 400);
+    // A delete is listed and can be ended as questions are, and is none.
+    let doomed = r#"{"metric":"gone"}"#;
+    assert_eq!(server.post("/api/foliot/v1/delete", doomed).status, 200);
+    assert!(read("/api/foliot/v1/queries/costs").to_string().contains("gone"));
+    let top = read("/victoriametrics/api/v1/status/top_queries");
+    assert!(!top.to_string().contains("gone"), "{top}");
     assert_eq!(server.get("/victoriametrics/internal/force_flush").status, 200);
 }

@@ -106,6 +106,31 @@ fn metrics_are_seen_by_all_doors_and_outlive_the_process() {
     assert_eq!(server.metric("foliot_rows_total{protocol=\"otlp\"}"), 6.0);
 }
 
+/// A body of many points becomes several batches.
+#[test]
+fn bytes_are_counted_once_however_many_batches_a_body_becomes() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--wal-ack", "memory"]);
+    let points: Vec<u8> = (0..70_000).flat_map(|at| number(1.0, T + at)).collect();
+    let body = request(&[metric("m", 5, &points)]);
+    assert_eq!(post(&server, "/v1/metrics", &[], &body).status, 200);
+    assert_eq!(server.metric("foliot_batches_total{protocol=\"otlp\"}"), 2.0);
+    let bytes =
+        |way: &str| server.metric(&format!("foliot_bytes_received_total{{protocol=\"{way}\"}}"));
+    assert_eq!(bytes("otlp"), body.len() as f64);
+    let times: Vec<_> = (0..70_000).map(|at| (T + at).to_string()).collect();
+    let values = vec!["1"; times.len()].join(",");
+    let metric = r#"{"__name__":"n"}"#;
+    let times = times.join(",");
+    let line = format!(r#"{{"metric":{metric},"values":[{values}],"timestamps":[{times}]}}"#);
+    assert_eq!(server.post("/api/v1/import", &line).status, 204);
+    assert_eq!(bytes("json_lines"), line.len() as f64);
+    // A command ends a batch, and what is half there comes again.
+    let lines = "version\nput o 1 1 h=a\nversion\nput o 2 1 h=a\nversion\n";
+    server.talk(lines.as_bytes());
+    assert_eq!(bytes("telnet"), lines.len() as f64);
+}
+
 #[test]
 fn a_partial_success_says_what_is_refused() {
     let dir = Scratch::new();
@@ -115,7 +140,9 @@ fn a_partial_success_says_what_is_refused() {
     let answer = post(&server, "/v1/metrics", &[], &request(&[metric("step", 7, &two), good]));
     assert_eq!(answer.status, 200);
     let reason = "the first in data point 1: metric \"step\" has delta temporality, and only \
-                  cumulative is taken";
+                  cumulative is taken: set OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=\
+                  cumulative for the SDK, or put the processor deltatocumulative into the \
+                  collector's pipeline";
     let partial = [&[0x08, 2][..], &message(2, reason.as_bytes())].concat();
     assert_eq!(answer.body, message(1, &partial), "{}", answer.text());
     assert_eq!(server.samples("none:good_seconds").len(), 1);

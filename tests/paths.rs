@@ -54,6 +54,30 @@ fn paths_of_influxdb_2_that_do_not_exist_answer_in_its_shape() {
 }
 
 #[test]
+fn paths_of_foliots_own_api_answer_in_its_shape() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    for (method, path, status, words) in [
+        ("GET", "/api/foliot/v1/nosuch", 404, "nothing is at /api/foliot/v1/nosuch; see docs"),
+        ("GET", "/api/foliot/v1/statsu", 404, "did you mean /api/foliot/v1/status?"),
+        ("GET", "/api/foliot", 404, "docs/api.md"),
+        ("PUT", "/api/foliot/v1/query", 405, "allowed here: POST"),
+        ("GET", "/api/foliot/v1/catalogue?q=x", 400, "q: is none of of, search, limit, metric"),
+        ("GET", "/api/foliot/v1/settings?limit=3", 400, "limit: is none of db, rp"),
+        ("DELETE", "/api/foliot/v1/saved?name=x&dry_run=true", 400, "nothing is changed"),
+    ] {
+        let answer = server.request(method, path, &[], b"");
+        let said: Value = serde_json::from_str(&answer.text()).unwrap();
+        assert_eq!(answer.status, status, "{method} {path}: {said}");
+        let message = said["error"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{method} {path}: {said}");
+    }
+    let answer = server.get("/foo");
+    assert!(answer.status == 404 && answer.text().contains("/api/v1/write"), "{}", answer.text());
+    server.stop();
+}
+
+#[test]
 fn paths_of_prometheus_are_shown_where_they_are() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
@@ -101,6 +125,8 @@ fn no_path_leads_to_another_door() {
             assert!(!said.to_lowercase().contains("did you mean"), "{method} {path}: {said}");
         }
     }
+    let said = server.get("/api/v3/query_sql?db=d&q=SELECT+1").text();
+    assert!(said.contains("ask in InfluxQL, at /query"), "{said}");
     for (path, meant) in [
         ("/api/qurey", "/api/query"),
         ("/wirte", "/write"),
@@ -131,6 +157,30 @@ fn listeners_of_prometheus_and_victoriametrics_answer_in_their_words() {
             assert_eq!(said, (400, expected), "{method} {path}");
         }
     }
+    for (path, words) in [
+        ("/api/v1/import/native", ": its native format is not read; /api/v1/import takes"),
+        ("/prometheus/api/v1/export/native", "/api/v1/export writes lines of JSON"),
+        ("/vmui/", "the page is at /"),
+        ("/insert/0/prometheus/api/v1/write", "this is one server: leave out /insert/0"),
+        ("/render?target=a", "ask in MetricsQL"),
+    ] {
+        let answer = to(victoria, "GET", path);
+        let said = answer.text();
+        assert!(answer.status == 400 && said.contains(words), "{path}: {said}");
+        assert!(said.starts_with("unsupported path requested: "), "{said}");
+    }
+    let write = |path: &str| {
+        let mut socket = TcpStream::connect(victoria).unwrap();
+        socket.set_read_timeout(Some(harness::PATIENCE)).unwrap();
+        socket.write_all(&request("POST", path, &[], b"m,h=a value=1 1000000000")).unwrap();
+        read_response(&mut BufReader::new(socket)).unwrap().status
+    };
+    // Its clients name no database, and put the door before the path.
+    for path in ["/write", "/api/v2/write", "/influx/write", "/influx/api/v2/write"] {
+        assert_eq!(write(path), 204, "{path}");
+    }
+    assert_eq!(server.samples("none:m").len(), 1);
+    assert_eq!(server.post("/write", "m value=1").status, 400);
     assert_eq!(to(prometheus, "GET", "/api/v1/labels").status, 200);
     assert_eq!(to(victoria, "GET", "/prometheus/api/v1/labels").status, 200);
     server.stop();

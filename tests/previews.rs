@@ -258,6 +258,160 @@ fn a_wish_for_a_preview_deletes_nothing_wherever_it_stands() {
     server.stop();
 }
 
+/// As InfluxDB 2 has it: a series without the tag is not among those that differ, so that a tag
+/// which no series has takes nothing.
+#[test]
+fn a_predicate_takes_no_series_that_lacks_its_tag() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &[]);
+    fill(&server);
+    let times = r#""start":"1970-01-01T00:00:00Z","stop":"1980-01-01T00:00:00Z""#;
+    let delete = |query: &str, predicate: &str| {
+        let body = format!("{{{times},\"predicate\":{predicate}}}");
+        server.post(&format!("/api/v2/delete?{query}"), &body)
+    };
+    for (predicate, series, samples) in [
+        (r#""roomm!=\"c\"""#, 0, 0),
+        (r#""h!=\"a\"""#, 1, 3),
+        (r#""h=\"\"""#, 0, 0),
+        (r#""h!=\"\"""#, 3, 9),
+        (r#""_measurement=\"m0\" AND h!=\"zz\"""#, 2, 6),
+        (r#""h=\"a\" AND roomm!=\"c\"""#, 0, 0),
+    ] {
+        let told = delete("bucket=d&dry_run=true", predicate).text();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(
+            (&told["series"], &told["samples"]),
+            (&json!(series), &json!(samples)),
+            "{told}"
+        );
+    }
+    assert_eq!(delete("bucket=d", r#""roomm!=\"c\"""#).status, 204);
+    // Nothing is no predicate, and what is none is told with its place.
+    for (query, predicate, word) in [
+        ("bucket=d", "null", "predicate must be text"),
+        ("bucket=d", r#""h=\"a\" OR h=\"b\"""#, "column 7 of the predicate: expected AND at"),
+        ("", r#""h=\"a\"""#, "Please provide either bucketID or bucket"),
+        ("bucket=", r#""h=\"a\"""#, "Please provide either bucketID or bucket"),
+    ] {
+        let answer = delete(query, predicate);
+        let said: Value = serde_json::from_str(&answer.text()).unwrap();
+        assert_eq!((answer.status, &said["code"]), (400, &json!("invalid")), "{said}");
+        assert!(said["message"].as_str().unwrap().contains(word), "{said}");
+    }
+    let counted = done(&server, "SELECT count(v) FROM m0, m1");
+    assert_eq!(counted["series"][0]["values"][0][1], 6, "{counted}");
+    assert_eq!(audit(&dir), [] as [Value; 0]);
+    server.stop();
+}
+
+/// Prometheus' names are made of measurement and field, by which a delete selects as a question.
+#[test]
+fn a_delete_of_prometheus_takes_what_a_question_finds() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
+    let lines = "m,h=a v=1 1\nm,h=b v=1 1\nm,h=a value=1,w=2 1\nmv value=1 1\nn_v,h=a value=1 1";
+    assert_eq!(server.post("/write?db=d", lines).status, 204);
+    let series = |selector: &str| {
+        let form = format!("db=d&time=1&query={selector}");
+        let said = server.post("/prometheus/api/v1/query", &form).text();
+        let said: Value = serde_json::from_str(&said).unwrap();
+        said["data"]["result"].as_array().unwrap().len() as u64
+    };
+    let delete = |selector: &str, more: &str| {
+        let path = "/prometheus/api/v1/admin/tsdb/delete_series";
+        server.post(path, &format!("db=d&match[]={selector}{more}"))
+    };
+    for (selector, count) in [
+        ("{__name__=~\"m_.*\"}", 3),
+        ("{__name__=~\".*v\"}", 4),
+        ("{__name__!=\"\"}", 6),
+        ("{__name__=~\".%2b\",h=\"b\"}", 1),
+        ("{__name__!~\"m.*\",h=\"a\"}", 1),
+        ("{__name__=~\"m.*\",__name__!=\"m_v\"}", 3),
+        ("{__name__=~\"m|value\"}", 1),
+        ("{__name__=~\"nothing.*\"}", 0),
+        ("{__name__=\"m_v\"}", 2),
+        ("{h=\"a\"}", 4),
+    ] {
+        let told: Value = serde_json::from_str(&delete(selector, "&dry_run=true").text()).unwrap();
+        assert_eq!(told["data"]["series"], count, "{selector}: {told}");
+        assert_eq!(series(selector), count, "{selector}");
+    }
+    for (selector, left) in [
+        ("{__name__=~\"nothing.*\"}", 6),
+        ("{__name__=~\"m_.*\",h=\"a\"}", 4),
+        ("{__name__!=\"\"}", 0),
+    ] {
+        assert_eq!(delete(selector, "").status, 204, "{selector}");
+        assert_eq!(series("{__name__!=\"\"}"), left, "{selector}");
+    }
+    server.stop();
+}
+
+/// One choice that is made in two places, differently: either may be meant.
+#[test]
+fn a_choice_that_contradicts_itself_changes_nothing() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
+    fill(&server);
+    let v2 = r#""start":"1970-01-01T00:00:00Z","stop":"2030-01-01T00:00:00Z""#;
+    let old = r#""start":0,"end":9,"delete":true,"queries":[{"aggregator":"sum","metric":"m1.v"}]"#;
+    let metric = r#"{"metric":"m1.v"}"#;
+    let own = "/api/foliot/v1/delete?db=d";
+    let series = "/prometheus/api/v1/admin/tsdb/delete_series";
+    let elsewhere = [("X-Foliot-Database", "e")];
+    let preview = ["in the URL", "in the body"];
+    let database = ["db says \"d\"", "X-Foliot-Database says \"e\""];
+    for (path, headers, body, words) in [
+        (
+            "/api/v2/delete?bucket=d&dry_run=false",
+            &[][..],
+            format!("{{{v2},\"dry_run\":true}}"),
+            preview,
+        ),
+        ("/api/v2/delete?bucket=d&preview", &[], format!("{{{v2},\"dryRun\":false}}"), preview),
+        (
+            &*format!("{own}&dry_run=true"),
+            &[],
+            r#"{"metric":"m1.v","is_preview":false}"#.to_owned(),
+            preview,
+        ),
+        ("/api/query?db=d&dry_run=false", &[], format!("{{{old},\"is_preview\":true}}"), preview),
+        (
+            series,
+            &[],
+            "db=d&match[]=m1_v&dry_run=true&is_preview=false".to_owned(),
+            ["dry_run", "is_preview"],
+        ),
+        (own, &elsewhere, metric.to_owned(), database),
+        (series, &elsewhere, "db=d&match[]=m1_v".to_owned(), database),
+        ("/write?db=d", &elsewhere, "m1,h=a v=9 9".to_owned(), database),
+        (
+            "/api/put?db=d&rp=rp",
+            &[("X-Foliot-Database", "d/autogen")],
+            r#"{"metric":"m1.v","timestamp":9,"value":1,"tags":{"h":"a"}}"#.to_owned(),
+            ["\"d/rp\"", "\"d/autogen\""],
+        ),
+    ] {
+        let answer = server.request("POST", path, headers, body.as_bytes());
+        let said = answer.text().replace("\\\"", "\"");
+        assert_eq!(answer.status, 400, "{path} {body}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{path} {body}: {said}");
+    }
+    assert_eq!(audit(&dir), [] as [Value; 0]);
+    // The same twice is one choice, and a question is answered as ever.
+    let same = [("X-Foliot-Database", "d/autogen")];
+    let put = r#"{"metric":"o","timestamp":9,"value":1,"tags":{"h":"a"}}"#;
+    assert_eq!(server.request("POST", "/api/put?db=d", &same, put.as_bytes()).status, 204);
+    let asked = "/prometheus/api/v1/series?db=d&match[]=o";
+    assert!(server.request("GET", asked, &elsewhere, b"").text().contains("\"o\""));
+    let both = r#"{"metric":"m1.v","is_preview":true}"#;
+    assert_eq!(server.post(&format!("{own}&dry_run=true"), both).status, 200);
+    assert_eq!(audit(&dir), [] as [Value; 0]);
+    server.stop();
+}
+
 #[test]
 fn previews_need_the_right_to_delete() {
     let dir = Scratch::new();

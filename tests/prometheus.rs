@@ -320,6 +320,10 @@ fn a_question_that_is_none_is_refused_in_prometheus_words() {
             "query=up&time=soon",
             r#"invalid parameter \"time\": cannot parse \"soon\" to a valid timestamp"#,
         ),
+        (
+            "q=up",
+            r#"invalid parameter \"query\": 1:1: parse error: no expression found in input: it is said by the parameter query and not by q"#,
+        ),
         ("query=up&limit=-1", r#"invalid parameter \"limit\": limit must be non-negative"#),
     ] {
         let wanted = format!(r#"{{"error":"{reason}","errorType":"bad_data","status":"error"}}"#);
@@ -700,8 +704,8 @@ fn series_are_deleted_where_that_is_allowed() {
     assert_eq!(server.samples("none:requests_total%7Binstance=a%7D").len(), 41);
     server.kill();
     let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
-    let (status, text) = ask(&server, "match[]={__name__=~'w.*',__name__!='x'}");
-    assert!(status == 400 && text.contains("conditions on the name"), "{text}");
+    let (status, text) = ask(&server, "match[]={__name__=~'w.*',__name__!='x'}&dry_run=true");
+    assert!(status == 200 && text.contains(r#""data":{"series":1,"#), "{text}");
     assert_eq!(ask(&server, "").0, 400);
     assert_eq!(ask(&server, form), (204, String::new()));
     assert_eq!(server.samples("none:requests_total%7Binstance=a%7D").len(), 1);
@@ -938,11 +942,11 @@ fn fields_of_measurements_are_seen_under_both_names() {
     assert!(answer.contains(r#"[{"__name__":"cpu_usage_system","host":"a"}]"#), "{answer}");
     let lines = server.get("/api/v1/export?match[]=cpu_busy").text();
     assert!(lines.starts_with(r#"{"metric":{"__name__":"cpu_busy","host":"a"},"values":[1]"#));
-    // A pattern takes away what it fits, and nothing of another field.
+    // A pattern takes away what a question finds by it.
     let path = "/prometheus/api/v1/admin/tsdb/delete_series";
     for form in ["match[]={__name__=~'c.*',host='b'}", "match[]=cpu_usage_system"] {
         assert_eq!(server.request("POST", path, &[], form.as_bytes()).status, 204);
     }
-    assert_eq!(ask("cpu_usage_user"), user.join(","));
+    assert_eq!(ask("cpu_usage_user"), user[0]);
     assert_eq!((ask("cpu_usage_system"), ask("cpu")), (String::new(), row("cpu", "a", "7")));
 }

@@ -141,6 +141,8 @@ fn what_changes_something_refuses_what_is_said_twice() {
         ("DELETE", "/api/query?start=1&end=&m=sum:o", "", "end"),
         ("POST", "/api/uid/assign", r#"{"metric":["x"],"metric":["y"]}"#, "metric"),
         ("POST", "/api/uid/rename", r#"{"metric":"o","name":"p","name":"q"}"#, "name"),
+        ("POST", "/api/uid/rename?metric=o&name=q", r#"{"metric":"o","name":"p"}"#, "metric"),
+        ("POST", "/api/uid/rename?name=q", r#"{"metric":"o","name":"p"}"#, "name"),
         (
             "POST",
             "/api/uid/uidmeta",

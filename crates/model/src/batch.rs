@@ -87,6 +87,8 @@ pub struct Batch<'a> {
     cells_done: usize,
     /// Number of the first line of the bytes; 0 where they are no lines.
     first_line: u32,
+    /// How many of the bytes are this batch's own.
+    own_bytes: usize,
     buffers: BatchBuffers,
 }
 
@@ -105,7 +107,8 @@ impl<'a> Batch<'a> {
         buffers.rows.clear();
         buffers.cells.clear();
         let hasher = KeyHasher::new(secret, namespace, syntax);
-        Self { bytes, namespace, syntax, hasher, cells_done: 0, first_line: 0, buffers }
+        let (cells_done, first_line, own_bytes) = (0, 0, bytes.len());
+        Self { bytes, namespace, syntax, hasher, cells_done, first_line, own_bytes, buffers }
     }
 
     /// Gives the memory back for the next batch.
@@ -136,6 +139,17 @@ impl<'a> Batch<'a> {
     /// Says that the bytes are lines, of which the first has this number.
     pub fn number_lines(&mut self, first: u32) {
         self.first_line = first;
+    }
+
+    /// Says how many of the bytes are this batch's own, where other batches are made of the same
+    /// request: of all batches together each byte is one's own.
+    pub fn own(&mut self, bytes: usize) {
+        self.own_bytes = bytes;
+    }
+
+    /// How many of the request's bytes are this batch's own.
+    pub fn own_bytes(&self) -> usize {
+        self.own_bytes
     }
 
     /// The line of this number; nothing where the bytes are no lines, or it is none of them.

@@ -37,20 +37,28 @@ pub struct WriteRequest {
 
 impl WriteRequest {
     /// Reads the query string (what stands behind `?`, still percent-encoded). Parameters that the
-    /// API does not know are ignored, as all InfluxDB versions do.
+    /// API does not know are ignored, as all InfluxDB versions do. `usual` is the database, and the
+    /// policy, of a request that names none, where it need not name one.
     ///
     /// # Errors
     /// When the database is missing, or a value cannot be understood; see [`WriteError`].
-    pub fn parse(api: WriteApi, query: &str) -> Result<Self, WriteError> {
+    pub fn parse(
+        api: WriteApi,
+        query: &str,
+        usual: Option<(&str, Option<&str>)>,
+    ) -> Result<Self, WriteError> {
         let pairs = decode_query(query)?;
         let get = |name: &str| {
             let found = pairs.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
         };
-        let (database, policy) = match api {
-            WriteApi::V2 => split_bucket(get("bucket").unwrap_or_default())?,
-            WriteApi::TickTock => (get("db").unwrap_or(DEFAULT_DATABASE), get("rp")),
-            WriteApi::V1 | WriteApi::V3 => (get("db").ok_or(WriteError::NoDatabase)?, get("rp")),
+        let (database, policy) = match (api, get("bucket"), get("db"), usual) {
+            (WriteApi::V2, None, _, Some(usual)) => usual,
+            (WriteApi::V2, bucket, ..) => split_bucket(bucket.unwrap_or_default())?,
+            (_, _, Some(database), _) => (database, get("rp")),
+            (WriteApi::TickTock, ..) => (DEFAULT_DATABASE, get("rp")),
+            (WriteApi::V1 | WriteApi::V3, _, None, Some(usual)) => usual,
+            (WriteApi::V1 | WriteApi::V3, ..) => return Err(WriteError::NoDatabase),
         };
         let flag = |name: &'static str, default| match get(name) {
             None => Ok(default),
@@ -199,7 +207,7 @@ mod tests {
     use super::*;
 
     fn parse(api: WriteApi, query: &str) -> WriteRequest {
-        WriteRequest::parse(api, query).unwrap()
+        WriteRequest::parse(api, query, None).unwrap()
     }
 
     #[test]
@@ -263,7 +271,22 @@ mod tests {
             (WriteApi::V1, "db=%f", "the query string is not valid percent-encoded UTF-8"),
             (WriteApi::V1, "db=%ff", "the query string is not valid percent-encoded UTF-8"),
         ] {
-            assert_eq!(WriteRequest::parse(api, query).unwrap_err().to_string(), expected);
+            assert_eq!(WriteRequest::parse(api, query, None).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_request_that_need_not_name_a_database_has_the_usual_one() {
+        let usual = Some(("d", Some("p")));
+        for api in [WriteApi::V1, WriteApi::V2, WriteApi::V3] {
+            for (query, database, policy) in [
+                ("", "d", Some("p")),
+                ("db=&bucket=", "d", Some("p")),
+                ("db=a&bucket=a", "a", None),
+            ] {
+                let request = WriteRequest::parse(api, query, usual).unwrap();
+                assert_eq!((&*request.database, request.policy.as_deref()), (database, policy));
+            }
         }
     }
 }

@@ -76,12 +76,20 @@ fn read_line(line: &[u8], now_ms: i64) -> Result<(Vec<u8>, f64, i64), Fault> {
     let value = words.next().ok_or_else(|| ("line", "a line is: name value seconds".to_owned()))?;
     let value = number(value).ok_or_else(|| ("value", format!("{value:?} is no number")))?;
     let time_ms = match words.next() {
-        None | Some("-1") => now_ms,
+        None => now_ms,
         Some(word) => {
             let bad = || ("timestamp", format!("{word:?} is no number of seconds"));
-            let ms = number(word).ok_or_else(bad)? * 1000.0;
-            // What is too large stays so, and is refused below.
-            ms as i64
+            let seconds = number(word).ok_or_else(bad)?;
+            match seconds {
+                // As Graphite's daemon has it, which cuts the parts of it off.
+                _ if seconds.trunc() == -1.0 => now_ms,
+                // No archive of Graphite's reaches there, and VictoriaMetrics' neither.
+                _ if seconds < 0.0 => {
+                    return Err(("timestamp", format!("timestamp {word} is before 1970")));
+                }
+                // What is too large stays so, and is refused below.
+                _ => (seconds * 1000.0) as i64,
+            }
         }
     };
     if let Some(word) = words.next() {
@@ -96,6 +104,13 @@ fn read_line(line: &[u8], now_ms: i64) -> Result<(Vec<u8>, f64, i64), Fault> {
     let labels = labels.filter(|(name, value)| !name.is_empty() && !value.is_empty());
     let key = pack_labels([("__name__", name)].into_iter().chain(labels.take(LABELS_MAX)));
     Ok((key, value, time_ns))
+}
+
+/// Whether a line is whole and good, also with its time: for doors that do not take such lines, and
+/// can say so.
+pub fn is_graphite(line: &[u8]) -> bool {
+    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
+    words == 3 && read_line(line, 0).is_ok()
 }
 
 /// A number as Graphite's daemon takes it: what is not one is no sample.
@@ -123,7 +138,8 @@ mod tests {
     #[test]
     fn lines_are_read_as_carbon_and_victoriametrics_read_them() {
         let text = b"a.b.c 1.5 1700000000\r\n\n  m\t-3e2   5.25 \nm 4\nm 5 -1\n\
-            disk.used;host=a;dc=eu;none=;=x;y 9 1700000001\nm;f=a=b inf 1\nhalf 1 17000";
+            disk.used;host=a;dc=eu;none=;=x;y 9 1700000001\nm;f=a=b inf 1\n\
+            m 1e400 1\nm -0 -1.5\nhalf 1 17000";
         let wanted = [
             "a.b.c{} 1.5 1700000000000",
             "m{} -300 5250",
@@ -131,11 +147,13 @@ mod tests {
             "m{} 5 7000",
             "disk.used{host=\"a\",dc=\"eu\"} 9 1700000001000",
             "m{f=\"a=b\"} inf 1000",
+            "m{} inf 1000",
+            "m{} -0 7000",
         ];
         let (rows, rejects, read) = decode(text);
         assert_eq!((rows, rejects.len()), (wanted.map(str::to_owned).to_vec(), 0));
         let bytes = text.len() - b"half 1 17000".len();
-        assert_eq!(read, GraphiteRead { bytes, next_line: 8, refused: 0 });
+        assert_eq!(read, GraphiteRead { bytes, next_line: 10, refused: 0 });
         assert_eq!(decode(b"half").2, GraphiteRead { bytes: 0, next_line: 1, refused: 0 });
         assert_eq!(decode(b"\n").2, GraphiteRead { bytes: 1, next_line: 2, refused: 0 });
     }
@@ -149,7 +167,9 @@ mod tests {
             ("m 1 x", "no number of seconds"),
             ("m 1 2 3", "behind the time"),
             ("m 1 1e300", "cannot be stored"),
-            ("m 1 -1e300", "cannot be stored"),
+            ("m 1 -1e300", "before 1970"),
+            ("m 1 -5", "timestamp -5 is before 1970"),
+            ("m 1 -0.5", "before 1970"),
         ] {
             let (rows, rejects, read) = decode(format!("g 1 1\n{line}\ng 2 2\n").as_bytes());
             assert_eq!((rows.len(), rejects.len(), read.refused), (2, 1, 1), "{line}");
@@ -159,6 +179,16 @@ mod tests {
         assert_eq!(decode(b"m\xff 1 1\n").1.len(), 1);
         let (_, rejects, read) = decode(&b"x\n".repeat(1000));
         assert_eq!((rejects.len(), read.refused), (WORDED_MAX, 1000));
+    }
+
+    #[test]
+    fn whole_lines_are_known_elsewhere() {
+        for line in ["a.b 1 1700000000", "a;b=c 1.5 1700000000\r", "m -3 -1"] {
+            assert!(is_graphite(line.as_bytes()), "{line}");
+        }
+        for line in ["a.b 1", "put m 1 2", "m,h=a v=1 17", "m 1 2 3", "", "GET / HTTP/1.1"] {
+            assert!(!is_graphite(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use answer::{
 };
 pub use csv::{CsvColumns, CsvFormat, CsvLines};
 pub use exposition::Exposition;
-pub use graphite::{GraphiteRead, decode_graphite};
+pub use graphite::{GraphiteRead, decode_graphite, is_graphite};
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
 pub use metricsql::Question;

@@ -32,6 +32,11 @@ type Labels = BTreeMap<String, String>;
 /// Temporality that says that counts go on from point to point.
 const CUMULATIVE: u64 = 2;
 
+/// Data points of one request. Two bytes of a body are a point, and 60 KB that were packed can be
+/// thirty million of them, each of which takes work and a refusal; senders put some thousands into
+/// a request.
+const POINTS_MAX: u32 = 1 << 20;
+
 /// What identifies a resource to Prometheus.
 const SERVICE: &str = "service.name";
 const SERVICE_NAMESPACE: &str = "service.namespace";
@@ -53,13 +58,18 @@ impl<'a> OtlpRequest<'a> {
     /// Checks a whole request. A point without a time is of `now_ms` where VictoriaMetrics names.
     ///
     /// # Errors
-    /// When it is not such a message.
+    /// When it is not such a message, or has too many data points.
     pub fn parse(naming: Naming, now_ms: i64, bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut walk = Walk::new(bytes);
-        let mut exemplars = 0;
+        let (mut exemplars, mut points) = (0, 0);
         loop {
             match walk.next()? {
                 Step::Point(field, metric) => {
+                    points += 1;
+                    if points > POINTS_MAX {
+                        let most = format!("it has more than {POINTS_MAX} data points");
+                        return Err(Malformed(most));
+                    }
                     exemplars += Point::read(bytes, &field, metric.shape)?.exemplars;
                 }
                 Step::Left(_) => {}
@@ -343,6 +353,12 @@ impl OfPoint<'_, '_> {
     fn store(&self, naming: Naming, point: &Point<'_>, out: &mut Out<'_, '_>) -> Result<(), Fault> {
         let metric = self.metric;
         let [name, unit] = [metric.name, metric.unit].map(String::from_utf8_lossy);
+        for (what, text) in [("name", metric.name), ("unit", metric.unit)] {
+            if std::str::from_utf8(text).is_err() {
+                return Err(("metric", format!("metric {name:?} has a {what} that is no UTF-8")));
+            }
+        }
+        self.resource.attributes.check()?;
         let base = names::metric(naming, &name, &unit, metric.told());
         if base.is_empty() {
             return Err(("metric", format!("metric {name:?} has no name that can be stored")));
@@ -350,7 +366,9 @@ impl OfPoint<'_, '_> {
         let is_counted = !matches!(metric.shape, Shape::Gauge | Shape::Summary);
         if is_counted && metric.temporality != CUMULATIVE {
             let reason = format!(
-                "metric {name:?} has {} temporality, and only cumulative is taken",
+                "metric {name:?} has {} temporality, and only cumulative is taken: set \
+                 OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=cumulative for the SDK, or put \
+                 the processor deltatocumulative into the collector's pipeline",
                 if metric.temporality == 1 { "delta" } else { "no known" }
             );
             return Err(("value", reason));
@@ -406,6 +424,13 @@ impl Series {
                 out.push(&key, &self.labels, Cell::bytes(Kind::Histogram, bytes), self.time_ns);
             }
             Shape::Histogram => {
+                // A bound that is no number compares with none.
+                if !point.bounds.is_sorted_by(|one, next| one < next)
+                    || point.bounds.iter().any(|bound| bound.is_nan())
+                {
+                    let reason = format!("a point of {} has bounds that do not ascend", self.base);
+                    return Err(("value", reason));
+                }
                 let mut counted = 0u64;
                 for (bound, count) in point.bounds.iter().zip(&point.list) {
                     counted = counted.saturating_add(*count);

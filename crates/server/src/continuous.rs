@@ -1,6 +1,7 @@
 //! Runs continuous queries when they are due.
 
 use crate::http::{may_ask, run_into};
+use crate::query::Title;
 use crate::shared::Shared;
 use foliot_exec::{Cancel, Meter};
 use foliot_proto_influx::influxql::{Parameters, Statement, parse};
@@ -72,8 +73,9 @@ impl Runs {
             let may = may_ask(&who, &statement, Some(&query.database));
             let run = || {
                 let meter = Meter::new(shared.query_limits, Cancel::default());
-                let listed = (select.to_string(), query.database.clone());
-                let _entry = shared.queries.enter(who.clone(), listed.0, listed.1, meter.clone());
+                let title = Title::new(&select.to_string(), query.database.clone());
+                let title = Title { is_change: true, ..title };
+                let _entry = shared.queries.enter(who.clone(), title, meter.clone());
                 let about = (&*who, query.database.as_str());
                 run_into(shared, store, about, &select, (now_ns, meter))
             };

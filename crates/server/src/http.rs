@@ -112,8 +112,13 @@ fn note_malformed(shared: &Shared, peer: Option<SocketAddr>, error: &hyper::Erro
     shared.metrics.count_answer("malformed", status, Duration::ZERO);
     if let Some(silent) = shared.failures_log.admit("http", "malformed head") {
         let from = peer.map_or_else(|| "somebody".to_owned(), |peer| peer.ip().to_string());
+        // Only its text tells which part of the head is at fault.
+        let hint = match error.to_string().contains("URI") {
+            true => "; quotes, blanks and other odd letters of a URL must be percent-encoded",
+            false => "",
+        };
         log::warn!(
-            "{from} sent a request whose head is no HTTP: {error} ({silent} more kept silent)"
+            "{from} sent a request whose head is no HTTP: {error}{hint} ({silent} more kept silent)"
         );
     }
 }
@@ -228,9 +233,10 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             let methods = methods.join(", ");
             let text = format!("allowed here: {methods}");
             let status = StatusCode::METHOD_NOT_ALLOWED;
-            let reply = match routes::is_influx_2(path) {
-                true => influx::refuse(status, &text),
-                false => Reply::text(status, text),
+            let reply = match () {
+                () if routes::is_influx_2(path) => influx::refuse(status, &text),
+                () if foliot::is_path(path) => foliot::no_route(status, &text),
+                () => Reply::text(status, text),
             };
             reply.header(header::ALLOW, &methods)
         }
@@ -242,7 +248,9 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             Reply::new(StatusCode::NOT_FOUND, PLAIN, "404 page not found\n")
         }
         (_, Dialect::VictoriaMetrics) => {
-            let text = format!("unsupported path requested: {path:?}\n");
+            let instead = prometheus::lacking(path);
+            let instead = instead.map_or(String::new(), |instead| format!(": {instead}"));
+            let text = format!("unsupported path requested: {path:?}{instead}\n");
             Reply::new(StatusCode::BAD_REQUEST, PLAIN, text)
         }
         (NoRoute::OpenTsdb { status, json, .. }, _) => {
@@ -255,13 +263,28 @@ fn refuse(none: NoRoute, call: &Call) -> Reply {
             };
             influx::refuse(StatusCode::NOT_FOUND, &text)
         }
+        (NoRoute::Foliot, _) => {
+            let text = format!("nothing is at {path}{}", or_near(path, ""));
+            foliot::no_route(StatusCode::NOT_FOUND, &text)
+        }
         (NoRoute::Unknown, _) => {
-            let text = match routes::nearest(path) {
-                Some(near) => format!("nothing is at {path}; did you mean {near}?"),
-                None => format!("nothing is at {path}; see / for what is"),
-            };
+            let text = format!("nothing is at {path}{}", or_near(path, WHAT_IS_THERE));
             Reply::text(StatusCode::NOT_FOUND, text)
         }
+    }
+}
+
+/// What is asked for most, for whoever asks for what is not there.
+const WHAT_IS_THERE: &str = "; see / for what is, or ask at /write and /query (InfluxDB), \
+                             /api/put and /api/query (OpenTSDB), /api/v1/write and \
+                             /prometheus/api/v1/query (Prometheus), /v1/metrics (OpenTelemetry), \
+                             /api/foliot/v1/query, /metrics or /health";
+
+/// The path that may have been meant by one where nothing is, or `otherwise`.
+fn or_near(path: &str, otherwise: &str) -> String {
+    match routes::nearest(path) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => otherwise.to_owned(),
     }
 }
 
@@ -396,18 +419,55 @@ fn named_database(query: &str, headers: &HeaderMap) -> Option<DatabaseName> {
     }
 }
 
+/// Refuses a change whose database is one by `db` and `rp` and another one by a header: whoever set
+/// the header, in a proxy perhaps, and whoever wrote the parameter meant different things.
+fn check_database(query: &str, headers: &HeaderMap) -> Result<(), String> {
+    let by_header = named_database("", headers);
+    let Some((by_param, by_header)) = named_database(query, &HeaderMap::new()).zip(by_header)
+    else {
+        return Ok(());
+    };
+    let has_both = by_param.policy.is_some() && by_header.policy.is_some();
+    let agrees = by_param.database == by_header.database
+        && !(has_both && by_param.policy != by_header.policy);
+    let text = |DatabaseName { database, policy }: DatabaseName| match policy {
+        None => format!("{database:?}"),
+        Some(policy) => format!("{:?}", format!("{database}/{policy}")),
+    };
+    match agrees {
+        true => Ok(()),
+        false => Err(format!(
+            "db says {} and X-Foliot-Database says {}, and nothing is changed: either may be meant",
+            text(by_param),
+            text(by_header)
+        )),
+    }
+}
+
 /// Whether a request that would take samples away only wants to know what would go. It may say so
 /// by a parameter or by a member of its body, as `dry_run` or as `is_preview`, with any dashes and
 /// letters, and whatever it says but `false` means so: a misspelt or misplaced wish must not
 /// delete.
-fn is_preview(params: &Params, body: &[u8]) -> bool {
-    let mut names = params.names().filter(|name| means_preview(name));
-    if names.any(|name| params.get(name) != Some("false")) {
-        return true;
-    }
+///
+/// # Errors
+/// When it says both.
+fn is_preview(params: &Params, body: &[u8]) -> Result<bool, String> {
     let members: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
     let is_no = |value: &Value| *value == false || *value == "false";
-    members.iter().any(|(name, value)| means_preview(name) && !is_no(value))
+    let by_params = params.names().filter(|name| means_preview(name)).map(|name| {
+        let value = params.get(name).unwrap_or_default();
+        (format!("{name} in the URL"), value == "false")
+    });
+    let by_members = members.iter().filter(|(name, _)| means_preview(name));
+    let by_members = by_members.map(|(name, value)| (format!("{name} in the body"), is_no(value)));
+    let wishes: Vec<_> = by_params.chain(by_members).collect();
+    let said = |no: bool| wishes.iter().find(|(_, is_no)| *is_no == no).map(|(name, _)| name);
+    match (said(false), said(true)) {
+        (Some(yes), Some(no)) => Err(format!(
+            "{yes} asks for a preview and {no} for none, and nothing is changed: either may be meant"
+        )),
+        (yes, _) => Ok(yes.is_some()),
+    }
 }
 
 /// Why the body of a request that changes something could not be read.

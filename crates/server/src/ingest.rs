@@ -72,7 +72,8 @@ pub(crate) fn append(
 ) -> Result<Option<Commit>, Error> {
     keep_to(scope, batch, rejects);
     let ingest = shared.metrics.way(way);
-    ingest.bytes.add(batch.bytes().len() as u64);
+    let bytes = batch.own_bytes() as u64;
+    ingest.bytes.add(bytes);
     let rows = batch.rows().len() as u64;
     let decoder_rejects = rejects.len();
     let outcome = match rows {
@@ -80,7 +81,7 @@ pub(crate) fn append(
         _ => write(shared, store, batch, rejects, patience).map(Some),
     };
     ingest.count_rejects(rejects);
-    let (bytes, refused) = (batch.bytes().len() as u64, rejects.len() as u64);
+    let refused = rejects.len() as u64;
     let mut sent = Sent { bytes, refused, last_ns: now_ns(), ..Sent::default() };
     match &outcome {
         Ok(commit) => {

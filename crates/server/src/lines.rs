@@ -15,7 +15,7 @@ use foliot_access::Measurements;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, KeySyntax, NANOS_PER_MILLI, Reject};
 use foliot_proto_influx::{Decoded, LINE_SYNTAX, Precision, Session};
-use foliot_proto_prometheus::{GraphiteRead, KEY_SYNTAX, decode_graphite};
+use foliot_proto_prometheus::{GraphiteRead, KEY_SYNTAX, decode_graphite, is_graphite};
 use foliot_schema::Manner;
 use std::io;
 use tokio::io::Interest;
@@ -50,9 +50,7 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>, lan
     let Some(store) = shared.wait_for_store().await else { return };
     // These connections have no words for credentials.
     if login::by_address(shared, socket.peer_addr().ok()).is_err() {
-        shared.metrics.connections_refused.add(1);
-        let _ = socket.try_write(b"plain lines are not taken from this address\n");
-        return;
+        return refuse(shared, &mut socket, &first, language);
     }
     let line_bytes_max = usize::try_from(shared.config.limits_line_bytes.0).unwrap_or(usize::MAX);
     let session = Session::new(line_bytes_max);
@@ -70,6 +68,31 @@ pub(crate) async fn serve(shared: &Shared, mut socket: Wire, first: Vec<u8>, lan
         connection.reply(&text);
     }
     connection.replies.flush(&mut socket);
+}
+
+/// Ends a connection of an address that may not write. Its lines that came are counted.
+fn refuse(shared: &Shared, socket: &mut Wire, first: &[u8], language: Language) {
+    shared.metrics.connections_refused.add(1);
+    let rows = first.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    shared.metrics.way(language.way()).count_unworded(rows.count() as u64);
+    let _ = socket.try_write(b"plain lines are not taken from this address\n");
+    let way = language.way().name();
+    if let Some(silent) = shared.failures_log.admit(way, "address") {
+        let from = socket.peer_addr().map_or_else(|_| "?".to_owned(), |peer| peer.ip().to_string());
+        log::warn!(
+            "lines by {way} from {from} are not taken: access.write_from does not name that \
+             address ({silent} more kept silent)"
+        );
+    }
+}
+
+/// Says of the first line that was refused what is wrong, if it is one of Graphite's: those have a
+/// port of their own.
+pub(crate) fn point_to_graphite(batch: &Batch<'_>, rejects: &mut [Reject]) {
+    let Some(first) = rejects.iter_mut().min_by_key(|reject| reject.line) else { return };
+    if batch.line(first.line).is_some_and(is_graphite) {
+        first.reason.push_str("  Graphite's plain text has a port of its own: listen.graphite");
+    }
 }
 
 struct Connection<'a> {
@@ -168,7 +191,11 @@ impl Connection<'_> {
         let (language, way) = (self.language, self.language.way());
         let mut batch = Batch::new(bytes, namespace, language.syntax(), secret, decoding.buffers);
         let decoded = match language {
-            Language::Influx => decoding.lines.decode(&mut batch, settings, &mut rejects),
+            Language::Influx => {
+                let decoded = decoding.lines.decode(&mut batch, settings, &mut rejects);
+                point_to_graphite(&batch, &mut rejects);
+                decoded
+            }
             Language::Graphite => {
                 let now_ms = settings.now_ns / NANOS_PER_MILLI;
                 let GraphiteRead { bytes, next_line, refused } =
@@ -176,6 +203,8 @@ impl Connection<'_> {
                 Decoded { bytes, next_line, refused }
             }
         };
+        // What is left comes again, with what follows it.
+        batch.own(decoded.bytes);
         let unworded = decoded.refused.saturating_sub(rejects.len()) as u64;
         self.shared.metrics.way(way).count_unworded(unworded);
         let (shared, store) = (self.shared, self.store);

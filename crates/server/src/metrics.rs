@@ -188,7 +188,8 @@ pub(crate) struct Metrics {
     /// Connections open now, and ever.
     pub(crate) connections: Counter,
     pub(crate) connections_accepted: Counter,
-    /// Connections closed at once because of `limits.connections` or want of descriptors.
+    /// Connections closed before anything of them was stored: because of `limits.connections`, want
+    /// of descriptors, `access.write_from` or `tls.only`, or as HTTP where that is not spoken.
     pub(crate) connections_refused: Counter,
     /// Connections that a deadline ended.
     pub(crate) connections_timed_out: Counter,
@@ -333,7 +334,7 @@ impl Metrics {
             (
                 "connections_refused_total",
                 C,
-                "Connections closed at once for want of room",
+                "Connections closed before anything of them was stored",
                 &self.connections_refused,
             ),
             (

@@ -456,6 +456,8 @@ fn store(shared: &Shared, way: Way, samples: &Samples) -> Result<(), String> {
         let secret = store.engine().key_secret();
         let bytes = samples.bytes();
         let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
+        // The first piece counts all bytes.
+        batch.own(if from == 0 { bytes.len() } else { 0 });
         from = samples.decode(from, &mut batch, &mut rejects);
         let (scope, patience) = (&Measurements::All, Duration::ZERO);
         let stored = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);

@@ -2,6 +2,7 @@
 //! `/api/stats/query`; and what they cost, question by question.
 
 use crate::metrics::now_ns;
+use crate::query::Title;
 use foliot_access::Principal;
 use foliot_exec::Meter;
 use foliot_lock::{Mutex, Rank};
@@ -59,8 +60,7 @@ pub(crate) struct Ended {
 struct Running {
     /// Who asked it.
     who: Arc<Principal>,
-    text: String,
-    database: String,
+    title: Title,
     began: Instant,
     meter: Meter,
 }
@@ -86,6 +86,8 @@ pub(crate) struct Cost {
     who: Arc<Principal>,
     pub(crate) text: String,
     pub(crate) database: String,
+    /// Whether it changes what is stored.
+    pub(crate) is_change: bool,
     /// How often it was asked.
     pub(crate) count: u64,
     /// How long that took together.
@@ -132,12 +134,11 @@ impl Queries {
     pub(crate) fn enter(
         self: &Arc<Self>,
         who: Arc<Principal>,
-        text: String,
-        database: String,
+        title: Title,
         meter: Meter,
     ) -> Entry {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let running = Running { who, text, database, began: Instant::now(), meter };
+        let running = Running { who, title, began: Instant::now(), meter };
         self.running.lock().insert(id, running);
         Entry { queries: self.clone(), id }
     }
@@ -148,8 +149,8 @@ impl Queries {
         let running = self.running.lock();
         let listed = |(id, running): (&u64, &Running)| Listed {
             id: *id,
-            text: running.text.clone(),
-            database: running.database.clone(),
+            text: running.title.text.clone(),
+            database: running.title.database.clone(),
             owner: running.who.name().to_owned(),
             runs_for: running.began.elapsed(),
             memory_bytes: running.meter.memory_bytes(),
@@ -211,12 +212,14 @@ impl Queries {
     /// Takes a query off the list, and remembers what it cost.
     fn leave(&self, id: u64) {
         let left = self.running.lock().remove(&id);
-        let Some(Running { who, text, database, began, meter }) = left else { return };
+        let Some(Running { who, title, began, meter }) = left else { return };
+        let Title { text, database, is_change } = title;
         let took = began.elapsed();
         let cost = Cost {
             who,
             text,
             database,
+            is_change,
             count: 1,
             took,
             took_max: took,
@@ -256,7 +259,7 @@ mod tests {
         let anyone = Arc::new(Principal::anyone());
         let enter = |text: &str, cancel| {
             let meter = Meter::new(Limits::default(), cancel);
-            queries.enter(anyone.clone(), text.to_owned(), String::new(), meter)
+            queries.enter(anyone.clone(), Title::new(text, ""), meter)
         };
         let first = enter("a", cancel.clone());
         let second = enter("b", Cancel::default());
@@ -279,15 +282,14 @@ mod tests {
         let anyone = Arc::new(Principal::anyone());
         let ask = |text: &str, samples: usize| {
             let meter = Meter::new(Limits::default(), Cancel::default());
-            let text = text.to_owned();
-            drop(queries.enter(anyone.clone(), text, String::new(), meter.clone()));
+            drop(queries.enter(anyone.clone(), Title::new(text, ""), meter.clone()));
             let meter = Meter::new(Limits::default(), Cancel::default());
             meter.check(samples).unwrap();
             meter.open().add(samples * 8).unwrap();
             meter
         };
         let meter = ask("a", 5);
-        drop(queries.enter(anyone.clone(), "a".to_owned(), String::new(), meter));
+        drop(queries.enter(anyone.clone(), Title::new("a", ""), meter));
         let costs = queries.costs(&anyone);
         assert_eq!(costs.len(), 1);
         let told = (costs[0].count, costs[0].samples, costs[0].memory_peak_bytes);

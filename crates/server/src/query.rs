@@ -92,15 +92,18 @@ pub(crate) type Each<'a> = dyn FnMut(&Table, &mut Vec<u8>) -> Result<(), Failure
 /// What a query is listed as while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Title {
-    text: String,
-    database: String,
+    pub(crate) text: String,
+    pub(crate) database: String,
+    /// Whether it changes what is stored, so that it is no question.
+    pub(crate) is_change: bool,
 }
 
 impl Title {
     /// A question's text, cut to what a person reads, and the database that is asked.
     pub(crate) fn new(text: &str, database: impl Into<String>) -> Self {
         const CHARS_MAX: usize = 2_000;
-        Self { text: text.chars().take(CHARS_MAX).collect(), database: database.into() }
+        let (text, database) = (text.chars().take(CHARS_MAX).collect(), database.into());
+        Self { text, database, is_change: false }
     }
 }
 
@@ -270,8 +273,7 @@ impl Work<'_> {
     pub(crate) fn list_as(&mut self, title: impl FnOnce() -> Title) {
         if !self.is_brief() {
             let (queries, meter) = (&self.shared.queries, self.meter.clone());
-            let Title { text, database } = title();
-            self.entry = Some(queries.enter(self.who.clone(), text, database, meter));
+            self.entry = Some(queries.enter(self.who.clone(), title(), meter));
         }
     }
 
@@ -326,6 +328,14 @@ impl Job {
     /// The same job, which is listed as something else than the question that is its shape.
     pub(crate) fn that_asks(self, question: &str) -> Self {
         Self { shape: lanes::shape_of(question), ..self }
+    }
+
+    /// The same job; if it changes what is stored, it is no question.
+    pub(crate) fn that_changes(mut self, is_change: bool) -> Self {
+        if let Some(title) = &mut self.title {
+            title.is_change = is_change;
+        }
+        self
     }
 
     /// The same job; if it only reads, it may be given up and begun again.

@@ -4,6 +4,7 @@
 //! when the client reads them; one that does not read is never waited for (TCollector never does).
 
 use crate::ingest::{self, PATIENCE};
+use crate::lines::point_to_graphite;
 use crate::login::Login;
 use crate::metrics::{Way, now_s};
 use crate::pace::Pace;
@@ -16,7 +17,7 @@ use crate::wire::Wire;
 use foliot_access::Need;
 use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Reject};
-use foliot_proto_opentsdb::{Command, KEY_SYNTAX, Options, Session, stat_line, telnet_reply};
+use foliot_proto_opentsdb::{Command, KEY_SYNTAX, Options, Session, Step, stat_line, telnet_reply};
 use foliot_schema::Missing;
 use std::io;
 use std::net::SocketAddr;
@@ -283,7 +284,7 @@ impl Connection<'_> {
             let mut decoding = self.shared.batches.take();
             let secret = self.store.engine().key_secret();
             let mut batch = Batch::new(rest, namespace, &KEY_SYNTAX, secret, decoding.buffers);
-            let step = self.session.decode(&mut batch, &mut rejects);
+            let step = self.decode(&mut batch, &mut rejects);
             let (shared, store, way, scope) = (self.shared, self.store, Way::Telnet, login.scope());
             let outcome =
                 ingest::append(shared, store, way, &mut batch, scope, &mut rejects, PATIENCE);
@@ -331,6 +332,14 @@ impl Connection<'_> {
             }
         }
         consumed
+    }
+
+    fn decode(&mut self, batch: &mut Batch<'_>, rejects: &mut Vec<Reject>) -> Step {
+        let step = self.session.decode(batch, rejects);
+        point_to_graphite(batch, rejects);
+        // What is left comes again, with what follows it.
+        batch.own(step.consumed);
+        step
     }
 
     fn answer(&mut self, command: Command, login: &Login) {

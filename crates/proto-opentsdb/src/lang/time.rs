@@ -126,7 +126,13 @@ pub(crate) fn parse_time(text: &str, zone: &TimeZone, now_ms: i64) -> Result<i64
         }
     };
     if let Some(strange) = plain.trim_start_matches('-').chars().find(|c| !c.is_ascii_digit()) {
-        return Err(invalid(&format!("Invalid character '{strange}' in {text}")));
+        let error = invalid(&format!("Invalid character '{strange}' in {text}"));
+        // Others say so how long ago it was.
+        let ago = lower.strip_prefix('-').filter(|ago| Duration::parse(ago).is_ok());
+        return Err(match ago {
+            Some(ago) => error.with_details(format!("So long ago is {ago}-ago")),
+            None => error,
+        });
     }
     if !is_number(&plain) {
         return Err(invalid("Negative timestamps are not supported."));
@@ -206,6 +212,10 @@ mod tests {
         assert_eq!(time("90m-ago"), Some(NOW_MS - 5_400_000));
         assert_eq!(time("2n-ago"), Some(NOW_MS - 60 * DAY_MS));
         assert_eq!(time("1y-ago"), Some(NOW_MS - 365 * DAY_MS));
+        let utc = TimeZone::UTC;
+        let details = |text| parse_time(text, &utc, NOW_MS).unwrap_err().details;
+        assert_eq!(details("-1h"), "So long ago is 1h-ago");
+        assert_eq!((details("-1x"), details("-5")), (String::new(), String::new()));
         for text in ["0m-ago", "1x-ago", "m-ago", "-1m-ago", "99999999999d-ago"] {
             assert_eq!(time(text), None, "{text}");
         }

@@ -236,7 +236,7 @@ const ALL_RULES: Words = (&["treeid"], &["treeId"]);
 const LEAVES: Words = (&["treeid", "branch", "tsuids"], &["treeId", "branch", "tsuids"]);
 
 /// Refuses a request that changes facts and has a word which means nothing there, or says something
-/// twice.
+/// twice: also once in the URL and once in the body, of which one would be passed over.
 ///
 /// # Errors
 /// 400 with that word.
@@ -255,8 +255,10 @@ pub(crate) fn check_change(
     let (known_params, known_members): Words = match (endpoint, tail) {
         // Names of kinds that are none are told in the answer.
         (Endpoint::Uid, "assign") => (&UID_WORDS, &[]),
-        // As OpenTSDB it passes over parameters, and refuses members itself.
-        (Endpoint::Uid, "rename") => return Ok(()),
+        // As OpenTSDB it passes over other parameters, and refuses members itself.
+        (Endpoint::Uid, "rename") => {
+            return refuse_both(&params, body.as_ref(), &UID_WORDS);
+        }
         (Endpoint::Uid, "uidmeta") => UIDMETA,
         (Endpoint::Uid, "tsmeta") => TSMETA,
         (Endpoint::Annotation, _) if tail.ends_with("bulk") && deletes => NOTES,
@@ -270,6 +272,7 @@ pub(crate) fn check_change(
     };
     let is_param = |name: &str| known_params.contains(&name) || EVERYWHERE.contains(&name);
     refuse_unknown(params.names(), is_param)?;
+    refuse_both(&params, body.as_ref(), known_params)?;
     let each = match &body {
         _ if known_members.is_empty() => &[],
         None => &[],
@@ -291,6 +294,22 @@ fn refuse_twice(params: &Params, lists: &[&str]) -> Result<(), HttpError> {
         None => Ok(()),
         Some(name) => {
             Err(HttpError::bad_request(format!("Nothing is changed: '{name}' is given twice")))
+        }
+    }
+}
+
+/// Parameters that say how a body is taken, and nothing that a body could say too.
+const BESIDE_BODIES: [&str; 2] = ["m", "create"];
+
+/// Refuses a parameter that says what is to change beside a body, which says it too.
+fn refuse_both(params: &Params, body: Option<&Value>, words: &[&str]) -> Result<(), HttpError> {
+    let is_said = |name: &&str| words.contains(name) && !BESIDE_BODIES.contains(name);
+    match params.names().find(is_said).filter(|_| body.is_some()) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("Nothing is changed: '{name}' is in the URL, beside a body");
+            let details = "Say what is to change in the URL or in the body: either may be meant";
+            Err(HttpError::bad_request(message).with_details(details))
         }
     }
 }
@@ -374,6 +393,12 @@ mod tests {
             (Tree, "/api/tree", "method_override=delete", r#"{"treeid":1}"#, "treeid"),
             (Tree, "/api/tree/rules", "", r#"[{"treeId":1,"levle":2}]"#, "levle"),
             (Tree, "/api/tree/rule", "treeid=1&levels=0", "", "levels"),
+            (Uid, "/api/uid/rename", "tagk=a", r#"{"metric":"a","name":"b"}"#, "tagk"),
+            (Uid, "/api/uid/rename", "name=a", r#"{"metric":"a","name":"b"}"#, "name"),
+            (Uid, "/api/uid/rename", "metric=a&name=b", "", ""),
+            (Uid, "/api/uid/assign", "metric=a", r#"{"metric":["b"]}"#, "metric"),
+            (Uid, "/api/uid/tsmeta", "m=sum:a&create=true", r#"{"notes":"a"}"#, ""),
+            (Annotation, "/api/annotation", "start_time=2", r#"{"startTime":1}"#, "start_time"),
             (Tree, "/api/tree/test", "", r#"{"treeId":1,"tsuids":[]}"#, ""),
         ] {
             match (wrong, check(endpoint, path, query, body)) {

@@ -8,26 +8,40 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
 
-/// How deep lists and maps may lie in each other; what is deeper counts as nothing.
+/// How deep lists and maps may lie in each other, the value itself included.
 const DEPTH_MAX: u32 = 16;
 
 /// What a label, and each part of a value, takes beside its text.
 const LABEL_BYTES: usize = 8;
 
-/// Bytes that may still be kept; nothing once more were wanted.
-struct Room(Option<usize>);
+/// Bytes of the name of an attribute that is at fault which are told.
+const NAME_BYTES_TOLD: usize = 100;
+
+/// What may still be kept of an attribute.
+struct Room {
+    /// Bytes; nothing once more were wanted.
+    left: Option<usize>,
+    /// Why it cannot be kept at all.
+    fault: Option<String>,
+}
 
 impl Room {
-    /// Whether there were so many.
+    /// Whether there were so many bytes.
     fn take(&mut self, bytes: usize) -> bool {
-        self.0 = self.0.and_then(|left| left.checked_sub(bytes));
-        self.0.is_some()
+        self.left = self.left.and_then(|left| left.checked_sub(bytes));
+        self.left.is_some()
     }
 
     fn text(&mut self, bytes: &[u8]) -> String {
-        match self.take(bytes.len()) {
-            true => String::from_utf8_lossy(bytes).into_owned(),
-            false => String::new(),
+        if !self.take(bytes.len()) {
+            return String::new();
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => {
+                self.fault.get_or_insert_with(|| "is no UTF-8".to_owned());
+                String::new()
+            }
         }
     }
 }
@@ -37,16 +51,25 @@ impl Room {
 pub(super) struct Attributes<'a> {
     list: Vec<(&'a [u8], String)>,
     bytes: usize,
+    /// Why one of them cannot be kept.
+    fault: Option<String>,
 }
 
 impl<'a> Attributes<'a> {
     /// Reads one that a field holds. Those that are too much are read and not kept.
     pub(super) fn read(&mut self, bytes: &'a [u8], field: &Field) -> Result<(), Malformed> {
-        let mut room = Room(KEY_BYTES_MAX.checked_sub(self.bytes));
+        let mut room = Room { left: KEY_BYTES_MAX.checked_sub(self.bytes), fault: None };
         room.take(LABEL_BYTES);
         let (key, value) = read_pair(bytes, field, DEPTH_MAX, &mut room)?;
+        if std::str::from_utf8(key).is_err() {
+            room.fault = Some("has a name that is no UTF-8".to_owned());
+        }
+        if let Some(fault) = room.fault.take().filter(|_| self.fault.is_none()) {
+            let name = String::from_utf8_lossy(key.get(..NAME_BYTES_TOLD).unwrap_or(key));
+            self.fault = Some(format!("attribute {name:?} {fault}"));
+        }
         room.take(key.len());
-        let Some(left) = room.0 else {
+        let Some(left) = room.left else {
             self.bytes = KEY_BYTES_MAX + 1;
             return Ok(());
         };
@@ -63,6 +86,18 @@ impl<'a> Attributes<'a> {
         Ok(())
     }
 
+    /// Whether all of them can be kept.
+    ///
+    /// # Errors
+    /// What is at fault with which one.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        if self.bytes > KEY_BYTES_MAX {
+            let reason = format!("attributes take more than {KEY_BYTES_MAX} bytes");
+            return Err(("limit", reason));
+        }
+        self.fault.as_ref().map_or(Ok(()), |fault| Err(("tag", fault.clone())))
+    }
+
     /// The value of a name.
     pub(super) fn value(&self, name: &str) -> Option<String> {
         let found = self.list.iter().find(|(key, _)| *key == name.as_bytes());
@@ -77,16 +112,13 @@ impl<'a> Attributes<'a> {
         labels: &mut Labels,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<(), Fault> {
-        if self.bytes > KEY_BYTES_MAX {
-            let reason = format!("attributes take more than {KEY_BYTES_MAX} bytes");
-            return Err(("limit", reason));
-        }
+        self.check()?;
         let mut sorted: Vec<_> = self.list.iter().collect();
         sorted.sort_by_key(|(key, _)| *key);
         let mut own = Labels::new();
         for (key, value) in sorted {
-            let key = std::str::from_utf8(key)
-                .map_err(|_| ("tag", "the name of an attribute is no UTF-8".to_owned()))?;
+            // One that is no UTF-8 is refused above.
+            let key = std::str::from_utf8(key).unwrap_or_default();
             if !is_wanted(key) {
                 continue;
             }
@@ -123,7 +155,10 @@ fn read_pair<'a>(
 
 /// Lists and maps become JSON; bytes become base64.
 fn read_value(bytes: &[u8], field: &Field, depth: u32, room: &mut Room) -> Result<Json, Malformed> {
-    let Some(depth) = depth.checked_sub(1) else { return Ok(Json::Null) };
+    let Some(depth) = depth.checked_sub(1) else {
+        room.fault.get_or_insert_with(|| format!("is nested deeper than {DEPTH_MAX} levels"));
+        return Ok(Json::Null);
+    };
     let mut value = Json::Null;
     let mut fields = inside(bytes, field)?;
     while let Some(field) = fields.next()? {

@@ -304,9 +304,11 @@ fn hostile_requests_take_little() {
     let deep = field(1, &[time(), attribute(7, "a", &deep)].concat());
     let metrics = [metric("m", "", 5, &[point, listed, deep])];
     let seen = decode(Naming::Prometheus, &request(&[], &metrics)).unwrap();
-    assert_eq!(seen.rows.len(), 1, "the deep one is cut");
-    assert_eq!(seen.rejects.len(), 2);
-    assert!(seen.rejects.iter().all(|(_, reason)| reason.contains("65536 bytes")));
+    assert!(seen.rows.is_empty());
+    let reasons: Vec<_> = seen.rejects.iter().map(|(_, reason)| &**reason).collect();
+    let deep = "attribute \"a\" is nested deeper than 16 levels";
+    let long = "attributes take more than 65536 bytes";
+    assert_eq!(reasons, [long, long, deep]);
     // Buckets without end, and few of them with labels that are long.
     let counts = field(6, &[0; 8 * 20_000]);
     let endless = field(1, &[time(), counts].concat());
@@ -317,6 +319,77 @@ fn hostile_requests_take_little() {
     let seen = decode(Naming::Prometheus, &request(&[], &metrics)).unwrap();
     assert_eq!((seen.rows.len(), seen.rejects.len()), (0, 2));
     assert!(seen.rejects.iter().all(|(_, reason)| reason.contains("too many buckets")));
+}
+
+#[test]
+fn what_is_no_text_and_bounds_that_are_none_are_refused_with_their_point() {
+    let value = |number: u8| [time(), double(4, 1.0), attribute(number, "good", &word("x"))];
+    let good = field(1, &value(7).concat());
+    let point = |more: Vec<u8>| field(1, &[value(7).concat(), more].concat());
+    let odd = field(1, b"\xff");
+    let mut nested = word("x");
+    for _ in 0..15 {
+        nested = field(5, &field(1, &nested));
+    }
+    let points = [
+        good.clone(),
+        point(attribute(7, "a", &odd)),
+        point(attribute(7, "a", &field(5, &field(1, &odd)))),
+        point(field(7, &[field(1, b"b\xff"), field(2, &word("x"))].concat())),
+        point(attribute(7, "deep", &nested)),
+        point(attribute(7, "deeper", &field(5, &field(1, &nested)))),
+    ];
+    let bounds = |bounds: &[f64]| {
+        let bytes: Vec<u8> = bounds.iter().flat_map(|bound| bound.to_le_bytes()).collect();
+        let counts = [1u8, 0, 0, 0, 0, 0, 0, 0].repeat(bounds.len() + 1);
+        field(1, &[time(), fixed(4, 9), field(6, &counts), field(7, &bytes)].concat())
+    };
+    let histograms = [
+        bounds(&[1.0, 2.0]),
+        bounds(&[f64::NAN]),
+        bounds(&[1.0, f64::NAN, 2.0]),
+        bounds(&[2.0, 1.0]),
+        bounds(&[1.0, 1.0]),
+        varint(2, 2),
+    ];
+    let name = field(2, &[field(1, b"m\xff"), field(5, &good)].concat());
+    let unit = field(2, &[field(1, b"u"), field(3, b"\xff"), field(5, &good)].concat());
+    let metrics = [metric("g", "", 5, &points), metric("h", "", 9, &histograms), name, unit];
+    let seen = decode(Naming::Prometheus, &request(&[], &metrics)).unwrap();
+    let ascend = "a point of h has bounds that do not ascend";
+    let wanted = [
+        (2, "attribute \"a\" is no UTF-8"),
+        (3, "attribute \"a\" is no UTF-8"),
+        (4, "attribute \"b\u{fffd}\" has a name that is no UTF-8"),
+        (6, "attribute \"deeper\" is nested deeper than 16 levels"),
+        (8, ascend),
+        (9, ascend),
+        (10, ascend),
+        (11, ascend),
+        (12, "metric \"m\u{fffd}\" has a name that is no UTF-8"),
+        (13, "metric \"u\" has a unit that is no UTF-8"),
+    ];
+    let told: Vec<_> = seen.rejects.iter().map(|(line, reason)| (*line, &**reason)).collect();
+    assert_eq!(told, wanted);
+    assert_eq!(seen.rows.len(), 2 + 4);
+    // What describes a resource is of all of its points.
+    let resource = attribute(1, "host", &odd);
+    for naming in [Naming::Prometheus, Naming::VictoriaMetrics] {
+        let metrics = [metric("m", "", 5, &[good.clone(), good.clone()])];
+        let seen = decode(naming, &request(std::slice::from_ref(&resource), &metrics)).unwrap();
+        assert_eq!((seen.rows.len(), seen.rejects.len()), (0, 2));
+    }
+}
+
+#[test]
+fn a_request_has_so_many_points() {
+    let points = |count: u32| {
+        let points = field(1, b"").repeat(count as usize);
+        let bytes = request(&[], &[metric("m", "", 5, &[points])]);
+        OtlpRequest::parse(Naming::Prometheus, 0, &bytes).map(drop)
+    };
+    assert!(points(POINTS_MAX).is_ok());
+    assert!(points(POINTS_MAX + 1).unwrap_err().0.contains("1048576 data points"));
 }
 
 #[test]

@@ -79,7 +79,21 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn unexpected(&self, context: &str, expected: &str) -> ParseError {
         let found = self.peek().map_or("end of input".to_owned(), |c| format!("character: {c:?}"));
-        self.error(format!("unexpected {found} in {context}, expected {expected}"))
+        let dotted = self.dotted().map_or(String::new(), |name| {
+            format!(": a name with dots stands in braces and quotes, {{{name:?}}}")
+        });
+        self.error(format!("unexpected {found} in {context}, expected {expected}{dotted}"))
+    }
+
+    /// The whole word around a dot that comes next, if it is a name.
+    fn dotted(&self) -> Option<&'a str> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.');
+        let behind = self.rest().strip_prefix('.')?;
+        let before = self.text.get(..self.at)?.trim_end_matches(is_part).len();
+        let length = behind.find(|c| !is_part(c)).unwrap_or(behind.len());
+        let name = self.text.get(before..self.at + 1 + length)?;
+        let is_name = |part: &str| part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        name.split('.').all(is_name).then_some(name)
     }
 
     /// A name of letters, digits and underscores, and of colons where they may stand.

@@ -23,10 +23,7 @@ mod series;
 mod settings;
 mod status;
 
-use super::{
-    Call, NOTHING_CHANGED, Reply, body, namespace, not_read, status_of_missing, store,
-    unknown_param,
-};
+use super::{Call, Reply, body, means_preview, namespace, not_read, status_of_missing, store};
 use crate::http::routes::Right;
 use crate::query::Failure;
 use crate::shared::Shared;
@@ -74,9 +71,56 @@ impl Endpoint {
             _ => false,
         }
     }
+
+    /// The parameters that it has by this method, beside `db` and `rp`.
+    pub(super) fn params(self, method: &str) -> &'static [&'static str] {
+        match (self, method) {
+            (Self::Catalogue, _) => {
+                &["of", "search", "limit", "metric", "measurement", "label", "help"]
+            }
+            (Self::Cardinality, _) => &["metric", "measurement", "limit", "start_ms", "end_ms"],
+            (Self::Series, _) => &["metric", "measurement", "limit"],
+            (Self::Metric, _) => &["metric", "measurement"],
+            (Self::Delete, _) => &["dry_run"],
+            (Self::Saved, "DELETE") => &["name"],
+            (Self::Annotations, "GET" | "HEAD") => &["start_ms", "end_ms"],
+            (Self::Annotations, "DELETE") => &["start_ms"],
+            (Self::Import, _) => &["format", "precision", "first_line", "dry_run"],
+            (Self::Logs | Self::Alerts, _) => &["limit"],
+            (Self::Senders, _) => &["limit", "by"],
+            (Self::Targets, _) => &["job", "state", "search", "limit"],
+            _ => &[],
+        }
+    }
+
+    /// Refuses a parameter that it does not have: a misspelt wish must not be answered as none, or
+    /// change more than was meant.
+    fn check_params(self, call: &Call) -> Result<(), Reply> {
+        let known = [self.params(&call.method), &["db", "rp"]].concat();
+        let has_preview = known.contains(&"dry_run");
+        let params = Params::parse(&call.query);
+        let is_known = |name: &&str| known.contains(name) || has_preview && means_preview(name);
+        let Some(other) = params.names().find(|name| !is_known(name)) else { return Ok(()) };
+        let nothing = if self.changes(&call.method) { ", and nothing is changed" } else { "" };
+        let text = format!("{other}: is none of {}{nothing}", known.join(", "));
+        Err(bad(&text).close())
+    }
+}
+
+/// Says that nothing is at a path of this API, or nothing that goes by that method.
+pub(super) fn no_route(status: StatusCode, text: &str) -> Reply {
+    refuse(status, &format!("{text}; see docs/api.md"))
+}
+
+/// Whether a path is of this API, whatever is there.
+pub(super) fn is_path(path: &str) -> bool {
+    path.strip_prefix("/api/foliot").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call) -> Reply {
+    if let Err(reply) = endpoint.check_params(&call) {
+        return reply;
+    }
     let answered = match endpoint {
         Endpoint::Query => query::answer(shared, call).await,
         Endpoint::Catalogue => catalogue::answer(shared, call).await,
@@ -143,15 +187,6 @@ async fn body_of(shared: &Shared, call: Call, known: &[&str]) -> Result<Map<Stri
     match body.keys().find(|name| !known.contains(&name.as_str())) {
         Some(other) => Err(bad(&format!("{other}: is none of {}", known.join(", ")))),
         None => Ok(body),
-    }
-}
-
-/// Refuses parameters of a change that are none of these, nor name a database.
-fn check_params(params: &Params, known: &[&str]) -> Result<(), Reply> {
-    let known = [known, &["db", "rp"]].concat();
-    match unknown_param(params, &known) {
-        None => Ok(()),
-        Some(name) => Err(bad(&format!("{name}: {NOTHING_CHANGED}"))),
     }
 }
 

@@ -2,7 +2,7 @@
 //! foreign page, who sends it, and whether that one may.
 
 use super::routes::{Right, Route, Target};
-use super::{Call, Reply, SAID_TWICE, changes, lists, store};
+use super::{Call, Reply, SAID_TWICE, changes, check_database, lists, store};
 use crate::login;
 use crate::shared::Shared;
 use foliot_access::{Access, Credentials, Need, Principal, Refusal};
@@ -45,6 +45,9 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
                 }
             });
         }
+    }
+    if is_change && let Err(reason) = check_database(&call.query, &call.headers) {
+        return Err(refuse(route, StatusCode::BAD_REQUEST, &reason).close());
     }
     if is_change && call.query.contains('&') {
         let params = Params::parse(&call.query);

@@ -21,7 +21,8 @@ pub(crate) use select::run_into;
 
 use super::routes::{Right, Route, Target};
 use super::{
-    Call, INFLUX_VERSION, Reply, ack, body, status_of, status_of_missing, status_of_wait, store,
+    Call, Dialect, INFLUX_VERSION, Reply, ack, body, status_of, status_of_missing, status_of_wait,
+    store,
 };
 use crate::ingest;
 use crate::shared::Shared;
@@ -82,7 +83,12 @@ async fn write_lines(shared: &Shared, api: WriteApi, call: Call) -> Result<Optio
     };
     let bad = |message: String| refuse(StatusCode::BAD_REQUEST, &message);
     let store = store(shared)?;
-    let request = WriteRequest::parse(api, &call.query).map_err(|error| bad(error.to_string()))?;
+    let usual = &shared.config.listen_database;
+    // Where VictoriaMetrics is expected, nobody names a database.
+    let usual = (call.dialect == Dialect::VictoriaMetrics)
+        .then_some((&*usual.database, usual.policy.as_deref()));
+    let request = WriteRequest::parse(api, &call.query, usual);
+    let request = request.map_err(|error| bad(error.to_string()))?;
     let mut level = ack(shared, &call.headers).map_err(bad)?;
     if request.no_sync && level == Ack::Durable {
         level = Ack::Os;

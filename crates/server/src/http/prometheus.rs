@@ -12,6 +12,7 @@ mod status;
 mod victoriametrics;
 
 pub(in crate::http) use ask::{LOOKBACK_MS, POINTS_MAX};
+pub(in crate::http) use victoriametrics::lacking;
 
 use super::routes::Right;
 use super::{
@@ -213,6 +214,8 @@ struct Taken {
     /// Number of the first series or line of which something was refused, and why.
     first: Option<(u32, String)>,
     commit: Option<Commit>,
+    /// Bytes of the request that no piece has counted.
+    bytes_left: usize,
 }
 
 /// Stores a request piece by piece. Nothing of one that cannot be read is stored.
@@ -230,7 +233,7 @@ fn take(
         Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
     shared.metrics.exemplars_dropped.add(request.counts().exemplars);
-    let mut taken = Taken::default();
+    let mut taken = Taken::of(bytes);
     let to = (namespace, scope, Way::RemoteWrite);
     while store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
         request.decode(batch, rejects)
@@ -252,6 +255,8 @@ fn store_piece<T>(
     let secret = store.engine().key_secret();
     let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
     let decoded = decode(&mut batch, &mut rejects);
+    // Pieces of a message lie scattered in it: the first counts the whole.
+    batch.own(std::mem::take(&mut taken.bytes_left));
     let (rows, refused) = (batch.rows().len() as u64, rejects.len() as u64);
     let patience = Duration::ZERO;
     let histograms = histograms_by_line(&batch);
@@ -333,6 +338,7 @@ fn import_text(
     let (mut taken, mut rest, mut line) = (Taken::default(), text, 1u32);
     while !rest.is_empty() {
         let (piece, behind) = next_piece(rest);
+        taken.bytes_left = piece.len();
         let lines = store_piece(shared, store, to, piece, &mut taken, |batch, rejects| {
             decode_text(batch, line, now_ms, rejects)
         })?;
@@ -347,7 +353,7 @@ fn import_lines(
     to: (NamespaceId, &Measurements, Way),
     text: &[u8],
 ) -> Result<Taken, Reply> {
-    let (mut taken, mut lines) = (Taken::default(), JsonLines::new(text));
+    let (mut taken, mut lines) = (Taken::of(text), JsonLines::new(text));
     while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
         lines.decode(batch, rejects)
     })? {}
@@ -369,7 +375,7 @@ fn import_csv(
     text: &[u8],
 ) -> Result<Taken, Reply> {
     let now_ms = now_ns() / 1_000_000;
-    let (mut taken, mut lines) = (Taken::default(), CsvLines::new(columns, text, now_ms));
+    let (mut taken, mut lines) = (Taken::of(text), CsvLines::new(columns, text, now_ms));
     while store_piece(shared, store, to, text, &mut taken, |batch, rejects| {
         lines.decode(batch, rejects)
     })? {}
@@ -384,6 +390,11 @@ async fn confirm(store: &Store, commit: Option<Commit>, level: Ack) -> Result<()
 }
 
 impl Taken {
+    /// Of a request nothing was taken yet.
+    fn of(bytes: &[u8]) -> Self {
+        Self { bytes_left: bytes.len(), ..Self::default() }
+    }
+
     /// The answer: what was good is stored although something else is refused.
     fn answer(&self, of: &str) -> Reply {
         let Some((number, reason)) = &self.first else {

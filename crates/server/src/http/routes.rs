@@ -475,14 +475,16 @@ pub(crate) fn find_prometheus(
     }
 }
 
-/// Finds what answers where VictoriaMetrics is expected, which has Prometheus' paths with and
-/// without their prefix: what is asked there is asked in MetricsQL.
+/// Finds what answers where VictoriaMetrics is expected, which has the paths of its peers with and
+/// without prefixes: what is asked at those of Prometheus is asked in MetricsQL.
 pub(crate) fn find_victoriametrics(
     method: &str,
     path: &str,
     query: &str,
 ) -> Result<&'static Route, NoRoute> {
-    let bare = path.strip_prefix("/prometheus").unwrap_or(path);
+    let mut doors = ["/prometheus", "/influx", "/opentsdb"].into_iter();
+    let bare = doors.find_map(|door| path.strip_prefix(door).filter(|rest| rest.starts_with('/')));
+    let bare = bare.unwrap_or(path);
     match find(method, &format!("/victoriametrics{bare}"), query) {
         Err(NoRoute::Unknown) => find_prometheus(method, bare, query),
         found => found,
@@ -498,6 +500,8 @@ pub(crate) enum NoRoute {
     Method(&'static [&'static str]),
     /// Nothing is there, and it is a path of InfluxDB 2.
     Influx2,
+    /// Nothing is there, and it is a path of Foliot's own API.
+    Foliot,
     /// OpenTSDB's door says why, as the body of its answer: there is no such path, or it may not be
     /// asked so.
     OpenTsdb { status: u16, json: String, is_path: bool },
@@ -574,10 +578,17 @@ pub(crate) fn find(method: &str, path: &str, query: &str) -> Result<&'static Rou
             if is_influx_2(trimmed) && !is_path_of_opentsdb(trimmed) {
                 return Err(NoRoute::Influx2);
             }
+            if super::foliot::is_path(trimmed) {
+                return Err(NoRoute::Foliot);
+            }
             let is_path = matches!(error.status, 404 | 501);
             let near = nearest(trimmed).filter(|_| error.status == 404);
             let error = match near {
                 Some(near) => error.with_details(format!("Did you mean {near}?")),
+                None if trimmed.starts_with("/api/v3/query") => error.with_details(
+                    "InfluxDB 3's questions are not answered here: ask in InfluxQL, at \
+                     /query?db=DATABASE&q=...",
+                ),
                 None => error,
             };
             Err(NoRoute::OpenTsdb { status: error.status, json: error.to_json(), is_path })
@@ -664,6 +675,27 @@ mod tests {
         described.sort();
         routes.sort();
         assert_eq!(described, routes);
+    }
+
+    #[test]
+    fn foliots_own_parameters_are_those_of_the_openapi_file() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let api = std::fs::read_to_string(path).unwrap();
+        let api: serde_json::Value = serde_json::from_str(&api).unwrap();
+        for route in ROUTES {
+            let Target::Foliot(endpoint) = route.target else { continue };
+            for method in route.methods {
+                let described = &api["paths"][route.path][method.to_lowercase()]["parameters"];
+                let described = described.as_array().into_iter().flatten();
+                let named = described.map(|one| one["name"].as_str().unwrap());
+                let mut described: Vec<_> =
+                    named.filter(|name| !matches!(*name, "db" | "rp")).collect();
+                let mut known = endpoint.params(method).to_vec();
+                described.sort_unstable();
+                known.sort_unstable();
+                assert_eq!(described, known, "{method} {}", route.path);
+            }
+        }
     }
 
     #[test]

@@ -132,6 +132,12 @@ fn what_is_no_expression_is_refused_in_words() {
         ("1 +", "unexpected end of input"),
         ("(1", "unexpected end of input in paren expression, expected \")\""),
         ("1 1", "unexpected character: '1'"),
+        (
+            "a.b.c",
+            "expected end of input: a name with dots stands in braces and quotes, {\"a.b.c\"}",
+        ),
+        ("sum(rate(x:a.b[5m]))", "{\"x:a.b\"}"),
+        ("a.5", "in expression, expected end of input"),
         ("foo(a)", "1:1: parse error: unknown function with name \"foo\""),
         ("abs(a, b)", "expected 1 argument(s) in call to \"abs\", got 2"),
         ("abs(1)", "expected type instant vector in call to function \"abs\", got scalar"),

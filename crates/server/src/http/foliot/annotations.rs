@@ -1,7 +1,7 @@
 //! `annotations`: notes about everything, at an instant or over a range. They are OpenTSDB's own,
 //! so that its clients and Grafana see the same.
 
-use super::{bad, body_of, check_params, refuse_failure};
+use super::{bad, body_of, refuse_failure};
 use crate::http::opentsdb::{Scope, perform};
 use crate::http::{Call, Reply, reply};
 use crate::query::{self, Failure, Job, Title};
@@ -29,11 +29,6 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     let at = |name: &str| params.get(name).map(|text| time(name, text.parse().ok())).transpose();
     let (start_ms, end_ms) = (at("start_ms")?, at("end_ms")?);
     let method = call.method.clone();
-    match &*method {
-        "POST" => check_params(&params, &[])?,
-        "DELETE" => check_params(&params, &["start_ms"])?,
-        _ => {}
-    }
     let (path, query, body) = match &*method {
         "POST" => ("/api/annotation", String::new(), note(shared, call).await?),
         "DELETE" => {

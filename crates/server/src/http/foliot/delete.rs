@@ -26,15 +26,15 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     }
     let mut order = Order::parse(namespace, &text.bytes)?;
     let params = Params::parse(&call.query);
-    super::check_params(&params, &[])?;
-    order.is_preview |= is_preview(&params, &[]);
+    order.is_preview |= is_preview(&params, &text.bytes).map_err(|reason| bad(&reason))?;
     let listed = format!("delete {}", String::from_utf8_lossy(&text.bytes));
-    let asked = shared.clone();
+    let (asked, is_change) = (shared.clone(), !order.is_preview);
     let job = Job::new(who, Some(Title::new(&listed, database)), move |work| {
         run(&asked, &order, &caller, work)?;
         Ok(Ran::default())
     });
-    query::answer(shared, reply::JSON, false, job).await.map_err(|failure| refuse_failure(&failure))
+    let answered = query::answer(shared, reply::JSON, false, job.that_changes(is_change)).await;
+    answered.map_err(|failure| refuse_failure(&failure))
 }
 
 /// Tests for series that have all these labels.

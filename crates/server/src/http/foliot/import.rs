@@ -107,7 +107,7 @@ impl Asked {
             Some(Ok(line)) if line > 0 => line,
             Some(_) => return Err(bad("first_line: must be a number from 1")),
         };
-        let is_preview = crate::http::is_preview(params, &[]);
+        let is_preview = crate::http::is_preview(params, &[]).map_err(|reason| bad(&reason))?;
         Ok(Self { format, precision, first_line, is_preview })
     }
 }

@@ -1,7 +1,7 @@
 //! `saved`: questions and dashboards that people keep, in the store, by database. What they show is
 //! an address of the page; whoever opens it sees what they may see.
 
-use super::{bad, body_of, check_params, place, refuse};
+use super::{bad, body_of, place, refuse};
 use crate::http::{Call, NO_ROOM_FOR_NAMES, Reply, status_of, status_of_wait};
 use crate::metrics::now_ns;
 use crate::shared::Shared;
@@ -103,7 +103,6 @@ async fn put(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
 
 async fn take(shared: &Shared, store: &Store, call: &Call) -> Result<Reply, Reply> {
     let params = Params::parse(&call.query);
-    check_params(&params, &["name"])?;
     let name = name(params.get("name").unwrap_or_default())?;
     let key = format!("{}{name}", prefix(shared, call));
     if store.engine().catalog_get(KIND, &key).is_none() {

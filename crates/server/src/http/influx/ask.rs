@@ -64,7 +64,7 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         may_change(shared, &call.method, call.is_trusted, format)?;
         let params = Params::parse(&format!("{form}&{}", call.query));
         check_once(&params).map_err(bad)?;
-        if is_preview(&params, &[]) {
+        if is_preview(&params, &[]).map_err(bad)? {
             let text =
                 "there is no dry run of statements: EXPLAIN before one says what it would take";
             return Err(bad(text.to_owned()));
@@ -278,7 +278,7 @@ impl Asked {
     /// What a statement is listed as: without its passwords.
     fn title(&self, statement: &Statement) -> Title {
         let database = self.request.database.clone().unwrap_or_default();
-        Title::new(&statement.to_string(), database)
+        Title { is_change: changes(statement), ..Title::new(&statement.to_string(), database) }
     }
 
     fn warning(&self, statement: &Statement) -> Option<String> {

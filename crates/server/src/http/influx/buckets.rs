@@ -65,7 +65,8 @@ async fn respond(shared: &Arc<Shared>, route: &Route, call: Call) -> Result<Repl
     let caller = call.caller("influx v2");
     let text = body_of(shared, &call.headers, call.body).await?;
     let params = Params::parse(&call.query);
-    let is_preview = aside(|| is_preview(&params, &text.bytes));
+    let is_preview = aside(|| is_preview(&params, &text.bytes))
+        .map_err(|reason| refuse(StatusCode::BAD_REQUEST, &reason))?;
     let id = call.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let order = Order { shared: shared.clone(), is_preview, caller: caller.clone() };
     let what = (route.target, call.method.as_str());
@@ -387,11 +388,12 @@ impl Order {
         title: Title,
         mut run: impl FnMut(&Self, &mut Work<'_>) -> Result<(), Failure> + Send + 'static,
     ) -> Result<Reply, Reply> {
-        let shared = self.shared.clone();
+        let (shared, is_change) = (self.shared.clone(), !self.is_preview);
         let job = Job::new(who, Some(title), move |work| {
             run(&self, work)?;
             Ok(Ran::default())
         });
+        let job = job.that_changes(is_change);
         let answered = query::answer(&shared, reply::JSON, false, job).await;
         answered.map_err(|failure| refuse(failure.status, &failure.message))
     }
@@ -460,8 +462,9 @@ fn doomed(namespace: NamespaceId, text: &[u8]) -> Result<(Selector, TimeRange), 
         time_ns.ok_or_else(|| bad(&format!("{name} must be a time such as 2006-01-02T15:04:05Z")))
     };
     let range = TimeRange::new(time("start")?, time("stop")?);
+    // Nothing is no wish: a variable that was not set must not delete the whole.
     let predicate = match body.get("predicate") {
-        None | Some(Value::Null) => "",
+        None => "",
         Some(predicate) => predicate.as_str().ok_or_else(|| bad("predicate must be text"))?,
     };
     let selector = parse_predicate(predicate, namespace).map_err(|error| bad(&error))?;
@@ -501,7 +504,11 @@ fn bucket_namespace(store: &Store, params: &Params) -> Result<NamespaceId, Reply
         }
         return Ok(bucket.policy.namespace);
     }
-    let name = params.get("bucket").and_then(DatabaseName::parse).ok_or_else(not_found)?;
+    let Some(name) = params.get("bucket").filter(|name| !name.is_empty()) else {
+        let text = "Please provide either bucketID or bucket";
+        return Err(refuse(StatusCode::BAD_REQUEST, text));
+    };
+    let name = DatabaseName::parse(name).ok_or_else(not_found)?;
     store
         .databases()
         .find(&name.database, name.policy.as_deref())

@@ -95,6 +95,8 @@ fn store_slice(
     let mut batch = Batch::new(slice.lines, namespace, &LINE_SYNTAX, secret, decoding.buffers);
     let mut rejects: Vec<Reject> = Vec::new();
     let decoded = decoding.lines.decode(&mut batch, slice.settings, &mut rejects);
+    // What is left of a slice begins the next one.
+    batch.own(decoded.bytes);
     let worded = rejects.len();
     let rows = batch.rows().len();
     ingest.count_unworded(decoded.refused.saturating_sub(worded) as u64);

@@ -50,7 +50,10 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     let may_delete = shared.config.opentsdb_allow_delete
         && call.is_trusted
         && call.who.may_throughout(&scope.database, Access::Write);
-    let is_preview = request.deletes && is_preview(&Params::parse(&call.query), &text.bytes);
+    let params = Params::parse(&call.query);
+    let is_preview = request.deletes
+        && is_preview(&params, &text.bytes)
+            .map_err(|reason| refuse_with(StatusCode::BAD_REQUEST, reason))?;
     if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
         let text = "a preview of a delete needs the right to delete: write, in all measurements";
         return Err(refuse_with(StatusCode::FORBIDDEN, text));
@@ -71,9 +74,8 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
             false => run_json(scope, &mut request, work),
         })
     });
-    query::answer(shared, reply::JSON, gzip, reading.then(job.that_reads(only_reads)))
-        .await
-        .map_err(refuse_failure)
+    let job = job.that_changes(!only_reads && !is_preview).that_reads(only_reads);
+    query::answer(shared, reply::JSON, gzip, reading.then(job)).await.map_err(refuse_failure)
 }
 
 /// `/q`.

@@ -83,7 +83,7 @@ pub(super) async fn query(
     let span = if is_range { range(&question)? } else { instant(&question)? };
     let limit = question.limit()?;
     let Question { who, path, namespace, database, params, reading, .. } = question;
-    let text = params.get("query").unwrap_or_default();
+    let text = expression_of(&params)?;
     let step_ms = if is_range { span.step_ms } else { 0 };
     let lengths = (step_ms, span.end_ms.saturating_sub(span.start_ms));
     let expression = reading.read(|| expression(shared, text, lengths))?;
@@ -116,7 +116,7 @@ pub(super) async fn metrics_query(
     let (now_ms, limit) = (now_ns() / NANOS_PER_MILLI, question.limit()?);
     let span = metrics_span(&question, is_range, now_ms)?;
     let Question { who, path, namespace, database, params, .. } = question;
-    let text = params.get("query").unwrap_or_default().to_owned();
+    let text = expression_of(&params)?.to_owned();
     let read = MetricsQuestion::parse(&text).map_err(|error| bad("query", error))?;
     let asked = read.ask(namespace, &span, now_ms).map_err(|reason| bad("query", reason))?;
     let title = Some(Title::new(&format!("{path} {text}"), database));
@@ -124,6 +124,18 @@ pub(super) async fn metrics_query(
     let job = Job::new(who, title, move |work| carry_out(work, &asked, &text, kind, &span, limit));
     let answered = query::answer(shared, reply::JSON, false, job.that_reads(true)).await;
     answered.map_err(|failure| refuse(&failure))
+}
+
+/// The expression that is asked, which must be said.
+fn expression_of(params: &Params) -> Result<&str, Reply> {
+    if let Some(text) = params.get("query") {
+        return Ok(text);
+    }
+    let meant = ["q", "expr", "promql", "expression"].into_iter().find(|name| params.has(name));
+    let meant = meant.map_or(String::new(), |name| format!(" and not by {name}"));
+    let reason =
+        "1:1: parse error: no expression found in input: it is said by the parameter query";
+    Err(bad("query", format!("{reason}{meant}")))
 }
 
 /// The instants of a question in MetricsQL: a range ends now and has a step of five minutes unless

@@ -8,9 +8,10 @@ use super::question::{Question, bad, refuse};
 use crate::query::{self, Failure, Job, Title, Work};
 use crate::shared::Shared;
 use foliot_access::Access;
-use foliot_engine::{Caller, Deleted, Error};
+use foliot_engine::{Caller, Deleted, Error, Listed, Snapshot};
 use foliot_exec::Ran;
-use foliot_model::{Selector, TimeRange};
+use foliot_model::{Matcher, Name, Selector, Test, TimeRange};
+use foliot_plan::grid::{Stored, name};
 use hyper::StatusCode;
 use std::sync::Arc;
 
@@ -25,42 +26,29 @@ pub(super) async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Re
     if let Some(name) = question.params.twice(&["match[]"]) {
         return Err(bad(name, SAID_TWICE));
     }
-    let is_preview = is_preview(&question.params, &[]);
+    let is_preview = is_preview(&question.params, &[])
+        .map_err(|reason| refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)))?;
     if !is_preview && !shared.config.opentsdb_allow_delete {
         let reason = "deleting is not enabled: set opentsdb.allow_delete";
         return Err(refuse(&Failure::new(StatusCode::SERVICE_UNAVAILABLE, reason)));
     }
-    let mut stored = question.selected()?;
-    for one in &mut stored {
-        match one.measurements.as_slice() {
-            [] => {}
-            [name] if !name.negated && name.test.literals().is_some() => {}
-            // What goes is told by measurement and field: only of the default field is the
-            // measurement all of the name.
-            [_] => one.selector.names.truncate(1),
-            _ => {
-                let reason = "it has several conditions on the name; give each its own";
-                return Err(bad("match[]", reason));
-            }
-        }
-    }
-    let range = question.range()?;
-    let doomed: Vec<_> = stored.into_iter().map(|one| (one.selector, range)).collect();
+    let (stored, range) = (question.selected()?, question.range()?);
     let Question { who, caller, path, database, params, reading, .. } = question;
     let selected: Vec<&str> = params.all("match[]").collect();
     let title = Some(Title::new(&format!("{path} {}", selected.join(" ")), database));
     let asked = shared.clone();
     let job = Job::new(who, title, move |work| {
-        run(&asked, &doomed, is_preview, &caller, work)?;
+        run(&asked, (&stored, range), is_preview, &caller, work)?;
         Ok(Ran::default())
     });
-    let answered = query::answer(shared, reply::JSON, false, reading.then(job)).await;
+    let job = reading.then(job.that_changes(!is_preview));
+    let answered = query::answer(shared, reply::JSON, false, job).await;
     answered.map_err(|failure| refuse(&failure))
 }
 
 fn run(
     shared: &Shared,
-    doomed: &[(Selector, TimeRange)],
+    (stored, range): (&[Stored], TimeRange),
     is_preview: bool,
     caller: &Caller,
     work: &mut Work<'_>,
@@ -69,15 +57,21 @@ fn run(
     let store = shared.store().ok_or_else(|| failed(Error::Closed))?;
     let (engine, meter) = (store.engine(), work.meter());
     let goes_on = || meter.check(0).is_ok();
-    let done: Result<Option<Deleted>, Error> = match is_preview {
-        true => engine.preview_delete(doomed, &goes_on).map(Some),
+    let doomed = || -> Result<Vec<_>, Error> {
+        let snapshot = engine.snapshot();
+        let found = stored.iter().map(|one| doomed(&snapshot, one, &goes_on));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        Ok(found.into_iter().flatten().map(|selector| (selector, range)).collect())
+    };
+    let done: Result<Option<Deleted>, Error> = doomed().and_then(|doomed| match is_preview {
+        true => engine.preview_delete(&doomed, &goes_on).map(Some),
         false => doomed
             .iter()
             .try_for_each(|(selector, range)| {
                 engine.delete_while(selector, *range, caller, &goes_on).map(drop)
             })
             .map(|()| None),
-    };
+    });
     if matches!(done, Err(Error::Stopped)) {
         // Why it was stopped the meter says in better words.
         meter.check(0)?;
@@ -92,4 +86,36 @@ fn run(
             work.confirm(engine.written(), shared.config.wal_ack)
         }
     }
+}
+
+/// The series that a question with the same selector reads; nothing where there are none.
+///
+/// What goes is told by measurement and field, of which only a question makes one name. Unless the
+/// name is written out, the names that there are tell which ones fit.
+fn doomed(
+    snapshot: &Snapshot,
+    stored: &Stored,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<Selector>, Error> {
+    let is_literal = |name: &Matcher| !name.negated && name.test.literals().is_some();
+    if stored.measurements.iter().all(is_literal) && stored.measurements.len() <= 1 {
+        return Ok(Some(stored.selector.clone()));
+    }
+    let list = |what, names| {
+        let selector = Selector { names, ..stored.selector.clone() };
+        snapshot.list_while(&what, &selector, "", (0, usize::MAX), &|_| goes_on())
+    };
+    let mut names = Vec::new();
+    for measurement in list(Listed::Measurements, Vec::new())? {
+        let measurement: Arc<str> = measurement.into();
+        let of = |field| Name { measurement: Test::equal(&*measurement), field };
+        let mut fields = list(Listed::Fields, vec![of(Test::Any)])?;
+        fields.retain(|field| {
+            let name = name(&measurement, field);
+            stored.measurements.iter().all(|matcher| matcher.matches(Some(&name)))
+        });
+        names.extend((!fields.is_empty()).then(|| of(Test::AnyOf(fields))));
+    }
+    // A selector without names would want them all.
+    Ok((!names.is_empty()).then(|| Selector { names, ..stored.selector.clone() }))
 }

@@ -54,7 +54,7 @@ fn take(
         Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
     shared.metrics.exemplars_dropped.add(request.exemplars());
-    let mut taken = Taken::default();
+    let mut taken = Taken::of(bytes);
     let to = (namespace, scope, Way::Otlp);
     while store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
         request.decode(batch, rejects)

@@ -1,7 +1,8 @@
 //! What a request asks: by whom, of which database, with which parameters; and refusals.
 
 use super::super::{
-    Call, Dialect, Reply, body, database, guard, namespace, status_of_missing, store,
+    Call, Dialect, Reply, body, check_database, database, guard, namespace, status_of_missing,
+    store,
 };
 use crate::http::routes::Right;
 use crate::metrics::now_ns;
@@ -56,6 +57,10 @@ impl Question {
         }
         // What stands in the body goes before what stands in the path.
         let text = format!("{}&{query}", String::from_utf8_lossy(&form.bytes));
+        if access == Access::Write {
+            check_database(&text, &headers)
+                .map_err(|reason| refuse(&Failure::new(StatusCode::BAD_REQUEST, reason)))?;
+        }
         let database = database(shared, &text, &headers);
         guard::check_form(&who, access, &database)
             .map_err(|reason| refuse(&Failure::new(StatusCode::FORBIDDEN, reason)))?;

@@ -13,6 +13,44 @@ use std::cmp::Reverse;
 /// Questions in each list when it is not said how many, as VictoriaMetrics has it.
 const TOP_USUAL: usize = 20;
 
+/// Paths that VictoriaMetrics has and Foliot has not, by what they begin with, and what is there
+/// instead.
+const LACKING: [(&str, &str); 17] = [
+    ("/api/v1/import/native", "its native format is not read; /api/v1/import takes lines of JSON"),
+    (
+        "/api/v1/export/native",
+        "its native format is not written; /api/v1/export writes lines of JSON",
+    ),
+    ("/api/v1/admin/status/metric_names_stats", "it is not counted which names are asked for"),
+    ("/api/v1/status/metric_names_stats", "it is not counted which names are asked for"),
+    ("/internal/resetRollupResultCache", "there is no such cache"),
+    ("/snapshot", "foliot backup copies a store while it runs"),
+    ("/vmui", "the page is at /"),
+    ("/vmalert", "rules are those of prometheus.config; /api/v1/rules tells them"),
+    ("/targets", "/api/v1/targets tells them"),
+    ("/service-discovery", "/api/v1/targets tells what was found"),
+    ("/config", "/api/v1/status/config tells it"),
+    ("/flags", "/api/foliot/v1/settings tells the settings"),
+    ("/datadog", "DataDog's agents are not understood"),
+    ("/newrelic", "New Relic's agents are not understood"),
+    ("/render", "Graphite's questions are not answered: ask in MetricsQL"),
+    ("/graphite", "Graphite's questions are not answered: ask in MetricsQL"),
+    ("/tags", "Graphite's questions are not answered: ask in MetricsQL"),
+];
+
+/// What is to be said of a path where nothing is; nothing where VictoriaMetrics has nothing either.
+pub(in crate::http) fn lacking(path: &str) -> Option<&'static str> {
+    const CLUSTER: &str = "this is one server: leave out /insert/0 or /select/0";
+    let bare = path.strip_prefix("/prometheus").unwrap_or(path);
+    let is_below = |begin: &str| {
+        bare.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if is_below("/insert") || is_below("/select") {
+        return Some(CLUSTER);
+    }
+    LACKING.iter().find(|(begin, _)| is_below(begin)).map(|(_, instead)| *instead)
+}
+
 pub(super) fn answer(shared: &Shared, endpoint: Endpoint, call: &Call) -> Result<Reply, Reply> {
     match endpoint {
         Endpoint::ActiveQueries => {
@@ -42,6 +80,8 @@ fn top(shared: &Shared, call: &Call) -> Result<Reply, Reply> {
         Some(text) => text.parse().map_err(|_| bad("topN", "it must be a number"))?,
     };
     let mut costs = shared.queries.costs(&call.who);
+    // Changes wait for their turn as questions do, but nobody asked them.
+    costs.retain(|cost| !cost.is_change);
     let seconds = |cost: &Cost| cost.took.as_secs_f64();
     let mean = |cost: &Cost| seconds(cost) / cost.count.max(1) as f64;
     let list = |costs: &[Cost], field: &str, of: &dyn Fn(&Cost) -> Value| -> Vec<Value> {
