@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 46] = [
+const OTHERS: [(&str, &str, &str); 47] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -169,7 +169,16 @@ const OTHERS: [(&str, &str, &str); 46] = [
     ("parts that a MetricsQL expression comes to by its templates", "10 000", "400"),
     ("a line of VictoriaMetrics' JSON", "10 MiB", "the line is refused, reason `limit`"),
     ("columns of VictoriaMetrics' CSV", "1 024", "400"),
-    ("lists and maps in one another, in an attribute of OTLP", "16", "what is deeper is left out"),
+    (
+        "lists and maps in one another, in an attribute of OTLP",
+        "16",
+        "the data point is refused, reason `name`, and named",
+    ),
+    (
+        "data points of a request of OTLP",
+        "1 048 576",
+        "400: a few bytes that are packed can be millions of points",
+    ),
     (
         "buckets, and custom bounds, of a native histogram",
         "16 384",
