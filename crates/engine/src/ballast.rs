@@ -23,7 +23,8 @@ fn bytes(reserve_bytes: u64) -> u64 {
 }
 
 /// Takes it on, if it is not there and `kept_bytes` stay free beside it. It holds what no file
-/// system packs. Where it cannot be, there is none.
+/// system packs, and is not synced: what of it a power cut takes is written again. Where it cannot
+/// be, there is none.
 pub(crate) fn take_on(disk: &dyn Disk, dir: &Path, reserve_bytes: u64, kept_bytes: u64) {
     let (path, bytes) = (dir.join(filenames::BALLAST), bytes(reserve_bytes));
     let found = disk.open(&path).map_or(0, |file| file.len());
@@ -50,7 +51,7 @@ fn fill(disk: &dyn Disk, path: &Path, bytes: u64) -> io::Result<()> {
         piece.truncate(wanted);
         file.append(&piece)?;
     }
-    file.sync()
+    Ok(())
 }
 
 /// Throws it off if no more than it holds is free; whether there is more room now.

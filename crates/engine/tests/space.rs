@@ -271,3 +271,37 @@ fn a_disk_that_is_below_the_reserve_at_the_start_takes_no_sample() {
     engine.wait(written.unwrap(), Ack::Durable).unwrap();
     assert_eq!(visible(&engine), 2);
 }
+
+/// Whoever looks at the disk first, the log's own thread looks again until there is room: also when
+/// it slept, because all was written and synced.
+#[test]
+fn writes_resume_whoever_saw_that_the_disk_was_full() {
+    const ROOM_BYTES: u64 = 1 << 30;
+    let disk = SimDisk::new(12);
+    disk.resize(ROOM_BYTES);
+    let config = Config {
+        wal_sync_interval: Duration::from_millis(1),
+        wal_reserve_bytes: 1 << 18,
+        ..Config::default()
+    };
+    let engine = Engine::open(Arc::new(disk.clone()), Path::new("store"), config).unwrap();
+    let line = |time_ns| Line {
+        key: "m host=a".to_owned(),
+        time_ns,
+        fields: vec![("value".to_owned(), Owned::Integer(time_ns))],
+    };
+    let (written, _) = write(&engine, DEFAULT_NAMESPACE, &[line(1)]);
+    engine.wait(written.unwrap(), Ack::Durable).unwrap();
+    // A flush would look as well, and there is nothing to flush.
+    engine.flush().unwrap();
+    // Until the log's thread has nothing to do.
+    std::thread::sleep(Duration::from_millis(300));
+    disk.resize(ROOM_BYTES - disk.free_bytes(Path::new("store")).unwrap());
+    assert!(matches!(engine.check_space(), Err(Error::NoSpace { .. })));
+    disk.resize(ROOM_BYTES);
+    let is_taken = |_| {
+        std::thread::sleep(Duration::from_millis(100));
+        write(&engine, DEFAULT_NAMESPACE, &[line(2)]).0.is_ok()
+    };
+    assert!((0..200).any(is_taken), "{:?}", engine.check_space());
+}

@@ -10,8 +10,9 @@ use std::time::Duration;
 const STACK_WORDS: usize = 128 << 10;
 /// A simulation that switches threads so often will never end; long rounds come to four million.
 const SWITCHES_MAX: u64 = 30_000_000;
-/// A thread that passes so many places without ever waiting runs in circles.
-const PASSES_MAX: u64 = 10_000_000;
+/// A thread that passes so many places without ever waiting runs in circles; to look through 600
+/// parts takes some twenty million.
+const PASSES_MAX: u64 = 40_000_000;
 /// After so many places others have their turn, whatever the world says.
 const PASSES_OF_TURN_MAX: u64 = 10_000;
 

@@ -431,8 +431,11 @@ impl Round {
         match engine.damages() {
             [] => {}
             told if self.is_fault(told, strikes_before) => {}
-            // The power went between the manifest and its copy.
-            [told] if loss > Loss::None && told.contains("is missing; there is another") => {}
+            // The power went between the manifest and its copy, or the copy could not be put in
+            // place.
+            [told]
+                if (loss > Loss::None || self.strikes() > 0)
+                    && told.contains("is missing; there is another") => {}
             damages => fail(format!("damage where there is none: {damages:?}")),
         }
     }

@@ -443,6 +443,10 @@ impl Writer {
             (Some(Refusal::Closed), _) => {}
             _ => queue.refusal = refusal,
         }
+        // A refusal ends when the writer looks again, and refused writes do not wake it.
+        if queue.refusal.as_ref().is_some_and(Refusal::is_passing) {
+            self.work.notify_one();
+        }
         step
     }
 
@@ -634,8 +638,6 @@ impl Writer {
             // that all is well.
             if done.is_err() || io.taken.is_empty() {
                 self.settle(&mut io, done);
-                // A refusal ends when the writer looks again, and refused writes do not wake it.
-                self.work.notify_one();
             }
         }
     }
