@@ -305,6 +305,50 @@ fn a_predicate_takes_no_series_that_lacks_its_tag() {
     server.stop();
 }
 
+/// Any page, link or crawler asks by GET.
+#[test]
+fn a_question_that_deletes_by_get_or_for_another_page_is_refused() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
+    assert_eq!(
+        server
+            .post("/api/put", r#"{"metric":"m","timestamp":9,"value":1,"tags":{"h":"a"}}"#)
+            .status,
+        204
+    );
+    let path = "/api/query?start=0&m=none:m";
+    for delete in ["&delete=true", "&delete", "&method_override=delete"] {
+        let refused = server.get(&format!("{path}{delete}"));
+        assert_eq!(refused.status, 405, "{delete}: {}", refused.text());
+        assert!(refused.text().contains("http.changes_by_get"), "{}", refused.text());
+    }
+    let foreign = [("Origin", "http://evil.example")];
+    let body = r#"{"start":0,"delete":true,"queries":[{"aggregator":"none","metric":"m"}]}"#;
+    let refused = server.request("POST", "/api/query", &foreign, body.as_bytes());
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    assert!(server.get(path).text().contains("\"9\":1"));
+    // Nor is it taken where two databases are named.
+    let other = [("X-Foliot-Database", "other")];
+    for (path, body) in [
+        ("/api/query?db=default", body),
+        ("/query?db=default&q=DELETE+FROM+m", ""),
+        ("/query?db=default&q=DROP+MEASUREMENT+m", ""),
+    ] {
+        let refused = server.request("POST", path, &other, body.as_bytes());
+        assert_eq!(refused.status, 400, "{path}: {}", refused.text());
+        assert!(refused.text().contains("X-Foliot-Database"), "{}", refused.text());
+    }
+    assert!(server.get(path).text().contains("\"9\":1"));
+    assert_eq!(audit(&dir), [] as [Value; 0]);
+    assert_eq!(server.post("/api/query", body).status, 200);
+    assert_eq!(server.get(path).text(), "[]");
+    server.stop();
+    let flags = ["--set", "opentsdb.allow_delete=true", "--set", "http.changes_by_get=true"];
+    let server = Server::start(dir.path(), &flags);
+    assert_eq!(server.get(&format!("{path}&delete")).status, 200);
+    server.stop();
+}
+
 /// Prometheus' names are made of measurement and field, by which a delete selects as a question.
 #[test]
 fn a_delete_of_prometheus_takes_what_a_question_finds() {

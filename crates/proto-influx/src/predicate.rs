@@ -31,6 +31,10 @@ fn unread<'a>(expected: &str, rest: &'a str) -> Unread<'a> {
     Unread { rest, reason: format!("expected {expected} at {rest:?}") }
 }
 
+fn twice<'a>(key: &str, rest: &'a str) -> Unread<'a> {
+    Unread { rest, reason: format!("{key} is compared twice, and a series has one") }
+}
+
 fn parse(text: &str, namespace: NamespaceId) -> Result<Selector, Unread<'_>> {
     let mut name = Name { measurement: Test::Any, field: Test::Any };
     let mut matchers = Vec::new();
@@ -46,6 +50,13 @@ fn parse(text: &str, namespace: NamespaceId) -> Result<Selector, Unread<'_>> {
         let (value, after) = take_value(after.trim_start())?;
         let test = Test::equal(value.clone());
         match (key.as_str(), negated) {
+            // Nothing is in two of them, and to take one of both would be to guess.
+            ("_measurement", false) if !matches!(name.measurement, Test::Any) => {
+                return Err(twice(&key, start));
+            }
+            ("_field", false) if !matches!(name.field, Test::Any) => {
+                return Err(twice(&key, start));
+            }
             ("_measurement", false) => name.measurement = test,
             ("_field", false) => name.field = test,
             ("_measurement" | "_field", true) => {
@@ -136,6 +147,12 @@ mod tests {
             ("a!=~/c/", 4, "expected a value, and no pattern, at \"~/c/\""),
             ("a=/c/", 3, "expected a value, and no pattern, at \"/c/\""),
             ("a=b and _measurement!=\"m\"", 9, "_measurement can only be compared with ="),
+            ("_field=u AND _field=s", 14, "_field is compared twice, and a series has one"),
+            (
+                "_measurement=\"a\" and _measurement=\"b\"",
+                22,
+                "_measurement is compared twice, and a series has one",
+            ),
         ] {
             let expected = format!("column {column} of the predicate: {expected}");
             assert_eq!(parse_predicate(text, 0).unwrap_err(), expected, "{text}");

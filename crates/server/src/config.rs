@@ -287,7 +287,7 @@ settings! {
     /// this server's address is kept out by this.
     http_hosts: Words = Words(Vec::new()), "http.hosts", "http-hosts";
     /// Whether GET may change something where the protocol allows it: InfluxQL statements,
-    /// OpenTSDB's `method_override`, UIDs, the log's level.
+    /// OpenTSDB's `method_override`, questions with `delete`, UIDs, the log's level.
     http_changes_by_get: bool = false, "http.changes_by_get", "http-changes-by-get";
     /// Origins whose web pages may use the HTTP APIs from a browser, such as
     /// `https://dashboards.example`, separated by commas; `*` means all. Other pages may not write,

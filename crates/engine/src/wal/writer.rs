@@ -260,8 +260,9 @@ impl Writer {
 
     pub(super) fn error(&self, refusal: &Refusal) -> Error {
         match refusal {
+            // That the disk is full it said itself, whatever the last look found.
             Refusal::Short | Refusal::NoSpace => Error::NoSpace {
-                free_bytes: self.room.free_bytes(),
+                free_bytes: self.room.free_bytes().filter(|_| matches!(refusal, Refusal::Short)),
                 kept_bytes: self.room.reserve_bytes(),
             },
             Refusal::Stalled(reason) => Error::Stalled(reason.clone()),

@@ -1,7 +1,7 @@
 //! `/query`: statements of InfluxQL, one after another, answered as they are carried out.
 
 use super::{change, doomed, influx_headers, list, needs, select};
-use crate::http::{Call, Reply, SAID_TWICE, accepts_gzip, body, is_preview, store};
+use crate::http::{Call, Reply, SAID_TWICE, accepts_gzip, body, check_database, is_preview, store};
 use crate::metrics::now_ns;
 use crate::query::{self, Failure, Job, Reading, Stopped, Title, Work};
 use crate::shared::Shared;
@@ -62,7 +62,9 @@ async fn answer(shared: &Arc<Shared>, call: Call) -> Result<Reply, Reply> {
         .map_err(|error| bad(format!("error parsing query: {error}")))?;
     if statements.iter().any(changes) {
         may_change(shared, &call.method, call.is_trusted, format)?;
-        let params = Params::parse(&format!("{form}&{}", call.query));
+        let words = format!("{form}&{}", call.query);
+        check_database(&words, &call.headers).map_err(bad)?;
+        let params = Params::parse(&words);
         check_once(&params).map_err(bad)?;
         if is_preview(&params, &[]).map_err(bad)? {
             let text =

@@ -5,7 +5,8 @@ use super::names::{Names, symbol_kind};
 use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::routes::Right;
 use crate::http::{
-    PLAIN, Reply, accepts_gzip, body, is_preview, means_preview, preview_json, reply,
+    PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview, preview_json,
+    reply,
 };
 use crate::metrics::now_ns;
 use crate::queries::Ended;
@@ -57,6 +58,11 @@ pub(super) async fn query(shared: &Arc<Shared>, call: Call) -> Result<Reply, Rep
     if is_preview && !call.who.may_throughout(&scope.database, Access::Write) {
         let text = "a preview of a delete needs the right to delete: write, in all measurements";
         return Err(refuse_with(StatusCode::FORBIDDEN, text));
+    }
+    if request.deletes && !is_preview && shared.config.opentsdb_allow_delete {
+        check_manner(shared, call.is_trusted, &call.method)?;
+        check_database(&call.query, &call.headers)
+            .map_err(|reason| refuse_with(StatusCode::BAD_REQUEST, reason))?;
     }
     if request.deletes && !is_preview && !may_delete {
         return Err(refuse(&deletes_refused()));
@@ -361,6 +367,21 @@ fn delete(
         let (count, commit) = deleted.map_err(foliot_exec::Error::from)?;
         store.engine().wait(commit, Ack::Durable).map_err(foliot_exec::Error::from)?;
         log::info!("a query deleted {} samples of {} series", count.samples, count.series);
+    }
+    Ok(())
+}
+
+/// Refuses a question that deletes where no other change would be taken: from pages of other sites,
+/// and by GET, by which any page, link or crawler asks.
+fn check_manner(shared: &Shared, is_trusted: bool, method: &str) -> Result<(), Reply> {
+    if !is_trusted {
+        let text = "other web pages may neither write here nor load what is here";
+        return Err(refuse_with(StatusCode::FORBIDDEN, text).close());
+    }
+    if matches!(method, "GET" | "HEAD") && !shared.config.http_changes_by_get {
+        let text = "GET changes nothing here (http.changes_by_get): use POST or DELETE";
+        let refusal = refuse_with(StatusCode::METHOD_NOT_ALLOWED, text);
+        return Err(refusal.header(header::ALLOW, "POST, DELETE"));
     }
     Ok(())
 }
