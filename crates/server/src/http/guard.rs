@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// What a client that shows nothing is asked for.
 const CHALLENGE: &str = "Basic realm=\"Foliot\", charset=\"UTF-8\"";
 
+/// What a page of another site is told.
+pub(super) const FOREIGN: &str = "other web pages may neither write here nor load what is here";
+
 /// Lets a request through to its route, with who sends it.
 ///
 /// # Errors
@@ -30,8 +33,7 @@ pub(super) fn admit(shared: &Shared, route: &Route, call: &mut Call) -> Result<(
     let is_change = changes(route, call);
     let is_theirs = is_change || !is_looking || is_loaded(&call.headers);
     if route.right != Right::Public && !call.is_trusted && is_theirs {
-        let text = "other web pages may neither write here nor load what is here";
-        return Err(refuse(route, StatusCode::FORBIDDEN, text).close());
+        return Err(refuse(route, StatusCode::FORBIDDEN, FOREIGN).close());
     }
     if route.right != Right::Public && shared.gate.is_on() {
         call.who = identify(shared, route, call)?;

@@ -3,6 +3,7 @@
 use super::facts::with_view;
 use super::names::{Names, symbol_kind};
 use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
+use crate::http::guard::FOREIGN;
 use crate::http::routes::Right;
 use crate::http::{
     PLAIN, Reply, accepts_gzip, body, check_database, is_preview, means_preview, preview_json,
@@ -375,8 +376,7 @@ fn delete(
 /// and by GET, by which any page, link or crawler asks.
 fn check_manner(shared: &Shared, is_trusted: bool, method: &str) -> Result<(), Reply> {
     if !is_trusted {
-        let text = "other web pages may neither write here nor load what is here";
-        return Err(refuse_with(StatusCode::FORBIDDEN, text).close());
+        return Err(refuse_with(StatusCode::FORBIDDEN, FOREIGN).close());
     }
     if matches!(method, "GET" | "HEAD") && !shared.config.http_changes_by_get {
         let text = "GET changes nothing here (http.changes_by_get): use POST or DELETE";
