@@ -47,6 +47,26 @@ fn the_servers_retention_holds_where_a_database_has_none() {
     }
 }
 
+/// Whoever lists policies or buckets is told how long samples stay, also where only the server
+/// says so.
+#[test]
+fn policies_and_buckets_show_the_servers_retention() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--retention", "30d"]);
+    for statement in ["CREATE%20DATABASE%20a", "CREATE%20DATABASE%20b%20WITH%20DURATION%207d"] {
+        assert_eq!(server.post(&format!("/query?q={statement}"), "").status, 200);
+    }
+    for (database, duration, seconds) in [("a", "720h0m0s", 2_592_000), ("b", "168h0m0s", 604_800)]
+    {
+        let policies =
+            server.get(&format!("/query?q=SHOW%20RETENTION%20POLICIES%20ON%20{database}"));
+        assert!(policies.text().contains(&format!(r#""autogen","{duration}""#)), "{policies:?}");
+        let bucket = server.get(&format!("/api/v2/buckets?name={database}"));
+        let rule = format!(r#""everySeconds":{seconds},"#);
+        assert!(bucket.text().contains(&rule), "{bucket:?}");
+    }
+}
+
 /// What names no database goes to one that is always there: whoever dropped it, or its default
 /// policy, drops what it held, and not what comes.
 #[test]

@@ -89,6 +89,12 @@ class Server:
     def write(self, lines, headers=None, patience=5.0):
         return self.request("POST", "/write?db=attacks", lines, headers, patience)
 
+    def write_request(self, lines):
+        """The bytes of a write on a connection that is kept."""
+        head = ["POST /write?db=attacks HTTP/1.1", f"Host: {self.host}:{self.port}", f"Authorization: {BASIC}",
+                f"Content-Length: {len(lines)}"]
+        return "\r\n".join(head).encode() + b"\r\n\r\n" + lines
+
     def ask(self, statement, patience=5.0):
         return self.request("GET", "/query?db=attacks&q=" + urllib.parse.quote(statement), patience=patience)
 

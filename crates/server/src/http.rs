@@ -20,7 +20,7 @@ use crate::aside::aside;
 use crate::limits::Limit;
 use crate::shared::Shared;
 use crate::store::{NotSafe, Store};
-use crate::stream::{Phase, Stream};
+use crate::stream::{Arriving, Phase, Stream};
 use crate::wire::Wire;
 use foliot_access::{Access, Measurements, Principal};
 use foliot_engine::{Ack, Caller, Deleted, Error};
@@ -70,9 +70,9 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: Wire, first: Vec<u8>, dia
     let peer = socket.peer_addr().ok();
     let phase = Arc::new(Phase::default());
     let io = TokioIo::new(Stream::new(socket, first, phase.clone()));
-    let service = service_fn(|request| {
-        phase.begin();
+    let service = service_fn(|request: Request<Incoming>| {
         let (shared, phase) = (shared.clone(), phase.clone());
+        let request = request.map(|body| Arriving::new(body, phase.clone()));
         async move {
             Ok::<_, Infallible>(answer(&shared, request, dialect, peer).await.into_response(phase))
         }
@@ -123,13 +123,16 @@ fn note_malformed(shared: &Shared, peer: Option<SocketAddr>, error: &hyper::Erro
     }
 }
 
+/// The body of a request.
+type Asked = Arriving<Incoming>;
+
 /// A request's head and body, taken apart.
 struct Call {
     method: String,
     path: String,
     query: String,
     headers: HeaderMap,
-    body: Incoming,
+    body: Asked,
     /// What the listener expects.
     dialect: Dialect,
     /// The client's address.
@@ -164,7 +167,7 @@ impl Call {
 
 async fn answer(
     shared: &Arc<Shared>,
-    request: Request<Incoming>,
+    request: Request<Asked>,
     dialect: Dialect,
     peer: Option<SocketAddr>,
 ) -> Reply {

@@ -9,7 +9,7 @@ use foliot_access::{Access, Measurements, Principal};
 use foliot_engine::{Ack, Commit, Engine, Error, Listed, Sight, Snapshot, Stats, Work};
 use foliot_model::{NamespaceId, Selector};
 use foliot_schema::continuous::ContinuousQueries;
-use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing, Most};
+use foliot_schema::{Database, DatabaseName, Databases, Kinds, Missing, Most, Policy};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +106,13 @@ impl Store {
         };
         listed.sort_by_key(|(_, database)| first(database));
         Ok(listed)
+    }
+
+    /// How long a policy's samples are kept, in nanoseconds; 0 is for ever. A policy without a time
+    /// of its own has the server's.
+    pub(crate) fn keep_ns(&self, policy: &Policy) -> i64 {
+        let kept = self.engine.retention(policy.namespace);
+        kept.map_or(policy.duration_ns, |kept| i64::try_from(kept.as_nanos()).unwrap_or(i64::MAX))
     }
 
     /// Whether there is any series in a namespace.

@@ -2,11 +2,12 @@
 //! that stalls in a request's head, idles for too long or stops reading is cut off.
 
 use crate::wire::Wire;
+use hyper::body::{Body, Frame, SizeHint};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
@@ -32,10 +33,16 @@ pub(crate) struct Phase(AtomicU8);
 impl Phase {
     const IDLE: u8 = 0;
     const HEAD: u8 = 1;
-    const BUSY: u8 = 2;
+    const BODY: u8 = 2;
+    const BUSY: u8 = 3;
 
-    /// A request has arrived; its own limits hold from here.
-    pub(crate) fn begin(&self) {
+    /// The head of a request has arrived; its own limits hold from here.
+    fn begin(&self) {
+        self.0.store(Self::BODY, Ordering::Relaxed);
+    }
+
+    /// All of a request has arrived.
+    fn carry(&self) {
         self.0.store(Self::BUSY, Ordering::Relaxed);
     }
 
@@ -46,6 +53,47 @@ impl Phase {
 
     fn get(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The body of a request, which tells the stream when all of it has come.
+#[derive(Debug)]
+pub(crate) struct Arriving<B> {
+    body: B,
+    phase: Arc<Phase>,
+}
+
+impl<B: Body + Unpin> Arriving<B> {
+    pub(crate) fn new(body: B, phase: Arc<Phase>) -> Self {
+        phase.begin();
+        if body.is_end_stream() {
+            phase.carry();
+        }
+        Self { body, phase }
+    }
+}
+
+impl<B: Body + Unpin> Body for Arriving<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() {
+            self.phase.carry();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -89,7 +137,7 @@ impl Stream {
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let phase = self.phase.get();
-        if phase == Phase::BUSY {
+        if phase == Phase::BODY || phase == Phase::BUSY {
             self.armed = phase;
             return Poll::Pending;
         }
@@ -104,7 +152,8 @@ impl Stream {
 
     /// Looks whether the client is still there while its request is carried out, where hyper does
     /// not: as long as it holds the bytes of a later request it reads none, and work would be begun
-    /// and done for somebody who has left.
+    /// and done for somebody who has left. A body that still comes is hyper's to read, in pieces
+    /// that are larger than what is read here.
     fn look(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         if self.is_awaited || self.phase.get() != Phase::BUSY {
             return Ok(());
@@ -219,6 +268,8 @@ impl AsyncWrite for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::Bytes;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
@@ -259,6 +310,29 @@ mod tests {
         assert_eq!(began.elapsed().as_secs(), 120);
     }
 
+    /// A body of a megabyte was once read a kilobyte at a time.
+    #[tokio::test]
+    async fn what_was_sent_of_a_body_is_read_at_once() {
+        let (mut client, socket) = pair().await;
+        let phase: Arc<Phase> = Arc::default();
+        let mut stream = Stream::new(Wire::plain(socket), b"GE".to_vec(), phase.clone());
+        let mut text = vec![0; 64 << 10];
+        assert_eq!(stream.read(&mut text).await.unwrap(), 2);
+        let sent = vec![b'x'; 16 << 10];
+        let mut body = Arriving::new(Full::new(Bytes::from(sent.clone())), phase);
+        client.write_all(&sent).await.unwrap();
+        stream.flush().await.unwrap();
+        assert_eq!(stream.read(&mut text).await.unwrap(), sent.len());
+        // Behind it the client is looked for again.
+        while body.frame().await.is_some() {}
+        drop(client);
+        let flushed = std::future::poll_fn(|cx| match Pin::new(&mut stream).poll_flush(cx) {
+            Poll::Ready(Ok(())) => Poll::Pending,
+            done => done,
+        });
+        assert_eq!(flushed.await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
     #[tokio::test]
     async fn who_left_is_seen_behind_requests_that_were_sent_ahead() {
         let (mut client, socket) = pair().await;
@@ -266,7 +340,7 @@ mod tests {
         let mut stream = Stream::new(Wire::plain(socket), b"GE".to_vec(), phase.clone());
         let mut text = [0; 8];
         assert_eq!(stream.read(&mut text).await.unwrap(), 2);
-        phase.begin();
+        phase.carry();
         client.write_all(b"T /").await.unwrap();
         stream.flush().await.unwrap();
         let flushed = async {

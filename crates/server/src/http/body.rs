@@ -1,14 +1,15 @@
 //! Bodies of requests: read whole, decompressed on the way, never beyond the limits.
 
 use crate::aside::aside;
+use crate::http::Asked;
 use crate::http::reply::Reply;
 use crate::limits::Limit;
 use crate::shared::Shared;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
+use hyper::StatusCode;
 use hyper::body::{Body, Bytes};
 use hyper::header::{self, HeaderMap};
-use hyper::{StatusCode, body::Incoming};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -109,7 +110,7 @@ impl Text {
 pub(crate) async fn read(
     shared: &Shared,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Asked,
     buffer: Vec<u8>,
 ) -> Result<Text, Reply> {
     read_as(shared, encoding(headers)?, body, buffer).await
@@ -123,7 +124,7 @@ pub(crate) async fn read(
 pub(crate) async fn read_block(
     shared: &Shared,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Asked,
     buffer: Vec<u8>,
 ) -> Result<Text, Reply> {
     let given =
@@ -142,7 +143,7 @@ pub(crate) async fn read_block(
 async fn read_as(
     shared: &Shared,
     encoding: Encoding,
-    mut body: Incoming,
+    mut body: Asked,
     buffer: Vec<u8>,
 ) -> Result<Text, Reply> {
     let limit = shared.config.limits_body_bytes.0;

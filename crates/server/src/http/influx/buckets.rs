@@ -157,10 +157,16 @@ pub(super) fn check_params(params: &Params, known: &[&str]) -> Result<(), Reply>
 pub(super) struct Bucket {
     pub(super) database: String,
     policy: Policy,
+    /// How long its samples are kept, the server's time included.
+    keep_ns: i64,
     is_default: bool,
 }
 
 impl Bucket {
+    fn new(store: &Store, database: String, policy: Policy, is_default: bool) -> Self {
+        Self { database, keep_ns: store.keep_ns(&policy), policy, is_default }
+    }
+
     pub(super) fn name(&self) -> String {
         match self.is_default {
             true => self.database.clone(),
@@ -173,7 +179,7 @@ impl Bucket {
     }
 
     fn json(&self) -> Value {
-        let seconds = self.policy.duration_ns / 1_000_000_000;
+        let seconds = self.keep_ns / 1_000_000_000;
         let rule = json!({"type": "expire", "everySeconds": seconds,
             "shardGroupDurationSeconds": self.policy.shard_duration_ns / 1_000_000_000});
         let id = self.id();
@@ -189,10 +195,9 @@ impl Bucket {
 fn buckets(store: &Store) -> Vec<Bucket> {
     let of_database = |(name, database): (String, Database)| {
         let default = database.default_policy;
-        database.policies.into_iter().map(move |policy| Bucket {
-            database: name.clone(),
-            is_default: policy.name == default,
-            policy,
+        database.policies.into_iter().map(move |policy| {
+            let is_default = policy.name == default;
+            Bucket::new(store, name.clone(), policy, is_default)
         })
     };
     store.databases().list().into_iter().flat_map(of_database).collect()
@@ -370,7 +375,7 @@ fn set(
     });
     let changed = safe.map_err(|error| refuse(status_of(&error), &error.to_string()))?;
     let database = database.to_owned();
-    Ok(changed.map(|(policy, is_default)| Bucket { database, policy, is_default }))
+    Ok(changed.map(|(policy, is_default)| Bucket::new(store, database, policy, is_default)))
 }
 
 /// A request that takes samples away, or only wants to know which.

@@ -41,7 +41,7 @@ fn policies(context: &mut Context<'_, '_>, database: Option<&str>) -> Result<(),
     let row = |policy: &foliot_schema::Policy| {
         vec![
             text(&policy.name),
-            text(&go_duration(policy.duration_ns)),
+            text(&go_duration(context.store.keep_ns(policy))),
             text(&go_duration(policy.shard_duration_ns)),
             Item::Integer(i64::from(policy.replication)),
             Item::Boolean(policy.name == found.default_policy),

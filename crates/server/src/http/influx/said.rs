@@ -3,10 +3,9 @@
 
 use super::buckets::refuse;
 use crate::http::body::{self, Text};
-use crate::http::{Reply, not_read};
+use crate::http::{Asked, Reply, not_read};
 use crate::shared::Shared;
 use foliot_proto_opentsdb::parse_once;
-use hyper::body::Incoming;
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 
@@ -24,7 +23,7 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 pub(super) async fn body_of(
     shared: &Shared,
     headers: &HeaderMap,
-    body: Incoming,
+    body: Asked,
 ) -> Result<Text, Reply> {
     let text = body::read(shared, headers, body, Vec::new()).await?;
     match text.bytes.len() <= BODY_BYTES_MAX {
