@@ -354,7 +354,9 @@ fn a_question_that_deletes_by_get_or_for_another_page_is_refused() {
 fn a_delete_of_prometheus_takes_what_a_question_finds() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &["--set", "opentsdb.allow_delete=true"]);
-    let lines = "m,h=a v=1 1\nm,h=b v=1 1\nm,h=a value=1,w=2 1\nmv value=1 1\nn_v,h=a value=1 1";
+    // Texts are no values to a question of Prometheus'.
+    let lines = "m,h=a v=1 1\nm,h=b v=1 1\nm,h=a value=1,w=2 1\nmv value=1 1\nn_v,h=a value=1 1\n\
+                 m,h=a t=\"kept\" 1\nm_v,h=a value=\"kept\" 1";
     assert_eq!(server.post("/write?db=d", lines).status, 204);
     let series = |selector: &str| {
         let form = format!("db=d&time=1&query={selector}");
@@ -376,6 +378,7 @@ fn a_delete_of_prometheus_takes_what_a_question_finds() {
         ("{__name__=~\"m|value\"}", 1),
         ("{__name__=~\"nothing.*\"}", 0),
         ("{__name__=\"m_v\"}", 2),
+        ("{__name__=\"m_t\"}", 0),
         ("{h=\"a\"}", 4),
     ] {
         let told: Value = serde_json::from_str(&delete(selector, "&dry_run=true").text()).unwrap();
@@ -390,6 +393,9 @@ fn a_delete_of_prometheus_takes_what_a_question_finds() {
         assert_eq!(delete(selector, "").status, 204, "{selector}");
         assert_eq!(series("{__name__!=\"\"}"), left, "{selector}");
     }
+    let texts =
+        server.get("/query?db=d&q=SELECT%20t%20FROM%20m;SELECT%20value%20FROM%20m_v").text();
+    assert_eq!(texts.matches("kept").count(), 2, "{texts}");
     server.stop();
 }
 

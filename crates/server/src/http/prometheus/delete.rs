@@ -10,8 +10,9 @@ use crate::shared::Shared;
 use foliot_access::Access;
 use foliot_engine::{Caller, Deleted, Error, Listed, Snapshot};
 use foliot_exec::Ran;
-use foliot_model::{Matcher, Name, Selector, Test, TimeRange};
+use foliot_model::{Kind, Name, Selector, Test, TimeRange};
 use foliot_plan::grid::{Stored, name};
+use foliot_schema::Kinds;
 use hyper::StatusCode;
 use std::sync::Arc;
 
@@ -57,13 +58,19 @@ fn run(
     let store = shared.store().ok_or_else(|| failed(Error::Closed))?;
     let (engine, meter) = (store.engine(), work.meter());
     let goes_on = || meter.check(0).is_ok();
-    let doomed = || -> Result<Vec<_>, Error> {
+    let all = || -> Result<Vec<_>, Error> {
         let snapshot = engine.snapshot();
-        let found = stored.iter().map(|one| doomed(&snapshot, one, &goes_on));
+        let found = stored.iter().map(|one| {
+            let namespace = one.selector.namespace;
+            let is_text = |measurement: &str, field: &str| {
+                Kinds::of(engine, namespace, measurement, field) == Kind::String
+            };
+            doomed(&snapshot, one, &is_text, &goes_on)
+        });
         let found = found.collect::<Result<Vec<_>, _>>()?;
         Ok(found.into_iter().flatten().map(|selector| (selector, range)).collect())
     };
-    let done: Result<Option<Deleted>, Error> = doomed().and_then(|doomed| match is_preview {
+    let done: Result<Option<Deleted>, Error> = all().and_then(|doomed| match is_preview {
         true => engine.preview_delete(&doomed, &goes_on).map(Some),
         false => doomed
             .iter()
@@ -90,29 +97,27 @@ fn run(
 
 /// The series that a question with the same selector reads; nothing where there are none.
 ///
-/// What goes is told by measurement and field, of which only a question makes one name. Unless the
-/// name is written out, the names that there are tell which ones fit.
+/// What goes is told by measurement and field, of which only a question makes one name, and the
+/// fields that there are tell which ones fit. Texts are no values to a question, so they stay.
 fn doomed(
     snapshot: &Snapshot,
     stored: &Stored,
+    is_text: &dyn Fn(&str, &str) -> bool,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Option<Selector>, Error> {
-    let is_literal = |name: &Matcher| !name.negated && name.test.literals().is_some();
-    if stored.measurements.iter().all(is_literal) && stored.measurements.len() <= 1 {
-        return Ok(Some(stored.selector.clone()));
-    }
     let list = |what, names| {
         let selector = Selector { names, ..stored.selector.clone() };
         snapshot.list_while(&what, &selector, "", (0, usize::MAX), &|_| goes_on())
     };
     let mut names = Vec::new();
-    for measurement in list(Listed::Measurements, Vec::new())? {
+    for measurement in list(Listed::Measurements, stored.selector.names.clone())? {
         let measurement: Arc<str> = measurement.into();
         let of = |field| Name { measurement: Test::equal(&*measurement), field };
         let mut fields = list(Listed::Fields, vec![of(Test::Any)])?;
         fields.retain(|field| {
             let name = name(&measurement, field);
-            stored.measurements.iter().all(|matcher| matcher.matches(Some(&name)))
+            let mut matchers = stored.measurements.iter();
+            matchers.all(|matcher| matcher.matches(Some(&name))) && !is_text(&measurement, field)
         });
         names.extend((!fields.is_empty()).then(|| of(Test::AnyOf(fields))));
     }
