@@ -12,6 +12,7 @@ mod harness;
 
 use harness::{PATIENCE, Scratch, Server, foliot, read_response, request};
 use rustix::process::Signal;
+use std::fs;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
@@ -351,4 +352,50 @@ fn listeners_that_cannot_stand_beside_one_another_are_told_without_a_start() {
     let output =
         foliot().args(["config", "check", "--listen", zero, "--listen-influx", zero]).output();
     assert!(output.unwrap().status.success());
+}
+
+/// A server whose directory was moved away, or replaced by another one, answers no write any more:
+/// what it took would be lost, or would lie among another store's files.
+#[test]
+fn a_directory_that_was_moved_or_removed_takes_no_writes() {
+    let place = Scratch::new();
+    for is_removed in [false, true] {
+        let dir = place.path().join(if is_removed { "removed" } else { "data" });
+        let server = Server::start(&dir, &[]);
+        let mut answered = 0;
+        let mut write = |server: &Server| {
+            let reply = server.post("/write?db=d", &format!("m v={answered} {}", answered + 1));
+            answered += u64::from(reply.status == 204);
+            reply
+        };
+        assert_eq!(write(&server).status, 204);
+        let moved = place.path().join("moved");
+        match is_removed {
+            true => fs::remove_dir_all(&dir).unwrap(),
+            false => fs::rename(&dir, &moved).unwrap(),
+        }
+        let mut refused = None;
+        for _ in 0..100 {
+            std::thread::sleep(Duration::from_millis(100));
+            refused = Some(write(&server)).filter(|reply| reply.status != 204);
+            if refused.is_some() {
+                break;
+            }
+        }
+        let refused = refused.expect("writes are refused");
+        assert!(refused.status >= 500 && refused.text().contains("was moved"), "{refused:?}");
+        assert_eq!(server.get("/-/ready").status, 503);
+        if !is_removed {
+            let other = Server::start(&dir, &[]);
+            assert_eq!(other.post("/write?db=d", "other v=1 1").status, 204);
+            server.kill();
+            let names = other.get("/query?db=d&q=SHOW%20MEASUREMENTS").text();
+            assert!(names.contains("other") && !names.contains(r#""m""#), "{names}");
+            other.stop();
+            let again = Server::start(&moved, &[]);
+            let found = again.get("/query?db=d&q=SELECT%20count(v)%20FROM%20m").text();
+            assert!(found.contains(&format!(",{answered}]")), "{answered}: {found}");
+            again.stop();
+        }
+    }
 }

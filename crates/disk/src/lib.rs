@@ -89,6 +89,11 @@ pub trait Disk: Send + Sync + 'static {
     /// Takes the exclusive lock of a directory; it is released when the returned guard is dropped
     /// or the process ends in whatever way. `ErrorKind::WouldBlock` when someone else holds it.
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn DirLock>>;
+    /// Fails once a locked directory was moved, replaced or removed: its name leads elsewhere, and
+    /// no name under it may be made, changed or taken away.
+    fn stays(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Bytes free for use on the file system of `dir`.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
     /// Wall clock: nanoseconds since 1970. It may jump, in both directions.

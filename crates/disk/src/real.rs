@@ -1,9 +1,10 @@
 //! The real half: the operating system's files, clock and randomness.
 
 use crate::{AppendFile, DirLock, Disk, ReadFile};
+use foliot_lock::{Rank, RwLock};
 use rustix::fs::OFlags;
 use std::collections::hash_map::RandomState;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown};
@@ -16,16 +17,50 @@ use std::time::{Instant, SystemTime};
 const LOCK_FILE: &str = "lock";
 const REWRITE_CHUNK_BYTES: usize = 1 << 20;
 
+/// Why nothing is done in a directory any more whose name leads elsewhere.
+const MOVED: &str = "the data directory was moved, replaced or removed while it was open: stop \
+                     this server, and start it on the directory that is meant";
+
 /// The operating system's files, clock and randomness.
 #[derive(Debug)]
 pub struct RealDisk {
     started: Instant,
+    held: Held,
+}
+
+/// The directories whose locks are held.
+type Held = Arc<RwLock<Vec<Place>>>;
+
+/// A directory, and the device and number of the file that carries its lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    dir: PathBuf,
+    lock: (u64, u64),
+}
+
+impl Place {
+    fn new(dir: &Path, lock: &Metadata) -> Self {
+        Self { dir: dir.to_owned(), lock: (lock.dev(), lock.ino()) }
+    }
 }
 
 impl RealDisk {
     /// The disk of this machine.
     pub fn new() -> Self {
-        Self { started: Instant::now() }
+        Self { started: Instant::now(), held: Arc::new(RwLock::new(Rank::Place, Vec::new())) }
+    }
+
+    /// Refuses a path under a directory that is not the one which was locked by that name: somebody
+    /// else's files may be there by now.
+    fn check(&self, path: &Path) -> io::Result<()> {
+        for place in self.held.read().iter().filter(|place| path.starts_with(&place.dir)) {
+            match fs::metadata(place.dir.join(LOCK_FILE)) {
+                Ok(found) if Place::new(&place.dir, &found) == *place => {}
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => return Err(io::Error::other(MOVED)),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -73,6 +108,7 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.check(path)?;
         // Removed rather than emptied: readers of the old file keep what they opened.
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -84,12 +120,14 @@ impl Disk for RealDisk {
     }
 
     fn extend(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.check(path)?;
         let file = OpenOptions::new().append(true).open(path)?;
         let len = file.metadata()?.len();
         Ok(Box::new(RealAppendFile { file, len }))
     }
 
     fn overwrite(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.check(path)?;
         // Neither through a link, nor for a reader of a pipe that never comes.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
@@ -102,6 +140,7 @@ impl Disk for RealDisk {
     }
 
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        self.check(path)?;
         let file = OpenOptions::new().write(true).open(path)?;
         if file.metadata()?.len() < len {
             return Err(io::Error::new(ErrorKind::InvalidInput, "truncate beyond the file's end"));
@@ -112,6 +151,7 @@ impl Disk for RealDisk {
     }
 
     fn rewrite(&self, path: &Path) -> io::Result<()> {
+        self.check(path)?;
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let len = file.metadata()?.len();
         let mut chunk = vec![0; REWRITE_CHUNK_BYTES];
@@ -126,14 +166,19 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check(from)?;
+        self.check(to)?;
         fs::rename(from, to)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check(from)?;
+        self.check(to)?;
         fs::hard_link(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        self.check(path)?;
         fs::remove_file(path)
     }
 
@@ -151,10 +196,18 @@ impl Disk for RealDisk {
             made => made.and_then(|file| belong(&file, &path).map(|()| file))?,
         };
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(RealDirLock { dir: dir.to_owned(), _file: file })),
+            Ok(()) => {
+                let place = Place::new(dir, &file.metadata()?);
+                self.held.write().push(place.clone());
+                Ok(Box::new(RealDirLock { place, held: self.held.clone(), _file: file }))
+            }
             Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn stays(&self, dir: &Path) -> io::Result<()> {
+        self.check(dir)
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
@@ -252,13 +305,20 @@ impl AppendFile for RealAppendFile {
 
 /// The operating system drops the lock with the file, however the process ends.
 struct RealDirLock {
-    dir: PathBuf,
+    place: Place,
+    held: Held,
     _file: File,
+}
+
+impl Drop for RealDirLock {
+    fn drop(&mut self) {
+        self.held.write().retain(|place| *place != self.place);
+    }
 }
 
 impl DirLock for RealDirLock {
     fn dir(&self) -> &PathBuf {
-        &self.dir
+        &self.place.dir
     }
 }
 

@@ -425,8 +425,7 @@ fn certificate() -> Clap {
         .long("name")
         .value_name("NAME")
         .action(ArgAction::Append)
-        .default_values(["localhost", "127.0.0.1", "::1"])
-        .help("A name or address of the server; may be given several times");
+        .help("A name or address of the server besides localhost, 127.0.0.1 and ::1; may be given several times");
     Clap::new("cert")
         .about("Writes a certificate that signs itself, and its key, into DIR")
         .arg(names)

@@ -9,12 +9,18 @@ use std::path::Path;
 /// How long the certificate is good: as long as browsers allow for such.
 const DAYS: i32 = 825;
 
-/// Writes `cert.pem` and `key.pem` into a directory. Files that are there are not touched.
+/// Names of every server: what it prints at its start is typed on its own machine.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// Writes `cert.pem` and `key.pem` for these names, and those of the loopback, into a directory.
+/// Files that are there are not touched.
 ///
 /// # Errors
 /// One sentence.
 pub(crate) fn write(names: &[String], into: &Path) -> Result<String, String> {
-    let (certificate, key) = make(names).map_err(|error| format!("no certificate: {error}"))?;
+    let loopback = LOOPBACK.into_iter().filter(|name| !names.iter().any(|given| given == name));
+    let names: Vec<String> = names.iter().cloned().chain(loopback.map(str::to_owned)).collect();
+    let (certificate, key) = make(&names).map_err(|error| format!("no certificate: {error}"))?;
     std::fs::create_dir_all(into)
         .map_err(|error| format!("cannot make {}: {error}", into.display()))?;
     let (certificate_path, key_path) = (into.join("cert.pem"), into.join("key.pem"));

@@ -79,12 +79,10 @@ fn run(command: Command) -> Result<ExitCode, String> {
             let memory = is_effective.then(machine::memory_bytes).flatten();
             print(&layers.show(memory).map(line).collect::<String>())
         }
-        Command::Backup { data_dir, into } => print(&offline::back_up(&data_dir, &into)?),
-        Command::Restore { from, data_dir } => print(&offline::restore(&from, &data_dir)?),
+        Command::Backup { data_dir, into } => return judge(offline::back_up(&data_dir, &into)?),
+        Command::Restore { from, data_dir } => return judge(offline::restore(&from, &data_dir)?),
         Command::Check { data_dir, repair } => {
-            let (said, is_sound) = checking::check_store(&data_dir, repair)?;
-            print(&said)?;
-            return Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return judge(checking::check_store(&data_dir, repair)?);
         }
         Command::Retention { layers, keep, accepts_clock } => {
             print(&offline::retention(layers.config(), keep.as_deref(), accepts_clock)?)
@@ -103,6 +101,13 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::Serve(layers) => serve(&layers),
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// Prints what was said of a store, and fails where it is not as it should be: a script that goes
+/// on would remove older backups.
+fn judge((said, is_sound): (String, bool)) -> Result<ExitCode, String> {
+    print(&said)?;
+    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The benchmark, under the name by which it was called.

@@ -21,8 +21,9 @@ const BACKUP_NAME: &str = "%Y-%m-%dT%H%M%S.%6fZ";
 /// Backups that may begin in one microsecond.
 const NAME_TRIES: usize = 1000;
 
-/// Copies the store in `data_dir` into a new directory under `into`.
-pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<String, String> {
+/// Copies the store in `data_dir` into a new directory under `into`; says what was done, and
+/// whether the copy has all that was stored.
+pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<(String, bool), String> {
     let disk = RealDisk::new();
     need_store(&disk, data_dir)?;
     need_apart(data_dir, into)?;
@@ -36,7 +37,8 @@ pub(crate) fn back_up(data_dir: &Path, into: &Path) -> Result<String, String> {
             Err(_) => format!("{error}; {} holds what is left of it, no backup", to.display()),
         }
     })?;
-    Ok(format!("backed up {} to {}: {}\n", data_dir.display(), to.display(), figures(&done)))
+    let (from, to) = (data_dir.display(), to.display());
+    Ok((format!("backed up {from} to {to}: {}\n", figures(&done)), done.wal_damaged_bytes == 0))
 }
 
 /// Refuses a directory within the store's own, however it is written: what takes the one takes the
@@ -64,8 +66,9 @@ fn need_apart(data_dir: &Path, into: &Path) -> Result<(), String> {
     }
 }
 
-/// Copies the backup in `from` to `data_dir`, which must be missing or empty.
-pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
+/// Copies the backup in `from` to `data_dir`, which must be missing or empty; says what
+/// [`back_up`] does.
+pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<(String, bool), String> {
     let disk = RealDisk::new();
     if !is_store(&disk, from) {
         let place = from.display();
@@ -92,7 +95,7 @@ pub(crate) fn restore(from: &Path, data_dir: &Path) -> Result<String, String> {
     let copy = |disk: Arc<dyn Disk>| backup(&*disk, from, data_dir, None);
     let done = told(bytes_in(from), copy).map_err(|error| error.to_string())?;
     let (from, to) = (from.display(), data_dir.display());
-    Ok(format!("restored {from} to {to}: {}\n", figures(&done)))
+    Ok((format!("restored {from} to {to}: {}\n", figures(&done)), done.wal_damaged_bytes == 0))
 }
 
 /// A directory under `into` that nobody else makes a backup in, named by the time.
@@ -199,7 +202,8 @@ fn figures(done: &BackedUp) -> String {
     let damaged = match done.wal_damaged_bytes {
         0 => String::new(),
         count => format!(
-            "; {count} bytes of the log are damaged, in the store and in the copy: what is in them is lost"
+            "; {count} bytes of the log are damaged, in the store and in the copy: what is in them is \
+             lost. An older backup may have it: keep it"
         ),
     };
     format!(

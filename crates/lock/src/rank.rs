@@ -83,6 +83,8 @@ pub enum Rank {
     Damages,
     /// Small tables that are read and changed at once: databases, kinds, logins, queries, figures.
     Table,
+    /// Directories that the real disk has locked.
+    Place,
     /// The simulated machine: any operation on its files may come under any lock of the store.
     Machine,
     /// What a file of the simulated machine holds.

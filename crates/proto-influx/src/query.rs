@@ -80,11 +80,15 @@ impl QueryRequest {
 }
 
 /// Reads the values of `$name`s: a JSON object of numbers, strings and booleans, or of objects that
-/// name a kind, such as `{"regex": "a.*"}`.
+/// name a kind, such as `{"regex": "a.*"}`. Clients without any send `null`.
 fn parameters(text: &str) -> Result<Parameters, QueryError> {
     let bad = |error: serde_json::Error| QueryError::BadParameters(error.to_string());
-    let values: serde_json::Map<String, Value> = serde_json::from_str(text).map_err(bad)?;
-    values.into_iter().map(|(name, value)| Ok((name, parameter(&value)?))).collect()
+    let values: Option<serde_json::Map<String, Value>> = serde_json::from_str(text).map_err(bad)?;
+    values
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, value)| Ok((name, parameter(&value)?)))
+        .collect()
 }
 
 fn parameter(value: &Value) -> Result<Parameter, QueryError> {
@@ -191,6 +195,12 @@ mod tests {
         for (name, value) in expected {
             assert_eq!(found.get(name), Some(&value), "{name}");
         }
+    }
+
+    #[test]
+    fn no_parameters_may_be_null() {
+        let request = QueryRequest::parse("q=x&params=null", "", "").unwrap();
+        assert!(request.parameters.is_empty());
     }
 
     #[test]

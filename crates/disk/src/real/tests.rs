@@ -68,3 +68,38 @@ fn what_root_makes_belongs_to_whoever_owns_the_directory() {
     assert_eq!(uid(&target), own);
     std::fs::remove_dir_all(&place).unwrap();
 }
+
+/// Another store may lie by now where the first one lay.
+#[test]
+fn nothing_is_done_in_a_directory_that_was_moved() {
+    let disk = RealDisk::new();
+    let place = std::env::temp_dir().join(format!("foliot-disk-{:016x}", disk.random()));
+    let (dir, elsewhere) = (place.join("data"), place.join("moved"));
+    disk.create_dir_all(&dir).unwrap();
+    let lock = disk.lock(&dir).unwrap();
+    disk.create(&dir.join("before")).unwrap();
+    std::fs::rename(&dir, &elsewhere).unwrap();
+    let is_refused =
+        |done: std::io::Result<()>| done.unwrap_err().to_string().contains("was moved");
+    assert!(is_refused(disk.stays(&dir)));
+    let other = RealDisk::new();
+    other.create_dir_all(&dir).unwrap();
+    let others = other.lock(&dir).unwrap();
+    other.create(&dir.join("theirs")).unwrap();
+    let (own, theirs) = (dir.join("own"), dir.join("theirs"));
+    assert!(is_refused(disk.stays(&dir)));
+    assert!(is_refused(disk.create(&own).map(drop)));
+    assert!(is_refused(disk.extend(&theirs).map(drop)));
+    assert!(is_refused(disk.overwrite(&theirs).map(drop)));
+    assert!(is_refused(disk.truncate(&theirs, 0)));
+    assert!(is_refused(disk.rewrite(&theirs)));
+    assert!(is_refused(disk.rename(&theirs, &own)));
+    assert!(is_refused(disk.link(&theirs, &own)));
+    assert!(is_refused(disk.remove(&theirs)));
+    other.stays(&dir).unwrap();
+    // Whoever lets go of it may open what is there now.
+    drop((lock, others));
+    let _lock = disk.lock(&dir).unwrap();
+    disk.remove(&theirs).unwrap();
+    std::fs::remove_dir_all(&place).unwrap();
+}

@@ -96,6 +96,8 @@ struct Io {
     /// When free space was last looked at.
     looked_ns: Option<u64>,
     is_short: bool,
+    /// Why the directory is no longer the one that was opened, if it is not.
+    moved: Option<String>,
     /// Whether the reserve is kept: what opening a store needs may be taken from it, or a store on
     /// a full disk could not be opened to make room.
     keeps_reserve: bool,
@@ -130,6 +132,7 @@ impl Writer {
             is_dead: false,
             looked_ns: None,
             is_short: false,
+            moved: None,
             keeps_reserve: false,
         };
         Self {
@@ -418,10 +421,11 @@ impl Writer {
     /// Records how work on the disk ended. A poisoned wal stays so; other refusals are forgotten
     /// once a write succeeds.
     fn settle(&self, io: &mut Io, done: Result<(), Refusal>) -> Step {
-        let refusal = match done {
-            Ok(()) if io.is_short => Some(Refusal::Short),
-            Ok(()) => None,
-            Err(refusal) => Some(refusal),
+        let refusal = match (done, io.moved.take()) {
+            (Ok(()), Some(moved)) => Some(Refusal::Poison(moved)),
+            (Ok(()), None) if io.is_short => Some(Refusal::Short),
+            (Ok(()), None) => None,
+            (Err(refusal), _) => Some(refusal),
         };
         let lacks_space = matches!(refusal, Some(Refusal::Short | Refusal::NoSpace));
         self.lacks_space.store(lacks_space, Ordering::Relaxed);
@@ -605,6 +609,7 @@ impl Writer {
             return;
         }
         io.looked_ns = Some(now_ns);
+        io.moved = self.disk.stays(&self.dir).err().map(|error| error.to_string());
         // A file system that cannot say is taken for one with room: a full one says so on append.
         let look = || self.disk.free_bytes(&self.dir).unwrap_or(u64::MAX);
         let mut free = look();
