@@ -31,13 +31,12 @@ impl Admission {
         }
     }
 
-    /// Whether names and facts may be added to those that take `bytes`.
+    /// Whether names and facts may be added where what lasts takes `bytes`.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         bytes < self.bytes_max
     }
 
-    /// How many series may be created now that there are `series`, and names and facts take
-    /// `bytes`.
+    /// How many series may be created now that there are `series`, and what lasts takes `bytes`.
     pub(crate) fn room(&self, disk: &dyn Disk, series: u64, bytes: u64) -> u64 {
         if !self.has_room(bytes) {
             return 0;

@@ -204,14 +204,15 @@ impl Ingest {
         done
     }
 
-    /// Memory that names of series and facts take.
-    pub(crate) fn names_bytes(&self, registry: &Registry) -> u64 {
-        registry.counts().memory_bytes + self.catalog.memory_bytes()
+    /// Memory that no flush gives back: names of series, where each stands in the head, and facts.
+    pub(crate) fn lasting_bytes(&self, registry: &Registry) -> u64 {
+        let names_bytes = registry.counts().memory_bytes + self.catalog.memory_bytes();
+        names_bytes + self.head.fixed_bytes()
     }
 
     /// See `Engine::has_room_for_names`.
     pub(crate) fn has_room_for_names(&self) -> bool {
-        self.admission.has_room(self.names_bytes(&self.registry()))
+        self.admission.has_room(self.lasting_bytes(&self.registry()))
     }
 
     /// The number of a name, which gets one if it has none. See `Engine::assign_symbol`.

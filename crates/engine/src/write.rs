@@ -198,7 +198,7 @@ impl Workspace {
         let series = counts.series - counts.forgotten;
         let retention = ingest.retention();
         let terms = Terms {
-            admit: ingest.admission().room(ingest.disk(), series, ingest.names_bytes(registry)),
+            admit: ingest.admission().room(ingest.disk(), series, ingest.lasting_bytes(registry)),
             labels_max: ingest.config().labels_max,
             class: &|key| retention.class_of_key(key),
         };

@@ -191,9 +191,9 @@ settings! {
     index_quiet_series: u64 = 500_000, "index.quiet_series", "index-quiet-series";
     /// Series that may be in memory; beyond it new ones are refused while known ones go on.
     limits_series: u64 = 100_000_000, "limits.series", "limits-series";
-    /// Memory that the names of series, kinds of fields, and facts such as annotations may take;
-    /// beyond it new ones are refused while known ones go on. `auto` is three eighths of
-    /// `limits.memory_bytes`.
+    /// Memory that the names of series, where each stands in the head, kinds of fields, and facts
+    /// such as annotations may take; beyond it new ones are refused while known ones go on. `auto`
+    /// is three eighths of `limits.memory_bytes`.
     limits_registry_bytes: Memory = Memory(None), "limits.registry_bytes", "limits-registry-bytes";
     /// New series per second, averaged over ten seconds; beyond it new ones are refused.
     limits_new_series_per_second: u64 = 1_000_000,

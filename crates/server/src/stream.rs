@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Time for the whole head of a request, from its first byte.
 pub(crate) const HEAD_SECONDS_MAX: Duration = Duration::from_secs(10);
@@ -23,8 +23,11 @@ const IDLE_SECONDS_MAX: Duration = Duration::from_secs(120);
 const WRITE_SECONDS_MAX: Duration = Duration::from_secs(30);
 
 /// Bytes of later requests that are read while one is carried out, to see behind them that the
-/// client has left. Whoever sends more ahead is seen to leave when its answer is written.
+/// client has left.
 const AHEAD_BYTES_MAX: usize = 1 << 10;
+
+/// How often the system is asked whether a client has left that sent more ahead.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a connection is doing, as shared between the stream and the request it carries.
 #[derive(Debug, Default)]
@@ -110,15 +113,25 @@ pub(crate) struct Stream {
     armed: u8,
     deadline: Pin<Box<Sleep>>,
     write_deadline: Option<Pin<Box<Sleep>>>,
+    /// When the client is looked for again behind bytes that are left unread.
+    next_look: Option<Pin<Box<Sleep>>>,
 }
 
 impl Stream {
     pub(crate) fn new(socket: Wire, first: Vec<u8>, phase: Arc<Phase>) -> Self {
-        let deadline = Box::pin(tokio::time::sleep(HEAD_SECONDS_MAX));
+        let deadline = Box::pin(sleep(HEAD_SECONDS_MAX));
         let armed = Phase::HEAD;
         phase.0.store(armed, Ordering::Relaxed);
-        let first = (first, 0);
-        Self { socket, first, is_awaited: false, phase, armed, deadline, write_deadline: None }
+        Self {
+            socket,
+            first: (first, 0),
+            is_awaited: false,
+            phase,
+            armed,
+            deadline,
+            write_deadline: None,
+            next_look: None,
+        }
     }
 
     fn arm(&mut self, phase: u8) {
@@ -162,16 +175,31 @@ impl Stream {
         loop {
             let (ahead, taken) = &mut self.first;
             let room = AHEAD_BYTES_MAX.saturating_sub(ahead.len() - *taken);
-            let mut read = ReadBuf::new(piece.get_mut(..room).unwrap_or_default());
             if room == 0 {
-                return Ok(());
+                return self.look_behind(cx);
             }
+            let mut read = ReadBuf::new(piece.get_mut(..room).unwrap_or_default());
             match Pin::new(&mut self.socket).poll_read(cx, &mut read)? {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(()) if read.filled().is_empty() => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 Poll::Ready(()) => ahead.extend_from_slice(read.filled()),
+            }
+        }
+    }
+
+    /// Asks the system whether the client has left behind bytes that nobody reads yet, now and every
+    /// [`LOOK_INTERVAL`].
+    fn look_behind(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        loop {
+            if self.socket.has_left() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let next = self.next_look.get_or_insert_with(|| Box::pin(sleep(LOOK_INTERVAL)));
+            match next.as_mut().poll(cx) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(()) => self.next_look = None,
             }
         }
     }
@@ -185,9 +213,8 @@ impl Stream {
             self.write_deadline = None;
             return sent;
         }
-        let deadline = self
-            .write_deadline
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(WRITE_SECONDS_MAX)));
+        let deadline =
+            self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_SECONDS_MAX)));
         match deadline.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -331,6 +358,25 @@ mod tests {
             done => done,
         });
         assert_eq!(flushed.await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn who_left_is_seen_behind_more_than_is_read_ahead() {
+        let (mut client, socket) = pair().await;
+        let phase: Arc<Phase> = Arc::default();
+        let mut stream = Stream::new(Wire::plain(socket), Vec::new(), phase.clone());
+        phase.carry();
+        client.write_all(&[b'x'; 16 << 10]).await.unwrap();
+        let looked = std::future::poll_fn(|cx| match Pin::new(&mut stream).poll_flush(cx) {
+            Poll::Ready(Ok(())) => Poll::Pending,
+            done => done,
+        });
+        let left = async {
+            sleep(LOOK_INTERVAL * 2).await;
+            drop(client);
+        };
+        let (seen, ()) = tokio::join!(looked, left);
+        assert_eq!(seen.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[tokio::test]

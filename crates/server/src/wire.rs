@@ -3,6 +3,7 @@
 //! TLS is a machine without sockets (rustls): what the socket has goes in, what is to be sent comes
 //! out, and plain bytes lie in between. So both kinds are driven the same way, by readiness.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ServerConnection;
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -58,6 +59,15 @@ impl Wire {
     /// The other side's address.
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.socket.peer_addr()
+    }
+
+    /// Whether the other side has closed the connection, or its half of it, though bytes that it
+    /// sent before may not have been read.
+    pub(crate) fn has_left(&self) -> bool {
+        let left = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let mut asked = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let told = poll(&mut asked, Some(&Timespec::default()));
+        told.is_ok() && asked.iter().any(|one| one.revents().intersects(left))
     }
 
     /// Waits until it can be read or written, as `interest` says.
