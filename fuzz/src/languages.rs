@@ -194,15 +194,16 @@ fn formula(endpoint: Endpoint, request: &HttpRequest<'_>) {
     let Ok(formula) = Formula::parse(endpoint, request, NOW_MS) else { return };
     ask(|query| {
         let budget = Budget::new(&may_hold);
-        let plans: Vec<Series> = formula.questions().into_iter().flat_map(plans).collect();
-        let mut collected = formula.collect();
-        let ran =
-            foliot_exec::run(query, &plans, &mut |frame| match collected.push(&frame, &budget) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            });
+        let asked: Vec<Series> = formula.questions().into_iter().flat_map(plans).collect();
+        let mut answer = formula.answer(&budget);
+        let ran = foliot_exec::run(query, &formula.plans(asked), &mut |frame| match answer
+            .frame(&frame)
+        {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
         if ran.is_ok() {
-            let _ = formula.finish(collected, &|_, _| Some(1), &budget, &mut Vec::new());
+            let _ = answer.finish(&mut Vec::new());
         }
     });
 }

@@ -13,8 +13,7 @@ use foliot_model::{
     TimeRange,
 };
 use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Pick, Rate, Reset, Series, Stamp, Window,
-    Windows,
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Rate, Reset, Series, Window, Windows,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -136,8 +135,8 @@ fn select(field: &str, hosts: Option<i64>, range: TimeRange) -> Series {
 
 fn windows(seconds: i64, fold: Fold, range: TimeRange, input: Series) -> Series {
     let windows = Windows::Buckets { width_ns: seconds * SECOND, origin_ns: 0 };
-    let (fill, stamp) = (Fill::None, Stamp::Start);
-    Series::Window(Box::new(Window { input, windows, fold, fill, stamp, range }))
+    let fill = Fill::None;
+    Series::Window(Box::new(Window { input, windows, fold, fill, range }))
 }
 
 fn aggregate(fold: Fold, gap: Gap, grouping: Grouping, input: Series) -> Series {
@@ -164,7 +163,6 @@ fn questions(hours: i64) -> Vec<(&'static str, Series)> {
     };
     let minutes = |fold, range, input| windows(60, fold, range, input);
     let (sum, max) = (Fold::Sum, Fold::Max);
-    let last = Series::Pick { input: Box::new(user(None, TimeRange::ALL)), pick: Pick::Last };
     vec![
         ("single-groupby-1-1-1", minutes(max, hour, user(Some(1), hour))),
         ("single-groupby-1-8-1", {
@@ -181,7 +179,6 @@ fn questions(hours: i64) -> Vec<(&'static str, Series)> {
         ("groupby-orderby-limit (max 1 m)", {
             aggregate(max, Gap::Absent, Grouping::All, minutes(max, all, user(None, all)))
         }),
-        ("lastpoint (1 field)", last),
         ("high-cpu-all (raw read)", user(None, all)),
         ("sum:1m-avg, 1 h", {
             aggregate(sum, Gap::Linear, Grouping::All, minutes(Fold::Mean, hour, user(None, hour)))

@@ -1,10 +1,9 @@
-//! Cutting: the samples of a range, or only the first or the last one.
+//! Cutting: the samples of a range.
 
 use crate::Error;
 use crate::limits::Meter;
 use crate::stream::Stream;
 use foliot_model::{Samples, TimeRange};
-use foliot_plan::Pick;
 
 /// The input's samples in a range.
 #[derive(Debug)]
@@ -46,45 +45,6 @@ impl<'q> Clip<'q> {
             }
         }
         self.has_samples |= !out.is_empty();
-        Ok(!out.is_empty())
-    }
-}
-
-/// The input's first or last sample.
-#[derive(Debug)]
-pub(crate) struct Picked<'q> {
-    input: Stream<'q>,
-    pick: Pick,
-    is_over: bool,
-}
-
-impl<'q> Picked<'q> {
-    pub(crate) fn new(input: Stream<'q>, pick: Pick) -> Self {
-        Self { input, pick, is_over: false }
-    }
-
-    pub(crate) fn input(&self) -> &Stream<'q> {
-        &self.input
-    }
-
-    pub(crate) fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
-        if let (Pick::Last, false, Stream::Stored(stored)) =
-            (self.pick, self.is_over, &mut self.input)
-        {
-            self.is_over = true;
-            return stored.last(meter, out);
-        }
-        let mut chunk = Samples::default();
-        while !self.is_over && self.input.next(meter, &mut chunk)? {
-            let at = match self.pick {
-                Pick::First => 0,
-                Pick::Last => chunk.len().saturating_sub(1),
-            };
-            out.clear();
-            out.append(&chunk, at..at + 1);
-            self.is_over = self.pick == Pick::First;
-        }
-        self.is_over = true;
         Ok(!out.is_empty())
     }
 }

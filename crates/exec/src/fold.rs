@@ -2,6 +2,7 @@
 //! window of one series as well as for one instant of many; [`fold_integers`] is the integer
 //! arithmetic of OpenTSDB for one instant.
 
+use crate::kernels::quantile::{by_method, upper_median};
 use crate::kernels::sum::Sum;
 use foliot_engine::Summary;
 use foliot_plan::{Arithmetic, Fold, Quantile};
@@ -215,7 +216,7 @@ impl Acc {
             State::Difference { first, last } => *last - *first,
             State::Deviation { squares, .. } => (*squares / self.count as f64).sqrt(),
             State::UpperMedian(values) => upper_median(values).unwrap_or(nothing),
-            State::Quantile { q, method, values } => quantile(values, *q, *method),
+            State::Quantile { q, method, values } => by_method(values, *q, *method),
         })
     }
 
@@ -317,34 +318,6 @@ fn deviation(mut count: u64, mean: &mut f64, squares: &mut f64, run: &[f64]) {
         let before = value - *mean;
         *mean += before / count as f64;
         *squares += before * (value - *mean);
-    }
-}
-
-fn upper_median(values: &mut [f64]) -> Option<f64> {
-    let middle = values.len() / 2;
-    (middle < values.len()).then(|| *values.select_nth_unstable_by(middle, f64::total_cmp).1)
-}
-
-/// The quantile of values of which none is NaN. R. J. Hyndman and Y. Fan, "Sample Quantiles in
-/// Statistical Packages", 1996: positions count from 1, are clamped to the ends, and between two
-/// order statistics the result lies on the line.
-fn quantile(values: &mut [f64], q: f64, method: Quantile) -> f64 {
-    let n = values.len() as f64;
-    let position = match method {
-        Quantile::Legacy => q * (n + 1.0),
-        Quantile::R3 => (n * q).round_ties_even(),
-        Quantile::R7 => 1.0 + (n - 1.0) * q,
-    };
-    let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
-    let lower = (position.floor().clamp(1.0, n) as usize - 1).min(last);
-    let (_, &mut low, above) = values.select_nth_unstable_by(lower, f64::total_cmp);
-    if position < 1.0 || position >= n {
-        return low;
-    }
-    let high = above.iter().copied().fold(f64::INFINITY, f64::min);
-    match position - position.floor() {
-        0.0 => low,
-        part => low + part * (high - low),
     }
 }
 

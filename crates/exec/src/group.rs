@@ -68,7 +68,7 @@ struct Key {
 
 fn names(grouping: &Grouping) -> Vec<Arc<str>> {
     match grouping {
-        Grouping::By { names, .. } | Grouping::Without(names) => names.clone(),
+        Grouping::By { names, .. } => names.clone(),
         Grouping::All | Grouping::Each => Vec::new(),
     }
 }
@@ -83,7 +83,6 @@ fn group_key(
     match grouping {
         Grouping::All | Grouping::Each => Some(Vec::new()),
         Grouping::By { drops_absent, .. } => key_of_values(names, labels, *drops_absent, symbols),
-        Grouping::Without(_) => Some(key_without(names, labels, symbols)),
     }
 }
 
@@ -105,9 +104,15 @@ fn key_of_values(
     Some(key)
 }
 
-fn key_without(names: &[Arc<str>], labels: &Labels, symbols: &mut Symbols<'_>) -> Vec<u32> {
-    let kept = labels.iter().filter(|label| !names.contains(&label.name));
-    let mut pairs: Vec<[u32; 2]> = kept
+/// The numbers of some labels and their values.
+pub(crate) fn key_of(
+    labels: &Labels,
+    is_part: impl Fn(&Arc<str>) -> bool,
+    symbols: &mut Symbols<'_>,
+) -> Vec<u32> {
+    let mut pairs: Vec<[u32; 2]> = labels
+        .iter()
+        .filter(|label| is_part(&label.name))
         .map(|label| [symbols.label_name(&label.name), symbols.label_value(&label.value)])
         .collect();
     pairs.sort_unstable();
@@ -117,6 +122,6 @@ fn key_without(names: &[Arc<str>], labels: &Labels, symbols: &mut Symbols<'_>) -
 /// What orders series: measurement, then pairs of label name and value.
 fn series_key(name: &Identity, symbols: &mut Symbols<'_>) -> Vec<u32> {
     let mut key = vec![symbols.measurement(&name.measurement)];
-    key.extend(key_without(&[], &name.labels, symbols));
+    key.extend(key_of(&name.labels, |_| true, symbols));
     key
 }

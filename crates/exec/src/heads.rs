@@ -1,9 +1,14 @@
 //! Heads: what the members of a group have in common.
 
+use crate::Error;
 use foliot_engine::Identity;
-use foliot_model::{Label, Labels, SeriesHead};
+use foliot_model::{DEFAULT_FIELD, Label, Labels, SeriesHead};
+use foliot_plan::Named;
 use std::cmp::Ordering;
 use std::sync::Arc;
+
+/// What a name may become once the values of labels are in it.
+const NAME_BYTES_MAX: usize = 64 << 10;
 
 /// Adds a member to the head of its group. The head keeps the labels on which those members agree
 /// that have them, and the names of those on which members differ; the first member gives the
@@ -25,6 +30,47 @@ pub(crate) fn join(head: &mut Option<SeriesHead>, member: &Identity) {
         return;
     }
     head.labels = join_labels(&head.labels, &member.labels, &mut head.varying);
+}
+
+/// Adds a member that is a group itself.
+pub(crate) fn join_head(head: &mut Option<SeriesHead>, member: &SeriesHead) {
+    let Some(known) = head else {
+        *head = Some(member.clone());
+        return;
+    };
+    known.members.extend_from_slice(&member.members);
+    for name in &member.varying {
+        add_name(&mut known.varying, Arc::clone(name));
+    }
+    join(head, &identity(member));
+}
+
+/// What a group is called, as a stored series would be.
+pub(crate) fn identity(head: &SeriesHead) -> Identity {
+    let (measurement, field) = (Arc::clone(&head.measurement), Arc::clone(&head.field));
+    Identity { measurement, field, labels: head.labels.clone(), source: 0 }
+}
+
+/// Calls a series as a plan says.
+pub(crate) fn renamed(head: &SeriesHead, plan: &Named) -> Result<SeriesHead, Error> {
+    let mut name = plan.name.to_string();
+    if plan.is_template {
+        for label in head.labels.iter() {
+            let place = format!("@{}", label.name);
+            let grown = name.matches(&*place).count().saturating_mul(label.value.len());
+            if name.len().saturating_add(grown) > NAME_BYTES_MAX {
+                let text = format!("a name becomes longer than {NAME_BYTES_MAX} bytes");
+                return Err(Error::Plan(text));
+            }
+            name = name.replace(&place, &label.value);
+        }
+    }
+    let mut head = SeriesHead { measurements: Vec::new(), ..head.clone() };
+    (head.measurement, head.field) = (name.into(), DEFAULT_FIELD.into());
+    if plan.is_template {
+        (head.labels, head.varying) = (Labels::default(), Vec::new());
+    }
+    Ok(head)
 }
 
 /// Whether a member adds nothing new: it has every label of the head, and all its others vary.

@@ -33,12 +33,15 @@
 
 mod catalogue;
 mod clip;
+mod each;
 mod error;
 mod fold;
 mod gap;
 mod grids;
 mod group;
 mod heads;
+mod joined;
+mod kept;
 mod kernels;
 mod limits;
 mod merge;

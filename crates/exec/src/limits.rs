@@ -83,6 +83,8 @@ struct Account {
     memory_bytes: AtomicU64,
     memory_peak_bytes: AtomicU64,
     samples: AtomicU64,
+    /// Stored series selected so far.
+    selected: AtomicU64,
     /// A bit for each of [`METERED`] that was met.
     met: AtomicU8,
 }
@@ -109,6 +111,7 @@ impl Meter {
             memory_bytes: AtomicU64::new(0),
             memory_peak_bytes: AtomicU64::new(0),
             samples: AtomicU64::new(0),
+            selected: AtomicU64::new(0),
             met: AtomicU8::new(0),
         };
         Self { account: Arc::new(account), stopped: Arc::default(), samples_before: 0 }
@@ -166,8 +169,9 @@ impl Meter {
         self.account.cancel.clone()
     }
 
-    /// Checks that so many series may be selected.
+    /// Counts selected series, and checks that they may be so many.
     pub(crate) fn admit(&self, series: usize) -> Result<(), Error> {
+        self.account.selected.fetch_add(series as u64, Ordering::Relaxed);
         match self.limits().series {
             limit if series > limit => {
                 self.account.meet(SERIES);
@@ -214,6 +218,11 @@ impl Meter {
     /// Samples of this run.
     pub(crate) fn samples(&self) -> u64 {
         self.account.samples.load(Ordering::Relaxed) - self.samples_before
+    }
+
+    /// Series that the whole request selected so far.
+    pub(crate) fn selected(&self) -> u64 {
+        self.account.selected.load(Ordering::Relaxed)
     }
 
     /// The most that was taken at once, in bytes.

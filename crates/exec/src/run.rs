@@ -10,8 +10,9 @@
 mod lanes;
 
 use crate::Error;
+use crate::kept::Kept;
 use crate::limits::{CHUNK_SAMPLES, FRAME_SAMPLES, Meter};
-use crate::set::Set;
+use crate::set::{Ground, Set};
 use crate::source::Source;
 use crate::stream::Stream;
 use foliot_model::{Frame, Samples, SeriesHead};
@@ -51,27 +52,44 @@ pub(crate) fn run_over(
     meter: &Meter,
     on_frame: OnFrame<'_>,
 ) -> Result<Ran, Error> {
-    let meter = meter.of_run();
-    let mut ran = Ran::default();
+    let meter = &meter.of_run();
+    let (mut ran, selected) = (Ran::default(), meter.selected());
+    // The last question that wants the answer to each.
+    let mut wanted = vec![0; plans.len()];
+    for (question, plan) in plans.iter().enumerate() {
+        plan.each_answer(&mut |place| {
+            wanted.get_mut(place).into_iter().for_each(|last| *last = question);
+        });
+    }
+    let mut earlier: Vec<Option<Arc<Kept<'_>>>> = Vec::with_capacity(plans.len());
     for (question, plan) in plans.iter().enumerate() {
         meter.check(0)?;
-        let set = Set::new(plan, source, &meter)?;
-        ran.series_selected += set.stored_len() as u64;
+        let mut set = Set::new(plan, Ground { source, meter, earlier: &earlier })?;
+        earlier.push(None);
+        if wanted.get(question).is_some_and(|&last| last > question) {
+            let kept = Kept::of(&set, meter)?;
+            earlier.last_mut().into_iter().for_each(|place| *place = Some(Arc::clone(&kept)));
+            set = Set::Kept(kept);
+        }
         let mut counted = |frame: Frame| {
             ran.samples_answered += frame.samples.len() as u64;
             ran.series += u64::from(frame.is_last);
             on_frame(frame)
         };
-        if run_question(&set, question, &meter, &mut counted)?.is_break() {
+        if run_question(&set, question, meter, &mut counted)?.is_break() {
             break;
         }
+        for (kept, last) in earlier.iter_mut().zip(&wanted) {
+            kept.take_if(|_| *last <= question);
+        }
     }
+    ran.series_selected = meter.selected() - selected;
     ran.samples_scanned = meter.samples();
     ran.memory_peak_bytes = meter.memory_peak_bytes();
     Ok(ran)
 }
 
-fn run_question<'q>(
+pub(crate) fn run_question<'q>(
     set: &Set<'q>,
     question: usize,
     meter: &'q Meter,
@@ -144,8 +162,5 @@ fn head_of(
 ) -> Result<Option<Arc<SeriesHead>>, Error> {
     let mut members = Vec::new();
     stream.members(&mut members);
-    match members.is_empty() {
-        true => Ok(None),
-        false => set.head(question, members, meter).map(|head| Some(Arc::new(head))),
-    }
+    Ok(set.head(question, members, meter)?.map(Arc::new))
 }

@@ -4,20 +4,23 @@
 //! open each of them as a [`Stream`]; opening one reads nothing of the others, so that threads can
 //! share the work.
 
-use crate::clip::{Clip, Picked};
+use crate::clip::Clip;
+use crate::each::Mapped;
 use crate::fold::keeps_single;
 use crate::group::{self, group};
+use crate::kept::Kept;
 use crate::limits::{Charge, Meter};
 use crate::merge::{Merge, Single};
 use crate::quotient::{Quotients, partners};
 use crate::rate::Rates;
 use crate::slots::Over;
 use crate::source::{Source, Spares, Symbols};
-use crate::stream::Stream;
-use crate::{Error, heads, slots, window};
+use crate::stream::{Ready, Stream};
+use crate::window::{FixedWindows, Grid};
+use crate::{Error, heads, slots};
 use foliot_engine::Identity;
 use foliot_model::{Label, Labels, SeriesHead, TimeRange};
-use foliot_plan::{Aggregate, Grouping, Pick, Rate, Series, Window};
+use foliot_plan::{Aggregate, Function, Grouping, Input, Rate, Series, Window};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -35,6 +38,8 @@ pub(crate) enum Set<'q> {
     Stored(Leaf<'q>),
     /// What becomes of each series by itself.
     Each { operator: Operator<'q>, input: Box<Set<'q>> },
+    /// Series that are in memory.
+    Kept(Arc<Kept<'q>>),
     /// Each series divided by its partner.
     Quotient {
         dividend: Box<Set<'q>>,
@@ -72,18 +77,24 @@ pub(crate) enum Operator<'q> {
     Window(&'q Window),
     Rate(&'q Rate),
     Clip { range: TimeRange, keep_empty: bool },
-    Pick(Pick),
+    Function(Function),
+}
+
+/// What plans are laid over.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'q, 'a> {
+    pub(crate) source: Source<'q>,
+    pub(crate) meter: &'q Meter,
+    /// Answers to earlier questions that later ones want.
+    pub(crate) earlier: &'a [Option<Arc<Kept<'q>>>],
 }
 
 impl<'q> Set<'q> {
-    /// Lays `plan` over `source`.
-    pub(crate) fn new(
-        plan: &'q Series,
-        source: Source<'q>,
-        meter: &'q Meter,
-    ) -> Result<Self, Error> {
+    /// Lays `plan` over `ground`.
+    pub(crate) fn new(plan: &'q Series, ground: Ground<'q, '_>) -> Result<Self, Error> {
+        let Ground { source, meter, earlier } = ground;
         let each = |operator, input: &'q Series| {
-            let input = Box::new(Self::new(input, source, meter)?);
+            let input = Box::new(Self::new(input, ground)?);
             Ok(Self::Each { operator, input })
         };
         match plan {
@@ -106,16 +117,36 @@ impl<'q> Set<'q> {
             Series::Clip { input, range, keep_empty } => {
                 each(Operator::Clip { range: *range, keep_empty: *keep_empty }, input)
             }
-            Series::Pick { input, pick } => each(Operator::Pick(*pick), input),
+            Series::Each(plan) => each(Operator::Function(plan.function), &plan.input),
+            Series::Named(plan) => {
+                Ok(Self::Kept(Kept::named(plan, &Self::new(&plan.input, ground)?, meter)?))
+            }
             Series::Quotient(quotient) => {
-                let mut dividend = Self::new(&quotient.dividend, source, meter)?;
-                let mut divisor = Self::new(&quotient.divisor, source, meter)?;
+                let mut dividend = Self::new(&quotient.dividend, ground)?;
+                let mut divisor = Self::new(&quotient.divisor, ground)?;
                 let partners = partners(&mut dividend, &mut divisor, meter)?;
                 let (dividend, divisor) = (Box::new(dividend), Box::new(divisor));
                 Ok(Self::Quotient { dividend, divisor, partners })
             }
+            Series::Joined(plan) => {
+                let kept = |input: &'q Input| Kept::of(&Self::new(&input.series, ground)?, meter);
+                let inputs: Result<Vec<_>, _> = plan.inputs.iter().map(kept).collect();
+                Ok(Self::Kept(Kept::joined(plan, &inputs?, source, meter)?))
+            }
+            Series::Ranked(plan) => {
+                Ok(Self::Kept(Kept::ranked(plan, &Self::new(&plan.input, ground)?, meter)?))
+            }
+            Series::Union(inputs) => {
+                let sets: Result<Vec<_>, _> =
+                    inputs.iter().map(|input| Self::new(input, ground)).collect();
+                Ok(Self::Kept(Kept::union(&sets?, meter)?))
+            }
+            Series::Answer(place) => match earlier.get(*place) {
+                Some(Some(kept)) => Ok(Self::Kept(Arc::clone(kept))),
+                _ => Err(Error::Plan(format!("question {place} has no answer yet"))),
+            },
             Series::Aggregate(aggregate) => {
-                let input = Self::new(&aggregate.input, source, meter)?;
+                let input = Self::new(&aggregate.input, ground)?;
                 Self::grouped(aggregate, input, source, meter)
             }
         }
@@ -144,29 +175,20 @@ impl<'q> Set<'q> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Stored(leaf) => leaf.sids.len(),
+            Self::Kept(kept) => kept.series.len(),
             Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.len(),
             Self::Groups { groups, .. } => groups.len(),
         }
     }
 
-    /// How many stored series there are behind all of them.
-    pub(crate) fn stored_len(&self) -> usize {
-        self.leaf().sids.len()
-    }
-
-    fn leaf(&self) -> &Leaf<'q> {
-        match self {
-            Self::Stored(leaf) => leaf,
-            Self::Each { input, .. }
-            | Self::Quotient { dividend: input, .. }
-            | Self::Groups { input, .. } => input.leaf(),
-        }
-    }
-
     /// Whether a series without samples is an answer.
     pub(crate) fn keeps_empty(&self) -> bool {
-        let Self::Each { operator, .. } = self else { return false };
-        matches!(operator, Operator::Clip { keep_empty: true, .. })
+        match self {
+            Self::Each { operator: Operator::Clip { keep_empty, .. }, .. } => *keep_empty,
+            Self::Each { operator: Operator::Function(_), input } => input.keeps_empty(),
+            Self::Kept(_) => true,
+            _ => false,
+        }
     }
 
     /// Opens the series at `index`. Up to `threads` may work on it.
@@ -185,13 +207,23 @@ impl<'q> Set<'q> {
             Self::Each { operator, input } => {
                 let input = input.open(index, meter, threads)?;
                 Ok(match *operator {
-                    Operator::Window(window) => window::open(window, input, meter)?,
+                    Operator::Window(window) => {
+                        Stream::Window(Box::new(FixedWindows::new(window, input, meter)?))
+                    }
                     Operator::Rate(rate) => Stream::Rate(Box::new(Rates::new(rate, input, meter)?)),
                     Operator::Clip { range, keep_empty } => {
                         Stream::Clip(Box::new(Clip::new(input, range, keep_empty)))
                     }
-                    Operator::Pick(pick) => Stream::Pick(Box::new(Picked::new(input, pick))),
+                    Operator::Function(function) => {
+                        Stream::Each(Box::new(Mapped::new(function, input, meter)?))
+                    }
                 })
+            }
+            Self::Kept(kept) => {
+                let samples = kept.series.get(at).map(|(_, samples)| Arc::clone(samples));
+                let members = samples.iter().map(|_| index).collect();
+                let samples = samples.unwrap_or_default();
+                Ok(Stream::Ready(Ready { samples, members, is_again: true, ..Ready::default() }))
             }
             Self::Quotient { dividend, divisor, partners } => {
                 let partner = partners.get(at).copied().flatten();
@@ -216,6 +248,11 @@ impl<'q> Set<'q> {
     ) -> Result<(), Error> {
         match self {
             Self::Stored(leaf) => leaf.names(meter, each),
+            Self::Kept(kept) => {
+                let names = kept.series.iter().zip(0..);
+                names.for_each(|((head, _), at)| each(at, &heads::identity(head)));
+                Ok(())
+            }
             Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => {
                 input.names(meter, each)
             }
@@ -227,7 +264,6 @@ impl<'q> Set<'q> {
                     Grouping::All => false,
                     Grouping::Each => true,
                     Grouping::By { names, .. } => names.contains(&label.name),
-                    Grouping::Without(names) => !names.contains(&label.name),
                 };
                 input.names(meter, &mut |index, name| {
                     if let Some(&group) = firsts.get(&index) {
@@ -239,41 +275,71 @@ impl<'q> Set<'q> {
         }
     }
 
-    /// The head of a series with the given members.
+    /// The head of a series with the given members; nothing if there are none.
     pub(crate) fn head(
         &self,
         question: usize,
         mut members: Vec<u32>,
         meter: &Meter,
-    ) -> Result<SeriesHead, Error> {
+    ) -> Result<Option<SeriesHead>, Error> {
         members.sort_unstable();
         members.dedup();
-        let mut head = None;
-        self.leaf().identities(&members, meter, &mut |name| heads::join(&mut head, name))?;
-        if !self.wants_members() {
-            members.clear();
+        if members.is_empty() {
+            return Ok(None);
         }
-        Ok(SeriesHead { question, members, ..head.unwrap_or_default() })
+        let mut head = None;
+        self.join(&members, &mut head, meter)?;
+        let mut head = SeriesHead { question, ..head.unwrap_or_default() };
+        match self.members() {
+            Some(true) => head.members = members,
+            Some(false) => head.members = Vec::new(),
+            None => {}
+        }
+        Ok(Some(head))
     }
 
-    /// A stored series is always its own member.
-    fn wants_members(&self) -> bool {
+    /// Adds members, see [`Stream::members`], to the head of the series that they are behind.
+    fn join(
+        &self,
+        members: &[u32],
+        head: &mut Option<SeriesHead>,
+        meter: &Meter,
+    ) -> Result<(), Error> {
         match self {
-            Self::Stored(_) => true,
-            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => {
-                input.wants_members()
+            Self::Stored(leaf) => {
+                leaf.identities(members, meter, &mut |name| heads::join(head, name))
             }
-            Self::Groups { aggregate, .. } => aggregate.wants_members,
+            Self::Kept(kept) => {
+                let known = members.iter().filter_map(|&at| kept.series.get(at as usize));
+                known.for_each(|(member, _)| heads::join_head(head, member));
+                Ok(())
+            }
+            Self::Each { input, .. }
+            | Self::Quotient { dividend: input, .. }
+            | Self::Groups { input, .. } => input.join(members, head, meter),
+        }
+    }
+
+    /// Whether heads list their members: a stored series is always its own. Nothing of those in
+    /// memory, whose heads are made.
+    fn members(&self) -> Option<bool> {
+        match self {
+            Self::Stored(_) => Some(true),
+            Self::Kept(_) => None,
+            Self::Each { input, .. } | Self::Quotient { dividend: input, .. } => input.members(),
+            Self::Groups { aggregate: Aggregate { wants_members: false, .. }, .. } => Some(false),
+            Self::Groups { input, .. } => input.members().map(|_| true),
         }
     }
 
     /// The windows that all samples of all series lie on, if there are such and they are few.
     fn stamps(&self) -> Result<Option<Vec<i64>>, Error> {
         match self {
-            Self::Stored(_) | Self::Quotient { .. } => Ok(None),
+            Self::Stored(_) | Self::Kept(_) | Self::Quotient { .. } => Ok(None),
+            Self::Each { operator: Operator::Function(_), .. } => Ok(None),
             Self::Each { operator: Operator::Window(window), .. } => {
-                let grid = window::shared_grid(&window.windows)?;
-                Ok(grid.and_then(|grid| slots::stamps(&grid, &window.range)))
+                let grid = Grid::new(&window.windows)?;
+                Ok(grid.is_shared().then(|| slots::stamps(&grid, &window.range)).flatten())
             }
             Self::Each { input, .. } | Self::Groups { input, .. } => input.stamps(),
         }

@@ -26,6 +26,7 @@ use foliot_lock::{Mutex, Rank};
 use foliot_model::{Samples, TimeRange, Value};
 use foliot_plan::{Aggregate, Arithmetic, Fold, Gap};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use whole::Whole;
 
@@ -317,7 +318,7 @@ impl<'q> Slots<'q> {
                 samples.push(stamp_ns, value);
             }
         }
-        Ready { samples, members: self.members, at: 0, _charge: None }
+        Ready { samples: Arc::new(samples), members: self.members, ..Ready::default() }
     }
 }
 

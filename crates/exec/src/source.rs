@@ -43,7 +43,10 @@ impl<'q> Source<'q> {
         match self {
             Self::Snapshot(snapshot) => select(snapshot, selector, range, meter),
             #[cfg(test)]
-            Self::Given(series) => Ok((0..series.len() as u32).collect()),
+            Self::Given(series) => {
+                let all = (0..series.len() as u32).collect();
+                Ok(selector.only.clone().unwrap_or(all))
+            }
         }
     }
 
@@ -83,6 +86,7 @@ impl<'q> Source<'q> {
                 let mut samples = Samples::default();
                 samples.append(all, start..end);
                 let members = if samples.is_empty() { Vec::new() } else { vec![sid] };
+                let samples = Arc::new(samples);
                 Ok(Stream::Ready(crate::stream::Ready { samples, members, ..Default::default() }))
             }
         }

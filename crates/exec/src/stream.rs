@@ -1,14 +1,16 @@
 //! Streams: the samples of one series, chunk by chunk, through a chain of operators.
 
 use crate::Error;
-use crate::clip::{Clip, Picked};
+use crate::clip::Clip;
+use crate::each::Mapped;
 use crate::limits::{CHUNK_SAMPLES, Charge, Meter};
 use crate::merge::{Merge, Single};
 use crate::quotient::Quotients;
 use crate::rate::Rates;
 use crate::source::Stored;
-use crate::window::{FixedWindows, SlidingWindows};
+use crate::window::FixedWindows;
 use foliot_model::Samples;
+use std::sync::Arc;
 
 /// One series on its way through the operators.
 #[derive(Debug)]
@@ -18,11 +20,10 @@ pub(crate) enum Stream<'q> {
     /// Samples that are in memory already.
     Ready(Ready<'q>),
     Window(Box<FixedWindows<'q>>),
-    Slide(Box<SlidingWindows<'q>>),
     Rate(Box<Rates<'q>>),
+    Each(Box<Mapped<'q>>),
     Quotient(Box<Quotients<'q>>),
     Clip(Box<Clip<'q>>),
-    Pick(Box<Picked<'q>>),
     Single(Box<Single<'q>>),
     Merge(Box<Merge<'q>>),
 }
@@ -36,29 +37,27 @@ impl Stream<'_> {
             Self::Stored(stored) => stored.next(meter, out),
             Self::Ready(ready) => ready.next(meter, out),
             Self::Window(stream) => stream.next(meter, out),
-            Self::Slide(stream) => stream.next(meter, out),
             Self::Rate(stream) => stream.next(meter, out),
+            Self::Each(stream) => stream.next(meter, out),
             Self::Quotient(stream) => stream.next(meter, out),
             Self::Clip(stream) => stream.next(meter, out),
-            Self::Pick(stream) => stream.next(meter, out),
             Self::Single(stream) => stream.next(meter, out),
             Self::Merge(stream) => stream.next(meter, out),
         }
     }
 
     /// Adds the ids of the stored series behind this one that have a sample in the range asked for;
-    /// if there are none, there is no such series. Settled once the stream has yielded something or
-    /// has ended.
+    /// if there are none, there is no such series. Of series that are in memory, their
+    /// positions stand in place of ids. Settled once the stream has yielded something or has ended.
     pub(crate) fn members(&self, out: &mut Vec<u32>) {
         match self {
             Self::Stored(stored) => out.extend(stored.member()),
             Self::Ready(ready) => out.extend_from_slice(&ready.members),
             Self::Window(stream) => stream.input().members(out),
-            Self::Slide(stream) => stream.input().members(out),
             Self::Rate(stream) => stream.input().members(out),
+            Self::Each(stream) => stream.input().members(out),
             Self::Quotient(stream) => stream.dividend().members(out),
             Self::Clip(stream) => stream.members(out),
-            Self::Pick(stream) => stream.input().members(out),
             Self::Single(stream) => stream.input().members(out),
             Self::Merge(stream) => stream.members(out),
         }
@@ -68,16 +67,18 @@ impl Stream<'_> {
 /// Samples in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Ready<'q> {
-    pub(crate) samples: Samples,
+    pub(crate) samples: Arc<Samples>,
     pub(crate) members: Vec<u32>,
     pub(crate) at: usize,
+    /// Whether they were counted when they were read.
+    pub(crate) is_again: bool,
     pub(crate) _charge: Option<Charge<'q>>,
 }
 
 impl Ready<'_> {
     fn next(&mut self, meter: &Meter, out: &mut Samples) -> Result<bool, Error> {
         let end = (self.at + CHUNK_SAMPLES).min(self.samples.len());
-        meter.check(end - self.at)?;
+        meter.check(if self.is_again { 0 } else { end - self.at })?;
         out.append(&self.samples, self.at..end);
         self.at = end;
         Ok(!out.is_empty())

@@ -1,5 +1,6 @@
 //! Whole plans over series in memory: the tables of a conformance list, a naive model, limits.
 
+mod formulas;
 mod limits;
 mod model;
 mod tables;
@@ -12,7 +13,7 @@ use foliot_model::{
     Frame, Name, Samples, Selector, SeriesHead, Test, TimeRange, Value, is_null_float,
 };
 use foliot_plan::{Aggregate, Arithmetic, Fold, Gap, Grouping, Rate, Reset, Series};
-use foliot_plan::{Fill, Stamp, Window, Windows};
+use foliot_plan::{Fill, Window, Windows};
 use std::ops::ControlFlow;
 
 const SECOND: i64 = 1_000_000_000;
@@ -94,8 +95,7 @@ fn aggregate(fold: Fold, gap: Gap, grouping: Grouping, input: Series) -> Series 
 }
 
 fn window(windows: Windows, fold: Fold, fill: Fill, range: TimeRange, input: Series) -> Series {
-    let stamp = Stamp::Start;
-    Series::Window(Box::new(Window { input, windows, fold, fill, stamp, range }))
+    Series::Window(Box::new(Window { input, windows, fold, fill, range }))
 }
 
 fn seconds(width: i64) -> Windows {

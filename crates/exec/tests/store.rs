@@ -11,10 +11,9 @@ mod harness;
 
 use foliot_engine::Engine;
 use foliot_exec::{Cancel, Error, Limits, Meter, Query, Ran, listed, run};
-use foliot_model::{Cell, Frame, Name, Selector, SeriesHead, Test, TimeRange, Value};
+use foliot_model::{Cell, Frame, Name, Samples, Selector, SeriesHead, Test, TimeRange, Value};
 use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Pick, Series, Stamp, What, Window,
-    Windows,
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Listing, Series, What, Window, Windows,
 };
 use harness::{SECOND, START, open, write};
 use std::ops::ControlFlow;
@@ -35,8 +34,8 @@ fn select(measurement: &str, range: TimeRange) -> Series {
 
 fn buckets(seconds: i64, fold: Fold, range: TimeRange, input: Series) -> Series {
     let windows = Windows::Buckets { width_ns: seconds * SECOND, origin_ns: 0 };
-    let (fill, stamp) = (Fill::None, Stamp::Start);
-    Series::Window(Box::new(Window { input, windows, fold, fill, stamp, range }))
+    let fill = Fill::None;
+    Series::Window(Box::new(Window { input, windows, fold, fill, range }))
 }
 
 fn aggregate(fold: Fold, gap: Gap, grouping: Grouping, input: Series) -> Series {
@@ -205,48 +204,6 @@ fn groups_come_in_order_of_first_sight() {
 }
 
 #[test]
-fn last_samples_come_from_wherever_they_are() {
-    let engine = open();
-    write(&engine, "m,h=a", "value", &integers(&[(10, 1), (20, 2)]));
-    engine.flush().unwrap();
-    write(&engine, "m,h=b", "value", &integers(&[(30, 3), (5000, 4)]));
-    let last = |range| {
-        let input = Box::new(select("m", range));
-        let plan = Series::Pick { input, pick: Pick::Last };
-        answer(&engine, &plan).0.into_iter().map(|(_, points)| points[0]).collect::<Vec<_>>()
-    };
-    assert_eq!(last(TimeRange::ALL), [(20, V::I(2)), (5000, V::I(4))]);
-    assert_eq!(last(range(0, 100)), [(20, V::I(2)), (30, V::I(3))]);
-    assert_eq!(last(range(25, 6000)), [(5000, V::I(4))]);
-}
-
-#[test]
-fn the_last_sample_costs_one_block() {
-    let engine = open();
-    let rows: Vec<_> = (0..10_000).map(|t| (t, Cell::integer(t))).collect();
-    write(&engine, "m,h=a", "value", &rows);
-    write(&engine, "m,h=b", "value", &integers(&[(7, 1)]));
-    engine.flush().unwrap();
-    let last = |range| {
-        let input = Box::new(select("m", range));
-        let (answers, ran) = answer(&engine, &Series::Pick { input, pick: Pick::Last });
-        let points = answers.into_iter().map(|(_, points)| points[0]).collect::<Vec<_>>();
-        (points, ran.samples_scanned)
-    };
-    let (points, scanned) = last(TimeRange::ALL);
-    assert_eq!(points, [(9999, V::I(9999)), (7, V::I(1))]);
-    assert_eq!(scanned, 0, "summaries tell the last values");
-    let (points, scanned) = last(range(0, 5000));
-    assert_eq!(points, [(5000, V::I(5000)), (7, V::I(1))]);
-    assert!(scanned <= 1024, "{scanned} samples were read");
-    // Later samples that are still in the head come after the blocks that were passed over.
-    write(&engine, "m,h=a", "value", &integers(&[(20_000, -1)]));
-    assert_eq!(last(TimeRange::ALL).0, [(20_000, V::I(-1)), (7, V::I(1))]);
-    write(&engine, "m,h=a", "value", &integers(&[(5000, -2)]));
-    assert_eq!(last(range(0, 5000)).0, [(5000, V::I(-2)), (7, V::I(1))]);
-}
-
-#[test]
 fn last_values_keep_their_kind_and_bits() {
     let lasts = [
         Cell::integer((1 << 53) + 1),
@@ -277,13 +234,16 @@ fn last_values_keep_their_kind_and_bits() {
         Value::Float(value) => format!("float {:x}", value.to_bits()),
         value => format!("{value:?}"),
     };
+    let shown = |samples: &Samples| -> Vec<(i64, String)> {
+        samples.iter().map(|(time, value)| (time, bits(value))).collect()
+    };
     let answers = |plan: &Series| {
         let snapshot = engine.snapshot();
         let (limits, cancel) = (Limits::default(), Cancel::default());
         let query = Query { snapshot: &snapshot, meter: Meter::new(limits, cancel) };
         let mut out: Vec<Vec<(i64, String)>> = Vec::new();
         let mut on_frame = |frame: Frame| {
-            out.push(frame.samples.iter().map(|(time, value)| (time, bits(value))).collect());
+            out.push(shown(&frame.samples));
             ControlFlow::Continue(())
         };
         run(&query, std::slice::from_ref(plan), &mut on_frame).unwrap();
@@ -291,8 +251,11 @@ fn last_values_keep_their_kind_and_bits() {
     };
     for (measurement, count) in [("same", lasts.len() + 1), ("mixed", lasts.len())] {
         let all = answers(&select(measurement, TimeRange::ALL));
-        let input = Box::new(select(measurement, TimeRange::ALL));
-        let picked = answers(&Series::Pick { input, pick: Pick::Last });
+        let snapshot = engine.snapshot();
+        let last = |sid| snapshot.last(sid).unwrap().unwrap();
+        let selected = snapshot.select(&selector(measurement), TimeRange::ALL).unwrap();
+        let picked = selected.into_iter().map(last).map(|last| shown(&last));
+        let picked: Vec<_> = picked.collect();
         assert_eq!(all.len(), count);
         let lasts: Vec<_> = all.iter().map(|points| points[points.len() - 1..].to_vec()).collect();
         assert_eq!(picked, lasts);

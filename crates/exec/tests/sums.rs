@@ -11,9 +11,7 @@ use foliot_model::{Cell, Item, Kind, Name, Samples, Selector, Test, TimeRange, V
 use foliot_plan::rows::{
     Absent, Buckets, Calculate, Column, Input, Layout, Reduce, Reducer, Rows, Scan, Select, Slot,
 };
-use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Series, Stamp, Window, Windows,
-};
+use foliot_plan::{Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Series, Window, Windows};
 use harness::{SECOND, START, open, write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -66,8 +64,8 @@ fn of_series(engine: &Engine, field: &str, fold: Fold, width: i64) -> Vec<u64> {
     let range = TimeRange::new(START * SECOND, (START + SAMPLES) * SECOND);
     let input = Series::Select { selector, range };
     let windows = Windows::Buckets { width_ns: width * SECOND, origin_ns: START * SECOND };
-    let (fill, stamp) = (Fill::None, Stamp::Start);
-    let input = Series::Window(Box::new(Window { input, windows, fold, fill, stamp, range }));
+    let fill = Fill::None;
+    let input = Series::Window(Box::new(Window { input, windows, fold, fill, range }));
     let plan = Series::Aggregate(Box::new(Aggregate {
         input,
         grouping: Grouping::All,

@@ -10,6 +10,8 @@ pub struct SeriesHead {
     pub question: usize,
     /// Measurement, or the name the language gives the result.
     pub measurement: Arc<str>,
+    /// All measurements, in order, where series of several sets were calculated with one another.
+    pub measurements: Vec<Arc<str>>,
     /// Field; empty when the answer is over several.
     pub field: Arc<str>,
     /// Labels that the members agree on.
@@ -18,6 +20,16 @@ pub struct SeriesHead {
     pub varying: Vec<Arc<str>>,
     /// Ids of the stored series behind this one, ascending; filled only when the plan asks for it.
     pub members: Vec<u32>,
+}
+
+impl SeriesHead {
+    /// The measurements of what is behind it, in order.
+    pub fn all_measurements(&self) -> Vec<Arc<str>> {
+        match self.measurements.is_empty() {
+            true => vec![Arc::clone(&self.measurement)],
+            false => self.measurements.clone(),
+        }
+    }
 }
 
 /// A bounded piece of an answer: some samples of one series, in time order. A series longer than

@@ -9,13 +9,17 @@
 //! asked.
 
 mod catalog;
+mod each;
 mod fold;
 pub mod grid;
+mod joined;
 pub mod rows;
 mod series;
 mod window;
 
 pub use catalog::{Listing, What};
+pub use each::{Each, Function, Named, Ranked, Span};
 pub use fold::{Fold, Quantile};
-pub use series::{Aggregate, Arithmetic, Gap, Grouping, Pick, Quotient, Rate, Reset, Series};
-pub use window::{Calendar, Edges, Fill, Stamp, Window, Windows};
+pub use joined::{Input, Joined, Step, Term};
+pub use series::{Aggregate, Arithmetic, Gap, Grouping, Quotient, Rate, Reset, Series};
+pub use window::{Calendar, Fill, Window, Windows};

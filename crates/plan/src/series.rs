@@ -1,6 +1,6 @@
 //! Series algebra: operators from sets of series to sets of series.
 
-use crate::{Fold, Window};
+use crate::{Each, Fold, Joined, Named, Ranked, Window};
 use foliot_model::{Selector, TimeRange};
 use std::sync::Arc;
 
@@ -21,6 +21,10 @@ pub enum Series {
     Rate(Box<Rate>),
     /// Samples divided by samples of the same time.
     Quotient(Box<Quotient>),
+    /// What becomes of the numbers of each series.
+    Each(Box<Each>),
+    /// Series of several sets, calculated with one another.
+    Joined(Box<Joined>),
     /// Several series into one per group.
     Aggregate(Box<Aggregate>),
     /// The input's samples in `range`. Series left without samples stay when `keep_empty`: they are
@@ -33,22 +37,38 @@ pub enum Series {
         /// Whether a series without samples in range is still an answer.
         keep_empty: bool,
     },
-    /// The first or last sample of each input series.
-    Pick {
-        /// Whose samples.
-        input: Box<Series>,
-        /// Which one.
-        pick: Pick,
-    },
+    /// Another name for each series.
+    Named(Box<Named>),
+    /// The series that rank highest, or lowest.
+    Ranked(Box<Ranked>),
+    /// The series of several sets, one set after the other.
+    Union(Vec<Series>),
+    /// The answer to an earlier question of the request, by its place. It is kept until the last
+    /// question that wants it is answered.
+    Answer(usize),
 }
 
-/// Which sample of a series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pick {
-    /// The earliest.
-    First,
-    /// The latest.
-    Last,
+impl Series {
+    /// Tells the earlier questions whose answers this one wants.
+    pub fn each_answer(&self, each: &mut dyn FnMut(usize)) {
+        match self {
+            Self::Select { .. } => {}
+            Self::Answer(place) => each(*place),
+            Self::Window(of) => of.input.each_answer(each),
+            Self::Rate(of) => of.input.each_answer(each),
+            Self::Each(of) => of.input.each_answer(each),
+            Self::Aggregate(of) => of.input.each_answer(each),
+            Self::Named(of) => of.input.each_answer(each),
+            Self::Ranked(of) => of.input.each_answer(each),
+            Self::Clip { input, .. } => input.each_answer(each),
+            Self::Quotient(of) => {
+                of.dividend.each_answer(each);
+                of.divisor.each_answer(each);
+            }
+            Self::Joined(of) => of.inputs.iter().for_each(|input| input.series.each_answer(each)),
+            Self::Union(inputs) => inputs.iter().for_each(|input| input.each_answer(each)),
+        }
+    }
 }
 
 /// What a counter does when it falls.
@@ -105,8 +125,6 @@ pub enum Grouping {
         /// the empty value (PromQL, InfluxQL).
         drops_absent: bool,
     },
-    /// Those that agree on all labels but these.
-    Without(Vec<Arc<str>>),
 }
 
 /// What a series contributes at an instant where another one of its group has a sample and it has

@@ -51,28 +51,6 @@ pub enum Windows {
     },
     /// One window: the whole given range.
     Whole(TimeRange),
-    /// A window that looks back `span_ns` from each instant `start, start+step, ..`, for PromQL.
-    Sliding {
-        /// First instant.
-        start_ns: i64,
-        /// Distance between instants.
-        step_ns: i64,
-        /// How far a window looks back.
-        span_ns: i64,
-        /// How far back the windows are shifted.
-        offset_ns: i64,
-        /// Which ends belong to a window.
-        edges: Edges,
-    },
-}
-
-/// Which ends belong to a sliding window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edges {
-    /// `(t - span, t]`, PromQL since Prometheus 3.
-    LeftOpen,
-    /// `[t - span, t]`, PromQL before.
-    Closed,
 }
 
 /// What a window without samples yields, for series that have a sample somewhere in range.
@@ -87,24 +65,10 @@ pub enum Fill {
     Null,
     /// This number.
     Value(f64),
-    /// The previous window's value; no value before the first.
-    Previous,
-    /// On the line between the neighbouring windows' values; no value before the first and after
-    /// the last.
-    Linear,
 }
 
-/// The instant that a window's value carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
-    /// The window's start.
-    Start,
-    /// The instant a sliding window looks back from.
-    End,
-}
-
-/// Folds each series over windows. The result is always binary64, also for counts. Text, and
-/// histograms, are left out.
+/// Folds each series over windows, each stamped at its start. The result is always binary64, also
+/// for counts. Text, and histograms, are left out.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// What is folded.
@@ -115,8 +79,6 @@ pub struct Window {
     pub fold: Fold,
     /// What an empty window yields.
     pub fill: Fill,
-    /// What instant a value carries.
-    pub stamp: Stamp,
     /// Windows are made, and filled, for stamps in this range only. What the input holds of a
     /// window is folded, whether or not all of the window lies in the input's own range.
     pub range: TimeRange,

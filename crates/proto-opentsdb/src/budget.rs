@@ -1,4 +1,4 @@
-//! What this door's own work on an answer may take: formulas, histograms, ranking.
+//! What this door's own work on an answer may take: what must be whole before it is written.
 
 use crate::http::HttpError;
 use std::cell::Cell;
@@ -12,6 +12,12 @@ pub struct Budget<'a> {
     held_bytes: Cell<u64>,
     steps: Cell<usize>,
     may_hold: &'a dyn Fn(u64) -> Result<(), HttpError>,
+}
+
+impl std::fmt::Debug for Budget<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Budget").field("held_bytes", &self.held_bytes).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Budget<'a> {

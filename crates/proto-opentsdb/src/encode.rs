@@ -320,11 +320,15 @@ fn write_float(value: f64, nan_is_null: bool, out: &mut Vec<u8>) -> Result<(), H
         return Ok(());
     }
     if !value.is_nan() {
-        let message = "Got Infinity: an infinite value cannot be written as JSON";
-        return Err(HttpError::bad_request(message));
+        return Err(infinite());
     }
     out.extend_from_slice(if nan_is_null { b"null" } else { b"\"NaN\"" });
     Ok(())
+}
+
+/// The refusal of an infinite value.
+pub(crate) fn infinite() -> HttpError {
+    HttpError::bad_request("Got Infinity: an infinite value cannot be written as JSON")
 }
 
 fn write_list<'t>(texts: impl Iterator<Item = &'t str>, out: &mut Vec<u8>) {

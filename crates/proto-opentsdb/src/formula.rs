@@ -1,22 +1,21 @@
-//! Formulas over whole answers: the functions of `/api/query/gexp` and the expressions of
-//! `/api/query/exp`.
+//! Formulas: the functions of `/api/query/gexp` and the expressions of `/api/query/exp`.
 //!
-//! Both ask ordinary questions first. Their answers are collected, because a formula needs them
-//! side by side, and the formula is worked out over what was collected.
+//! Both ask ordinary questions, and further ones of which each calculates with the answers to
+//! earlier ones.
 
 mod arithmetic;
 mod expressions;
 mod functions;
 mod shown;
 
-use crate::UidKind;
 use crate::budget::Budget;
+use crate::encode::infinite;
 use crate::http::{Endpoint, HttpError, HttpRequest};
 use crate::lang::Request;
-use expressions::ExpressionQuery;
+use expressions::{ExpressionAnswer, ExpressionQuery};
 use foliot_model::{Frame, NANOS_PER_MILLI, Value};
-use functions::FunctionQuery;
-use std::collections::{BTreeMap, BTreeSet};
+use foliot_plan::{Each, Function, Named, Series};
+use functions::{FunctionAnswer, FunctionQuery};
 
 /// Formulas of one request: each is worked out over all answers.
 const FORMULAS_MAX: usize = 100;
@@ -65,114 +64,76 @@ impl Formula {
         }
     }
 
-    /// Room for the answers.
-    pub fn collect(&self) -> Collected {
-        let names = self.questions().into_iter().map(|one| one.metric(0).map(str::to_owned));
-        Collected::new(names.collect())
-    }
-
-    /// Works the formula out and writes the answer. Both take from `budget`.
-    ///
-    /// # Errors
-    /// 400 when a value becomes infinite, and what the budget refuses.
-    pub fn finish(
-        &self,
-        collected: Collected,
-        uid_of: &UidOf<'_>,
-        budget: &Budget<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), HttpError> {
+    /// All questions: those that are asked first, by their plans, and what is calculated with them.
+    pub fn plans(&self, asked: Vec<Series>) -> Vec<Series> {
+        let asked = self.questions().into_iter().zip(asked);
+        let asked = asked.map(|(question, plan)| named(question, plan)).collect();
         match &self.0 {
-            Kind::Functions(query) => query.finish(collected, uid_of, budget, out),
-            Kind::Expressions(query) => query.finish(collected, uid_of, budget, out),
+            Kind::Functions(query) => query.plans(asked),
+            Kind::Expressions(query) => query.plans(asked),
         }
+    }
+
+    /// An answer to be made of frames, which takes from `budget`.
+    pub fn answer<'a>(&'a self, budget: &'a Budget<'a>) -> FormulaAnswer<'a> {
+        FormulaAnswer(match &self.0 {
+            Kind::Functions(query) => Answer::Functions(query.answer(budget)),
+            Kind::Expressions(query) => Answer::Expressions(query.answer(budget)),
+        })
     }
 }
 
-/// A number as an answer holds it: integers stay integers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
-    Integer(i64),
-    Double(f64),
-}
-
-impl Number {
-    pub(crate) fn to_f64(self) -> f64 {
-        match self {
-            Self::Integer(value) => value as f64,
-            Self::Double(value) => value,
+/// The plan of a question under the name that it asks for, with times in milliseconds.
+fn named(question: &Request, plan: Series) -> Series {
+    let input =
+        Series::Each(Box::new(Each { input: plan, function: Function::Coarse(NANOS_PER_MILLI) }));
+    match question.metric(0) {
+        Some(metric) => {
+            Series::Named(Box::new(Named { input, name: metric.into(), is_template: false }))
         }
+        None => input,
     }
 }
 
-/// An answered series in memory.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Answered {
-    pub(crate) metric: String,
-    pub(crate) tags: BTreeMap<String, String>,
-    /// Names of tags on which its members differ.
-    pub(crate) varying: BTreeSet<String>,
-    /// By time in milliseconds.
-    pub(crate) points: Vec<(i64, Number)>,
-}
-
-/// What the names of a series weigh, in points, by estimate.
-const SERIES_POINTS: usize = 16;
-
-/// The answers to the questions of a formula, as frames bring them.
+/// The answer to a [`Formula`]. It is whole before any of it is written.
 #[derive(Debug)]
-pub struct Collected {
-    /// Question by question.
-    pub(crate) answers: Vec<Vec<Answered>>,
-    /// What a metric is called that a question names otherwise than the store.
-    names: Vec<Option<String>>,
-    is_open: bool,
+pub struct FormulaAnswer<'a>(Answer<'a>);
+
+#[derive(Debug)]
+enum Answer<'a> {
+    Functions(FunctionAnswer<'a>),
+    Expressions(ExpressionAnswer<'a>),
 }
 
-impl Collected {
-    /// Room for the answers to questions that call their metrics by `names`.
-    pub(crate) fn new(names: Vec<Option<String>>) -> Self {
-        let answers = names.iter().map(|_| Vec::new()).collect();
-        Self { answers, names, is_open: false }
-    }
-
-    /// Takes a frame, whose memory is taken from `budget`.
+impl FormulaAnswer<'_> {
+    /// Takes a frame.
     ///
     /// # Errors
     /// What the budget refuses, 400 for infinite values.
-    pub fn push(&mut self, frame: &Frame, budget: &Budget<'_>) -> Result<(), HttpError> {
-        let Some(answers) = self.answers.get_mut(frame.head.question) else { return Ok(()) };
-        budget.take_for::<(i64, Number)>(frame.samples.len() + SERIES_POINTS)?;
-        if !self.is_open {
-            let named = self.names.get(frame.head.question).cloned().flatten();
-            let tags = frame.head.labels.iter();
-            answers.push(Answered {
-                metric: named.unwrap_or_else(|| frame.head.measurement.to_string()),
-                tags: tags.map(|tag| (tag.name.to_string(), tag.value.to_string())).collect(),
-                varying: frame.head.varying.iter().map(|name| name.to_string()).collect(),
-                points: Vec::new(),
-            });
+    pub fn frame(&mut self, frame: &Frame) -> Result<(), HttpError> {
+        match &mut self.0 {
+            Answer::Functions(answer) => answer.frame(frame),
+            Answer::Expressions(answer) => answer.frame(frame),
         }
-        self.is_open = !frame.is_last;
-        let Some(open) = answers.last_mut() else { return Ok(()) };
-        for (time_ns, value) in frame.samples.iter() {
-            let number = match value {
-                Value::Integer(value) => Number::Integer(value),
-                value => match value.as_f64() {
-                    Some(value) if value.is_infinite() => return Err(infinite()),
-                    Some(value) => Number::Double(value),
-                    None => continue,
-                },
-            };
-            open.points.push((time_ns.div_euclid(NANOS_PER_MILLI), number));
+    }
+
+    /// Appends the answer.
+    ///
+    /// # Errors
+    /// 400 when an intersection is empty, and what the budget refuses.
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        match self.0 {
+            Answer::Functions(answer) => answer.finish(out),
+            Answer::Expressions(answer) => answer.finish(out),
         }
-        Ok(())
     }
 }
 
-fn infinite() -> HttpError {
-    HttpError::bad_request("Got Infinity: an infinite value cannot be written as JSON")
+/// Refuses to calculate with what is infinite: it could not have been written.
+fn check_finite(frame: &Frame) -> Result<(), HttpError> {
+    let is_infinite = |value| matches!(value, Value::Float(value) if value.is_infinite());
+    match frame.samples.iter().any(|(_, value)| is_infinite(value)) {
+        true => Err(infinite()),
+        false => Ok(()),
+    }
 }
-
-/// Finds the numbers of a tag's name and value, which order answers.
-pub type UidOf<'a> = dyn Fn(UidKind, &str) -> Option<u32> + 'a;

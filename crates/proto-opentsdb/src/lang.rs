@@ -91,9 +91,10 @@ pub struct Output {
 }
 
 impl Output {
-    /// The unit of times, in milliseconds.
-    pub(crate) fn unit_ms(&self) -> i64 {
-        if self.in_ms { 1 } else { 1000 }
+    /// The same with nothing but times and samples.
+    pub(crate) fn plain(self) -> Self {
+        let Self { in_ms, as_arrays, jsonp, .. } = self;
+        Self { in_ms, as_arrays, jsonp, ..Self::default() }
     }
 }
 

@@ -9,7 +9,7 @@
 //! - writes: [`Session`] (telnet), [`decode_datagram`] (UDP), [`decode_json`] and [`put_answer`]
 //!   (`/api/put`)
 //! - reads: [`route`], then [`Request::parse`] for plans, and [`Encoder`] for the frames
-//! - formulas: [`Formula`] over [`Collected`] answers
+//! - formulas: [`Formula`] for plans, and [`FormulaAnswer`] for the frames
 //! - names: [`Suggest`] and the small answers beside it
 //! - facts: [`answer`], which looks at the store through a [`View`] and wants [`Change`]s made:
 //!   lookups, latest samples, numbers of names, metadata, annotations, trees
@@ -51,7 +51,7 @@ pub use decode::{
 };
 pub use encode::{Encoder, LineEncoder, TsuidOf, value_text, write_double};
 pub use facts::answer;
-pub use formula::{Collected, Formula, UidOf};
+pub use formula::{Formula, FormulaAnswer};
 pub use http::{Endpoint, HttpError, HttpRequest, Params, method, route};
 pub use key::KEY_SYNTAX;
 pub use lang::{
@@ -59,7 +59,7 @@ pub use lang::{
     metric_names,
 };
 pub use once::parse_once;
-pub use picture::{Form, Graph};
+pub use picture::{Collected, Form, Graph};
 pub use put::{PutAnswer, PutFlags, put_answer, put_timeout};
 pub use rollup::Rollups;
 pub use session::{Command, Session, Step, stat_line, telnet_reply};

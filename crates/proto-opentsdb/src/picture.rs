@@ -6,13 +6,14 @@
 
 mod axis;
 mod canvas;
+mod collected;
 mod draw;
 
-use crate::formula::Collected;
 use crate::http::{HttpError, HttpRequest, Params};
 use crate::lang::Request;
 use axis::Axis;
 use canvas::Color;
+pub use collected::Collected;
 use serde_json::json;
 
 /// What a request to `/q` wants to see.
@@ -96,8 +97,8 @@ impl Graph {
     pub fn figures(&self, collected: &Collected, samples: u64, millis: u64) -> String {
         let plotted: usize = collected.answers.iter().flatten().map(|one| one.points.len()).sum();
         let aggregated = collected.answers.iter().map(|answers| match answers.last() {
-            Some(last) => last.varying.iter().collect(),
-            None => Vec::new(),
+            Some(last) => last.head.varying.iter().map(|name| &**name).collect(),
+            None => Vec::<&str>::new(),
         });
         let etags: Vec<_> = aggregated.collect();
         json!({"plotted": plotted, "points": samples, "etags": etags, "timing": millis}).to_string()

@@ -1,6 +1,7 @@
 //! The house rules, each a function from the tree to its breaches.
 
 mod edges;
+mod kernels;
 mod links;
 mod mistakes;
 mod proofs;
@@ -41,7 +42,7 @@ impl Finding {
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 18] = [
     edges::cargo_edges,
     edges::folder_names,
     edges::room_names,
@@ -57,6 +58,8 @@ const RULES: [Rule; 16] = [
     words::orphan_files,
     links::dead_links,
     proofs::missing_tests,
+    kernels::accumulators,
+    kernels::expression_engines,
     mistakes::lost_patches,
 ];
 

@@ -1,7 +1,7 @@
 //! Several series into one per group, or some of each group.
 
 use super::binary::some_of;
-use super::fold::{average, deviation, quantile, sum};
+use super::fold::{average, deviation, sum};
 use super::histograms::{self, Incompatible, compact, spelled};
 use super::picked::picked;
 use super::ranked::ranked;
@@ -9,6 +9,7 @@ use super::rollup::{distinct, mode};
 use super::row::{GridRow, Growing, Made, Point};
 use super::{Gridded, Looked, Walk, evaluated, value, weight};
 use crate::Error;
+use crate::kernels::quantile::quantile;
 use foliot_model::{Histogram, Label, Labels};
 use foliot_plan::grid::{GridAggregate, GroupFold, Note, Place, Steps, Union};
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
 //! The values of each series, one with another.
 
-use super::fold::quantile;
 use super::rollup::levelled;
 use super::row::GridRow;
 use super::{Gridded, Walk, evaluated, value};
 use crate::Error;
+use crate::kernels::quantile::quantile;
 use foliot_plan::grid::{Along, Path, Steps, Total};
 
 pub(super) fn along<'q>(

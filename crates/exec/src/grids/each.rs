@@ -1,10 +1,10 @@
 //! Functions of each value.
 
 use super::histograms::{average, deviation, times};
-use super::operate::higher;
 use super::row::{Growing, Made, Point};
 use super::{Gridded, Walk, evaluated, joined, seconds, value};
 use crate::Error;
+use crate::kernels::arithmetic::higher;
 use foliot_model::Histogram;
 use foliot_plan::grid::{Each, Figure, Function, Math, Steps};
 use jiff::Timestamp;

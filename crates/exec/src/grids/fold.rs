@@ -2,6 +2,8 @@
 //! `promql/quantile.go`): sums carry what rounding loses along (A. Neumaier, "Rundungsfehleranalyse
 //! einiger Verfahren zur Summation endlicher Summen", 1974).
 
+use crate::kernels::quantile::quantile;
+
 /// Samples of a range, at least one.
 pub(super) struct Window<'s> {
     pub(super) samples: &'s [(i64, f64)],
@@ -72,25 +74,6 @@ pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
         squares = squares.add(off * (value - (mean.sum + mean.lost)));
     }
     (squares.sum + squares.lost) / count
-}
-
-/// The value below which a share of the values lies, between neighbours in proportion.
-pub(super) fn quantile(share: f64, mut values: Vec<f64>) -> f64 {
-    match share {
-        _ if values.is_empty() || share.is_nan() => return f64::NAN,
-        _ if share < 0.0 => return f64::NEG_INFINITY,
-        _ if share > 1.0 => return f64::INFINITY,
-        _ => {}
-    }
-    // What is no number is lowest.
-    values.sort_by(|a, b| b.is_nan().cmp(&a.is_nan()).then(a.total_cmp(b)));
-    let last = values.len() - 1;
-    let rank = share * last as f64;
-    let lower = (rank.floor().max(0.0) as usize).min(last);
-    let upper = (lower + 1).min(last);
-    let weight = rank - rank.floor();
-    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-    at(lower) * (1.0 - weight) + at(upper) * weight
 }
 
 /// The difference from first to last, as if the series went on to the ends of the range unless it

@@ -4,6 +4,7 @@ use super::Walk;
 use super::histograms::{compact, divided, is_same, times, trimmed, two};
 use super::row::{Made, Point};
 use crate::Error;
+use crate::kernels::arithmetic::{calculated, compared};
 use foliot_model::{Histogram, Resets};
 use foliot_plan::grid::{Binary, Calculation, Comparison, Note, Operator, Union};
 
@@ -68,36 +69,11 @@ fn unknown(walk: &Walk<'_>, plan: &Binary, a: Point<'_>, b: Point<'_>) -> Result
 
 fn numbers(operator: Operator, a: f64, b: f64) -> Outcome {
     match operator {
-        Operator::Calculate(calculation) => Outcome::Made(Made::Number(match calculation {
-            Calculation::Add => a + b,
-            Calculation::Subtract => a - b,
-            Calculation::Multiply => a * b,
-            Calculation::Divide => a / b,
-            Calculation::Remainder => a % b,
-            Calculation::Power => a.powf(b),
-            Calculation::Angle => a.atan2(b),
-            Calculation::Lower => -higher(-a, -b),
-            Calculation::Higher => higher(a, b),
-        })),
-        Operator::Compare { comparison, .. } => match comparison {
-            Comparison::Equal => a == b,
-            Comparison::NotEqual => a != b,
-            Comparison::Greater => a > b,
-            Comparison::GreaterOrEqual => a >= b,
-            Comparison::Less => a < b,
-            Comparison::LessOrEqual => a <= b,
+        Operator::Calculate(calculation) => {
+            Outcome::Made(Made::Number(calculated(calculation, a, b, None)))
         }
-        .into(),
+        Operator::Compare { comparison, .. } => compared(comparison, a.partial_cmp(&b)).into(),
         _ => Outcome::Unknown,
-    }
-}
-
-/// The higher of two, as Go has it: of infinity and what is no number, the former.
-pub(super) fn higher(a: f64, b: f64) -> f64 {
-    match () {
-        () if a == f64::INFINITY || b == f64::INFINITY => f64::INFINITY,
-        () if a.is_nan() || b.is_nan() => f64::NAN,
-        () => a.max(b),
     }
 }
 

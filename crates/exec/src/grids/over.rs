@@ -1,13 +1,12 @@
 //! Samples of a range before each instant, folded.
 
-use super::fold::{
-    Window, average, deviation, extrapolated, line, quantile, smoothed, spread, sum,
-};
+use super::fold::{Window, average, deviation, extrapolated, line, smoothed, spread, sum};
 use super::over_histograms::{Ranged, fold_points};
 use super::row::{GridRow, Made};
 use super::stored::{OnSeries, Points, each_series, looked_at};
 use super::{Gridded, Looked, Walk, evaluated, joined, rollup, row, seconds, value, weight};
 use crate::Error;
+use crate::kernels::quantile::quantile;
 use foliot_model::{Histogram, Labels, Resets};
 use foliot_plan::grid::{Grid, Note, Over, RangeFold, Samples, Shift, Stamp, Steps};
 use std::sync::Arc;

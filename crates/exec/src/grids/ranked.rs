@@ -1,10 +1,11 @@
 //! Series of a group that are kept for all instants, by what they come to over all of them.
 
-use super::fold::quantile;
 use super::row::GridRow;
 use super::{Gridded, Walk, value};
 use crate::Error;
-use foliot_plan::grid::{GroupFold, Rank, Steps};
+use crate::kernels::quantile::quantile;
+use crate::kernels::rank::rank_of;
+use foliot_plan::grid::{GroupFold, Steps};
 
 /// The rows of a group that rank best, as many as a scalar says at each instant.
 pub(super) fn ranked(
@@ -18,9 +19,10 @@ pub(super) fn ranked(
     // One that is nowhere is not chosen.
     let rows: Vec<&GridRow> = rows.iter().copied().filter(|row| !row.is_empty()).collect();
     let (is_top, ranks) = match fold {
-        GroupFold::Ranked { rank, is_top, .. } => {
-            (*is_top, rows.iter().map(|row| rank_of(*rank, row)).collect())
-        }
+        GroupFold::Ranked { rank, is_top, .. } => (
+            *is_top,
+            rows.iter().map(|row| rank_of(*rank, row.values.iter().flatten().copied())).collect(),
+        ),
         GroupFold::Some(_) => (true, vec![0.0; rows.len()]),
         _ => (true, distances(walk, &rows, steps)?),
     };
@@ -39,17 +41,6 @@ pub(super) fn ranked(
         }
     }
     Ok(())
-}
-
-fn rank_of(rank: Rank, row: &GridRow) -> f64 {
-    let values = || row.values.iter().flatten().copied();
-    match rank {
-        Rank::Average => values().sum::<f64>() / values().count() as f64,
-        Rank::Min => values().fold(f64::NAN, f64::min),
-        Rank::Max => values().fold(f64::NAN, f64::max),
-        Rank::Last => values().last().unwrap_or(f64::NAN),
-        Rank::Median => quantile(0.5, values().collect()),
-    }
 }
 
 /// How far each row lies from the median of all at each instant: sums of squares.

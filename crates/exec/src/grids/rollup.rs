@@ -2,12 +2,13 @@
 //! range is as long as a step unless it is said, at least as long as samples lie apart where that
 //! helps, and a fold also knows the sample before the range.
 
-use super::fold::{Window, deviation, quantile};
+use super::fold::{Window, deviation};
 use super::over::{self, scalar_of};
 use super::row::GridRow;
 use super::stored::{Points, each_series, looked_at};
 use super::{Gridded, Looked, Walk, evaluated, seconds, value};
 use crate::Error;
+use crate::kernels::quantile::quantile;
 use foliot_model::{Label, Labels};
 use foliot_plan::grid::{
     Comparison, First, Loose, LooseFold, Over, RangeFold, SILENCE_NS, Samples, Shift, Steps,

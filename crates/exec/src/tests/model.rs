@@ -434,28 +434,18 @@ fn any_plan() -> impl Strategy<Value = Series> {
                 unit: foliot_plan::Calendar::Minute,
                 zone: "Europe/London".into(),
             }),
-            (1i64..60, 0i64..90).prop_map(|(step, span)| Windows::Sliding {
-                start_ns: H * SECOND,
-                step_ns: step * SECOND,
-                span_ns: span * SECOND,
-                offset_ns: 0,
-                edges: foliot_plan::Edges::LeftOpen,
-            }),
         ];
-        let fill = prop::sample::select(vec![Fill::None, Fill::Nan, Fill::Previous, Fill::Linear]);
+        let fill = prop::sample::select(vec![Fill::None, Fill::Nan, Fill::Null, Fill::Value(7.0)]);
         let grouping = prop::sample::select(vec![
             Grouping::All,
             Grouping::Each,
             Grouping::By { names: vec!["h".into()], drops_absent: false },
-            Grouping::Without(vec!["h".into()]),
         ]);
         let reset = prop::sample::select(vec![
             Reset::Gauge,
             Reset::Drop,
             Reset::Wrap { max: i64::MAX, reset_above: 1.0 },
         ]);
-        let picks = vec![foliot_plan::Pick::First, foliot_plan::Pick::Last];
-        let pick = prop::sample::select(picks);
         prop_oneof![
             // Fills stay inside a range that ends, or they are as good as endless.
             (input.clone(), windows, fold(), fill).prop_map(|(input, windows, fold, fill)| {
@@ -463,8 +453,6 @@ fn any_plan() -> impl Strategy<Value = Series> {
             }),
             (input.clone(), reset).prop_map(|(input, reset)| rate(reset, input)),
             (input.clone(), read()).prop_map(|(input, range)| clip(range, input)),
-            (input.clone(), pick)
-                .prop_map(|(input, pick)| { Series::Pick { input: Box::new(input), pick } }),
             (input, fold(), gap(), grouping)
                 .prop_map(|(input, fold, gap, grouping)| aggregate(fold, gap, grouping, input)),
         ]

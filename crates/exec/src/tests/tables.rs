@@ -4,7 +4,7 @@
 
 use super::*;
 use foliot_model::NULL_FLOAT_BITS;
-use foliot_plan::{Calendar, Pick, Quantile};
+use foliot_plan::{Calendar, Quantile};
 
 fn hour() -> TimeRange {
     range(0, 3600)
@@ -195,8 +195,6 @@ fn order_is_that_of_first_sight() {
     assert_eq!(each, [(vec![0], I(1)), (vec![1], I(2)), (vec![3], I(8)), (vec![2], I(4))]);
     let by_both = members(Grouping::By { names: vec!["k".into(), "h".into()], drops_absent: true });
     assert_eq!(by_both.iter().map(|(m, _)| m[0]).collect::<Vec<_>>(), [0, 1, 3, 2]);
-    let without = members(Grouping::Without(vec!["k".into()]));
-    assert_eq!(without.iter().map(|(m, _)| m.clone()).collect::<Vec<_>>(), [[0, 1], [2, 3]]);
 }
 
 #[test]
@@ -308,17 +306,6 @@ fn row_39_fills() {
 }
 
 #[test]
-fn other_fills() {
-    let series = lettered([integers(&[(60, 1), (240, 4)])]);
-    let case = |fill| single(&series, &minutes(Fold::Sum, fill, range(0, 359)));
-    let at =
-        |values: [V; 6]| [0, 60, 120, 180, 240, 300].into_iter().zip(values).collect::<Vec<_>>();
-    let (null, one, four) = (V::Null, F(1.0), F(4.0));
-    assert_eq!(case(Fill::Previous), at([null, one, one, one, four, four]));
-    assert_eq!(case(Fill::Linear), at([null, one, F(2.0), F(3.0), four, null]));
-}
-
-#[test]
 fn row_40_one_window_for_all() {
     let whole = |start, end, fold| {
         // The end belongs not to the window: the door takes one nanosecond off.
@@ -398,17 +385,6 @@ fn without_gap_rule_only_coinciding_values_meet() {
     check(single(&series, &rates)[..1].to_vec(), &[(15, F((7.0 - 100.0) / 5.0))]);
 }
 
-#[test]
-fn first_and_last_samples() {
-    let series = lettered([a(), samples(&[(5, V::Other), (6, I(1))])]);
-    let case = |pick| {
-        let plan = Series::Pick { input: Box::new(select(hour())), pick };
-        answer(&series, &plan).into_iter().map(|(_, points)| points[0]).collect::<Vec<_>>()
-    };
-    assert_eq!(case(Pick::First), [(10, I(100)), (5, V::Other)]);
-    assert_eq!(case(Pick::Last), [(40, I(190)), (6, I(1))]);
-}
-
 /// Series whose selected range holds nothing are not there: they give no labels, fill nothing.
 #[test]
 fn series_without_samples_in_range_are_not_there() {
@@ -426,32 +402,4 @@ fn series_without_samples_in_range_are_not_there() {
     .remove(0);
     assert!(head.varying.is_empty());
     assert!(answer(&series[1..], &all(Fold::Sum, Gap::Linear)).is_empty());
-}
-
-/// PromQL's windows: `(t - span, t]` at every step.
-#[test]
-fn sliding_windows() {
-    let series = lettered([integers(&[(0, 1), (10, 2), (20, 3), (30, 4)])]);
-    let case = |edges, fold, offset: i64| {
-        let windows = Windows::Sliding {
-            start_ns: H * SECOND,
-            step_ns: 15 * SECOND,
-            span_ns: 20 * SECOND,
-            offset_ns: offset * SECOND,
-            edges,
-        };
-        let (fill, stamp, range) = (Fill::None, Stamp::End, range(0, 60));
-        let input = select(hour());
-        single(
-            &series,
-            &Series::Window(Box::new(Window { input, windows, fold, fill, stamp, range })),
-        )
-    };
-    use foliot_plan::Edges::{Closed, LeftOpen};
-    let sums = [(0, F(1.0)), (15, F(3.0)), (30, F(7.0)), (45, F(4.0))];
-    assert_eq!(case(LeftOpen, Fold::Sum, 0), sums);
-    let closed = [(0, F(1.0)), (15, F(3.0)), (30, F(9.0)), (45, F(4.0))];
-    assert_eq!(case(Closed, Fold::Sum, 0), closed);
-    let counts = [(15, F(1.0)), (30, F(2.0)), (45, F(2.0)), (60, F(1.0))];
-    assert_eq!(case(LeftOpen, Fold::Count, 15), counts);
 }

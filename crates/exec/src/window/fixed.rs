@@ -10,13 +10,12 @@
 
 use crate::Error;
 use crate::fold::{Acc, SHORT_RUN, fold_short};
-use crate::gap::line;
 use crate::limits::{CHUNK_BYTES, CHUNK_SAMPLES, Charge, Meter};
 use crate::number::Floats;
 use crate::stream::Stream;
 use crate::window::Grid;
 use foliot_model::{NULL_FLOAT_BITS, Samples, TimeRange};
-use foliot_plan::{Fill, Fold, Stamp, Window};
+use foliot_plan::{Fill, Fold, Window};
 
 /// A chunk read, a chunk of floats, a chunk of results.
 const BUFFER_BYTES: usize = 3 * CHUNK_BYTES;
@@ -40,7 +39,6 @@ pub(crate) struct FixedWindows<'q> {
     stage: Stage,
     /// The window that comes next if none is left out.
     expected: Option<TimeRange>,
-    previous: Option<(i64, f64)>,
     gap: Option<Gap>,
     out: Floats,
     charge: Charge<'q>,
@@ -67,15 +65,8 @@ struct Gap {
 }
 
 impl<'q> FixedWindows<'q> {
-    pub(crate) fn new(
-        window: &Window,
-        grid: Grid,
-        input: Stream<'q>,
-        meter: &'q Meter,
-    ) -> Result<Self, Error> {
-        if window.stamp != Stamp::Start {
-            return Err(Error::Plan("only sliding windows are stamped at their end".into()));
-        }
+    pub(crate) fn new(window: &Window, input: Stream<'q>, meter: &'q Meter) -> Result<Self, Error> {
+        let grid = Grid::new(&window.windows)?;
         let mut charge = meter.open();
         charge.resize(BUFFER_BYTES)?;
         Ok(Self {
@@ -93,7 +84,6 @@ impl<'q> FixedWindows<'q> {
             stride: 1,
             stage: Stage::Start,
             expected: None,
-            previous: None,
             gap: None,
             out: Floats::default(),
             charge,
@@ -249,7 +239,6 @@ impl<'q> FixedWindows<'q> {
             return;
         }
         self.out.push(window.start_ns, value);
-        self.previous = Some((window.start_ns, value));
         if self.fill != Fill::None {
             self.expected = self.grid.after(&window);
         }
@@ -266,26 +255,17 @@ impl<'q> FixedWindows<'q> {
             if self.out.len() == CHUNK_SAMPLES {
                 return;
             }
-            let value = self.fill_value(window.start_ns, gap.then);
+            let value = match self.fill {
+                Fill::Value(value) => value,
+                Fill::Nan => f64::NAN,
+                Fill::None | Fill::Null => f64::from_bits(NULL_FLOAT_BITS),
+            };
             self.out.push(window.start_ns, value);
             self.expected = self.grid.after(&window);
         }
         self.gap = None;
         if let Some((window, value)) = gap.then {
             self.emit(window, value);
-        }
-    }
-
-    fn fill_value(&self, time_ns: i64, then: Option<(TimeRange, f64)>) -> f64 {
-        let null = f64::from_bits(NULL_FLOAT_BITS);
-        match (self.fill, self.previous, then) {
-            (Fill::Value(value), ..) => value,
-            (Fill::Nan, ..) => f64::NAN,
-            (Fill::Previous, Some((_, value)), _) => value,
-            (Fill::Linear, Some((from_ns, from)), Some((window, to))) => {
-                line((from_ns, from), (window.start_ns, to), time_ns)
-            }
-            _ => null,
         }
     }
 }

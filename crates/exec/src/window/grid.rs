@@ -5,8 +5,7 @@ use crate::window::calendar::Calendars;
 use foliot_model::TimeRange;
 use foliot_plan::Windows;
 
-/// The windows of one series, which never overlap. Sliding windows are not among them, see
-/// [`crate::window::slide`].
+/// The windows of one series, which never overlap.
 #[derive(Clone, Debug)]
 pub(crate) enum Grid {
     Buckets { width_ns: i64, origin_ns: i64 },
@@ -15,9 +14,9 @@ pub(crate) enum Grid {
 }
 
 impl Grid {
-    /// The grid of `windows`; nothing for sliding ones.
-    pub(crate) fn new(windows: &Windows) -> Result<Option<Self>, Error> {
-        Ok(Some(match windows {
+    /// The grid of `windows`.
+    pub(crate) fn new(windows: &Windows) -> Result<Self, Error> {
+        Ok(match windows {
             Windows::Buckets { width_ns, .. } if *width_ns < 1 => {
                 return Err(Error::Plan(format!("a window of {width_ns} ns has no length")));
             }
@@ -26,8 +25,7 @@ impl Grid {
                 Self::Calendar(Calendars::new(*count, *unit, zone)?)
             }
             Windows::Whole(range) => Self::Whole(*range),
-            Windows::Sliding { .. } => return Ok(None),
-        }))
+        })
     }
 
     /// Tells the time of a series' first sample, which some calendars count from.
@@ -117,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn buckets(width_ns: i64, origin_ns: i64) -> Grid {
-        Grid::new(&Windows::Buckets { width_ns, origin_ns }).unwrap().unwrap()
+        Grid::new(&Windows::Buckets { width_ns, origin_ns }).unwrap()
     }
 
     #[test]
@@ -159,7 +157,7 @@ mod tests {
             let unit = [Millisecond, Second, Minute, Hour, Day, Week, Month, Year][unit];
             let zone = ["UTC", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"][zone];
             let windows = Windows::Calendar { count, unit, zone: zone.into() };
-            let mut grid = Grid::new(&windows).unwrap().unwrap();
+            let mut grid = Grid::new(&windows).unwrap();
             grid.begin(time);
             let window = grid.containing(time).unwrap();
             prop_assert!(window.contains(time));

@@ -19,6 +19,7 @@ fn head(question: usize, labels: &[(&str, &str)], varying: &[&str]) -> Arc<Serie
         labels: labels.iter().copied().collect::<Labels>(),
         varying: varying.iter().map(|&name| name.into()).collect(),
         members: vec![2, 1],
+        ..SeriesHead::default()
     })
 }
 

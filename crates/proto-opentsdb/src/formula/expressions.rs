@@ -8,17 +8,17 @@
 //! Differs from OpenTSDB on purpose: requests that do not parse are answered 400; a question may be
 //! asked twice under two names; expressions may come out as whole numbers.
 
-use super::arithmetic::Term;
-use super::shown;
-use super::{Answered, Budget, Collected, Number, UidOf, check_count};
-use crate::UidKind;
+use super::{Budget, arithmetic, check_count, check_finite, shown};
 use crate::encode::{write_double, write_text};
 use crate::http::{HttpError, HttpRequest, Params};
 use crate::json;
 use crate::lang::time::parse_time;
 use crate::lang::{Part, Request};
+use foliot_model::{Frame, NANOS_PER_MILLI, SeriesHead};
+use foliot_plan::{Input, Joined, Series};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// A query of expressions.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub(super) struct ExpressionQuery {
     shown: Value,
     frame: Request,
     metrics: Vec<Metric>,
+    /// Each after those that it uses.
     expressions: Vec<Expression>,
     outputs: Vec<Output>,
 }
@@ -37,7 +38,7 @@ struct Metric {
     id: String,
     question: Request,
     /// Names of the tags that its filters are about.
-    filtered: BTreeSet<String>,
+    filtered: Vec<Arc<str>>,
     fill: f64,
 }
 
@@ -45,7 +46,7 @@ struct Metric {
 #[derive(Debug)]
 struct Expression {
     id: String,
-    term: Term,
+    arithmetic: arithmetic::Expression,
     is_intersection: bool,
     uses_query_tags: bool,
     includes_varying: bool,
@@ -79,9 +80,9 @@ impl ExpressionQuery {
         let expressions = expressions(&body)?;
         let outputs = outputs(&body, &metrics, &expressions)?;
         let shown = shown::query(&body)?;
-        let query = Self { shown, frame, metrics, expressions, outputs };
-        query.check_names()?;
-        Ok(query)
+        check_names(&metrics, &expressions)?;
+        let expressions = ordered(&metrics, expressions)?;
+        Ok(Self { shown, frame, metrics, expressions, outputs })
     }
 
     /// What is to be asked first, in this order.
@@ -89,249 +90,182 @@ impl ExpressionQuery {
         self.metrics.iter().map(|metric| &metric.question).collect()
     }
 
-    /// Names must be given once, and expressions may only use names that are, and not themselves.
-    fn check_names(&self) -> Result<(), HttpError> {
-        let mut ids = HashSet::new();
-        for metric in &self.metrics {
-            if !ids.insert(metric.id.as_str()) {
-                return Err(refuse(format!("duplicated metric id: {}", metric.id)));
-            }
-        }
-        for expression in &self.expressions {
-            if !ids.insert(expression.id.as_str()) {
-                let id = &expression.id;
-                return Err(refuse(format!("Duplicated variable or expression id: {id}")));
-            }
-        }
-        for expression in &self.expressions {
-            let names = expression.term.names();
-            if names.is_empty() {
-                let message = "The expression didn't appear to have any variables";
-                return Err(refuse(message));
-            }
-            if names.contains(&expression.id) {
-                let id = &expression.id;
-                return Err(refuse(format!("Self referencing expression found: {id}")));
-            }
-            if let Some(name) = names.iter().find(|name| !ids.contains(name.as_str())) {
-                let id = &expression.id;
-                return Err(refuse(format!("Expression [{id}] was missing input {name}")));
-            }
-        }
-        self.order().map(|_| ())
+    /// The place of a question or an expression among all.
+    fn place(&self, id: &str) -> Option<usize> {
+        let ids = self.metrics.iter().map(|metric| &metric.id);
+        ids.chain(self.expressions.iter().map(|expression| &expression.id)).position(|of| of == id)
     }
 
-    /// The expressions in an order in which each comes after those it uses.
-    fn order(&self) -> Result<Vec<&Expression>, HttpError> {
-        let mut done: HashSet<&str> = self.metrics.iter().map(|m| m.id.as_str()).collect();
-        let mut left: Vec<&Expression> = self.expressions.iter().collect();
-        let mut ordered = Vec::new();
-        while !left.is_empty() {
-            let is_ready =
-                |e: &&Expression| e.term.names().iter().all(|name| done.contains(name.as_str()));
-            let (ready, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(is_ready);
-            if let (true, Some(stuck)) = (ready.is_empty(), rest.first()) {
-                return Err(refuse(format!("Circular reference found: {}", stuck.id)));
-            }
-            done.extend(ready.iter().map(|expression| expression.id.as_str()));
-            ordered.extend(ready);
-            left = rest;
-        }
-        Ok(ordered)
+    /// What is asked, and what the expressions make of the answers.
+    pub(super) fn plans(&self, mut asked: Vec<Series>) -> Vec<Series> {
+        asked.extend(self.expressions.iter().map(|expression| self.plan(expression)));
+        asked
     }
 
-    /// Works the expressions out and writes the answer.
-    ///
-    /// # Errors
-    /// 400 when an intersection is empty, and what the budget refuses.
-    pub(super) fn finish(
-        &self,
-        collected: Collected,
-        uid_of: &UidOf<'_>,
-        budget: &Budget<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), HttpError> {
-        let mut tables: HashMap<&str, Table> = HashMap::new();
-        for (metric, answers) in self.metrics.iter().zip(collected.answers) {
-            tables.insert(&metric.id, Table::of(metric, answers, budget)?);
-        }
-        for expression in self.order()? {
-            let table = expression.evaluate(&tables, uid_of, budget)?;
-            tables.insert(&expression.id, table);
-        }
-        out.extend_from_slice(b"{\"outputs\":[");
-        let is_metric = |id: &str| self.metrics.iter().any(|metric| metric.id == id);
-        let mut is_first = true;
-        for output in &self.outputs {
-            let Some(table) = tables.get(output.id.as_str()) else { continue };
-            out.extend_from_slice(if is_first { b"" } else { b"," });
-            is_first = false;
-            // OpenTSDB shows all samples it looked at for a question, but cuts expressions.
-            let range = match is_metric(&output.id) {
-                true => i64::MIN..=i64::MAX,
-                false => self.frame.start_ms..=self.frame.end_ms,
+    fn plan(&self, expression: &Expression) -> Series {
+        let input = |name: &String| {
+            let place = self.place(name)?;
+            // What an expression has no value for is none.
+            let (fill, filtered) = match self.metrics.get(place) {
+                Some(metric) => (metric.fill, metric.filtered.clone()),
+                None => (f64::NAN, Vec::new()),
             };
-            write_table(output, table, &range, is_metric(&output.id), budget, out)?;
-        }
-        out.extend_from_slice(b"],\"query\":");
-        out.extend_from_slice(self.shown.to_string().as_bytes());
-        out.push(b'}');
-        Ok(())
+            let labels = expression.uses_query_tags.then_some(filtered);
+            Some(Input { series: Series::Answer(place), fill, labels })
+        };
+        Series::Joined(Box::new(Joined {
+            inputs: expression.arithmetic.names.iter().filter_map(input).collect(),
+            by_varying: expression.includes_varying,
+            needs_all: expression.is_intersection,
+            at_all_times: true,
+            term: expression.arithmetic.term.clone(),
+        }))
+    }
+
+    /// An answer to be made of frames.
+    pub(super) fn answer<'a>(&'a self, budget: &'a Budget<'a>) -> ExpressionAnswer<'a> {
+        let metrics = self.metrics.iter().map(|metric| (&metric.id, true));
+        let all = metrics.chain(self.expressions.iter().map(|of| (&of.id, false)));
+        let table = |(id, is_metric): (&String, bool)| {
+            let is_shown = self.outputs.iter().any(|output| output.id == *id);
+            Table { is_metric, is_shown, count: 0, is_open: false, rows: Vec::new() }
+        };
+        ExpressionAnswer { query: self, budget, tables: all.map(table).collect() }
     }
 }
 
-/// The series of a question or an expression side by side.
-#[derive(Clone, Debug)]
+/// Names must be given once, and expressions may only use names that are, and not themselves.
+fn check_names(metrics: &[Metric], expressions: &[Expression]) -> Result<(), HttpError> {
+    let mut ids = HashSet::new();
+    for metric in metrics {
+        if !ids.insert(metric.id.as_str()) {
+            return Err(refuse(format!("duplicated metric id: {}", metric.id)));
+        }
+    }
+    for expression in expressions {
+        if !ids.insert(expression.id.as_str()) {
+            let id = &expression.id;
+            return Err(refuse(format!("Duplicated variable or expression id: {id}")));
+        }
+    }
+    for expression in expressions {
+        let names = &expression.arithmetic.names;
+        if names.is_empty() {
+            let message = "The expression didn't appear to have any variables";
+            return Err(refuse(message));
+        }
+        if names.contains(&expression.id) {
+            let id = &expression.id;
+            return Err(refuse(format!("Self referencing expression found: {id}")));
+        }
+        if let Some(name) = names.iter().find(|name| !ids.contains(name.as_str())) {
+            let id = &expression.id;
+            return Err(refuse(format!("Expression [{id}] was missing input {name}")));
+        }
+    }
+    Ok(())
+}
+
+/// The expressions in an order in which each comes after those it uses.
+fn ordered(metrics: &[Metric], mut left: Vec<Expression>) -> Result<Vec<Expression>, HttpError> {
+    let mut done: HashSet<String> = metrics.iter().map(|metric| metric.id.clone()).collect();
+    let mut ordered = Vec::new();
+    while !left.is_empty() {
+        let is_ready = |e: &Expression| e.arithmetic.names.iter().all(|name| done.contains(name));
+        let (ready, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(is_ready);
+        if let (true, Some(stuck)) = (ready.is_empty(), rest.first()) {
+            return Err(refuse(format!("Circular reference found: {}", stuck.id)));
+        }
+        done.extend(ready.iter().map(|expression| expression.id.clone()));
+        ordered.extend(ready);
+        left = rest;
+    }
+    Ok(ordered)
+}
+
+/// An answer, which shows series side by side, time by time.
+#[derive(Debug)]
+pub(super) struct ExpressionAnswer<'a> {
+    query: &'a ExpressionQuery,
+    budget: &'a Budget<'a>,
+    /// By the places of questions and expressions.
+    tables: Vec<Table>,
+}
+
+/// The series of a question or an expression.
+#[derive(Debug)]
 struct Table {
+    is_metric: bool,
+    is_shown: bool,
+    /// How many series there are.
+    count: usize,
+    is_open: bool,
+    /// Those that are shown.
     rows: Vec<Row>,
-    /// What a missing value counts as for whoever uses this.
-    fill: f64,
-    filtered: BTreeSet<String>,
 }
 
 /// One series of a table.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 struct Row {
-    metrics: BTreeSet<String>,
-    tags: BTreeMap<String, String>,
-    varying: BTreeSet<String>,
-    /// By time.
-    points: Points,
+    head: Arc<SeriesHead>,
+    /// By time in milliseconds.
+    points: Vec<(i64, f64)>,
 }
 
-type Points = Vec<(i64, f64)>;
+/// What the names of a series weigh, in points, by estimate.
+const SERIES_POINTS: usize = 16;
 
-fn value_at(points: &Points, time: i64) -> Option<f64> {
-    let at = points.binary_search_by_key(&time, |(time, _)| *time).ok()?;
-    points.get(at).map(|(_, value)| *value)
-}
-
-impl Table {
-    fn of(metric: &Metric, answers: Vec<Answered>, budget: &Budget<'_>) -> Result<Self, HttpError> {
-        let mut rows = Vec::with_capacity(answers.len());
-        // A series without points joins nothing.
-        for series in answers.into_iter().filter(|series| !series.points.is_empty()) {
-            budget.step()?;
-            budget.take_for::<(i64, f64)>(series.points.len())?;
-            let points = series.points.iter().map(|(time, v)| (*time, Number::to_f64(*v)));
-            let mut points: Points = points.collect();
-            // Of points of one millisecond the last counts.
-            points.reverse();
-            points.sort_by_key(|(time, _)| *time);
-            points.dedup_by_key(|(time, _)| *time);
-            rows.push(Row {
-                metrics: BTreeSet::from([series.metric]),
-                tags: series.tags,
-                varying: series.varying,
-                points,
+impl ExpressionAnswer<'_> {
+    pub(super) fn frame(&mut self, frame: &Frame) -> Result<(), HttpError> {
+        let Some(table) = self.tables.get_mut(frame.head.question) else { return Ok(()) };
+        if table.is_metric {
+            check_finite(frame)?;
+        }
+        let is_new = !std::mem::replace(&mut table.is_open, !frame.is_last);
+        table.count += usize::from(is_new);
+        if !table.is_shown {
+            return Ok(());
+        }
+        self.budget.take_for::<(i64, f64)>(frame.samples.len() + SERIES_POINTS)?;
+        if is_new {
+            table.rows.push(Row { head: Arc::clone(&frame.head), points: Vec::new() });
+        }
+        if let Some(row) = table.rows.last_mut() {
+            let points = frame.samples.iter().filter_map(|(time_ns, value)| {
+                Some((time_ns.div_euclid(NANOS_PER_MILLI), value.as_f64()?))
             });
+            row.points.extend(points);
         }
-        Ok(Self { rows, fill: metric.fill, filtered: metric.filtered.clone() })
+        Ok(())
     }
 
-    fn times(&self, budget: &Budget<'_>) -> Result<Vec<i64>, HttpError> {
-        times(self.rows.iter(), budget)
-    }
-}
-
-/// All times of some rows, ascending.
-fn times<'r>(
-    rows: impl Iterator<Item = &'r Row>,
-    budget: &Budget<'_>,
-) -> Result<Vec<i64>, HttpError> {
-    let mut all: Vec<i64> = Vec::new();
-    for row in rows {
-        budget.steps(all.len() + row.points.len())?;
-        let is_known = all.len() == row.points.len()
-            && all.iter().zip(&row.points).all(|(known, (time, _))| known == time);
-        if !is_known {
-            budget.take_for::<i64>(row.points.len())?;
-            all.extend(row.points.iter().map(|(time, _)| *time));
-            // Two runs in order, which this sort merges.
-            all.sort();
-            all.dedup();
-        }
-    }
-    Ok(all)
-}
-
-/// What series are joined by: numbers of tags' names and values, and of names that vary.
-type Key = (Vec<(Option<u32>, Option<u32>)>, Vec<Option<u32>>);
-
-impl Expression {
-    fn evaluate(
-        &self,
-        tables: &HashMap<&str, Table>,
-        uid_of: &UidOf<'_>,
-        budget: &Budget<'_>,
-    ) -> Result<Table, HttpError> {
-        let names = self.term.names().iter();
-        let inputs: Vec<&Table> = names.filter_map(|name| tables.get(name.as_str())).collect();
-        let mut joined: BTreeMap<Key, Vec<Option<&Row>>> = BTreeMap::new();
-        for (place, input) in inputs.iter().enumerate() {
-            for row in &input.rows {
-                budget.step()?;
-                let key = self.key(row, &input.filtered, uid_of);
-                let group = joined.entry(key).or_insert_with(|| vec![None; inputs.len()]);
-                if let Some(slot) = group.get_mut(place) {
-                    *slot = Some(row);
-                }
+    pub(super) fn finish(self, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        let query = self.query;
+        let table = |id: &str| query.place(id).and_then(|place| self.tables.get(place));
+        let has_series = |id: &str| table(id).is_some_and(|table| table.count > 0);
+        for expression in query.expressions.iter().filter(|of| of.is_intersection) {
+            let has_inputs = expression.arithmetic.names.iter().any(|name| has_series(name));
+            if has_inputs && !has_series(&expression.id) {
+                return Err(refuse(format!("No intersections found: {}", expression.id)));
             }
         }
-        if self.is_intersection && !joined.is_empty() {
-            joined.retain(|_, group| group.iter().all(Option::is_some));
-            if joined.is_empty() {
-                return Err(refuse(format!("No intersections found: {}", self.id)));
-            }
+        out.extend_from_slice(b"{\"outputs\":[");
+        let mut is_first = true;
+        for output in &query.outputs {
+            let Some(table) = table(&output.id) else { continue };
+            out.extend_from_slice(if is_first { b"" } else { b"," });
+            is_first = false;
+            // OpenTSDB shows all samples it looked at for a question, but cuts expressions.
+            let range = match table.is_metric {
+                true => i64::MIN..=i64::MAX,
+                false => query.frame.start_ms..=query.frame.end_ms,
+            };
+            write_table(output, table, &range, self.budget, out)?;
         }
-        let times = times(joined.values().flatten().flatten().copied(), budget)?;
-        let mut stack = Vec::new();
-        let mut rows = Vec::with_capacity(joined.len());
-        for group in joined.values() {
-            budget.take_for::<(i64, f64)>(times.len())?;
-            let known: Vec<&Row> = group.iter().copied().flatten().collect();
-            let mut points = Vec::with_capacity(times.len());
-            for &time in &times {
-                budget.step()?;
-                let value_of = |place: usize| {
-                    let fill = inputs.get(place).map_or(0.0, |input| input.fill);
-                    match group.get(place).copied().flatten() {
-                        // Series that a union lacks are zero whatever the policy.
-                        None => 0.0,
-                        Some(row) => {
-                            let value = value_at(&row.points, time);
-                            value.filter(|value| !value.is_nan()).unwrap_or(fill)
-                        }
-                    }
-                };
-                points.push((time, self.term.value(&mut stack, &value_of)));
-            }
-            rows.push(Row {
-                metrics: known.iter().flat_map(|row| row.metrics.iter().cloned()).collect(),
-                tags: known.first().map(|row| row.tags.clone()).unwrap_or_default(),
-                varying: known.iter().flat_map(|row| row.varying.iter().cloned()).collect(),
-                points,
-            });
-        }
-        Ok(Table { rows, fill: f64::NAN, filtered: BTreeSet::new() })
-    }
-
-    /// What a series is joined by. Series without tags of one value are all the same.
-    fn key(&self, row: &Row, filtered: &BTreeSet<String>, uid_of: &UidOf<'_>) -> Key {
-        if row.tags.is_empty() {
-            return Key::default();
-        }
-        let is_part = |key: &str| !self.uses_query_tags || filtered.contains(key);
-        let tags =
-            row.tags.iter().filter(|(key, _)| is_part(key)).map(|(key, value)| {
-                (uid_of(UidKind::TagKey, key), uid_of(UidKind::TagValue, value))
-            });
-        let mut tags: Vec<_> = tags.collect();
-        tags.sort_unstable();
-        let varying = row.varying.iter().filter(|_| self.includes_varying);
-        let mut varying: Vec<_> = varying.map(|key| uid_of(UidKind::TagKey, key)).collect();
-        varying.sort_unstable();
-        (tags, varying)
+        out.extend_from_slice(b"],\"query\":");
+        out.extend_from_slice(query.shown.to_string().as_bytes());
+        out.push(b'}');
+        Ok(())
     }
 }
 
@@ -339,7 +273,6 @@ fn write_table(
     output: &Output,
     table: &Table,
     range: &std::ops::RangeInclusive<i64>,
-    is_metric: bool,
     budget: &Budget<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), HttpError> {
@@ -350,29 +283,39 @@ fn write_table(
         write_text(alias, out);
     }
     out.extend_from_slice(b",\"dps\":[");
-    let times = table.times(budget)?.into_iter();
-    let times: Vec<i64> = times.filter(|time| range.contains(time)).collect();
+    let times = table.times(range, budget)?;
+    // How many points of each series are done with.
+    let mut done = vec![0; table.rows.len()];
     for (index, time) in times.iter().enumerate() {
         out.extend_from_slice(if index > 0 { b",[" } else { b"[" });
         out.extend_from_slice(time.to_string().as_bytes());
         let before = out.len();
-        for row in &table.rows {
+        for (row, done) in table.rows.iter().zip(&mut done) {
             budget.step()?;
             out.push(b',');
             // A question's own gaps are shown as its fill policy would fill them.
-            let value = value_at(&row.points, *time).unwrap_or(0.0);
-            match value {
-                value if value.is_finite() => write_double(value, out),
-                value if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
-                value if value > 0.0 => out.extend_from_slice(b"\"Infinity\""),
-                _ => out.extend_from_slice(b"\"-Infinity\""),
-            }
+            write_value(row.take(*time, done).unwrap_or(0.0), out);
         }
         out.push(b']');
         budget.take((out.len() - before) as u64)?;
     }
+    write_about(table, &times, out);
+    Ok(())
+}
+
+fn write_value(value: f64, out: &mut Vec<u8>) {
+    match value {
+        value if value.is_finite() => write_double(value, out),
+        value if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
+        value if value > 0.0 => out.extend_from_slice(b"\"Infinity\""),
+        _ => out.extend_from_slice(b"\"-Infinity\""),
+    }
+}
+
+/// Writes what is to be said of a table beside its values.
+fn write_about(table: &Table, times: &[i64], out: &mut Vec<u8>) {
     let (first, last) = (times.first().copied(), times.last().copied());
-    let (first, last) = match is_metric {
+    let (first, last) = match table.is_metric {
         true => (first.unwrap_or(i64::MAX), last.unwrap_or(0)),
         // OpenTSDB notes the last time only from the second one on.
         false => (first.unwrap_or(0), last.filter(|_| times.len() > 1).unwrap_or(0)),
@@ -385,19 +328,62 @@ fn write_table(
     });
     out.extend_from_slice(format!("],\"dpsMeta\":{meta}").as_bytes());
     if let Some(first) = table.rows.first() {
+        let mut metrics: Vec<&str> = first.head.measurements.iter().map(|name| &**name).collect();
+        if metrics.is_empty() {
+            metrics.push(&first.head.measurement);
+        }
         let mut list = vec![json!({"index": 0, "metrics": ["timestamp"]})];
         for (index, row) in table.rows.iter().enumerate() {
+            let tags = row.head.labels.iter().map(|label| (&*label.name, &*label.value));
+            let varying: Vec<&str> = row.head.varying.iter().map(|name| &**name).collect();
             list.push(json!({
                 "index": index + 1,
-                "metrics": first.metrics,
-                "commonTags": row.tags,
-                "aggregatedTags": row.varying,
+                "metrics": metrics,
+                "commonTags": tags.collect::<BTreeMap<_, _>>(),
+                "aggregatedTags": varying,
             }));
         }
         out.extend_from_slice(format!(",\"meta\":{}", Value::Array(list)).as_bytes());
     }
     out.push(b'}');
-    Ok(())
+}
+
+impl Table {
+    /// All times of its series that lie in a range, ascending.
+    fn times(
+        &self,
+        range: &std::ops::RangeInclusive<i64>,
+        budget: &Budget<'_>,
+    ) -> Result<Vec<i64>, HttpError> {
+        let mut all: Vec<i64> = Vec::new();
+        for row in &self.rows {
+            budget.steps(row.points.len())?;
+            let times = row.points.iter().map(|(time, _)| *time);
+            if !all.iter().copied().eq(times.clone()) {
+                budget.take_for::<i64>(row.points.len())?;
+                all.extend(times);
+                // Two runs in order, which this sort merges.
+                all.sort();
+                all.dedup();
+            }
+        }
+        all.retain(|time| range.contains(time));
+        Ok(all)
+    }
+}
+
+impl Row {
+    /// Its value at a time, of several the last, where all times before it are `done` with.
+    fn take(&self, time: i64, done: &mut usize) -> Option<f64> {
+        let mut found = None;
+        while let Some((at, value)) = self.points.get(*done)
+            && *at <= time
+        {
+            found = (*at == time).then_some(*value);
+            *done += 1;
+        }
+        found
+    }
 }
 
 fn check_id(id: Option<String>) -> Result<String, HttpError> {
@@ -464,9 +450,9 @@ fn metrics(body: &Value, time: &Value, frame: &Request) -> Result<Vec<Metric>, H
             filters: tags,
             is_explicit,
         };
-        let mut filtered = BTreeSet::new();
+        let mut filtered: Vec<Arc<str>> = Vec::new();
         for tag in tags {
-            filtered.extend(json::text(tag, "tagk")?);
+            filtered.extend(json::text(tag, "tagk")?.map(Arc::from));
         }
         Ok(Metric { id, question: frame.with(&part)?, filtered, fill: fill(value)? })
     };
@@ -492,11 +478,11 @@ fn expressions(body: &Value) -> Result<Vec<Expression>, HttpError> {
     let read = |value: &Value| {
         let id = check_id(json::text(value, "id")?)?;
         let text = json::text(value, "expr")?.ok_or_else(|| refuse("missing or empty expr"))?;
-        let term = Term::parse(&text).map_err(refuse)?;
+        let arithmetic = arithmetic::Expression::parse(&text).map_err(refuse)?;
         let join = value.get("join").filter(|join| join.is_object());
         let mut expression = Expression {
             id,
-            term,
+            arithmetic,
             is_intersection: false,
             uses_query_tags: false,
             includes_varying: true,

@@ -10,15 +10,15 @@
 //! groups differ, with 0 where one is missing; colons, commas and parentheses in braces of a
 //! question are part of it.
 
-use super::{Answered, Budget, Collected, Number, UidOf, check_count, infinite};
-use crate::UidKind;
-use crate::encode::{write_double, write_text};
+use super::{Budget, check_count, check_finite};
+use crate::encode::Encoder;
 use crate::http::{HttpError, HttpRequest, Params};
 use crate::lang::Request;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What an alias may become once the values of tags are in it.
-const ALIAS_BYTES_MAX: usize = 64 << 10;
+use foliot_model::{Frame, NANOS_PER_MILLI, TimeRange};
+use foliot_plan::grid::{Calculation, Rank};
+use foliot_plan::{
+    Each, Function as OfNumbers, Input, Joined, Named, Ranked, Series, Span, Step, Term,
+};
 
 /// How deep functions may be nested.
 const DEPTH_MAX: usize = 32;
@@ -51,29 +51,9 @@ enum Operand {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Function {
     Alias,
-    Scale(f64),
-    Absolute,
-    MovingAverage(Window),
-    HighestCurrent(usize),
-    HighestMax(usize),
-    Shift(i64),
-    FirstDifference,
-    Fold(Fold),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fold {
-    Divide,
-    Sum,
-    Difference,
-    Multiply,
-}
-
-/// What a moving average goes back over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Window {
-    Points(usize),
-    Milliseconds(i64),
+    Numbers(OfNumbers),
+    Highest(Rank, usize),
+    Fold(Calculation),
 }
 
 impl FunctionQuery {
@@ -83,7 +63,8 @@ impl FunctionQuery {
     /// 400 for what does not parse.
     pub(super) fn parse(request: &HttpRequest<'_>, now_ms: i64) -> Result<Self, HttpError> {
         let params = Params::parse(request.query);
-        let frame = Request::without_questions(&params, now_ms)?;
+        let mut frame = Request::without_questions(&params, now_ms)?;
+        frame.output = frame.output.plain();
         let mut query = Self { questions: Vec::new(), trees: Vec::new(), frame };
         check_count(params.all("exp").count())?;
         for text in params.all("exp") {
@@ -108,341 +89,108 @@ impl FunctionQuery {
         self.questions.iter().collect()
     }
 
-    /// Works the functions out and writes the answer.
-    ///
-    /// # Errors
-    /// 400 when a value becomes infinite, and what the budget refuses.
-    pub(super) fn finish(
-        &self,
-        mut collected: Collected,
-        uid_of: &UidOf<'_>,
-        budget: &Budget<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), HttpError> {
-        let output = &self.frame.output;
-        if let Some(function) = &output.jsonp {
-            out.extend_from_slice(format!("{function}(").as_bytes());
-        }
-        out.push(b'[');
-        let mut is_first = true;
-        for tree in &self.trees {
-            for series in self.evaluate(tree, &mut collected, uid_of, budget)? {
-                out.extend_from_slice(if is_first { b"" } else { b"," });
-                is_first = false;
-                let before = out.len();
-                self.write(&series, budget, out)?;
-                budget.take((out.len() - before) as u64)?;
-            }
-        }
-        out.push(b']');
-        if output.jsonp.is_some() {
-            out.push(b')');
-        }
-        Ok(())
+    /// What is asked, and what the functions make of the answers.
+    pub(super) fn plans(&self, asked: Vec<Series>) -> Vec<Series> {
+        // Series without numbers are there, too.
+        let asked = asked.into_iter().map(|plan| clipped(plan, TimeRange::ALL));
+        let trees = self.trees.iter().map(|tree| clipped(self.plan(tree), self.frame.times()));
+        asked.chain(trees).collect()
     }
 
-    fn write(
-        &self,
-        series: &Answered,
-        budget: &Budget<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), HttpError> {
-        let (as_arrays, unit_ms) = (self.frame.output.as_arrays, self.frame.output.unit_ms());
-        out.extend_from_slice(b"{\"metric\":");
-        write_text(&series.metric, out);
-        let tags: BTreeMap<_, _> = series.tags.iter().collect();
-        let tags = serde_json::json!(tags);
-        let varying = serde_json::json!(series.varying);
-        out.extend_from_slice(format!(",\"tags\":{tags},\"aggregateTags\":{varying}").as_bytes());
-        out.extend_from_slice(if as_arrays { b",\"dps\":[" } else { b",\"dps\":{" });
-        let inside = self.clip(&series.points);
-        for (index, (time_ms, value)) in inside.iter().enumerate() {
-            budget.step()?;
-            out.extend_from_slice(if index > 0 { b"," } else { b"" });
-            let time = time_ms.div_euclid(unit_ms);
-            let head = if as_arrays { format!("[{time},") } else { format!("\"{time}\":") };
-            out.extend_from_slice(head.as_bytes());
-            match value {
-                Number::Integer(value) => out.extend_from_slice(value.to_string().as_bytes()),
-                Number::Double(value) if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
-                Number::Double(value) if value.is_infinite() => return Err(infinite()),
-                Number::Double(value) => write_double(*value, out),
-            }
-            out.extend_from_slice(if as_arrays { b"]" } else { b"" });
-        }
-        out.extend_from_slice(if as_arrays { b"]}" } else { b"}}" });
-        Ok(())
-    }
-
-    /// The points within the query's times.
-    fn clip<'p>(&self, points: &'p [(i64, Number)]) -> &'p [(i64, Number)] {
-        let from = points.partition_point(|(time, _)| *time < self.frame.start_ms);
-        let to = points.partition_point(|(time, _)| *time <= self.frame.end_ms);
-        points.get(from..to.max(from)).unwrap_or_default()
-    }
-
-    fn evaluate(
-        &self,
-        tree: &Tree,
-        collected: &mut Collected,
-        uid_of: &UidOf<'_>,
-        budget: &Budget<'_>,
-    ) -> Result<Vec<Answered>, HttpError> {
-        let mut operands: Vec<Vec<Answered>> = Vec::new();
+    fn plan(&self, tree: &Tree) -> Series {
+        let mut inputs: Vec<Series> = Vec::new();
         for operand in &tree.operands {
-            operands.push(match operand {
-                Operand::Tree(tree) => self.evaluate(tree, collected, uid_of, budget)?,
-                // Every question is the operand of one function.
-                Operand::Question(index) => {
-                    collected.answers.get_mut(*index).map(std::mem::take).unwrap_or_default()
-                }
+            inputs.push(match operand {
+                Operand::Tree(tree) => self.plan(tree),
+                Operand::Question(index) => Series::Answer(*index),
             });
         }
-        if let Function::Fold(fold) = tree.function {
-            return folded(fold, &operands, uid_of, budget);
+        if let Function::Fold(calculation) = tree.function {
+            return joined(calculation, inputs);
         }
-        let mut all: Vec<Answered> = operands.into_iter().flatten().collect();
-        match tree.function {
-            Function::Fold(_) => {}
-            Function::Alias => {
-                let template = tree.params.join(",");
-                all.iter_mut().try_for_each(|series| rename(series, &template, budget))?;
-            }
-            Function::Scale(factor) => map(&mut all, |value| scaled(value, factor)),
-            Function::Absolute => map(&mut all, |value| match value {
-                Number::Integer(value) => Number::Integer(value.wrapping_abs()),
-                Number::Double(value) => Number::Double(value.abs()),
-            }),
-            Function::Shift(by_ms) => {
-                for point in all.iter_mut().flat_map(|series| &mut series.points) {
-                    point.0 = point.0.saturating_add(by_ms);
-                }
-            }
-            Function::FirstDifference => {
-                all.iter_mut().for_each(|series| differences(&mut series.points));
-            }
-            Function::MovingAverage(window) => {
-                for series in &mut all {
-                    series.points = averages(self.clip(&series.points), window, budget)?;
-                }
-            }
-            Function::HighestCurrent(count) => {
-                let last = |series: &Answered| self.clip(&series.points).last().copied();
-                all.retain(|series| last(series).is_some());
-                best(&mut all, count, |series| {
-                    last(series).map_or(f64::NEG_INFINITY, |(_, value)| value.to_f64())
-                });
-            }
-            Function::HighestMax(count) => best(&mut all, count, |series| {
-                let values = self.clip(&series.points).iter().map(|(_, value)| value.to_f64());
-                values.filter(|value| !value.is_nan()).fold(f64::NEG_INFINITY, f64::max)
-            }),
-        }
-        // What changes points in place is quick; still nobody is to wait for a hundred of it.
-        budget.step()?;
-        Ok(all)
-    }
-}
-
-fn map(all: &mut [Answered], change: impl Fn(Number) -> Number) {
-    for point in all.iter_mut().flat_map(|series| &mut series.points) {
-        point.1 = change(point.1);
-    }
-}
-
-fn scaled(value: Number, factor: f64) -> Number {
-    match value {
-        Number::Integer(value) if factor.fract() == 0.0 => {
-            Number::Integer((factor as i64).wrapping_mul(value))
-        }
-        value => Number::Double(factor * value.to_f64()),
-    }
-}
-
-/// Calls a series by a template, in which `@name` stands for the value of a tag.
-fn rename(series: &mut Answered, template: &str, budget: &Budget<'_>) -> Result<(), HttpError> {
-    let mut name = template.to_owned();
-    for (key, value) in &series.tags {
-        let key = format!("@{key}");
-        let grown = name.matches(&*key).count().saturating_mul(value.len());
-        if name.len().saturating_add(grown) > ALIAS_BYTES_MAX {
-            let message = format!("An alias becomes longer than {ALIAS_BYTES_MAX} bytes");
-            return Err(HttpError::bad_request(message));
-        }
-        name = name.replace(&key, value);
-    }
-    budget.take(name.len() as u64)?;
-    series.metric = name;
-    series.tags.clear();
-    series.varying.clear();
-    Ok(())
-}
-
-fn differences(points: &mut [(i64, Number)]) {
-    let mut previous: Option<f64> = None;
-    for (_, value) in points {
-        let number = value.to_f64();
-        *value = Number::Double(previous.map_or(0.0, |previous| number - previous));
-        previous = Some(number);
-    }
-}
-
-/// Averages over a window that goes back from each point; 0 until the window is full.
-fn averages(
-    points: &[(i64, Number)],
-    window: Window,
-    budget: &Budget<'_>,
-) -> Result<Vec<(i64, Number)>, HttpError> {
-    budget.take_for::<[(i64, Number); 2]>(points.len())?;
-    let mut out = Vec::with_capacity(points.len());
-    let mut sliding = Sliding::default();
-    let first = points.first().map_or(0, |(time, _)| *time);
-    for (index, &(time, value)) in points.iter().enumerate() {
-        budget.step()?;
-        sliding.push(value.to_f64());
-        let is_full = match window {
-            Window::Points(count) => {
-                if sliding.len() > count {
-                    sliding.pop();
-                }
-                sliding.len() == count
-            }
-            Window::Milliseconds(span) => {
-                // The window is full once a point lies a whole span back; that point is outside.
-                let is_old = |at: usize| {
-                    points.get(at).is_some_and(|(t, _)| time.saturating_sub(*t) >= span)
-                };
-                while is_old((index + 1).saturating_sub(sliding.len())) {
-                    sliding.pop();
-                }
-                time.saturating_sub(first) >= span
-            }
+        let input = match <[Series; 1]>::try_from(inputs) {
+            Ok([only]) => only,
+            Err(several) => Series::Union(several),
         };
-        out.push((time, Number::Double(if is_full { sliding.mean() } else { 0.0 })));
-    }
-    Ok(out)
-}
-
-/// The values of a window that moves on, with the mean of those that are numbers: in steps that do
-/// not grow with the window, and without taking anything off a sum, which would not come out even.
-///
-/// Two stacks make the queue. Older values lie on one that knows the sums from each of them on;
-/// newer ones are summed as they come, and go over when the older ones are used up.
-#[derive(Debug, Default)]
-struct Sliding {
-    /// Sums and counts from a value on, the oldest last.
-    older: Vec<(f64, u32)>,
-    newer: Vec<f64>,
-    sum: (f64, u32),
-}
-
-impl Sliding {
-    fn len(&self) -> usize {
-        self.older.len() + self.newer.len()
-    }
-
-    fn push(&mut self, value: f64) {
-        self.newer.push(value);
-        self.sum = plus(self.sum, value);
-    }
-
-    /// Drops the oldest value.
-    fn pop(&mut self) {
-        if self.older.is_empty() {
-            let mut sum = (0.0, 0);
-            for value in self.newer.drain(..).rev() {
-                sum = plus(sum, value);
-                self.older.push(sum);
+        match tree.function {
+            Function::Fold(_) => input,
+            Function::Alias => {
+                let name = tree.params.join(",").into();
+                Series::Named(Box::new(Named { input, name, is_template: true }))
             }
-            self.sum = (0.0, 0);
-        }
-        self.older.pop();
-    }
-
-    fn mean(&self) -> f64 {
-        let (sum, count) = self.older.last().copied().unwrap_or_default();
-        let (sum, count) = (sum + self.sum.0, count + self.sum.1);
-        if count == 0 { 0.0 } else { sum / f64::from(count) }
-    }
-}
-
-fn plus((sum, count): (f64, u32), value: f64) -> (f64, u32) {
-    if value.is_nan() { (sum, count) } else { (sum + value, count + 1) }
-}
-
-/// Keeps the `count` series of the highest rank, highest first.
-fn best(all: &mut Vec<Answered>, count: usize, rank: impl Fn(&Answered) -> f64) {
-    let mut ranked: Vec<(f64, Answered)> =
-        std::mem::take(all).into_iter().map(|series| (rank(&series), series)).collect();
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    all.extend(ranked.into_iter().take(count).map(|(_, series)| series));
-}
-
-/// Combines operands, series with equal tags at a time, at the times of any of them.
-fn folded(
-    fold: Fold,
-    operands: &[Vec<Answered>],
-    uid_of: &UidOf<'_>,
-    budget: &Budget<'_>,
-) -> Result<Vec<Answered>, HttpError> {
-    type Key = Vec<(Option<u32>, Option<u32>)>;
-    let mut groups: BTreeMap<Key, Vec<Option<&Answered>>> = BTreeMap::new();
-    for (place, operand) in operands.iter().enumerate() {
-        for series in operand {
-            budget.step()?;
-            let pair = |(key, value): (&String, &String)| {
-                (uid_of(UidKind::TagKey, key), uid_of(UidKind::TagValue, value))
-            };
-            let mut key: Key = series.tags.iter().map(pair).collect();
-            key.sort_unstable();
-            let group = groups.entry(key).or_insert_with(|| vec![None; operands.len()]);
-            if let Some(slot) = group.get_mut(place) {
-                *slot = Some(series);
+            Function::Numbers(function) => {
+                let input = match function {
+                    OfNumbers::Average(_) => clipped(input, self.frame.times()),
+                    _ => input,
+                };
+                Series::Each(Box::new(Each { input, function }))
             }
+            Function::Highest(rank, count) => Series::Ranked(Box::new(Ranked {
+                input,
+                rank,
+                last: None,
+                range: self.frame.times(),
+                count,
+                is_top: true,
+                keeps_later: false,
+                takes_empty: rank == Rank::Max,
+            })),
         }
     }
-    groups.values().map(|group| combined(fold, group, uid_of, budget)).collect()
+
+    /// An answer to be made of frames.
+    pub(super) fn answer<'a>(&'a self, budget: &'a Budget<'a>) -> FunctionAnswer<'a> {
+        let encoder = Encoder::new(&self.frame, Box::new(|_| None), budget);
+        FunctionAnswer { asked: self.questions.len(), encoder, budget, text: Vec::new() }
+    }
 }
 
-fn combined(
-    fold: Fold,
-    group: &[Option<&Answered>],
-    uid_of: &UidOf<'_>,
-    budget: &Budget<'_>,
-) -> Result<Answered, HttpError> {
-    let known = || group.iter().flatten();
-    // A tree of times, and the points at them.
-    let points: usize = known().map(|series| series.points.len()).sum();
-    budget.take_for::<[(i64, Number); 2]>(points)?;
-    budget.steps(points)?;
-    let times: BTreeSet<i64> =
-        known().flat_map(|series| series.points.iter().map(|(time, _)| *time)).collect();
-    let at = |series: &Option<&Answered>, time: i64| {
-        let points = series.map(|series| series.points.as_slice()).unwrap_or_default();
-        let found = points.binary_search_by_key(&time, |(time, _)| *time).ok();
-        let value = found.and_then(|index| points.get(index)).map(|(_, value)| value.to_f64());
-        value.filter(|value| !value.is_nan()).unwrap_or(0.0)
-    };
-    let value = |time: i64| {
-        budget.step()?;
-        let mut values = group.iter().map(|series| at(series, time));
-        let first = values.next().unwrap_or(0.0);
-        let all = values.fold(first, |a, b| match fold {
-            Fold::Divide if b == 0.0 => 0.0,
-            Fold::Divide => a / b,
-            Fold::Sum => a + b,
-            Fold::Difference => a - b,
-            Fold::Multiply => a * b,
-        });
-        Ok((time, Number::Double(all)))
-    };
-    let metric = known().min_by_key(|series| uid_of(UidKind::Metric, &series.metric));
-    Ok(Answered {
-        metric: metric.map(|series| series.metric.clone()).unwrap_or_default(),
-        tags: known().next().map(|series| series.tags.clone()).unwrap_or_default(),
-        varying: known().flat_map(|series| series.varying.iter().cloned()).collect(),
-        points: times.into_iter().map(value).collect::<Result<_, HttpError>>()?,
-    })
+/// The samples of some times, of series that stay without any.
+fn clipped(input: Series, range: TimeRange) -> Series {
+    Series::Clip { input: Box::new(input), range, keep_empty: true }
+}
+
+/// Operands of equal tags one after the other, 0 where one is missing.
+fn joined(calculation: Calculation, inputs: Vec<Series>) -> Series {
+    let mut steps = vec![Step::Input(0)];
+    for place in 1..inputs.len() {
+        steps.extend([Step::Input(place), Step::Calculated(calculation)]);
+    }
+    let input = |series| Input { series, fill: 0.0, labels: None };
+    Series::Joined(Box::new(Joined {
+        inputs: inputs.into_iter().map(input).collect(),
+        by_varying: false,
+        needs_all: false,
+        at_all_times: false,
+        term: Term(steps),
+    }))
+}
+
+/// An answer, which looks as one to `/api/query`.
+#[derive(Debug)]
+pub(super) struct FunctionAnswer<'a> {
+    /// How many questions are only asked for the functions' sake.
+    asked: usize,
+    encoder: Encoder<'a>,
+    budget: &'a Budget<'a>,
+    text: Vec<u8>,
+}
+
+impl FunctionAnswer<'_> {
+    pub(super) fn frame(&mut self, frame: &Frame) -> Result<(), HttpError> {
+        if frame.head.question < self.asked {
+            return check_finite(frame);
+        }
+        let before = self.text.len();
+        self.encoder.frame(frame, &mut self.text)?;
+        self.budget.take((self.text.len() - before) as u64)
+    }
+
+    pub(super) fn finish(mut self, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        self.encoder.finish(&[], &mut self.text)?;
+        out.append(&mut self.text);
+        Ok(())
+    }
 }
 
 struct Parser<'t, 'q> {
@@ -597,34 +345,35 @@ impl Function {
                 let is_plain = text.bytes().all(|b| b.is_ascii_digit() || b"-.".contains(&b));
                 let factor = text.parse().ok().filter(|_| is_plain);
                 let bad = || error(&format!("Unparseable scale factor value: {text}"));
-                Self::Scale(factor.ok_or_else(bad)?)
+                Self::Numbers(OfNumbers::Scaled(factor.ok_or_else(bad)?))
             }
-            "absolute" => Self::Absolute,
+            "absolute" => Self::Numbers(OfNumbers::Absolute),
             "movingAverage" => {
                 let text = first("Missing moving average window size")?;
-                let window = match text.starts_with('\'') {
-                    true => Window::Milliseconds(quoted_ms(text)?),
-                    false => Window::Points(
+                let span = match text.starts_with('\'') {
+                    true => Span::Time(ms_ns(quoted_ms(text)?)),
+                    false => Span::Samples(
                         text.parse()
                             .map_err(|_| error(&format!("Unparseable window size: {text}")))?,
                     ),
                 };
-                if window == Window::Points(0) {
+                if span == Span::Samples(0) {
                     let text = "Moving average window must be an integer greater than zero";
                     return Err(error(text));
                 }
-                Self::MovingAverage(window)
+                Self::Numbers(OfNumbers::Average(span))
             }
-            "highestCurrent" => Self::HighestCurrent(count()?),
-            "highestMax" => Self::HighestMax(count()?),
+            "highestCurrent" => Self::Highest(Rank::Last, count()?),
+            "highestMax" => Self::Highest(Rank::Max, count()?),
             "shift" | "timeShift" => {
-                Self::Shift(quoted_ms(first("Need amount of timeshift to perform timeshift")?)?)
+                let by = first("Need amount of timeshift to perform timeshift")?;
+                Self::Numbers(OfNumbers::Shifted(ms_ns(quoted_ms(by)?)))
             }
-            "firstDiff" => Self::FirstDifference,
-            "divideSeries" | "divide" => Self::Fold(Fold::Divide),
-            "sumSeries" | "sum" => Self::Fold(Fold::Sum),
-            "diffSeries" | "difference" => Self::Fold(Fold::Difference),
-            "multiplySeries" | "multiply" => Self::Fold(Fold::Multiply),
+            "firstDiff" => Self::Numbers(OfNumbers::Difference),
+            "divideSeries" | "divide" => Self::Fold(Calculation::Divide),
+            "sumSeries" | "sum" => Self::Fold(Calculation::Add),
+            "diffSeries" | "difference" => Self::Fold(Calculation::Subtract),
+            "multiplySeries" | "multiply" => Self::Fold(Calculation::Multiply),
             _ => return Err(error(&format!("Function was not found: {name}"))),
         };
         match function {
@@ -659,88 +408,6 @@ fn quoted_ms(text: &str) -> Result<i64, HttpError> {
     Ok(ms)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    fn points(values: &[f64]) -> Vec<(i64, Number)> {
-        let at = |(index, value): (usize, &f64)| (index as i64 * 1000, Number::Double(*value));
-        values.iter().enumerate().map(at).collect()
-    }
-
-    /// By definition: the mean of the numbers in each window, one window after the other.
-    fn by_definition(values: &[f64], count: usize) -> Vec<f64> {
-        let mean = |end: usize| {
-            let window = values.get((end + 1).checked_sub(count)?..=end)?;
-            let numbers: Vec<f64> = window.iter().copied().filter(|v| !v.is_nan()).collect();
-            Some(match numbers.len() {
-                0 => 0.0,
-                len => numbers.iter().sum::<f64>() / len as f64,
-            })
-        };
-        (0..values.len()).map(|end| mean(end).unwrap_or(0.0)).collect()
-    }
-
-    #[test]
-    fn moving_averages_are_what_their_definition_says() {
-        let value = |n: i64| if n % 11 == 3 { f64::NAN } else { (n * n % 97 - 40) as f64 };
-        let values: Vec<f64> = (0..300).map(value).collect();
-        let budget = Budget::new(&|_| Ok(()));
-        for count in [1, 2, 3, 7, 64, 299, 300, 301] {
-            let expected = by_definition(&values, count);
-            let span = Window::Milliseconds(count as i64 * 1000);
-            for (window, full) in [(Window::Points(count), count - 1), (span, count)] {
-                let found = averages(&points(&values), window, &budget).unwrap();
-                for (index, (time, value)) in found.iter().enumerate() {
-                    let expected = if index < full { 0.0 } else { expected[index] };
-                    assert!((value.to_f64() - expected).abs() < 1e-9, "{window:?} at {time}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_window_as_long_as_the_answer_costs_a_step_for_each_point() {
-        let asked = Cell::new(0);
-        let goes_on = |_: u64| {
-            asked.set(asked.get() + 1);
-            Ok(())
-        };
-        let budget = Budget::new(&goes_on);
-        let points = points(&vec![1.0; 1 << 20]);
-        // Summed window by window these are 10^12 additions.
-        averages(&points, Window::Points(1 << 19), &budget).unwrap();
-        // And once for the memory.
-        assert_eq!(asked.get(), (1 << 20) / 1024 + 1);
-    }
-
-    #[test]
-    fn work_stops_when_it_is_to_stop_or_memory_is_used_up() {
-        let stop = |_: u64| Err(HttpError::new(503, "stopped"));
-        let little = |held: u64| match held > 1000 {
-            true => Err(HttpError::new(413, "too much")),
-            false => Ok(()),
-        };
-        let points = points(&vec![1.0; 5000]);
-        let stopped = averages(&points, Window::Points(2), &Budget::new(&stop));
-        assert_eq!(stopped.unwrap_err().status, 503);
-        let refused = averages(&points, Window::Points(2), &Budget::new(&little));
-        assert_eq!(refused.unwrap_err().status, 413);
-        let group = Answered { points, ..Answered::default() };
-        let budget = Budget::new(&little);
-        let refused = combined(Fold::Sum, &[Some(&group), None], &|_, _| None, &budget);
-        assert_eq!(refused.unwrap_err().status, 413);
-    }
-
-    #[test]
-    fn an_alias_does_not_grow_without_end() {
-        let long = "v".repeat(1000);
-        let mut series = Answered { tags: [("h".to_owned(), long)].into(), ..Answered::default() };
-        let budget = Budget::new(&|_| Ok(()));
-        let refused = rename(&mut series, &"@h".repeat(100_000), &budget).unwrap_err();
-        assert!(refused.message.contains("65536"), "{}", refused.message);
-        rename(&mut series, "@h and @h", &budget).unwrap();
-        assert_eq!(series.metric.len(), 2005);
-    }
+fn ms_ns(ms: i64) -> i64 {
+    ms.saturating_mul(NANOS_PER_MILLI)
 }

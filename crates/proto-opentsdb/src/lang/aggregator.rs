@@ -31,7 +31,7 @@ const fn plain(name: &'static str, fold: Fold, gap: Gap) -> Aggregator {
     Aggregator { name, fold: Some(fold), gap }
 }
 
-const fn quantile(name: &'static str, q: f64, method: Quantile) -> Aggregator {
+const fn of_share(name: &'static str, q: f64, method: Quantile) -> Aggregator {
     plain(name, Fold::Quantile { q, method }, Gap::Linear)
 }
 
@@ -54,24 +54,24 @@ pub(crate) static AGGREGATORS: [Aggregator; 35] = [
     plain("last", Fold::Last, Gap::Zero),
     plain("pfsum", Fold::Sum, Gap::Previous),
     plain("squareSum", Fold::SquareSum, Gap::Zero),
-    quantile("p50", 0.5, Quantile::Legacy),
-    quantile("p75", 0.75, Quantile::Legacy),
-    quantile("p90", 0.9, Quantile::Legacy),
-    quantile("p95", 0.95, Quantile::Legacy),
-    quantile("p99", 0.99, Quantile::Legacy),
-    quantile("p999", 0.999, Quantile::Legacy),
-    quantile("ep50r3", 0.5, Quantile::R3),
-    quantile("ep75r3", 0.75, Quantile::R3),
-    quantile("ep90r3", 0.9, Quantile::R3),
-    quantile("ep95r3", 0.95, Quantile::R3),
-    quantile("ep99r3", 0.99, Quantile::R3),
-    quantile("ep999r3", 0.999, Quantile::R3),
-    quantile("ep50r7", 0.5, Quantile::R7),
-    quantile("ep75r7", 0.75, Quantile::R7),
-    quantile("ep90r7", 0.9, Quantile::R7),
-    quantile("ep95r7", 0.95, Quantile::R7),
-    quantile("ep99r7", 0.99, Quantile::R7),
-    quantile("ep999r7", 0.999, Quantile::R7),
+    of_share("p50", 0.5, Quantile::Legacy),
+    of_share("p75", 0.75, Quantile::Legacy),
+    of_share("p90", 0.9, Quantile::Legacy),
+    of_share("p95", 0.95, Quantile::Legacy),
+    of_share("p99", 0.99, Quantile::Legacy),
+    of_share("p999", 0.999, Quantile::Legacy),
+    of_share("ep50r3", 0.5, Quantile::R3),
+    of_share("ep75r3", 0.75, Quantile::R3),
+    of_share("ep90r3", 0.9, Quantile::R3),
+    of_share("ep95r3", 0.95, Quantile::R3),
+    of_share("ep99r3", 0.99, Quantile::R3),
+    of_share("ep999r3", 0.999, Quantile::R3),
+    of_share("ep50r7", 0.5, Quantile::R7),
+    of_share("ep75r7", 0.75, Quantile::R7),
+    of_share("ep90r7", 0.9, Quantile::R7),
+    of_share("ep95r7", 0.95, Quantile::R7),
+    of_share("ep99r7", 0.99, Quantile::R7),
+    of_share("ep999r7", 0.999, Quantile::R7),
 ];
 
 #[cfg(test)]

@@ -20,14 +20,18 @@ use foliot_model::{
     DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Test, TimeRange,
 };
 use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Quotient, Rate, Series, Stamp, Window,
-    Windows,
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Quotient, Rate, Series, Window, Windows,
 };
 use std::sync::Arc;
 
 const HOUR_S: i64 = 3600;
 
 impl Request {
+    /// The query's own times.
+    pub(crate) fn times(&self) -> TimeRange {
+        range_ns(self.start_ms, self.end_ms)
+    }
+
     /// The query as series algebra, a plan per question. `resolve` finds the stored series of a
     /// TSUID.
     pub fn plans(&self, namespace: NamespaceId, resolve: &mut TsuidWhere<'_>) -> Vec<Series> {
@@ -78,11 +82,7 @@ impl Request {
         if !self.is_clipped {
             return answer;
         }
-        Series::Clip {
-            input: Box::new(answer),
-            range: range_ns(self.start_ms, self.end_ms),
-            keep_empty: true,
-        }
+        Series::Clip { input: Box::new(answer), range: self.times(), keep_empty: true }
     }
 
     /// The samples that the buckets in `range` are made of. The last one of a calendar may reach
@@ -152,7 +152,7 @@ impl Request {
                 zone: Arc::clone(&self.zone),
             },
         };
-        Window { input, windows, fold, fill, stamp: Stamp::Start, range }
+        Window { input, windows, fold, fill, range }
     }
 }
 

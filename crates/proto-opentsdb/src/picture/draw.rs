@@ -3,7 +3,7 @@
 use super::Look;
 use super::axis::{Scale, times};
 use super::canvas::{CHARACTER, Canvas, Color};
-use crate::formula::{Answered, Collected};
+use super::collected::{Answered, Collected};
 use crate::lang::Request;
 
 /// Colours of series, over and over.
@@ -61,7 +61,7 @@ pub(super) fn draw(look: &Look, request: &Request, collected: &Collected) -> Can
         let own = curves.iter().filter(|curve| curve.is_right == is_right);
         let points = own.clone().flat_map(|curve| &curve.series.points);
         let inside = points.filter(|(time_ms, _)| (request.start_ms..=end_ms).contains(time_ms));
-        let values = inside.map(|(_, number)| number.to_f64());
+        let values = inside.map(|(_, number)| *number);
         let scale = axis.scale(values, f64::from(area.bottom), f64::from(area.top));
         if is_right && !has_right {
             continue;
@@ -138,9 +138,8 @@ fn draw_curve(
     [time, scale]: [&Scale; 2],
     curve: &Curve<'_>,
 ) {
-    let place = |&(time_ms, number): &(i64, crate::formula::Number)| {
-        Some((time.place(time_ms as f64)?, scale.place(number.to_f64())?))
-    };
+    let place =
+        |&(time_ms, number): &(i64, f64)| Some((time.place(time_ms as f64)?, scale.place(number)?));
     // A single point would be no line.
     let has_points = look.has_points || curve.series.points.len() == 1;
     let mut previous = None;
@@ -215,8 +214,8 @@ fn draw_key(canvas: &mut Canvas, look: &Look, area: &Area, curves: &[Curve<'_>])
 
 /// What a series is called: `metric{k=v, …}`.
 fn name(series: &Answered) -> String {
-    let tags: Vec<String> =
-        series.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let tags = series.head.labels.iter().map(|label| format!("{}={}", label.name, label.value));
+    let tags: Vec<String> = tags.collect();
     match tags.is_empty() {
         true => series.metric.clone(),
         false => format!("{}{{{}}}", series.metric, tags.join(", ")),

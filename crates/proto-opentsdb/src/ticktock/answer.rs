@@ -1,7 +1,7 @@
 //! Answers: results sorted by their tags, every number a double.
 
 use super::query::shows_field;
-use super::{FIELD_TAG, Inquiry, Question};
+use super::{FIELD_TAG, Inquiry};
 use crate::budget::Budget;
 use crate::http::HttpError;
 use foliot_model::{Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value};
@@ -14,9 +14,6 @@ const FINDING_BYTES: u64 = 1 << 10;
 
 /// Looking up what a series is called costs as much as so many steps over points.
 const STEPS_PER_NAME: usize = 16;
-
-/// Recent values by which series are ranked.
-const RECENT: usize = 3;
 
 /// The tags of a stored series with the tag that names its field, by its id.
 pub type Tags<'a> = Box<dyn FnMut(u32) -> BTreeMap<String, String> + 'a>;
@@ -40,7 +37,6 @@ struct Finding {
     tags: Vec<(String, String)>,
     varying: Vec<String>,
     dps: Vec<u8>,
-    recent: [f64; RECENT],
     count: usize,
 }
 
@@ -79,11 +75,9 @@ impl<'a> Assembly<'a> {
         self.budget.take((open.dps.len() - before) as u64)?;
         match frame.is_last {
             true => self.close(open),
-            false => {
-                self.open = Some(open);
-                Ok(())
-            }
+            false => self.open = Some(open),
         }
+        Ok(())
     }
 
     /// Appends the whole answer.
@@ -96,11 +90,6 @@ impl<'a> Assembly<'a> {
             result.write(metric.map_or("", String::as_str), out);
         }
         out.push(b']');
-    }
-
-    fn question(&self, plan: usize) -> (usize, Option<&'a Question>) {
-        let index = self.questions.get(plan).copied().unwrap_or_default();
-        (index, self.inquiry.questions.get(index))
     }
 
     fn begin(&mut self, head: &SeriesHead) -> Result<Finding, HttpError> {
@@ -124,37 +113,19 @@ impl<'a> Assembly<'a> {
             });
         }
         Ok(Finding {
-            question: self.question(head.question).0,
+            question: self.questions.get(head.question).copied().unwrap_or_default(),
             tags: tags.into_iter().collect(),
             varying: varying.into_iter().collect(),
             dps: Vec::new(),
-            recent: [f64::NAN; RECENT],
             count: 0,
         })
     }
 
-    fn close(&mut self, result: Finding) -> Result<(), HttpError> {
+    fn close(&mut self, result: Finding) {
         if result.count == 0 {
-            self.budget.give(FINDING_BYTES);
-            return Ok(());
+            return self.budget.give(FINDING_BYTES);
         }
-        let asked = self.inquiry.questions.get(result.question);
-        let question = result.question;
         self.done.push(result);
-        let Some((count, largest)) = asked.and_then(Question::shown) else { return Ok(()) };
-        // One too many: the least wanted one goes.
-        self.budget.steps(self.done.len())?;
-        let of_question = self.done.iter().enumerate().filter(|(_, r)| r.question == question);
-        if of_question.clone().count() <= count {
-            return Ok(());
-        }
-        let rank = |result: &Finding| if largest { result.largest() } else { -result.smallest() };
-        let worst = of_question.min_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)));
-        if let Some(index) = worst.map(|(index, _)| index) {
-            let dropped = self.done.swap_remove(index);
-            self.budget.give(FINDING_BYTES + dropped.dps.len() as u64);
-        }
-        Ok(())
     }
 }
 
@@ -175,18 +146,7 @@ impl Finding {
         // Writing to memory cannot fail.
         let _ = write!(self.dps, "{time}\":");
         write_number(number, &mut self.dps);
-        self.recent.rotate_left(1);
-        let [.., last] = &mut self.recent;
-        *last = number;
         self.count += 1;
-    }
-
-    fn largest(&self) -> f64 {
-        self.recent.iter().fold(f64::MIN, |a, &b| a.max(b))
-    }
-
-    fn smallest(&self) -> f64 {
-        self.recent.iter().fold(f64::MAX, |a, &b| a.min(b))
     }
 
     fn write(&self, metric: &str, out: &mut Vec<u8>) {

@@ -9,13 +9,17 @@ use foliot_model::{
     DEFAULT_FIELD, Matcher, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Selector, Test,
     TimeRange,
 };
+use foliot_plan::grid::Rank;
 use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Quantile, Rate, Reset, Series, Stamp, Window,
-    Windows,
+    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Quantile, Ranked, Rate, Reset, Series,
+    Window, Windows,
 };
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use std::sync::Arc;
+
+/// Recent values by which series are ranked.
+const RECENT: usize = 3;
 
 /// The names that `/api/aggregators` lists; percentiles and numbers of series go beyond it.
 const AGGREGATORS: &str = concat!(
@@ -254,7 +258,7 @@ impl Question {
 
     /// How many series are shown, and whether those with the largest recent values; nothing when
     /// all are.
-    pub(super) fn shown(&self) -> Option<(usize, bool)> {
+    fn shown(&self) -> Option<(usize, bool)> {
         match self.combine {
             Combine::Top(count) => Some((count, true)),
             Combine::Bottom(count) => Some((count, false)),
@@ -313,12 +317,22 @@ impl Question {
             arithmetic: Arithmetic::Float,
             wants_members: true,
         }));
-        match self.rate {
+        if let Some(reset) = self.rate {
+            let rate = Rate { input: series, per_ns: NANOS_PER_SECOND, reset };
+            series = Series::Rate(Box::new(rate));
+        }
+        match self.shown() {
             None => series,
-            Some(reset) => {
-                let rate = Rate { input: series, per_ns: NANOS_PER_SECOND, reset };
-                Series::Rate(Box::new(rate))
-            }
+            Some((count, is_top)) => Series::Ranked(Box::new(Ranked {
+                input: series,
+                rank: if is_top { Rank::Max } else { Rank::Min },
+                last: Some(RECENT),
+                range: TimeRange::ALL,
+                count,
+                is_top,
+                keeps_later: true,
+                takes_empty: false,
+            })),
         }
     }
 
@@ -451,7 +465,7 @@ impl Downsample {
             Some(width_ns) => Windows::Buckets { width_ns, origin_ns: 0 },
             None => Windows::Whole(range),
         };
-        Window { input, windows, fold: self.fold, fill: self.fill, stamp: Stamp::Start, range }
+        Window { input, windows, fold: self.fold, fill: self.fill, range }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Questions to OpenTSDB's HTTP API: `/api/query`, `/q`, `/api/suggest`.
 
 use super::facts::with_view;
-use super::names::{Names, symbol_kind};
+use super::names::Names;
 use super::{Call, namespace_of, refuse, refuse_with, rollup, store};
 use crate::http::guard::FOREIGN;
 use crate::http::routes::Right;
@@ -22,7 +22,7 @@ use foliot_model::{NANOS_PER_MILLI, NamespaceId};
 use foliot_plan::{Series, What};
 use foliot_proto_opentsdb::{
     Budget, Encoder, Endpoint, Form, Formula, Graph, HttpError, HttpRequest, LineEncoder, Params,
-    Request, Rollups, Suggest, UidKind, View, check_words, deletes_refused,
+    Request, Rollups, Suggest, View, check_words, deletes_refused,
 };
 use hyper::{StatusCode, header};
 use std::cell::{Cell, RefCell};
@@ -293,14 +293,12 @@ fn run_formula(scope: &Scope, formula: &Formula, work: &mut Work<'_>) -> Result<
         meter.check(0)?;
         all.extend(scope.plans(&mut question.clone(), &names)?);
     }
+    let plans = formula.plans(all);
     let may_hold = may_hold(&meter);
     let budget = Budget::new(&may_hold);
-    let mut collected = formula.collect();
-    let ran = work.run(&all, &mut |frame, _| collected.push(frame, &budget).map_err(failure))?;
-    let snapshot = work.snapshot;
-    let uid_of =
-        |kind: UidKind, name: &str| snapshot.symbol_id(symbol_kind(kind), name).ok().flatten();
-    formula.finish(collected, &uid_of, &budget, work.out()).map_err(failure)?;
+    let mut answer = formula.answer(&budget);
+    let ran = work.run(&plans, &mut |frame, _| answer.frame(frame).map_err(failure))?;
+    answer.finish(work.out()).map_err(failure)?;
     Ok(ran)
 }
 
