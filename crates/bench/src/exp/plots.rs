@@ -1,6 +1,6 @@
 //! Plots over time that several experiments share.
 
-use super::tables::mib;
+use super::numbers::{mib, slopes};
 use crate::report::Plot;
 use crate::result::LoadResult;
 use crate::server::Reading;
@@ -8,16 +8,6 @@ use crate::server::Reading;
 /// Throughput second by second.
 fn rate_line(result: &LoadResult) -> Vec<(f64, f64)> {
     slopes(result.tracks.iter().map(|track| (track.at_s, track.points as f64)))
-}
-
-/// Growth per second between neighbours that are not too close to tell.
-pub(crate) fn slopes(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
-    let points: Vec<(f64, f64)> = points.collect();
-    let slope = |pair: &[(f64, f64)]| match pair {
-        [a, b] if b.0 - a.0 > 0.2 => Some((b.0, (b.1 - a.1) / (b.0 - a.0))),
-        _ => None,
-    };
-    points.windows(2).filter_map(slope).collect()
 }
 
 /// Plots of throughput, server CPU, memory and disk traffic of several loads.

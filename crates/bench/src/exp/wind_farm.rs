@@ -8,10 +8,12 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
-use super::{Cell, Run};
+use super::numbers::thousands;
+use super::run::{Cell, Run, UNSAID_S};
+use super::tables::{add_costs, cost_table, write_cells, write_table};
+use crate::adapter::{Can, Style};
 use crate::catalogue::Kind;
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::disorder::Disorder;
 use crate::fleet::{Fleet, Shape};
 use crate::oracle::Oracle;
@@ -21,8 +23,7 @@ use crate::query::{KindResult, Stream};
 use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
 use crate::runs::{Measured, Runs, Sound};
-use crate::site::{Site, Style};
-use crate::target::Target;
+use crate::site::Site;
 use crate::verify::{VISIBLE_WITHIN, Verdict, verify_whole};
 
 mod reference;
@@ -43,7 +44,7 @@ struct Loaded {
     site: Site,
     fleet: Fleet,
     steps: u64,
-    dialect: Dialect,
+    language: &'static Language,
 }
 
 impl Loaded {
@@ -74,7 +75,7 @@ fn gaps() -> Disorder {
 
 /// Stage 1: history from memory, as fast as it goes.
 fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
-    let days = run.pick(1.0 / 24.0, 7.0) / run.plan.scale_down;
+    let days = run.pick(1.0 / 24.0, 7.0, 7.0) / run.plan.scale_down;
     let steps = ((days * 86_400_000.0 / INTERVAL_MS as f64) as u64).max(2 * WRONG_STEPS);
     let mut table = write_table("Stage 1: load", &["server"], &["values"]);
     let mut costs = cost_table("Stage 1: costs");
@@ -100,8 +101,8 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
         faults.push((site.name.clone(), runs));
         let target = site.target(Style::Rows);
         // Every site can be asked; the sinks are no sites.
-        let dialect = target.and_then(|target| target.dialect_at(&site.query_address));
-        loaded.extend(dialect.map(|dialect| Loaded { site, fleet, steps, dialect }));
+        let language = target.and_then(|target| target.door.language);
+        loaded.extend(language.map(|language| Loaded { site, fleet, steps, language }));
     }
     reference::load(&mut table);
     let section = run.report.section("Stage 1: load");
@@ -116,8 +117,9 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
 
 /// Stages 2 and 4: clients with 50 turbines each, one snapshot per seven seconds.
 fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
-    let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 300, 500]);
-    let rounds = run.pick(1, 17);
+    let all = vec![1, 3, 5, 10, 30, 50, 100, 300, 500];
+    let clients = run.pick(vec![1, 50], all.clone(), all);
+    let rounds = run.pick(1, 17, (UNSAID_S * 1000.0) as u64 / INTERVAL_MS);
     let heading = match stressed {
         false => "Stage 2: append",
         true => "Stage 4: append while 50 clients ask twice a second",
@@ -215,7 +217,8 @@ fn question_faults(section: &mut Section, name: &str, asked: &KindResult) {
 
 /// Stages 3 and 5: clients that ask, think 50 ms, and ask again.
 fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
-    let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 150]);
+    let all = vec![1, 3, 5, 10, 30, 50, 100, 150];
+    let clients = run.pick(vec![1, 50], all.clone(), all);
     let heading = match stressed {
         false => "Stage 3: query",
         true => "Stage 5: query while 100 turbines append",
@@ -255,7 +258,7 @@ fn query_once(
     clients: u64,
     stressed: bool,
 ) -> io::Result<Option<KindResult>> {
-    let time = run.seconds(2.0, 120.0);
+    let time = run.seconds(2.0, 120.0, UNSAID_S);
     let mut stream = questions(loaded, clients, time);
     stream.pace = Pace::Closed { think_ms: 50 };
     stream.judged = 20;
@@ -299,7 +302,7 @@ fn query_row(clients: u64, name: &str, runs: &Runs<KindResult>) -> Vec<String> {
 fn questions<'a>(loaded: &'a Loaded, clients: u64, time: Duration) -> Stream<'a> {
     Stream {
         oracle: loaded.oracle(gaps(), 0..loaded.steps),
-        dialect: loaded.dialect,
+        language: loaded.language,
         address: loaded.site.query_address.clone(),
         kind: Kind::FarmWindow,
         other: Some((Kind::FarmAggregate, 10)),
@@ -340,7 +343,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
     let mut not_replaced = Vec::new();
     for loaded in sites {
         let steps = loaded.steps;
-        let overwriting = loaded.site.kind.overwriting_style();
+        let overwriting = loaded.site.adapter.overwriting_style();
         let insert = Cell {
             style: overwriting.unwrap_or(Style::Rows),
             connections: 4,
@@ -362,12 +365,13 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             faults.extend(wrong);
         };
         let address = &loaded.site.query_address;
-        let shows_late = loaded.site.target(insert.style).is_some_and(Target::shows_late);
-        let patience = if shows_late { VISIBLE_WITHIN } else { Duration::ZERO };
+        let target = loaded.site.target(insert.style);
+        let at_once = target.is_some_and(|target| target.can(Can::ShowAtOnce));
+        let patience = if at_once { Duration::ZERO } else { VISIBLE_WITHIN };
         let tidy = Disorder::default();
         if let Some(result) = run.load(&loaded.site, &loaded.fleet, &insert)? {
             let oracle = loaded.oracle(tidy, 0..steps);
-            let verdict = verify_whole(&oracle, address, loaded.dialect, 10, patience);
+            let verdict = verify_whole(&oracle, address, loaded.language, 10, patience);
             run.report.right &= verdict.is_right();
             record("missing rows inserted", &result, &verdict);
         }
@@ -385,7 +389,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             let inside = result.verification.clone().unwrap_or_default();
             record("wrong values overwritten", &result, &inside);
             let outside = loaded.oracle(tidy, 0..steps - WRONG_STEPS);
-            let verdict = verify_whole(&outside, address, loaded.dialect, 10, patience);
+            let verdict = verify_whole(&outside, address, loaded.language, 10, patience);
             run.report.right &= verdict.is_right();
             record("values before them untouched", &result, &verdict);
         }

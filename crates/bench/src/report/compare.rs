@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Measurement, Report, Table, TableRow};
+use super::data::{Report, Table, TableRow};
+use super::measurement::Measurement;
 
 /// One report out of several; each brings a name.
 pub(crate) fn compare(reports: &[(String, Report)]) -> Report {

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::svg::{colour, svg};
-use super::{NO_VERDICT, Plot, Report, Section, Table};
+use super::data::{NO_VERDICT, Plot, Report, Section, Table};
+use super::svg::{colour, escaped, svg};
 
 const STYLE: &str = "\
 :root{--ink:#1c2330;--soft:#5b6576;--faint:#e4e8ee;--page:#fbfcfd;--card:#fff;--good:#1a7f4b;\
@@ -144,9 +144,4 @@ fn write_plot(plot: &Plot, out: &mut String) {
         let _ = write!(out, "<span><span class=\"key {}\"></span>{name}</span>", colour(at));
     }
     out.push_str("</div></figure>");
-}
-
-/// Text that cannot be mistaken for markup.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

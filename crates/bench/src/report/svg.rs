@@ -3,8 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::html::escaped;
-use super::{Plot, Shape};
+use super::data::{Plot, Shape};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
@@ -214,6 +213,11 @@ fn short(value: f64) -> String {
     let text = format!("{scaled:.digits$}");
     let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}{unit}")
+}
+
+/// Text that cannot be mistaken for markup.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
