@@ -405,15 +405,16 @@ fn the_round_up_tells_each_claim_beside_what_was_measured_losses_first() {
 #[test]
 fn the_round_up_finds_every_figure_in_the_reports_that_experiments_write() {
     let dir = Scratch::new();
-    let server = Server::start(&dir.path().join("data"), &[]);
-    let target = format!("foliot://{}", server.address);
     let mut files = Vec::new();
     for name in ["small-box", "cpu-scaling"] {
+        let server = Server::start(&dir.path().join(format!("{name}-data")), &[]);
+        let target = format!("foliot://{}", server.address);
         let out = dir.path().join(name);
         let words = ["exp", name, "--short", "--cell-seconds", "0.05", "--target", &target];
         let ran = bench(&[&words[..], &["--out", out.to_str().unwrap()]].concat());
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert_eq!(ran.status.code(), Some(0), "{said}");
+        server.stop();
         files.push(out.join("report.json").to_str().unwrap().to_owned());
     }
     let out = dir.path().join("out");
@@ -430,7 +431,6 @@ fn the_round_up_finds_every_figure_in_the_reports_that_experiments_write() {
         voided += usize::from(answer.starts_with("no verdict: "));
     }
     assert!(voided >= 12, "{voided}: {found:?}");
-    server.stop();
 }
 
 fn text_of(cell: &Value) -> String {

@@ -36,6 +36,7 @@ pub(crate) fn run(plan: Plan) -> io::Result<bool> {
     let name = plan.name;
     plan.sites.iter().try_for_each(Site::reach)?;
     let mut report = Report::new(&title);
+    report.subject = plan.sites.first().map_or(String::new(), |site| site.name.clone());
     report.machine.push(("form".to_owned(), plan.form.name().to_owned()));
     report.machine.extend(plan.notes.iter().cloned());
     let mut run = Run::new(plan, report);

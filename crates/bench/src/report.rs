@@ -39,6 +39,13 @@ impl Report {
         for (name, value) in &self.machine {
             let _ = writeln!(out, "- {name}: {value}");
         }
+        let summary = self.summary();
+        if !summary.is_empty() {
+            let _ = writeln!(out);
+        }
+        for words in summary {
+            let _ = writeln!(out, "- {words}");
+        }
         for section in &self.sections {
             let _ = writeln!(out, "\n## {}", section.heading);
             for words in &section.words {
@@ -144,6 +151,77 @@ mod tests {
         assert!(page.contains("foliot, p50: 1 (0.5 to 8)"));
         // The axis goes as far as the range: its end is within the frame, the bar far below.
         assert!(page.contains(">8</text>"), "the axis ends at the greatest of the runs");
+    }
+
+    #[test]
+    fn a_spectrum_and_a_curve_have_a_point_for_each_valid_cell_and_no_other() {
+        let sound =
+            |median: f64| Some(crate::runs::sound_for_tests(0.9 * median, median, 2.0 * median));
+        let mut report = sample();
+        let section = report.section("Response");
+        let mut spectrum = Plot::spectrum("by percentile");
+        let point = |share, ms| (Plot::nines(share), ms);
+        spectrum.line(
+            "foliot",
+            vec![point(0.5, sound(0.2)), point(0.99, sound(30.0)), point(0.999, None)],
+        );
+        let mut curve = Plot::lines("by throughput", "values/s", "ms");
+        curve.curve(
+            "foliot",
+            vec![(sound(1000.0), sound(1.0)), (sound(2000.0), None), (None, sound(9.0))],
+        );
+        section.plots.extend([spectrum, curve]);
+        let page = html::page(&report);
+        let (_, page) = page.split_once("<h2>Response</h2>").unwrap();
+        assert_eq!(page.matches("<circle").count(), 3);
+        // One range for each point, and one more from left to right.
+        assert_eq!(page.matches("class=\"range\"").count(), 4);
+        for told in
+            [">median</text>", ">p99.9</text>", ">100</text>", "foliot: 30 (27 to 60) at p99"]
+        {
+            assert!(page.contains(told), "{told}: {page}");
+        }
+    }
+
+    #[test]
+    fn the_summary_counts_what_has_a_verdict_and_begins_with_losses() {
+        let sound = |median: f64| Some(crate::runs::sound_for_tests(median, median, median));
+        let mut report = sample();
+        report.subject = "foliot (os)".into();
+        let bars = |title: &str, ours: f64, theirs: f64| {
+            let mut plot = Plot::bars(title, "values/s");
+            plot.bar("foliot (os)", vec![("1".into(), sound(9.0)), ("5".into(), sound(ours))]);
+            plot.bar("influx (os)", vec![("1".into(), None), ("5".into(), sound(theirs))]);
+            // It answers from memory, so nothing is said beside it.
+            plot.bar("ticktock (memory)", vec![("1".into(), sound(1e6)), ("5".into(), sound(1e6))]);
+            plot
+        };
+        report.sections[0].plots.extend([bars("won", 100.0, 50.0), bars("lost", 50.0, 100.0)]);
+        assert_eq!(
+            report.summary(),
+            [
+                "1 of 2 measured rows have a verdict; the others say why.",
+                "lost, 5: foliot (os) 50 (50 to 50), influx (os) 100 (100 to 100).",
+                "won, 5: foliot (os) 100 (100 to 100), influx (os) 50 (50 to 50).",
+            ]
+        );
+        assert!(html::page(&report).contains("<li>lost, 5: foliot"));
+    }
+
+    #[test]
+    fn a_peers_fault_is_not_the_subjects() {
+        let mut report = sample();
+        report.subject = "foliot (os)".into();
+        report.judge("foliot (os)", true);
+        assert!(html::page(&report).contains("every checked answer was right"));
+        report.judge("influx (os)", false);
+        let page = html::page(&report);
+        assert!(page.contains("badge peer") && page.contains("refused or wrong: influx (os)"));
+        report.judge("foliot (os)", false);
+        assert!(
+            html::page(&report).contains("badge bad\">refused or wrong: foliot (os), influx (os)")
+        );
+        assert!(!report.right);
     }
 
     #[test]

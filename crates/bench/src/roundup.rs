@@ -87,7 +87,8 @@ pub(crate) fn roundup(
         }
     }
     let mut out = Report::new("Round-up: what the documents claim and what was measured");
-    out.right = reports.iter().all(|(_, report)| report.right);
+    out.subject = OWN.to_owned();
+    out.judge_by(reports.iter().map(|(_, report)| report));
     for document in &file.documents {
         let report = by_experiment.get(document.experiment.as_str()).map(|(_, report)| *report);
         out.sections.push(document.section(report));

@@ -8,6 +8,7 @@ use std::io;
 mod usl;
 
 use super::numbers::thousands;
+use super::plots::spectrum;
 use super::run::{Cell, Run, UNSAID_S};
 use super::tables::{LATENCY_COLUMNS, operations, write_cells, write_table};
 use crate::adapter::Style;
@@ -136,6 +137,12 @@ impl Found {
             operations(&format!("{}, {count}", site.name), runs, &mut latencies);
         }
         section.tables.extend([self.throughput(), latencies]);
+        let own = self.cells.iter().filter(|(_, count, _)| *count == self.cores);
+        let title = format!("{heading}: writes by percentile, {} cores", self.cores);
+        let plot = spectrum(&title, own.map(|(site, _, runs)| (site.name.as_str(), runs)), |run| {
+            Some(run.write.service_time)
+        });
+        section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
         if self.way.scales {
             section
                 .tables

@@ -278,7 +278,7 @@ impl Search<'_> {
             .into_iter()
             .find(|style| self.site.target(*style).is_some())
             .unwrap_or(Style::Rows);
-        let before = run.report.right;
+        let before = (run.report.right, run.report.at_fault.clone());
         let Some(known) = register(run, self.site, style, &fleet)? else { return Ok(None) };
         let registered_s = known.write.wall_s;
         let (result, verdict) = if known.write.points_acked < devices * FIELDS {
@@ -293,7 +293,8 @@ impl Search<'_> {
         };
         // Refusing beyond the maximum is what is looked for; only wrong answers are faults.
         let verified = result.verification.as_ref().is_none_or(|verdict| verdict.is_right());
-        run.report.right = before && verified;
+        (run.report.right, run.report.at_fault) = before;
+        run.report.judge(&self.site.name, verified);
         let screen = Screen { registered_s, result, verdict: verdict.clone() };
         self.screens.entry((devices, rounds)).or_default().push(screen);
         Ok(Some(verdict))

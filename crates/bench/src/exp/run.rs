@@ -306,7 +306,7 @@ impl Run {
                 // One server's end must not cost the others their rows.
                 say(&format!("{}: {error}", site.name));
                 self.gone.insert(site.query_address.clone(), format!("{}: {error}", site.name));
-                self.report.right = false;
+                self.report.judge(&site.name, false);
                 return Ok(None);
             }
         };
@@ -332,7 +332,7 @@ impl Run {
             load.connections
         ));
         self.latencies.extend(result.latencies(&name));
-        self.report.right &= result.is_right();
+        self.report.judge(&site.name, result.is_right());
         if !result.is_right() {
             say(&result.table());
         }

@@ -7,6 +7,7 @@ use std::io;
 
 use super::limits;
 use super::numbers::thousands;
+use super::plots::spectrum;
 use super::run::{Cell, Form, Run};
 use super::tables::{LATENCY_COLUMNS, add_costs, cost_table, operations, write_cells, write_table};
 use crate::caps::Allowance;
@@ -146,8 +147,37 @@ fn section(
     }
     reference(at, &mut table);
     section.tables.extend([table, latencies, costs]);
-    section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
+    let all = [bars, response(heading, sites, cells), percentiles(heading, clients, cells)];
+    section.plots.extend(all.into_iter().filter(|plot| !plot.is_empty()));
     section
+}
+
+/// Response time against throughput, from the fewest clients to the most.
+fn response(heading: &str, sites: &[Site], cells: &[(&(&Site, u64), &Runs<LoadResult>)]) -> Plot {
+    let title = format!("{heading}: response time by throughput, client by client");
+    let mut plot = Plot::lines(&title, "values/s", "mean ms");
+    for site in sites {
+        let own = cells.iter().filter(|((of, _), _)| of.name == site.name);
+        let point = |(_, runs): &(&(&Site, u64), &Runs<LoadResult>)| {
+            let rate = runs.sound(|run| Some(run.write.points_per_s));
+            (rate, runs.sound(|run| run.write.intended_latency.mean_ms))
+        };
+        plot.curve(&site.name, own.map(point).collect());
+    }
+    plot
+}
+
+/// Writes by percentile with the most clients.
+fn percentiles(
+    heading: &str,
+    clients: &[u64],
+    cells: &[(&(&Site, u64), &Runs<LoadResult>)],
+) -> Plot {
+    let most = clients.iter().copied().max().unwrap_or_default();
+    let own = cells.iter().filter(|((_, clients), _)| *clients == most);
+    let own = own.map(|((site, _), runs)| (site.name.as_str(), *runs));
+    let title = format!("{heading}: writes by percentile, {most} clients");
+    spectrum(&title, own, |run| Some(run.write.intended_latency))
 }
 
 fn reads_per_s(run: &LoadResult) -> f64 {

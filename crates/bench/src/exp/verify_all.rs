@@ -150,7 +150,7 @@ impl Asking<'_> {
                 moving: 0,
             };
             let asked = stream.run(&self.site.watched)?;
-            run.report.right &= asked.is_right();
+            run.report.judge(&self.site.name, asked.is_right());
             table.row(row(self.name, *kind, &asked));
             let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
             faults.extend(wrong.map(|wrong| format!("{}, {kind:?}: {wrong}", self.name)));

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::numbers::thousands;
+use super::plots::spectrum;
 use super::run::{Cell, Run, UNSAID_S};
 use super::tables::{add_costs, cost_table, write_cells, write_table};
 use crate::adapter::{Can, Style};
@@ -137,6 +138,7 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         append_once(run, loaded, *clients, rounds, stressed)
     })?;
     let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    let mut curves: BTreeMap<&str, Vec<OnCurve>> = BTreeMap::new();
     for ((loaded, clients), both) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
         let name = loaded.site.name.as_str();
         let runs = Runs::new(both.iter().map(|both| both.0.clone()).collect());
@@ -147,17 +149,33 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         table.judged(cells, both.void());
         let p99 = both.sound(|both| both.0.write.intended_latency.p99_ms);
         lines.entry(name).or_default().push((*clients as f64, p99));
+        let rate = both.sound(|both| Some(both.0.write.points_per_s));
+        curves.entry(name).or_default().push((rate, p99));
         Run::faults(&mut section, &format!("{name}, {clients} clients"), &runs);
         let asked = both.iter().filter_map(|both| both.1.as_ref());
         asked.for_each(|asked| question_faults(&mut section, name, asked));
     }
     lines.into_iter().for_each(|(name, line)| plot.line(name, line));
+    let title = format!("{heading}: response time by throughput, up to saturation");
+    let mut response = Plot::lines(&title, "values/s", "p99 ms");
+    curves.into_iter().for_each(|(name, curve)| response.curve(name, curve));
+    let most = clients.iter().copied().max().unwrap_or_default();
+    let own = jobs.iter().zip(&found).filter(|((_, clients), _)| *clients == most);
+    let percentiles = spectrum(
+        &format!("{heading}: by percentile, {most} clients"),
+        own.map(|((loaded, _), both)| (loaded.site.name.as_str(), both)),
+        |both| Some(both.0.write.intended_latency),
+    );
     section.tables.push(table);
     section.tables.extend(reference::append(stressed));
-    section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    let all = [plot, response, percentiles];
+    section.plots.extend(all.into_iter().filter(|plot| !plot.is_empty()));
     run.report.sections.push(section);
     Ok(())
 }
+
+/// Throughput and response time of a cell.
+type OnCurve = (Option<Sound>, Option<Sound>);
 
 /// A load, and what was asked meanwhile.
 type Both = (LoadResult, Option<KindResult>);
@@ -194,7 +212,8 @@ fn append_once(
         ..questions(loaded, 50, Duration::from_millis(rounds * INTERVAL_MS))
     });
     let (result, asked) = together(run, loaded, &fleet, &cell, background.as_ref())?;
-    run.report.right &= asked.as_ref().is_none_or(KindResult::is_right);
+    let right = asked.as_ref().is_none_or(KindResult::is_right);
+    run.report.judge(&loaded.site.name, right);
     Ok(result.map(|result| (result, asked)))
 }
 
@@ -236,17 +255,23 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
     let found =
         run.repeated(&jobs, |run, (loaded, clients)| query_once(run, loaded, *clients, stressed))?;
     let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    let mut curves: BTreeMap<&str, Vec<OnCurve>> = BTreeMap::new();
     for ((loaded, clients), runs) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
         let name = loaded.site.name.as_str();
         table.judged(query_row(*clients, name, runs), runs.void());
         let rate = runs.sound(|asked| Some(asked.per_second));
         lines.entry(name).or_default().push((*clients as f64, rate));
+        let mean = runs.sound(|asked| asked.service_time.mean_ms);
+        curves.entry(name).or_default().push((rate, mean));
         runs.iter().for_each(|asked| question_faults(&mut section, name, asked));
     }
     lines.into_iter().for_each(|(name, line)| plot.line(name, line));
+    let title = format!("{heading}: response time by throughput, up to saturation");
+    let mut response = Plot::lines(&title, "questions/s", "mean ms");
+    curves.into_iter().for_each(|(name, curve)| response.curve(name, curve));
     section.tables.push(table);
     section.tables.extend(reference::query(stressed));
-    section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    section.plots.extend([plot, response].into_iter().filter(|plot| !plot.is_empty()));
     run.report.sections.push(section);
     Ok(())
 }
@@ -279,7 +304,8 @@ fn query_once(
             together(run, loaded, &fleet, &cell, Some(&stream))?.1
         }
     };
-    run.report.right &= asked.as_ref().is_none_or(KindResult::is_right);
+    let right = asked.as_ref().is_none_or(KindResult::is_right);
+    run.report.judge(&loaded.site.name, right);
     Ok(asked)
 }
 
@@ -372,7 +398,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
         if let Some(result) = run.load(&loaded.site, &loaded.fleet, &insert)? {
             let oracle = loaded.oracle(tidy, 0..steps);
             let verdict = verify_whole(&oracle, address, loaded.language, 10, patience);
-            run.report.right &= verdict.is_right();
+            run.report.judge(&loaded.site.name, verdict.is_right());
             record("missing rows inserted", &result, &verdict);
         }
         if overwriting.is_none() {
@@ -390,7 +416,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             record("wrong values overwritten", &result, &inside);
             let outside = loaded.oracle(tidy, 0..steps - WRONG_STEPS);
             let verdict = verify_whole(&outside, address, loaded.language, 10, patience);
-            run.report.right &= verdict.is_right();
+            run.report.judge(&loaded.site.name, verdict.is_right());
             record("values before them untouched", &result, &verdict);
         }
     }
