@@ -12,7 +12,7 @@
 mod harness;
 
 use harness::{Scratch, Server, foliot};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
@@ -62,7 +62,7 @@ fn verify_all_finds_nothing_wrong_behind_any_door() {
     }
     // What only trucks are asked must have been asked in InfluxQL, and have found something.
     for kind in ["long-driving-sessions", "avg-load", "daily-activity", "breakdown-frequency"] {
-        let name = format!("foliot (durable), rows, TsbsIot, tidy, {kind}");
+        let name = format!("foliot (durable), rows, tsbs-iot, tidy, {kind}");
         let row = rows(1).into_iter().find(|row| row[0] == name).expect(kind);
         assert!(row[2].parse::<u64>().unwrap() > 0 && row[3] == "0", "{row:?}");
     }
@@ -254,6 +254,183 @@ fn a_world_and_its_questions_may_be_files() {
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.code() == Some(2) && said.contains("0 lies above -1"), "{said}");
     server.stop();
+}
+
+/// A report as the tool writes it, with one section of tables: (name, naming columns, columns,
+/// rows), a row being its cells and why it has no verdict.
+fn report_of(title: &str, tables: &[(&str, usize, &str, &[(&str, Option<&str>)])]) -> Value {
+    let cells = |text: &str| text.split('|').map(str::trim).map(Value::from).collect::<Value>();
+    let tables = tables.iter().map(|(name, keys, columns, rows)| {
+        let row = |(text, void): &(&str, Option<&str>)| {
+            json!({ "cells": cells(text), "source": null, "void": void })
+        };
+        let rows: Value = rows.iter().map(row).collect();
+        json!({ "name": name, "keys": keys, "columns": cells(columns), "rows": rows })
+    });
+    let tables: Value = tables.collect();
+    json!({
+        "schema_version": 2, "tool_version": "0", "title": title, "command": "typed by hand",
+        "machine": [["date", "2026-01-01"]], "right": true,
+        "sections": [{ "heading": "Cells", "words": [], "plots": [], "tables": tables }],
+    })
+}
+
+/// What small-box might find: figures that can be divided in the head.
+fn small_box() -> Value {
+    let short = Some("2 of 5 runs: too short");
+    report_of(
+        "small-box: typed by hand",
+        &[
+            (
+                "Write only",
+                2,
+                "clients | server | values/s | mean ms",
+                &[
+                    ("5|foliot (os)|40 000 (39 000 to 41 000)|1.00 (0.90 to 1.10)", None),
+                    ("5|foliot (durable)|10 000 (9 000 to 11 000)|4.00 (3.90 to 4.10)", None),
+                    ("5|influx (durable)|20 000 (19 000 to 21 000)|2.00 (1.90 to 2.10)", None),
+                    ("5|ticktock (os)|20 000 (18 000 to 22 000)|2.00 (1.90 to 2.10)", None),
+                    // Answers from memory, so it stands beside nobody.
+                    ("5|ticktock (memory)|900 000 (890 000 to 910 000)|0.01 (0.01 to 0.01)", None),
+                    ("9|influx (durable)|70 000 (69 000 to 71 000)|0.50 (0.40 to 0.60)", None),
+                ],
+            ),
+            (
+                "Half writes, half reads",
+                2,
+                "clients | server | values/s | mean ms | peak RSS MiB",
+                &[
+                    ("5|foliot (os)|30 000 (29 000 to 31 000)|1.00 (0.90 to 1.10)|100", None),
+                    ("5|influx (os)|10 000 (9 000 to 11 000)|1.05 (0.95 to 1.15)|400", None),
+                    ("5|ticktock (os)|99 000 (98 000 to 99 900)|0.10 (0.09 to 0.11)|10", short),
+                ],
+            ),
+            (
+                "Half writes, half reads: latency in ms",
+                1,
+                "server, clients, operation | mean",
+                &[
+                    ("foliot (os), 5, point|-", None),
+                    ("influx (os), 5, point|2.00 (1.90 to 2.10)", None),
+                    ("foliot (os), 5, range|1.00 (0.90 to 1.10)", short),
+                    ("influx (os), 5, range|2.00 (1.90 to 2.10)", None),
+                    ("influx (os), 5, aggregate|2.00 (1.90 to 2.10)", None),
+                    ("foliot (os), 5, downsample|2.00 (1.90 to 2.10)", None),
+                    ("foliot (os), 5, last|3.00 (2.90 to 3.10)", None),
+                    ("influx (os), 5, last|1.00 (0.90 to 1.10)", None),
+                ],
+            ),
+        ],
+    )
+}
+
+/// Claims of the round-up by document: theirs, Foliot's, and the answer.
+fn round_up(out: &Path) -> Vec<(String, Vec<[String; 4]>)> {
+    let text = std::fs::read_to_string(out.join("report.json")).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let documents = report["sections"].as_array().unwrap().iter().map(|section| {
+        let tables = section["tables"].as_array().unwrap();
+        assert_eq!(tables.len(), 1, "a document has one table");
+        let rows = tables[0]["rows"].as_array().unwrap().iter();
+        let cells = |row: &Value| [1, 3, 4, 5].map(|at| text_of(&row["cells"][at]));
+        (text_of(&section["words"][0]), rows.map(cells).collect())
+    });
+    documents.collect()
+}
+
+#[test]
+fn the_round_up_tells_each_claim_beside_what_was_measured_losses_first() {
+    let dir = Scratch::new();
+    let (file, out) = (dir.path().join("small-box.json"), dir.path().join("out"));
+    std::fs::write(&file, small_box().to_string()).unwrap();
+    let (file, out_word) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let ran = bench(&["roundup", file, "--out", out_word]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let found = round_up(&out);
+    assert_eq!(found.len(), 5, "one table a document");
+    let (summary, claims) = &found[2];
+    assert_eq!(
+        summary,
+        "Of 10 figures Foliot is behind in 3, ahead in 2, even in 1; 4 were not measured."
+    );
+    let answers: Vec<&str> = claims.iter().map(|claim| claim[3].as_str()).collect();
+    assert_eq!(
+        answers,
+        [
+            "Foliot is behind influx (os) by 3.00 times.",
+            "Foliot is behind influx (durable) by 2.00 times.",
+            "Foliot is behind influx (durable) by 2.00 times.",
+            "Beside influx (os) no difference that the runs show.",
+            "Foliot is ahead of every other, least of influx (os): 3.00 times.",
+            "Foliot is ahead of every other, least of influx (os): 4.00 times.",
+            "not measured: withheld",
+            "not measured: no verdict: 2 of 5 runs: too short",
+            "not measured: no row of foliot",
+            "not measured: no other server of the same durability",
+        ]
+    );
+    // The document's figure, its servers' here, Foliot's here.
+    let rate = &claims[1];
+    assert_eq!(rate[0], "> 58 000");
+    assert_eq!(
+        rate[1],
+        "ticktock: 900 000 (890 000 to 910 000) (memory), 20 000 (18 000 to 22 000) (os); \
+         influx: 20 000 (19 000 to 21 000) (durable)"
+    );
+    assert_eq!(rate[2], "10 000 (9 000 to 11 000) (durable), 40 000 (39 000 to 41 000) (os)");
+    assert_eq!(claims[3][1], "ticktock: not measured; influx: 1.05 (0.95 to 1.15) (os)");
+    for (at, (summary, claims)) in found.iter().enumerate().filter(|(at, _)| *at != 2) {
+        assert!(summary.starts_with("Nothing of this document was measured validly"), "{at}");
+        for claim in claims {
+            assert_eq!(claim[2], "not measured");
+            assert!(claim[3].starts_with("not measured: no report of "), "{claim:?}");
+        }
+    }
+    let page = String::from_utf8(ran.stdout).unwrap();
+    assert!(page.contains("Foliot is behind influx (os) by 3.00 times."), "{page}");
+    stands_alone(&out.join("report.html"));
+
+    // Two reports of one experiment are no choice that the tool makes, and a wrong answer in a
+    // report is one of the round-up.
+    let again = bench(&["roundup", file, file]);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.code() == Some(2) && said.contains("are both small-box"), "{said}");
+    let mut wrong = small_box();
+    wrong["right"] = false.into();
+    let path = dir.path().join("wrong.json");
+    std::fs::write(&path, wrong.to_string()).unwrap();
+    assert_eq!(bench(&["roundup", path.to_str().unwrap()]).status.code(), Some(1));
+}
+
+#[test]
+fn the_round_up_finds_every_figure_in_the_reports_that_experiments_write() {
+    let dir = Scratch::new();
+    let mut files = Vec::new();
+    for name in ["small-box", "cpu-scaling"] {
+        let server = Server::start(&dir.path().join(format!("{name}-data")), &[]);
+        let target = format!("foliot://{}", server.address);
+        let out = dir.path().join(name);
+        let words = ["exp", name, "--short", "--cell-seconds", "0.05", "--target", &target];
+        let ran = bench(&[&words[..], &["--out", out.to_str().unwrap()]].concat());
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(0), "{said}");
+        server.stop();
+        files.push(out.join("report.json").to_str().unwrap().to_owned());
+    }
+    let out = dir.path().join("out");
+    let words: Vec<&str> = files.iter().map(String::as_str).collect();
+    let ran = bench(&[&["roundup", "--out", out.to_str().unwrap()], &words[..]].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let found = round_up(&out);
+    let mut voided = 0;
+    for claim in found[1..3].iter().flat_map(|(_, claims)| claims) {
+        // A claim whose table or column no report has is a claim that nothing can ever answer.
+        // Cells so short have no verdict; machines with few cores have no row for many.
+        let answer = claim[3].strip_prefix("not measured: ").unwrap();
+        assert!(answer.starts_with("no verdict: ") || answer == "no row of foliot", "{claim:?}");
+        voided += usize::from(answer.starts_with("no verdict: "));
+    }
+    assert!(voided >= 12, "{voided}: {found:?}");
 }
 
 fn text_of(cell: &Value) -> String {

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::adapter::{self, Target};
 use crate::catalogue::Kind;
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::disorder::{Delay, Shuffle};
 use crate::encode::Precision;
 use crate::exp::Name;
 use crate::profile::Profile;
-use crate::target::Target;
 
 /// Measures time-series servers: loads them, asks them, checks their answers
 #[derive(Parser, Debug)]
@@ -106,7 +107,7 @@ pub(crate) struct DataArgs {
 #[derive(ClapArgs, Debug, Clone)]
 pub(crate) struct ServerArgs {
     /// Server kind and door
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = target())]
     pub(crate) target: Target,
     /// HOST:PORT of the door that is written to
     #[arg(long, default_value = "127.0.0.1:4242")]
@@ -115,8 +116,8 @@ pub(crate) struct ServerArgs {
     #[arg(long)]
     pub(crate) query_url: Option<String>,
     /// Language to ask in [default: the target's own]
-    #[arg(long, value_enum)]
-    pub(crate) ask: Option<Dialect>,
+    #[arg(long, value_parser = language())]
+    pub(crate) ask: Option<&'static Language>,
     /// Process id of the server, to sample its costs
     #[arg(long)]
     pub(crate) pid: Option<u32>,
@@ -269,13 +270,19 @@ pub(crate) struct ExpArgs {
     /// Peers that you started, as victoriametrics://HOST:PORT?pid=N&data=DIR, to run the same on
     #[arg(long, value_delimiter = ',')]
     pub(crate) peers: Vec<String>,
-    /// The short form, for small machines
-    #[arg(long)]
+    /// Minutes: cells of seconds, each run once, which give no verdict [otherwise: hours, with
+    /// cells as long as a verdict wants]
+    #[arg(long, conflicts_with = "full")]
     pub(crate) short: bool,
+    /// Days: as long as the document's runs, where it says: six hours at the greatest number of
+    /// series, a million requests of each client, seven days of a wind farm, three of hosts; cells
+    /// of ten minutes where it does not
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Divides the length of the data sets
     #[arg(long, default_value_t = 1.0)]
     pub(crate) scale_down: f64,
-    /// Seconds of each timed cell, instead of the document's
+    /// Seconds of each timed cell, instead of the form's
     #[arg(long)]
     pub(crate) cell_seconds: Option<f64>,
     /// Runs of each cell, all cells in random order; a verdict wants five [default: 5, short: 1]
@@ -328,7 +335,7 @@ pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Whose wire format to print
-    #[arg(long, value_enum, default_value = "influx")]
+    #[arg(long, value_parser = target(), default_value = "influx")]
     pub(crate) target: Target,
     /// Unit of the times [default: the door's]
     #[arg(long, value_enum)]
@@ -360,6 +367,18 @@ pub(crate) enum PaceName {
     Poisson,
     /// Each source once per interval, in real time, at a phase of its own
     Phased,
+}
+
+/// Reads the name of a door of a server.
+fn target() -> impl TypedValueParser<Value = Target> {
+    let known = |name: String| adapter::target(&name).ok_or("no such target");
+    PossibleValuesParser::new(adapter::target_names()).try_map(known)
+}
+
+/// Reads the name of a query language.
+fn language() -> impl TypedValueParser<Value = &'static Language> {
+    let known = |name: String| adapter::language(&name).ok_or("no such language");
+    PossibleValuesParser::new(adapter::language_names()).try_map(known)
 }
 
 /// Reads 4000, 20M, 1.5k, 2G.

@@ -1,61 +1,58 @@
-//! Dialects: questions to requests and replies to answers, one file per query language. A question
+//! Dialects: questions to requests and replies to answers. A language that several servers speak
+//! has a file here, one that a single server speaks stands in the file of its adapter. A question
 //! that a language cannot ask in the same sense is not asked at all; the report then says n/a.
 
-use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::catalogue::Kind;
 use crate::disorder::Disorder;
-use crate::fleet::{Fleet, Table};
+use crate::fleet::Fleet;
 use crate::http::{Client, Reply};
 use crate::oracle::Oracle;
 use crate::postgres::Session;
+use crate::profile::Table;
 use crate::question::{Answer, Ask, Bins, Function, Question, Sources, Trucks};
 use crate::random::{Draws, Purpose};
 
-mod influxql;
-mod iotdb;
-mod opentsdb;
-mod promql;
-mod questdb;
-mod sql;
+pub(crate) mod influxql;
+pub(crate) mod opentsdb;
+pub(crate) mod promql;
+pub(crate) mod sql;
 
-use opentsdb::Reading;
+/// A query language.
+pub(crate) struct Language {
+    /// As `--ask` writes it.
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) over: Over,
+    /// Whether several measurements are answered as one.
+    pub(crate) is_whole: bool,
+    /// The requests of a question; none when the language cannot ask it.
+    pub(crate) requests: fn(&Fleet, &Question) -> Option<Vec<Request>>,
+    /// Adds what one reply says to the answer; none where its shape is unknown.
+    pub(crate) read: fn(&Fleet, &Question, &Request, &[u8], &mut Answer) -> Option<()>,
+    /// Whether a reply that is no success says that there is nothing.
+    pub(crate) is_nothing: fn(&Reply) -> bool,
+}
 
-/// How a target is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Dialect {
-    /// InfluxQL at `/query`
-    #[value(name = "influxql")]
-    InfluxQl,
-    /// OpenTSDB JSON at `/api/query`
-    #[value(name = "opentsdb")]
-    OpenTsdb,
-    /// TickTockDB's reading of the same: the field stands in the tag `_field`
-    #[value(name = "ticktock")]
-    TickTock,
-    /// TickTockDB's reading where data went in as puts
-    #[value(name = "ticktock-puts")]
-    TickTockPuts,
-    /// PromQL at `/api/v1/query` and `/api/v1/query_range`
-    #[value(name = "promql")]
-    PromQl,
-    /// PromQL over names that still carry OpenTSDB's dot
-    #[value(name = "promql-dotted")]
-    PromQlDotted,
-    /// QuestDB's SQL at `/exec`
-    #[value(name = "questdb")]
-    QuestSql,
-    /// SQL over PostgreSQL's wire protocol
-    #[value(name = "postgres")]
+/// What requests travel over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Http,
+    /// PostgreSQL's wire protocol
     Postgres,
-    /// IoTDB's SQL at `/rest/v2/query`
-    #[value(name = "iotdb")]
-    Iotdb,
-    /// Druid's SQL at `/druid/v2/sql`
-    #[value(name = "druid")]
-    Druid,
+}
+
+impl std::fmt::Debug for Language {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name)
+    }
+}
+
+impl Serialize for Language {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
 }
 
 /// Database that everything is written to where a protocol wants a name.
@@ -76,28 +73,17 @@ pub(crate) struct Request {
     pub(crate) shift_ms: i64,
 }
 
-impl Dialect {
+impl Language {
     /// The requests of a question; none when the language cannot ask it.
-    pub(crate) fn requests(self, fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+    pub(crate) fn requests(&self, fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
         if self.asks_in_parts(fleet, question) && parts(&question.ask).is_none() {
             return None;
         }
-        match self {
-            Dialect::InfluxQl => influxql::requests(fleet, question),
-            Dialect::OpenTsdb => opentsdb::requests(fleet, question, Reading::OpenTsdb),
-            Dialect::TickTock => opentsdb::requests(fleet, question, Reading::TickTockLines),
-            Dialect::TickTockPuts => opentsdb::requests(fleet, question, Reading::TickTockPuts),
-            Dialect::PromQl => promql::requests(fleet, question, "_"),
-            Dialect::PromQlDotted => promql::requests(fleet, question, "."),
-            Dialect::QuestSql => questdb::requests(fleet, question),
-            Dialect::Postgres => sql::requests(fleet, question, sql::Flavour::Postgres),
-            Dialect::Druid => sql::requests(fleet, question, sql::Flavour::Druid),
-            Dialect::Iotdb => iotdb::requests(fleet, question),
-        }
+        (self.requests)(fleet, question)
     }
 
     /// Whether the language can ask questions of a kind.
-    pub(crate) fn can_ask(self, fleet: &Fleet, kind: Kind) -> bool {
+    pub(crate) fn can_ask(&self, fleet: &Fleet, kind: Kind) -> bool {
         let oracle = Oracle {
             fleet,
             disorder: Disorder::default(),
@@ -113,14 +99,18 @@ impl Dialect {
     /// Makes an answer of the replies to the requests, in their order; an empty reply says that
     /// there is nothing.
     pub(crate) fn answer<'r>(
-        self,
+        &self,
         fleet: &Fleet,
         question: &Question,
         replies: impl Iterator<Item = (&'r Request, &'r [u8])>,
     ) -> Result<Answer, String> {
         let mut answer = Answer::default();
         for (request, reply) in replies.filter(|(_, reply)| !reply.is_empty()) {
-            self.read(fleet, question, request, reply, &mut answer)?;
+            let shape = || {
+                let text: String = String::from_utf8_lossy(reply).chars().take(300).collect();
+                format!("the reply has an unknown shape: {text}")
+            };
+            (self.read)(fleet, question, request, reply, &mut answer).ok_or_else(shape)?;
         }
         if self.asks_in_parts(fleet, question)
             && let Some(function) = parts(&question.ask).flatten()
@@ -131,61 +121,15 @@ impl Dialect {
     }
 
     /// Whether several measurements are answered one by one.
-    fn asks_in_parts(self, fleet: &Fleet, question: &Question) -> bool {
-        let tables = fleet.tables.get(question.table);
-        let several = tables.is_some_and(|t| measurements(fleet, t, &question.sources).len() > 1);
-        let whole = [
-            Dialect::PromQl,
-            Dialect::PromQlDotted,
-            Dialect::Postgres,
-            Dialect::Druid,
-            Dialect::Iotdb,
-        ];
-        several && !whole.contains(&self)
-    }
-
-    /// Adds what one reply says to the answer.
-    fn read(
-        self,
-        fleet: &Fleet,
-        question: &Question,
-        request: &Request,
-        body: &[u8],
-        answer: &mut Answer,
-    ) -> Result<(), String> {
-        let shape = || {
-            let text: String = String::from_utf8_lossy(body).chars().take(300).collect();
-            format!("the reply has an unknown shape: {text}")
-        };
-        if self == Dialect::Postgres {
-            let rows = String::from_utf8_lossy(body);
-            return sql::read_rows(question, request, &rows, answer).ok_or_else(shape);
-        }
-        let reply: serde_json::Value = serde_json::from_slice(body)
-            .map_err(|error| format!("the reply is not JSON: {error}"))?;
-        let read = match self {
-            Dialect::InfluxQl => influxql::read(fleet, question, &reply, answer),
-            Dialect::OpenTsdb => opentsdb::read(fleet, question, &reply, Reading::OpenTsdb, answer),
-            Dialect::TickTock => {
-                opentsdb::read(fleet, question, &reply, Reading::TickTockLines, answer)
-            }
-            Dialect::TickTockPuts => {
-                opentsdb::read(fleet, question, &reply, Reading::TickTockPuts, answer)
-            }
-            Dialect::PromQl | Dialect::PromQlDotted => {
-                promql::read(fleet, question, request, &reply, answer)
-            }
-            Dialect::QuestSql => questdb::read(fleet, question, &reply, answer),
-            Dialect::Druid => sql::read_arrays(question, &reply, answer),
-            Dialect::Iotdb => iotdb::read(fleet, question, &reply, answer),
-            Dialect::Postgres => None,
-        };
-        read.ok_or_else(shape)
+    fn asks_in_parts(&self, fleet: &Fleet, question: &Question) -> bool {
+        let table = fleet.tables.get(question.table);
+        let several = table.is_some_and(|t| measurements(fleet, t, &question.sources).len() > 1);
+        several && !self.is_whole
     }
 
     /// Asks a question and reads the whole answer.
     pub(crate) fn ask(
-        self,
+        &self,
         fleet: &Fleet,
         asker: &mut Asker,
         question: &Question,
@@ -194,7 +138,7 @@ impl Dialect {
         let mut replies = Vec::with_capacity(requests.len());
         for request in requests {
             let reply = asker.send(request)?;
-            match self.is_empty_result(&reply) {
+            match (self.is_nothing)(&reply) {
                 true => replies.push(Vec::new()),
                 false if !reply.is_success() => return Err(reply.summary()),
                 false => replies.push(reply.body),
@@ -202,13 +146,16 @@ impl Dialect {
         }
         self.answer(fleet, question, requests.iter().zip(replies.iter().map(Vec::as_slice)))
     }
+}
 
-    /// OpenTSDB calls a name that was never written an error; to the benchmark it is no data.
-    pub(crate) fn is_empty_result(self, reply: &Reply) -> bool {
-        self == Dialect::OpenTsdb
-            && reply.status == 400
-            && String::from_utf8_lossy(&reply.body).contains("No such name")
-    }
+/// Of languages that never refuse where there is nothing.
+pub(crate) fn never(_reply: &Reply) -> bool {
+    false
+}
+
+/// A reply as JSON; none where it is not.
+pub(crate) fn json(reply: &[u8]) -> Option<serde_json::Value> {
+    serde_json::from_slice(reply).ok()
 }
 
 /// How answers that come measurement by measurement add up: none when they cannot, and no
@@ -231,11 +178,11 @@ pub(crate) enum Asker {
 }
 
 impl Asker {
-    /// A connection in this dialect to `address`.
-    pub(crate) fn new(dialect: Dialect, address: &str) -> Asker {
-        match dialect {
-            Dialect::Postgres => Asker::Postgres(address.to_owned(), None),
-            _ => Asker::Http(Client::new(address)),
+    /// A connection in this language to `address`.
+    pub(crate) fn new(language: &Language, address: &str) -> Asker {
+        match language.over {
+            Over::Postgres => Asker::Postgres(address.to_owned(), None),
+            Over::Http => Asker::Http(Client::new(address)),
         }
     }
 
@@ -265,7 +212,7 @@ impl Asker {
 }
 
 /// Measurement names of the sources in question, where a table is spread over several.
-fn measurements(fleet: &Fleet, table: &Table, sources: &Sources) -> Vec<String> {
+pub(crate) fn measurements(fleet: &Fleet, table: &Table, sources: &Sources) -> Vec<String> {
     if table.groups == 0 {
         return vec![table.name.to_owned()];
     }
@@ -289,7 +236,7 @@ pub(crate) fn names_of(fleet: &Fleet, question: &Question) -> usize {
 /// sources.
 ///
 /// A source that changes its name is asked for by every name it has in the window.
-fn names(fleet: &Fleet, question: &Question) -> Option<(&'static str, Vec<String>)> {
+pub(crate) fn names(fleet: &Fleet, question: &Question) -> Option<(&'static str, Vec<String>)> {
     let sources = match &question.sources {
         Sources::All => return None,
         Sources::Labelled(key, value) => return Some((key, vec![(*value).to_owned()])),

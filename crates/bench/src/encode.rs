@@ -5,17 +5,22 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cursor::{Row, is_present};
-use crate::fleet::{Fleet, Label, LabelValue, Table};
+use crate::fleet::Fleet;
 use crate::law::Kind;
+use crate::profile::{Label, LabelValue, Table};
 
+mod body;
+mod number;
 mod remote;
-mod sections;
+mod tables;
 
-pub(crate) use sections::{IOTDB_ROOT, TIME, iotdb_path, label_names};
+pub(crate) use body::{Body, Own};
+pub(crate) use number::{push_integer, push_value};
+pub(crate) use remote::REMOTE;
+pub(crate) use tables::{Cells, Tables};
 
-/// A text format that servers take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// A format that servers take.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Format {
     /// InfluxDB line protocol: one line a row
     Lines,
@@ -25,27 +30,27 @@ pub(crate) enum Format {
     Json,
     /// Prometheus exposition text with times: one line a value
     Prometheus,
-    /// Prometheus remote write 1.0, before snappy: one series with one sample a value
-    Remote,
-    /// PostgreSQL's `COPY` with its rows, as `psql` reads it: one row a row
-    Copy,
-    /// SQL `INSERT` that overwrites: one row a row
-    Inserts,
-    /// The columns that IoTDB's `insertRecords` takes: one record a row
-    IotdbRecords,
-    /// Druid's ingestion tasks with their rows inline: one task a table
-    DruidTasks,
+    /// What one server or one family of servers takes
+    Own(&'static Own),
 }
 
 impl Format {
     /// Whether a line is a row of several values rather than a value.
     pub(crate) fn is_by_row(self) -> bool {
-        !matches!(self, Format::Puts | Format::Json | Format::Prometheus | Format::Remote)
+        match self {
+            Format::Lines => true,
+            Format::Own(own) => own.is_by_row,
+            Format::Puts | Format::Json | Format::Prometheus => false,
+        }
     }
 
     /// Whether a body is one JSON text.
     pub(crate) fn is_json(self) -> bool {
-        matches!(self, Format::Json | Format::IotdbRecords)
+        match self {
+            Format::Json => true,
+            Format::Own(own) => own.is_json,
+            Format::Lines | Format::Puts | Format::Prometheus => false,
+        }
     }
 }
 
@@ -86,8 +91,7 @@ pub(crate) struct Encoder<'a> {
     heads: Vec<Vec<Head>>,
     labels: Labels,
     time: Time,
-    remote: remote::Remote,
-    sections: sections::Sections,
+    own: Option<Box<dyn Body>>,
 }
 
 /// What stands before the value of a field.
@@ -127,7 +131,7 @@ impl<'a> Encoder<'a> {
             Format::Json => format!("{{\"metric\":\"{}.{name}", table.name),
             Format::Prometheus if table.groups > 0 => format!("_{name}{{"),
             Format::Prometheus => format!("{}_{name}{{", table.name),
-            _ => String::new(),
+            Format::Own(_) => String::new(),
         };
         let heads = fleet.tables.iter().map(|table| {
             let fields = table.fields.iter();
@@ -136,45 +140,39 @@ impl<'a> Encoder<'a> {
         });
         let heads = heads.collect();
         let labels = Labels::new(fleet);
-        let (remote, sections) = Default::default();
-        Encoder { fleet, format, precision, heads, labels, time: Time::new(), remote, sections }
+        let own = match format {
+            Format::Own(own) => Some((own.body)()),
+            _ => None,
+        };
+        Encoder { fleet, format, precision, heads, labels, time: Time::new(), own }
     }
 
     /// What a body must begin with.
     pub(crate) fn open(&self, out: &mut Vec<u8>) {
-        if self.format == Format::Json {
+        if matches!(self.format, Format::Json) {
             out.push(b'[');
         }
     }
 
     /// What a body must end with.
     pub(crate) fn close(&mut self, out: &mut Vec<u8>) {
-        match self.format {
-            Format::Json => {
-                if out.last() == Some(&b',') {
-                    out.pop();
-                }
-                out.push(b']');
+        if let Some(own) = &mut self.own {
+            own.close(self.fleet, out);
+        }
+        if matches!(self.format, Format::Json) {
+            if out.last() == Some(&b',') {
+                out.pop();
             }
-            Format::Copy | Format::Inserts | Format::IotdbRecords | Format::DruidTasks => {
-                self.sections.close(self.fleet, self.format, out);
-            }
-            _ => {}
+            out.push(b']');
         }
     }
 
     /// Appends a row; returns (lines, values) that were written.
     pub(crate) fn row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> (u64, u64) {
         let time = self.precision.of_ms(self.fleet.time_ms(row.step));
-        match self.format {
-            Format::Copy | Format::Inserts | Format::IotdbRecords | Format::DruidTasks => {
-                return (1, self.sections.row(self.fleet, self.format, row, time));
-            }
-            Format::Remote => {
-                let values = self.remote.row(self.fleet, row, time, out);
-                return (values, values);
-            }
-            _ => {}
+        if let Some(own) = &mut self.own {
+            let values = own.row(self.fleet, row, time, out);
+            return (if self.format.is_by_row() { 1 } else { values }, values);
         }
         self.time.set(time);
         let labels = self.labels.of(self.fleet, self.format, row);
@@ -184,7 +182,7 @@ impl<'a> Encoder<'a> {
         let grouped = self.fleet.tables.get(row.table).filter(|table| table.groups > 0);
         let group = grouped.map(|table| (table.name, row.source % table.groups));
         let parts = Parts { time: &self.time, labels, group };
-        if self.format == Format::Lines {
+        if matches!(self.format, Format::Lines) {
             return (1, parts.line(cells, out));
         }
         let mut values = 0;
@@ -382,97 +380,5 @@ fn push_label(value: LabelValue, out: &mut Vec<u8>) {
             out.extend_from_slice(word.as_bytes());
             push_integer(number as i64, out);
         }
-    }
-}
-
-/// Appends a value held in units of its kind.
-#[inline]
-pub(crate) fn push_value(kind: Kind, value: i64, out: &mut Vec<u8>) {
-    match kind {
-        Kind::Integer | Kind::Decimal(0) => push_integer(value, out),
-        Kind::Decimal(scale) => {
-            let unit = kind.unit();
-            if value < 0 {
-                out.push(b'-');
-            }
-            push_digits((value / unit).unsigned_abs(), 1, out);
-            out.push(b'.');
-            push_digits((value % unit).unsigned_abs(), usize::from(scale), out);
-        }
-    }
-}
-
-/// Appends a whole number.
-#[inline]
-#[allow(clippy::indexing_slicing, reason = "below one hundred")]
-pub(crate) fn push_integer(value: i64, out: &mut Vec<u8>) {
-    if (10..100).contains(&value) {
-        return out.extend_from_slice(&PAIRS[value as usize]);
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    push_digits(value.unsigned_abs(), 1, out);
-}
-
-/// Two digits for each number below one hundred.
-static PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut at = 0;
-    #[allow(clippy::indexing_slicing, reason = "evaluated at compile time")]
-    while at < 100 {
-        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
-        at += 1;
-    }
-    pairs
-};
-
-/// Appends a number with at least `least` digits; at most 20.
-#[inline]
-#[allow(clippy::indexing_slicing, reason = "remainders of 100 and a cursor that starts at 20")]
-fn push_digits(mut value: u64, least: usize, out: &mut Vec<u8>) {
-    if value < 10 && least == 1 {
-        return out.push(b'0' + value as u8);
-    }
-    let mut digits = [b'0'; 20];
-    let mut at = digits.len();
-    while value >= 10 {
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
-        value /= 100;
-    }
-    if value > 0 {
-        at -= 1;
-        digits[at] = b'0' + value as u8;
-    }
-    out.extend_from_slice(&digits[at.min(20 - least.min(20))..]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(kind: Kind, value: i64) -> String {
-        let mut out = Vec::new();
-        push_value(kind, value, &mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn numbers_are_written_as_the_standard_library_writes_them() {
-        for value in [0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 65_535, i64::MAX, i64::MIN + 1] {
-            assert_eq!(text(Kind::Integer, value), value.to_string());
-            assert_eq!(text(Kind::Integer, -value), (-value).to_string());
-        }
-    }
-
-    #[test]
-    fn decimals_keep_their_digits() {
-        assert_eq!(text(Kind::Decimal(2), 5), "0.05");
-        assert_eq!(text(Kind::Decimal(2), -5), "-0.05");
-        assert_eq!(text(Kind::Decimal(2), -12345), "-123.45");
-        assert_eq!(text(Kind::Decimal(5), 100_000), "1.00000");
-        assert_eq!(text(Kind::Decimal(1), 0), "0.0");
-        assert_eq!(text(Kind::Decimal(0), 7), "7");
     }
 }

@@ -112,10 +112,10 @@ mod tests {
     /// deviation in whole numbers is log2(sqrt(2 pi e)) = 2.05 bits, 0.26 bytes.
     #[test]
     fn walks_hold_what_their_steps_hold_and_repeated_rows_next_to_nothing() {
-        let walk = Entropy::of(&fleet(Profile::TsbsCpu, 20));
+        let walk = Entropy::of(&fleet(Profile::tsbs_cpu(), 20));
         assert!((0.22..0.30).contains(&walk.difference_bytes_per_value), "{walk:?}");
         assert!(walk.gzip_bytes_per_value > walk.difference_bytes_per_value, "{walk:?}");
-        let repeated = Entropy::of(&fleet(Profile::IotdbRepeating, 20));
+        let repeated = Entropy::of(&fleet(Profile::parse("iotdb-repeating").unwrap(), 20));
         assert!(repeated.gzip_bytes_per_value < 0.25, "{repeated:?}");
         assert_eq!(walk.bytes_per_value(), walk.difference_bytes_per_value);
     }

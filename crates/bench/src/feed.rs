@@ -3,7 +3,7 @@
 
 use crate::cursor::{Cursor, Row, Share, is_present};
 use crate::disorder::Disorder;
-use crate::encode::Format;
+use crate::encode::{Encoder, Format};
 use crate::fleet::Fleet;
 
 /// The requests of one connection, in order.
@@ -55,4 +55,14 @@ impl<'a> Feed<'a> {
         self.request += 1;
         lines > 0
     }
+}
+
+/// Renders the next request; 0 when there is none.
+pub(crate) fn fill(feed: &mut Feed<'_>, encoder: &mut Encoder<'_>, body: &mut Vec<u8>) -> u64 {
+    body.clear();
+    encoder.open(body);
+    let mut points = 0;
+    feed.request(|row| points += encoder.row(row, body).1);
+    encoder.close(body);
+    points
 }

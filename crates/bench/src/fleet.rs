@@ -2,8 +2,8 @@
 //! step); a fleet holds tables and laws, never data. It knows no wire format and no order of
 //! delivery.
 
-use crate::law::{Kind, Law};
-use crate::profile::{self, Profile};
+use crate::law::Kind;
+use crate::profile::{Label, Profile, Table, wind};
 use crate::random::{Draws, Normal, Purpose};
 
 /// Stands for a field that a row does not carry.
@@ -35,69 +35,9 @@ pub(crate) struct Fleet {
     pub(crate) states: usize,
 }
 
-/// The rows of one measurement.
-pub(crate) struct Table {
-    /// Measurement name.
-    pub(crate) name: &'static str,
-    /// Sources are spread over this many measurements, `name` followed by a number; 0 = one.
-    pub(crate) groups: u64,
-    /// The label that tells the sources apart.
-    pub(crate) source_label: &'static str,
-    pub(crate) fields: Vec<Field>,
-    /// Where the states of this table begin among those of a source.
-    pub(crate) state_at: usize,
-}
-
-/// One field of a table.
-pub(crate) struct Field {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) law: Law,
-}
-
-/// One label of a source.
-pub(crate) struct Label {
-    pub(crate) key: &'static str,
-    pub(crate) value: LabelValue,
-}
-
-/// The value of a label, in a form that needs no allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LabelValue {
-    /// A word.
-    Word(&'static str),
-    /// A word followed by a number.
-    Numbered(&'static str, u64),
-}
-
-impl std::fmt::Display for LabelValue {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            LabelValue::Word(word) => out.write_str(word),
-            LabelValue::Numbered(word, number) => write!(out, "{word}{number}"),
-        }
-    }
-}
-
-impl Label {
-    pub(crate) fn word(key: &'static str, word: &'static str) -> Label {
-        Label { key, value: LabelValue::Word(word) }
-    }
-
-    pub(crate) fn numbered(key: &'static str, word: &'static str, number: u64) -> Label {
-        Label { key, value: LabelValue::Numbered(word, number) }
-    }
-}
-
-impl Field {
-    pub(crate) fn new(name: &str, kind: Kind, law: Law) -> Field {
-        Field { name: name.to_owned(), kind, law }
-    }
-}
-
 impl Fleet {
     pub(crate) fn new(shape: Shape) -> Fleet {
-        let mut tables = profile::tables(&shape);
+        let mut tables = shape.profile.tables(shape.seed, shape.fields);
         let mut states = 0;
         for table in &mut tables {
             table.state_at = states;
@@ -132,7 +72,7 @@ impl Fleet {
 
     /// Whether `source` reports at `step` at all.
     pub(crate) fn reports(&self, source: u64, step: u64) -> bool {
-        self.shape.profile != Profile::Sparse || profile::sparse_reports(&self.shape, source, step)
+        self.shape.profile.reports(self.shape.seed, source, step)
     }
 
     /// Moves `source` to `step` and writes its values of `table`, in units of each field's kind.
@@ -163,7 +103,7 @@ impl Fleet {
             held(field.kind, field.law.value(*own, states, time_ms, bits))
         }));
         if self.shape.profile == Profile::Wind {
-            profile::wind::physics(&self.shape, source, step, time_ms, out);
+            wind::physics(self.shape.seed, source, step, time_ms, out);
         }
     }
 
@@ -206,28 +146,33 @@ impl Fleet {
 
     /// Whether a source keeps its labels from step to step.
     pub(crate) fn has_fixed_labels(&self) -> bool {
-        self.shape.profile != Profile::Churn
+        self.shape.profile.has_fixed_labels()
     }
 
     /// Writes the labels of `source` in `table` at `step`, in the order the profile names them.
     pub(crate) fn labels(&self, source: u64, step: u64, table: usize, out: &mut Vec<Label>) {
         out.clear();
-        profile::labels(&self.shape, source, step, table, out);
+        let Shape { profile, seed, sources, .. } = self.shape;
+        profile.labels(seed, sources, source, step, table, out);
+    }
+
+    /// Names of a table's labels; every source has the same.
+    pub(crate) fn label_names(&self, table: usize) -> Vec<&'static str> {
+        let mut labels = Vec::new();
+        self.labels(0, 0, table, &mut labels);
+        labels.iter().map(|label| label.key).collect()
     }
 
     fn draws(&self, source: u64, step: u64, table: usize) -> Draws {
-        let (source, step) = match self.shape.profile {
-            Profile::IotdbRepeating => (0, step % profile::ROWS_REPEATED),
-            _ => (source, step),
+        let (source, step) = match self.shape.profile.repeats_steps() {
+            Some(steps) => (0, step % steps),
+            None => (source, step),
         };
         Draws::at(self.shape.seed, Purpose::Values, source << 8 | table as u64, step)
     }
 
     fn value_time_ms(&self, step: u64) -> i64 {
-        match self.shape.profile {
-            Profile::IotdbRepeating => self.time_ms(step % profile::ROWS_REPEATED),
-            _ => self.time_ms(step),
-        }
+        self.time_ms(self.shape.profile.repeats_steps().map_or(step, |steps| step % steps))
     }
 }
 

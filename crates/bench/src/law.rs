@@ -67,14 +67,12 @@ pub(crate) enum Law {
     Clamped(Stride, f64, f64, Start),
     /// A counter: the size of each step is added.
     Rising(Stride),
-    /// A walk without bounds.
-    Free(Stride),
     /// Falls by a uniform step below the first number and jumps back to the second at zero.
     Draining(f64, f64),
     /// Keeps its value; redrawn uniformly up to the second number with the first as probability.
     Redrawn(f64, f64),
     /// Computed from the states of the fields of the same row.
-    Derived(fn(&[f64]) -> f64),
+    Derived(Derived),
     /// Saw-tooth from `min` to `max` over `cycle_ms`.
     Line { min: f64, max: f64, cycle_ms: f64 },
     /// Sine from `min` to `max` over `cycle_ms`.
@@ -83,6 +81,33 @@ pub(crate) enum Law {
     Square { min: f64, max: f64, cycle_ms: f64 },
     /// Uniform between `min` and `max` at each step.
     Random { min: f64, max: f64 },
+}
+
+/// A value that follows from others of its row.
+#[derive(Clone, Debug)]
+pub(crate) enum Derived {
+    /// The state of the field at this place.
+    State(usize),
+    /// What is left of a whole without a part, nothing at the least.
+    Rest(Box<Derived>, Box<Derived>),
+    /// How many hundredths of a whole a part is.
+    Percent { part: Box<Derived>, whole: Box<Derived> },
+    /// How many whole blocks of a size something holds.
+    Blocks(Box<Derived>, f64),
+}
+
+impl Derived {
+    /// The value where `states` are those of the row.
+    fn value(&self, states: &[f64]) -> f64 {
+        match self {
+            Derived::State(place) => states.get(*place).copied().unwrap_or_default(),
+            Derived::Rest(whole, part) => (whole.value(states) - part.value(states)).max(0.0),
+            Derived::Percent { part, whole } => {
+                100.0 * part.value(states) / whole.value(states).max(1.0)
+            }
+            Derived::Blocks(of, size) => (of.value(states) / size).trunc(),
+        }
+    }
 }
 
 impl Law {
@@ -110,7 +135,6 @@ impl Law {
         match *self {
             Law::Clamped(stride, min, max, _) => (state + stride.take(bits, table)).clamp(min, max),
             Law::Rising(stride) => state + stride.take(bits, table).abs(),
-            Law::Free(stride) => state + stride.take(bits, table),
             Law::Draining(step, full) => {
                 let left = state - step * unit(bits);
                 if left <= 0.0 { full } else { left }
@@ -132,7 +156,7 @@ impl Law {
     #[inline]
     pub(crate) fn value(&self, own: f64, states: &[f64], time_ms: i64, bits: u64) -> f64 {
         match *self {
-            Law::Derived(of) => of(states),
+            Law::Derived(ref derived) => derived.value(states),
             Law::Line { min, max, cycle_ms } => {
                 min + (max - min) * ((time_ms as f64).rem_euclid(cycle_ms) / cycle_ms)
             }

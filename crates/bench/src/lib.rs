@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod adapter;
 mod args;
 mod caps;
 mod catalogue;
@@ -22,6 +23,7 @@ mod cursor;
 mod dialect;
 mod disk;
 mod disorder;
+mod drive;
 mod encode;
 mod entropy;
 mod exp;
@@ -32,6 +34,7 @@ mod latency;
 mod law;
 mod ledger;
 mod load;
+mod measure;
 mod mix;
 mod oracle;
 mod pace;
@@ -52,13 +55,13 @@ mod sink;
 mod site;
 mod spread;
 mod suite;
-mod target;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod track;
 mod verify;
+mod wanted;
 
 /// Runs the tool with the given command line, whose first word is the program's name.
 ///

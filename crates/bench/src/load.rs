@@ -1,33 +1,26 @@
-//! The load: one thread per connection sends its feed through one door, on plan or back to back,
-//! while the calling thread samples the server once a second. It judges nothing; see `verify`.
+//! A load: what is to be sent through which door, in which order and when, and what came of it.
+//! `drive` sends it, `verify` judges it.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use serde::Serialize;
+
+use crate::adapter::Target;
+use crate::catalogue::Kind;
 use crate::cursor::Share;
+use crate::dialect::Language;
 use crate::disorder::Disorder;
-use crate::encode::{Encoder, Precision};
+use crate::encode::Precision;
 use crate::feed::Feed;
 use crate::fleet::Fleet;
 use crate::latency::Latency;
-use crate::mix::Reads;
 use crate::oracle::Oracle;
 use crate::pace::{Pace, Plan};
 use crate::query::Asked;
-use crate::sender::Sender;
-use crate::server::Watched;
-use crate::target::Target;
-use crate::track::{Track, Tracker};
-
-mod connection;
-
-/// Stack of a connection's thread; a thousand of them must stay cheap.
-pub(crate) const STACK_BYTES: usize = 256 << 10;
+use crate::sender::Wish;
+use crate::track::Track;
 
 /// One load, ready to run.
 pub(crate) struct Load<'a> {
@@ -48,14 +41,25 @@ pub(crate) struct Load<'a> {
     pub(crate) warm_up: Duration,
     /// Stop when so much has passed after the warm-up, even when steps are left.
     pub(crate) limit: Option<Duration>,
-    /// Level for `X-Foliot-Ack`.
-    pub(crate) ack: Option<String>,
-    /// Whether bodies are packed with gzip.
-    pub(crate) gzip: bool,
+    pub(crate) wish: Wish,
     /// What the connections ask between their writes.
     pub(crate) reads: Option<Reads>,
     /// Whether to draw progress on the terminal.
     pub(crate) progress: bool,
+}
+
+/// What a writing connection asks.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Reads {
+    pub(crate) language: &'static Language,
+    pub(crate) address: String,
+    /// Asked in turns.
+    pub(crate) kinds: Vec<Kind>,
+    /// Questions per write request.
+    pub(crate) per_write: f64,
+    /// The first step that may be asked about: that of the load, or earlier when all before it is
+    /// known to be there.
+    pub(crate) first_step: u64,
 }
 
 /// What one connection did.
@@ -111,38 +115,6 @@ impl Outcome {
     }
 }
 
-/// What threads share while they run.
-struct Shared {
-    /// When the load began: the gate that all connections wait at. Whoever waits goes on without
-    /// taking turns, so that a thousand threads are not let through one by one.
-    start: OnceLock<Instant>,
-    /// Connections that do not wait at the gate yet.
-    getting_ready: AtomicU64,
-    /// Opens the gate.
-    opener: thread::Thread,
-    points: AtomicU64,
-    errors: AtomicU64,
-    running: AtomicU64,
-}
-
-impl Shared {
-    /// Opens the gate once all connections wait at it.
-    fn open(&self) -> Instant {
-        while self.getting_ready.load(Ordering::Acquire) > 0 {
-            thread::park();
-        }
-        *self.start.get_or_init(Instant::now)
-    }
-
-    /// Waits at the gate.
-    fn wait_for_start(&self) -> Instant {
-        if self.getting_ready.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.opener.unpark();
-        }
-        *self.start.wait()
-    }
-}
-
 impl Load<'_> {
     /// The share of connection `at`.
     pub(crate) fn share(&self, at: u64) -> Share {
@@ -151,7 +123,7 @@ impl Load<'_> {
 
     /// The feed of connection `at` from its beginning.
     pub(crate) fn feed(&self, at: u64) -> Feed<'_> {
-        let format = self.target.door().format;
+        let format = self.target.door.format;
         Feed::new(self.fleet, self.disorder, self.share(at), format, self.batch)
     }
 
@@ -167,7 +139,7 @@ impl Load<'_> {
 
     /// Lines in which one source reports a step.
     pub(crate) fn lines_of_a_source(&self) -> u64 {
-        match self.target.door().format.is_by_row() {
+        match self.target.door.format.is_by_row() {
             true => self.fleet.tables.len() as u64,
             false => self.fleet.fields_per_source(),
         }
@@ -185,47 +157,8 @@ impl Load<'_> {
         }
     }
 
-    /// Sends everything and waits for the last reply.
-    pub(crate) fn run(&self, watched: &Watched) -> io::Result<Outcome> {
-        self.target.prepare(self.fleet, &self.address)?;
-        let shared = Shared {
-            start: OnceLock::new(),
-            getting_ready: AtomicU64::new(self.connections),
-            opener: thread::current(),
-            points: AtomicU64::new(0),
-            errors: AtomicU64::new(0),
-            running: AtomicU64::new(self.connections),
-        };
-        thread::scope(|scope| {
-            let mut threads = Vec::new();
-            for at in 0..self.connections {
-                let shared = &shared;
-                let run = move || {
-                    let sent = connection::run(self, at, shared);
-                    shared.running.fetch_sub(1, Ordering::Relaxed);
-                    sent
-                };
-                let builder = thread::Builder::new().stack_size(STACK_BYTES);
-                threads.push(builder.spawn_scoped(scope, run)?);
-            }
-            let start = shared.open();
-            let mut tracker = Tracker::new(watched, self.warm_up, self.progress);
-            while shared.running.load(Ordering::Relaxed) > 0 {
-                tracker.wait(start, || shared.running.load(Ordering::Relaxed) == 0);
-                let points = shared.points.load(Ordering::Relaxed);
-                tracker.mark(start, points, shared.errors.load(Ordering::Relaxed));
-            }
-            let wall = start.elapsed();
-            let gone = |_| io::Error::other("BUG: a connection's thread panicked");
-            let joined = threads.into_iter().map(|thread| thread.join().map_err(gone));
-            let connections = joined.collect::<io::Result<Vec<Sent>>>()?;
-            let (warm_up, limit) = (self.warm_up, self.limit);
-            Ok(Outcome { connections, warm_up, limit, wall, tracks: tracker.finish() })
-        })
-    }
-
     /// When the requests of connection `at` are due.
-    fn plan(&self, at: u64) -> Plan {
+    pub(crate) fn plan(&self, at: u64) -> Plan {
         let sources = self.share(at).sources;
         // Sources that share a request share its phase.
         let together = (self.batch / self.lines_of_a_source().max(1)).max(1);
@@ -234,18 +167,8 @@ impl Load<'_> {
     }
 }
 
-/// Renders the next request; 0 when there is none.
-pub(crate) fn fill(feed: &mut Feed<'_>, encoder: &mut Encoder<'_>, body: &mut Vec<u8>) -> u64 {
-    body.clear();
-    encoder.open(body);
-    let mut points = 0;
-    feed.request(|row| points += encoder.row(row, body).1);
-    encoder.close(body);
-    points
-}
-
 impl Sent {
-    fn new() -> Sent {
+    pub(crate) fn new() -> Sent {
         Sent {
             requests: 0,
             finished: false,
@@ -266,22 +189,8 @@ impl Sent {
         }
     }
 
-    /// Closes the connection; returns the complaints that came back on it.
-    fn close(&mut self, sender: Sender) -> u64 {
-        match sender.finish() {
-            Ok(0) => 0,
-            Ok(lines) => {
-                *self.errors.entry("error lines on the stream".into()).or_default() += lines;
-                lines
-            }
-            Err(error) => {
-                self.fail(error.to_string());
-                1
-            }
-        }
-    }
-
-    fn fail(&mut self, error: String) {
+    /// Counts a request that failed.
+    pub(crate) fn fail(&mut self, error: String) {
         self.failed.push(self.requests);
         *self.errors.entry(error).or_default() += 1;
     }

@@ -2,12 +2,10 @@
 //! has itself written and seen acknowledged. Such answers can be judged exactly although data are
 //! still flowing.
 
-use serde::Serialize;
-
-use crate::catalogue::Kind;
-use crate::dialect::{Asker, Dialect};
+use crate::adapter::Can;
+use crate::dialect::Asker;
 use crate::feed::Feed;
-use crate::load::Load;
+use crate::load::{Load, Outcome, Reads};
 use crate::oracle::Oracle;
 use crate::query::{Asked, Kept, KindResult};
 use crate::question::{Ask, Question};
@@ -15,20 +13,6 @@ use crate::random::{Draws, Purpose};
 
 /// Answers that each connection keeps for judging, per kind.
 const JUDGED_PER_KIND: usize = 2;
-
-/// What a writing connection asks.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Reads {
-    pub(crate) dialect: Dialect,
-    pub(crate) address: String,
-    /// Asked in turns.
-    pub(crate) kinds: Vec<Kind>,
-    /// Questions per write request.
-    pub(crate) per_write: f64,
-    /// The first step that may be asked about: that of the load, or earlier when all before it is
-    /// known to be there.
-    pub(crate) first_step: u64,
-}
 
 /// The reads of one connection.
 pub(crate) struct Reader<'a> {
@@ -49,7 +33,7 @@ impl<'a> Reader<'a> {
             load,
             reads,
             connection,
-            asker: Asker::new(reads.dialect, &reads.address),
+            asker: Asker::new(reads.language, &reads.address),
             // Connections that write little ask in turns.
             credit: connection as f64 / load.connections as f64,
             number: 0,
@@ -86,7 +70,7 @@ impl<'a> Reader<'a> {
             }
             let keep = asked.kept.len() < JUDGED_PER_KIND && self.load.disorder.is_tidy();
             let moving = self.load.block;
-            asked.ask(&oracle, self.reads.dialect, &mut self.asker, question, None, keep, moving);
+            asked.ask(&oracle, self.reads.language, &mut self.asker, question, None, keep, moving);
         }
         // Questions that could not be asked yet do not pile up.
         self.credit = self.credit.min(1.0);
@@ -114,7 +98,7 @@ fn settle_window(question: &mut Question, end_ms: i64) -> bool {
 }
 
 /// Adds up and judges the reads of all connections.
-pub(crate) fn results(load: &Load<'_>, outcome: &mut crate::load::Outcome) -> Vec<KindResult> {
+pub(crate) fn results(load: &Load<'_>, outcome: &mut Outcome) -> Vec<KindResult> {
     let Some(reads) = &load.reads else { return Vec::new() };
     let mut results = Vec::new();
     for (at, kind) in reads.kinds.iter().enumerate() {
@@ -128,8 +112,8 @@ pub(crate) fn results(load: &Load<'_>, outcome: &mut crate::load::Outcome) -> Ve
         result.supported = result.asked > 0 || reads.per_write == 0.0;
         let kept = asked.iter().flat_map(|asked| &asked.kept);
         let oracle = Oracle { first_step: reads.first_step, ..load.oracle() };
-        let late = load.target.shows_late();
-        kept.for_each(|kept: &Kept| result.judge(&oracle, reads.dialect, kept, late));
+        let late = !load.target.can(Can::ShowAtOnce);
+        kept.for_each(|kept: &Kept| result.judge(&oracle, reads.language, kept, late));
         results.push(result);
     }
     results

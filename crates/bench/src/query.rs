@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::catalogue::Kind;
-use crate::dialect::{Asker, Dialect, Request};
+use crate::dialect::{Asker, Language, Request};
 use crate::disorder::Disorder;
 use crate::fleet::Fleet;
 use crate::latency::{Latency, Percentiles, shown};
@@ -35,7 +35,7 @@ const JUDGING_MAX: Duration = Duration::from_secs(20);
 /// Questions of one kind, ready to be asked.
 pub(crate) struct Stream<'a> {
     pub(crate) oracle: Oracle<'a>,
-    pub(crate) dialect: Dialect,
+    pub(crate) language: &'static Language,
     pub(crate) address: String,
     pub(crate) kind: Kind,
     /// Every so many questions are of this kind instead.
@@ -105,7 +105,7 @@ impl Stream<'_> {
     pub(crate) fn run(&self, watched: &Watched) -> io::Result<KindResult> {
         let mut draws = Draws::at(self.seed(), Purpose::Questions, u64::MAX, self.kind.number());
         let sample = self.kind.question(&self.oracle, &mut draws);
-        if self.dialect.requests(self.oracle.fleet, &sample).is_none() {
+        if self.language.requests(self.oracle.fleet, &sample).is_none() {
             return Ok(KindResult::unsupported(self.kind));
         }
         let before = watched.reading();
@@ -128,7 +128,7 @@ impl Stream<'_> {
             if begin.elapsed() > JUDGING_MAX {
                 break;
             }
-            result.judge(&self.oracle, self.dialect, kept, false);
+            result.judge(&self.oracle, self.language, kept, false);
         }
         Ok(result)
     }
@@ -139,7 +139,7 @@ impl Stream<'_> {
 
     fn connection(&self, at: u64, start: Instant) -> Asked {
         let mut asked = Asked::new();
-        let mut asker = Asker::new(self.dialect, &self.address);
+        let mut asker = Asker::new(self.language, &self.address);
         let mut plan = Plan::new(self.pace, self.seed(), at, self.connections, 1);
         let share = self.count / self.connections + u64::from(at < self.count % self.connections);
         let judged = self.judged.div_ceil(self.connections) as usize;
@@ -161,7 +161,7 @@ impl Stream<'_> {
                 thread::sleep(wait);
             }
             let keep = asked.kept.len() < judged && self.stands_still(&question);
-            asked.ask(&self.oracle, self.dialect, &mut asker, question, due, keep, self.moving);
+            asked.ask(&self.oracle, self.language, &mut asker, question, due, keep, self.moving);
             thread::sleep(plan.think());
         }
         asked
@@ -193,19 +193,19 @@ impl Asked {
     pub(crate) fn ask(
         &mut self,
         oracle: &Oracle<'_>,
-        dialect: Dialect,
+        language: &'static Language,
         asker: &mut Asker,
         question: Question,
         due: Option<Instant>,
         keep: bool,
         moving: u64,
     ) {
-        let Some(requests) = dialect.requests(oracle.fleet, &question) else { return };
+        let Some(requests) = language.requests(oracle.fleet, &question) else { return };
         let begin = Instant::now();
         let mut replies = Vec::with_capacity(requests.len());
         for request in &requests {
             match asker.send(request) {
-                Ok(reply) if dialect.is_empty_result(&reply) => replies.push(Vec::new()),
+                Ok(reply) if (language.is_nothing)(&reply) => replies.push(Vec::new()),
                 Ok(reply) if reply.is_success() => {
                     self.reply_bytes += reply.body.len() as u64;
                     replies.push(reply.body);
@@ -258,10 +258,10 @@ impl Kept {
         fleet: &Fleet,
         disorder: Disorder,
         first_step: u64,
-        dialect: Dialect,
+        language: &'static Language,
     ) -> Result<u64, String> {
         let replies = self.replies.iter().map(Vec::as_slice);
-        let answer = dialect.answer(fleet, &self.question, self.requests.iter().zip(replies))?;
+        let answer = language.answer(fleet, &self.question, self.requests.iter().zip(replies))?;
         let judge = |end_step| {
             let oracle = Oracle {
                 fleet,
@@ -289,9 +289,9 @@ impl Kept {
     }
 
     /// Whether the answer is what a server would give that does not show all rows yet.
-    fn lacks_rows(&self, oracle: &Oracle<'_>, dialect: Dialect) -> bool {
+    fn lacks_rows(&self, oracle: &Oracle<'_>, language: &'static Language) -> bool {
         let replies = self.requests.iter().zip(self.replies.iter().map(Vec::as_slice));
-        let Ok(answer) = dialect.answer(oracle.fleet, &self.question, replies) else {
+        let Ok(answer) = language.answer(oracle.fleet, &self.question, replies) else {
             return false;
         };
         let (first_source, end_source) = (self.sources.start, self.sources.end);
@@ -345,11 +345,17 @@ impl KindResult {
 
     /// Judges one answer and counts it. Of a server that shows rows `late` an answer may lack rows,
     /// as long as those that it was made of are right.
-    pub(crate) fn judge(&mut self, oracle: &Oracle<'_>, dialect: Dialect, kept: &Kept, late: bool) {
+    pub(crate) fn judge(
+        &mut self,
+        oracle: &Oracle<'_>,
+        language: &'static Language,
+        kept: &Kept,
+        late: bool,
+    ) {
         self.judged += 1;
-        match kept.judge(oracle.fleet, oracle.disorder, oracle.first_step, dialect) {
+        match kept.judge(oracle.fleet, oracle.disorder, oracle.first_step, language) {
             Ok(values) => self.values += values,
-            Err(_) if late && kept.lacks_rows(oracle, dialect) => self.stale += 1,
+            Err(_) if late && kept.lacks_rows(oracle, language) => self.stale += 1,
             Err(what) => {
                 self.wrong += 1;
                 if self.wrong_described.len() < DESCRIBED_MAX {
@@ -422,6 +428,7 @@ impl Measured for KindResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::influxql::INFLUXQL;
     use crate::question::Sources;
     use crate::testing::cpu_fleet;
 
@@ -451,10 +458,10 @@ mod tests {
             fleet.time_ms(step),
             value + error
         );
-        let requests = Dialect::InfluxQl.requests(&fleet, &question).unwrap();
+        let requests = INFLUXQL.requests(&fleet, &question).unwrap();
         let replies = vec![reply.into_bytes()];
         let kept = Kept { question, requests, replies, end_step: known, sources: 0..10, moving };
-        kept.judge(&fleet, disorder, 0, Dialect::InfluxQl)
+        kept.judge(&fleet, disorder, 0, &INFLUXQL)
     }
 
     #[test]

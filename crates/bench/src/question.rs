@@ -85,6 +85,9 @@ pub(crate) enum Told {
     Breaks,
 }
 
+/// Length of a minute.
+pub(crate) const MINUTE_MS: i64 = 60_000;
+
 /// Length of a bin.
 pub(crate) const BIN_MS: i64 = 600_000;
 

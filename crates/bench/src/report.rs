@@ -6,125 +6,18 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
-use crate::runs::Sound;
-
 mod compare;
+mod data;
 mod html;
 mod measurement;
 mod svg;
 
 pub(crate) use compare::compare;
+use data::NO_VERDICT;
+pub(crate) use data::{Plot, Report, SCHEMA_VERSION, Section, Table};
 pub(crate) use measurement::Measurement;
 
-/// Version of report.json; grows with any change that is not an addition.
-pub(crate) const SCHEMA_VERSION: u32 = 2;
-
-/// Heads the column that says why nothing may be concluded from a row.
-const NO_VERDICT: &str = "no verdict, because";
-
-/// Everything that an experiment found.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) schema_version: u32,
-    pub(crate) tool_version: String,
-    pub(crate) title: String,
-    /// The command that made the report.
-    pub(crate) command: String,
-    pub(crate) machine: Vec<(String, String)>,
-    pub(crate) sections: Vec<Section>,
-    /// Whether everything was accepted and every checked answer was right.
-    pub(crate) right: bool,
-}
-
-/// A heading with what belongs under it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Section {
-    pub(crate) heading: String,
-    pub(crate) words: Vec<String>,
-    pub(crate) tables: Vec<Table>,
-    pub(crate) plots: Vec<Plot>,
-}
-
-/// A table; its first columns name the row.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Table {
-    pub(crate) name: String,
-    /// How many columns tell the rows apart; the others hold what was found.
-    pub(crate) keys: usize,
-    pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<TableRow>,
-}
-
-/// One row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct TableRow {
-    pub(crate) cells: Vec<String>,
-    /// Where a reference figure comes from; such rows were not measured here.
-    pub(crate) source: Option<String>,
-    /// Why nothing may be concluded from the row.
-    pub(crate) void: Option<String>,
-}
-
-/// A picture.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Plot {
-    pub(crate) title: String,
-    pub(crate) x: String,
-    pub(crate) y: String,
-    pub(crate) shape: Shape,
-    pub(crate) lines: Vec<Line>,
-}
-
-/// How the numbers of a plot are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Shape {
-    /// Connected points.
-    Lines,
-    /// One bar per named point, grouped by x.
-    Bars,
-}
-
-/// One line or one colour of bars.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Line {
-    pub(crate) name: String,
-    /// (x, y); for bars x is the number of the label.
-    pub(crate) points: Vec<(f64, f64)>,
-    /// (least, most) of the runs behind each point; none for the course of a single run.
-    #[serde(default)]
-    pub(crate) ranges: Vec<(f64, f64)>,
-    /// Names of the x values, for bars.
-    pub(crate) labels: Vec<String>,
-}
-
 impl Report {
-    pub(crate) fn new(title: &str) -> Report {
-        let words = std::env::args().collect::<Vec<_>>();
-        // Under the name of the whole binary the first word after it is `bench`.
-        let own = words.iter().skip(1).take(1).filter(|word| *word == "bench").count();
-        let command = words.iter().skip(1 + own).map(String::as_str).collect::<Vec<_>>().join(" ");
-        Report {
-            schema_version: SCHEMA_VERSION,
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            title: title.to_owned(),
-            command: format!("foliot bench {command}"),
-            machine: machine(),
-            sections: Vec::new(),
-            right: true,
-        }
-    }
-
-    /// Starts a section.
-    pub(crate) fn section(&mut self, heading: &str) -> &mut Section {
-        self.sections.push(Section { heading: heading.to_owned(), ..Section::default() });
-        let last = self.sections.len() - 1;
-        // Just pushed, so it is there.
-        #[allow(clippy::indexing_slicing, reason = "the element was pushed one line above")]
-        &mut self.sections[last]
-    }
-
     /// Writes report.json, report.md, report.html and a CSV file per table into `dir`.
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         fs::create_dir_all(dir)?;
@@ -146,6 +39,13 @@ impl Report {
         for (name, value) in &self.machine {
             let _ = writeln!(out, "- {name}: {value}");
         }
+        let summary = self.summary();
+        if !summary.is_empty() {
+            let _ = writeln!(out);
+        }
+        for words in summary {
+            let _ = writeln!(out, "- {words}");
+        }
         for section in &self.sections {
             let _ = writeln!(out, "\n## {}", section.heading);
             for words in &section.words {
@@ -163,42 +63,7 @@ fn file_letter(letter: char) -> char {
     if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' }
 }
 
-impl Section {
-    pub(crate) fn say(&mut self, words: impl Into<String>) {
-        self.words.push(words.into());
-    }
-}
-
 impl Table {
-    /// A table whose rows are named by the columns `keys` and hold the columns `found`.
-    pub(crate) fn new(name: &str, keys: &[&str], found: &[&str]) -> Table {
-        let columns = keys.iter().chain(found).map(|column| (*column).to_owned()).collect();
-        Table { name: name.to_owned(), keys: keys.len(), columns, rows: Vec::new() }
-    }
-
-    /// Adds a row of facts, from which no speed is concluded.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.judged(cells, None);
-    }
-
-    /// Adds a measured row, with the reason why nothing may be concluded from it, if any.
-    pub(crate) fn judged(&mut self, cells: Vec<String>, void: Option<String>) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.name);
-        self.rows.push(TableRow { cells, source: None, void });
-    }
-
-    /// Adds a row of reference figures, measured elsewhere by others.
-    pub(crate) fn reference(&mut self, source: &str, cells: &[&str]) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.name);
-        let cells = cells.iter().map(|cell| (*cell).to_owned()).collect();
-        self.rows.push(TableRow { cells, source: Some(source.to_owned()), void: None });
-    }
-
-    /// Whether some row is void, so that the reasons need a column of their own.
-    fn has_void(&self) -> bool {
-        self.rows.iter().any(|row| row.void.is_some())
-    }
-
     fn markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", self.name);
         let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
@@ -233,89 +98,6 @@ impl Table {
         }
         out
     }
-}
-
-impl TableRow {
-    /// Whether the row was measured here and something may be concluded from it.
-    pub(crate) fn is_valid(&self) -> bool {
-        self.source.is_none() && self.void.is_none()
-    }
-}
-
-impl Line {
-    fn sound(name: &str, sound: Vec<(f64, Sound)>, labels: Vec<String>) -> Line {
-        let points = sound.iter().map(|(x, y)| (*x, y.value())).collect();
-        let ranges = sound.iter().map(|(_, y)| y.range()).collect();
-        Line { name: name.to_owned(), points, ranges, labels }
-    }
-}
-
-impl Plot {
-    pub(crate) fn lines(title: &str, x: &str, y: &str) -> Plot {
-        let (title, x, y) = (title.to_owned(), x.to_owned(), y.to_owned());
-        Plot { title, x, y, shape: Shape::Lines, lines: Vec::new() }
-    }
-
-    pub(crate) fn bars(title: &str, y: &str) -> Plot {
-        let (title, y) = (title.to_owned(), y.to_owned());
-        Plot { title, x: String::new(), y, shape: Shape::Bars, lines: Vec::new() }
-    }
-
-    /// Adds a line through the points of valid cells.
-    pub(crate) fn line(&mut self, name: &str, points: Vec<(f64, Option<Sound>)>) {
-        let sound = points.into_iter().filter_map(|(x, y)| Some((x, y?)));
-        self.lines.push(Line::sound(name, sound.collect(), Vec::new()));
-    }
-
-    /// Adds a line that shows the course of one run, from which nothing is concluded.
-    pub(crate) fn track(&mut self, name: &str, points: Vec<(f64, f64)>) {
-        let (ranges, labels) = (Vec::new(), Vec::new());
-        self.lines.push(Line { name: name.to_owned(), points, ranges, labels });
-    }
-
-    /// Adds a bar for each valid cell.
-    pub(crate) fn bar(&mut self, name: &str, bars: Vec<(String, Option<Sound>)>) {
-        let (mut labels, mut sound) = (Vec::new(), Vec::new());
-        for (at, (label, height)) in bars.into_iter().enumerate() {
-            labels.push(label);
-            sound.extend(height.map(|height| (at as f64, height)));
-        }
-        self.lines.push(Line::sound(name, sound, labels));
-    }
-
-    /// Whether there is anything to see.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lines.iter().all(|line| line.points.is_empty())
-    }
-}
-
-/// What the figures depend on besides the servers.
-fn machine() -> Vec<(String, String)> {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let cpuinfo = read("/proc/cpuinfo");
-    let after = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?.split_once(':')?.1;
-        Some(line.trim().to_owned())
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string();
-    let mut machine = vec![("date".to_owned(), now), ("cores".to_owned(), cores.to_string())];
-    machine.extend(after(&cpuinfo, "model name").map(|model| ("processor".to_owned(), model)));
-    machine
-        .extend(after(&read("/proc/meminfo"), "MemTotal").map(|size| ("memory".to_owned(), size)));
-    let kernel = read("/proc/sys/kernel/osrelease");
-    if !kernel.is_empty() {
-        machine.push(("kernel".to_owned(), kernel.trim().to_owned()));
-    }
-    let load = read("/proc/loadavg");
-    let mut words = load.split(' ');
-    if let (Some(one), Some(five)) = (words.next(), words.next()) {
-        let load = format!("{one} over a minute, {five} over five, when the run began");
-        machine.push(("load average".to_owned(), load));
-    }
-    let shared = "client and server share these cores unless the words below say otherwise";
-    machine.push(("note".to_owned(), shared.to_owned()));
-    machine
 }
 
 #[cfg(test)]
@@ -369,6 +151,77 @@ mod tests {
         assert!(page.contains("foliot, p50: 1 (0.5 to 8)"));
         // The axis goes as far as the range: its end is within the frame, the bar far below.
         assert!(page.contains(">8</text>"), "the axis ends at the greatest of the runs");
+    }
+
+    #[test]
+    fn a_spectrum_and_a_curve_have_a_point_for_each_valid_cell_and_no_other() {
+        let sound =
+            |median: f64| Some(crate::runs::sound_for_tests(0.9 * median, median, 2.0 * median));
+        let mut report = sample();
+        let section = report.section("Response");
+        let mut spectrum = Plot::spectrum("by percentile");
+        let point = |share, ms| (Plot::nines(share), ms);
+        spectrum.line(
+            "foliot",
+            vec![point(0.5, sound(0.2)), point(0.99, sound(30.0)), point(0.999, None)],
+        );
+        let mut curve = Plot::lines("by throughput", "values/s", "ms");
+        curve.curve(
+            "foliot",
+            vec![(sound(1000.0), sound(1.0)), (sound(2000.0), None), (None, sound(9.0))],
+        );
+        section.plots.extend([spectrum, curve]);
+        let page = html::page(&report);
+        let (_, page) = page.split_once("<h2>Response</h2>").unwrap();
+        assert_eq!(page.matches("<circle").count(), 3);
+        // One range for each point, and one more from left to right.
+        assert_eq!(page.matches("class=\"range\"").count(), 4);
+        for told in
+            [">median</text>", ">p99.9</text>", ">100</text>", "foliot: 30 (27 to 60) at p99"]
+        {
+            assert!(page.contains(told), "{told}: {page}");
+        }
+    }
+
+    #[test]
+    fn the_summary_counts_what_has_a_verdict_and_begins_with_losses() {
+        let sound = |median: f64| Some(crate::runs::sound_for_tests(median, median, median));
+        let mut report = sample();
+        report.subject = "foliot (os)".into();
+        let bars = |title: &str, ours: f64, theirs: f64| {
+            let mut plot = Plot::bars(title, "values/s");
+            plot.bar("foliot (os)", vec![("1".into(), sound(9.0)), ("5".into(), sound(ours))]);
+            plot.bar("influx (os)", vec![("1".into(), None), ("5".into(), sound(theirs))]);
+            // It answers from memory, so nothing is said beside it.
+            plot.bar("ticktock (memory)", vec![("1".into(), sound(1e6)), ("5".into(), sound(1e6))]);
+            plot
+        };
+        report.sections[0].plots.extend([bars("won", 100.0, 50.0), bars("lost", 50.0, 100.0)]);
+        assert_eq!(
+            report.summary(),
+            [
+                "1 of 2 measured rows have a verdict; the others say why.",
+                "lost, 5: foliot (os) 50 (50 to 50), influx (os) 100 (100 to 100).",
+                "won, 5: foliot (os) 100 (100 to 100), influx (os) 50 (50 to 50).",
+            ]
+        );
+        assert!(html::page(&report).contains("<li>lost, 5: foliot"));
+    }
+
+    #[test]
+    fn a_peers_fault_is_not_the_subjects() {
+        let mut report = sample();
+        report.subject = "foliot (os)".into();
+        report.judge("foliot (os)", true);
+        assert!(html::page(&report).contains("every checked answer was right"));
+        report.judge("influx (os)", false);
+        let page = html::page(&report);
+        assert!(page.contains("badge peer") && page.contains("refused or wrong: influx (os)"));
+        report.judge("foliot (os)", false);
+        assert!(
+            html::page(&report).contains("badge bad\">refused or wrong: foliot (os), influx (os)")
+        );
+        assert!(!report.right);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) struct LoadResult {
 /// What was asked for.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Workload {
-    pub(crate) target: crate::target::Target,
+    pub(crate) target: crate::adapter::Target,
     pub(crate) address: String,
     pub(crate) profile: crate::profile::Profile,
     pub(crate) seed: u64,
@@ -182,8 +182,12 @@ impl LoadResult {
             (
                 "workload",
                 format!(
-                    "{:?}, {} sources, {} series, {} steps, seed {}",
-                    work.profile, work.sources, work.series, work.steps, work.seed
+                    "{}, {} sources, {} series, {} steps, seed {}",
+                    work.profile.name(),
+                    work.sources,
+                    work.series,
+                    work.steps,
+                    work.seed
                 ),
             ),
             (
@@ -274,7 +278,7 @@ impl Workload {
             lines_per_request: load.batch,
             pace: load.pace,
             disorder: load.disorder,
-            ack: load.ack.clone(),
+            ack: load.wish.ack.clone(),
             entropy: Entropy::of(load.fleet),
         }
     }

@@ -12,14 +12,13 @@ use serde::Deserialize;
 use crate::report::{Measurement, Report, Section, Table};
 
 mod answer;
+mod told;
 
 use answer::Answer;
+use told::{Found, NOT_MEASURED, OWN, Told};
 
 /// The five documents that the experiments repeat.
 const DOCUMENTS: &str = include_str!("roundup/documents.toml");
-
-/// What stands where no valid measurement does.
-pub(crate) const NOT_MEASURED: &str = "not measured";
 
 const COLUMNS: [&str; 6] =
     ["the document says", "its figure", "unit", "its servers, here", "Foliot, here", "answer"];
@@ -67,16 +66,6 @@ pub(crate) struct Claim {
     less: bool,
 }
 
-/// A valid measurement of a server.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Found {
-    /// Without the word for durability.
-    pub(crate) server: String,
-    /// The word for durability; no ratio mixes two.
-    pub(crate) ack: String,
-    pub(crate) value: Measurement,
-}
-
 /// Writes the round-up of reports, by the documents of a file or the five that the binary knows.
 pub(crate) fn roundup(
     reports: &[(String, Report)],
@@ -98,7 +87,8 @@ pub(crate) fn roundup(
         }
     }
     let mut out = Report::new("Round-up: what the documents claim and what was measured");
-    out.right = reports.iter().all(|(_, report)| report.right);
+    out.subject = OWN.to_owned();
+    out.judge_by(reports.iter().map(|(_, report)| report));
     for document in &file.documents {
         let report = by_experiment.get(document.experiment.as_str()).map(|(_, report)| *report);
         out.sections.push(document.section(report));
@@ -111,9 +101,12 @@ impl Document {
         let mut section = Section { heading: self.title.clone(), ..Section::default() };
         let mut rows: Vec<(Answer, Vec<String>)> = Vec::new();
         for claim in &self.claims {
-            let found = report.map(|report| claim.found(report)).unwrap_or_default();
-            let answer = Answer::of(&found, claim.less);
-            rows.push((answer.clone(), self.cells(claim, &found, &answer)));
+            let told = match report {
+                Some(report) => claim.told(report),
+                None => Told::nothing(format!("no report of {}", self.experiment)),
+            };
+            let answer = Answer::of(&told, claim.less);
+            rows.push((answer.clone(), self.cells(claim, &told, &answer)));
         }
         // Losses first, what nobody knows last; a stable sort keeps the file's order among equals.
         rows.sort_by(|a, b| a.0.rank().total_cmp(&b.0.rank()));
@@ -137,9 +130,10 @@ impl Document {
         section
     }
 
-    fn cells(&self, claim: &Claim, found: &[Found], answer: &Answer) -> Vec<String> {
-        let told = |server: &str| {
-            let own: Vec<String> = found
+    fn cells(&self, claim: &Claim, told: &Told, answer: &Answer) -> Vec<String> {
+        let of = |server: &str| {
+            let own: Vec<String> = told
+                .found
                 .iter()
                 .filter(|found| found.server == server)
                 .map(|found| format!("{} ({})", found.value.text, found.ack))
@@ -147,48 +141,61 @@ impl Document {
             if own.is_empty() { NOT_MEASURED.to_owned() } else { own.join(", ") }
         };
         let theirs: Vec<String> =
-            self.servers.iter().map(|server| format!("{server}: {}", told(server))).collect();
+            self.servers.iter().map(|server| format!("{server}: {}", of(server))).collect();
         vec![
             claim.says.clone(),
             claim.figure.clone(),
             claim.unit.clone(),
             theirs.join("; "),
-            told("foliot"),
+            of(OWN),
             answer.sentence(),
         ]
     }
 }
 
 impl Claim {
-    /// What a report's valid rows say of this claim, server by server.
-    fn found(&self, report: &Report) -> Vec<Found> {
+    /// What a report's rows say of this claim, server by server; only valid ones count.
+    fn told(&self, report: &Report) -> Told {
         let mut tables = report.sections.iter().flat_map(|section| &section.tables);
-        let Some(table) = tables.find(|table| table.name == self.table) else { return Vec::new() };
-        let mut found: BTreeMap<(String, String), (f64, Measurement)> = BTreeMap::new();
-        for row in table.rows.iter().filter(|row| row.is_valid()) {
+        let Some(table) = tables.find(|table| table.name == self.table) else {
+            return Told::nothing(format!("the report has no table \"{}\"", self.table));
+        };
+        let mut columns = [Some(&self.column), self.greatest.as_ref()].into_iter().flatten();
+        if let Some(column) = columns.find(|column| !table.columns.contains(column)) {
+            return Told::nothing(format!("the table has no column \"{column}\""));
+        }
+        let mut told = Told::default();
+        let mut best: BTreeMap<(String, String), (f64, Measurement)> = BTreeMap::new();
+        for row in table.rows.iter().filter(|row| row.source.is_none()) {
             let Some((server, rest)) = self.named(table, &row.cells) else { continue };
+            if !self.at.iter().all(|(column, wanted)| rest.get(column) == Some(wanted)) {
+                continue;
+            }
+            let (server, ack) = split_ack(&server);
+            if let Some(why) = &row.void {
+                told.open.insert(server, format!("no verdict: {why}"));
+                continue;
+            }
             let at = |column: &str| {
                 let place = table.columns.iter().position(|other| other == column)?;
                 Measurement::read(row.cells.get(place)?)
             };
-            let is_it = |(column, wanted): (&String, &String)| match rest.get(column) {
-                Some(said) => said == wanted,
-                None => false,
+            let size = match self.greatest.as_deref() {
+                Some(column) => at(column).map(|size| size.median),
+                None => Some(0.0),
             };
-            let (Some(value), true) = (at(&self.column), self.at.iter().all(is_it)) else {
+            let (Some(value), Some(size)) = (at(&self.column), size) else {
+                told.open.insert(server, "withheld".to_owned());
                 continue;
             };
-            let size =
-                self.greatest.as_deref().map_or(Some(0.0), |column| Some(at(column)?.median));
-            let Some(size) = size else { continue };
-            let (server, ack) = split_ack(&server);
-            let best = found.entry((server, ack)).or_insert_with(|| (size, value.clone()));
+            let best = best.entry((server, ack)).or_insert_with(|| (size, value.clone()));
             if size > best.0 {
                 *best = (size, value);
             }
         }
-        let found = found.into_iter();
-        found.map(|((server, ack), (_, value))| Found { server, ack, value }).collect()
+        let best = best.into_iter();
+        told.found = best.map(|((server, ack), (_, value))| Found { server, ack, value }).collect();
+        told
     }
 
     /// The server of a row and what its other naming cells say; none where no server names it.
@@ -229,7 +236,7 @@ mod tests {
         for section in &all.sections {
             for row in &section.tables[0].rows {
                 assert_eq!(row.cells[4], NOT_MEASURED);
-                assert!(row.cells[5].starts_with(NOT_MEASURED), "{:?}", row.cells);
+                assert!(row.cells[5].starts_with("not measured: no report of"), "{:?}", row.cells);
             }
         }
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use crate::args::{MixArgs, PaceName, SearchArgs};
 use crate::catalogue::Kind;
+use crate::measure::measure;
 use crate::oracle::Oracle;
 use crate::pace::Pace;
 use crate::query::{KindResult, Stream};
 use crate::result::LoadResult;
-use crate::run::{dialect, fleet, measure, plan_load, query_address, watched};
+use crate::wanted::{fleet, language, plan_load, query_address, watched};
 
 /// Doublings of the rate at most.
 const DOUBLINGS_MAX: u32 = 20;
@@ -93,14 +94,14 @@ pub(crate) fn mix(args: &MixArgs) -> io::Result<bool> {
     if load.steps.start == 0 {
         return Err(needs("mix asks about what was loaded before: give --first-step and load it"));
     }
-    let dialect = dialect(&args.load.server);
-    let dialect = dialect.ok_or_else(|| needs("this target answers no questions"))?;
+    let language = language(&args.load.server);
+    let language = language.ok_or_else(|| needs("this target answers no questions"))?;
     let watched = watched(&args.load.server);
     let oracle = Oracle { first_step: 0, end_step: load.steps.start, ..load.oracle() };
     let kinds = if args.kinds.is_empty() { Kind::DEVICE.to_vec() } else { args.kinds.clone() };
     let stream = |kind: Kind| Stream {
         oracle,
-        dialect,
+        language,
         address: query_address(&args.load.server),
         kind,
         other: None,

@@ -6,26 +6,32 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::adapter::{Can, Carrier, Coding, Target, Way};
 use crate::http::{self, Client};
-use crate::load::{Load, STACK_BYTES};
-use crate::postgres::Session;
-use crate::target::{Coding, Way};
 
 /// Seconds of silence after which a stream that was sent to its end counts as taken.
 const SILENCE_S_MAX: u64 = 60;
 
-/// Longest wait for one of Druid's tasks.
-const TASK_MAX: Duration = Duration::from_secs(600);
+/// Stack of a connection's thread; a thousand of them must stay cheap.
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// The socket of one connection.
 pub(crate) enum Sender {
     Post(Post),
     Stream(Stream),
-    /// Opened with the first script, and again after an error.
-    Script(String, Option<Box<Session>>),
-    Tasks(Client),
+    /// What the adapter brings.
+    Own(Box<dyn Carrier>),
+}
+
+/// What bodies are sent with, where the door takes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wish {
+    /// Level for `X-Foliot-Ack`.
+    pub(crate) ack: Option<String>,
+    /// Whether bodies are packed with gzip.
+    pub(crate) gzip: bool,
 }
 
 /// Requests to one path.
@@ -51,17 +57,21 @@ pub(crate) struct Stream {
 }
 
 impl Sender {
-    pub(crate) fn new(load: &Load<'_>) -> Sender {
-        let address = load.address.clone();
-        match load.target.door().way {
-            Way::Post(path, coding) => Sender::Post(Post::new(load, path, coding)),
+    /// A connection through a door at `address`, not open yet.
+    pub(crate) fn new(target: Target, address: &str, wish: &Wish) -> Sender {
+        match target.door.way {
+            Way::Post(post) => {
+                let coding = if wish.gzip { Coding::Gzip } else { post.coding };
+                let headers = headers(target, coding, wish);
+                let (client, must_say) = (Client::new(address), post.good_reply);
+                Sender::Post(Post { client, path: post.path, headers, coding, must_say })
+            }
             Way::Stream => {
                 let closing = Arc::new(AtomicBool::new(false));
-                let is_polite = load.target.closes_streams();
+                let (address, is_polite) = (address.to_owned(), target.can(Can::Close));
                 Sender::Stream(Stream { address, open: None, closing, is_polite, lines: 0 })
             }
-            Way::Script => Sender::Script(address, None),
-            Way::Tasks => Sender::Tasks(Client::new(&address)),
+            Way::Own(carrier) => Sender::Own(carrier(address)),
         }
     }
 
@@ -70,11 +80,7 @@ impl Sender {
         match self {
             Sender::Post(post) => post.client.open(),
             Sender::Stream(stream) => stream.open().map(drop),
-            Sender::Script(address, session) => {
-                *session = Some(Box::new(Session::open(address)?));
-                Ok(())
-            }
-            Sender::Tasks(client) => client.open(),
+            Sender::Own(own) => own.open(),
         }
     }
 
@@ -105,22 +111,7 @@ impl Sender {
                 stream.close();
                 error.to_string()
             }),
-            Sender::Script(address, session) => {
-                let open = match session.take() {
-                    Some(open) => Ok(open),
-                    None => Session::open(address).map(Box::new),
-                };
-                let ran = open.and_then(|mut open| {
-                    open.script(body)?;
-                    *session = Some(open);
-                    Ok(())
-                });
-                ran.map_err(|error| error.to_string())
-            }
-            Sender::Tasks(client) => {
-                let mut tasks = body.split(|byte| *byte == b'\n').filter(|task| !task.is_empty());
-                tasks.try_for_each(|task| run_task(client, task))
-            }
+            Sender::Own(own) => own.send(body),
         }
     }
 
@@ -137,65 +128,33 @@ impl Sender {
     }
 }
 
-impl Post {
-    fn new(load: &Load<'_>, path: &'static str, coding: Coding) -> Post {
-        let coding = if load.gzip { Coding::Gzip } else { coding };
-        let mut headers = match load.target.door().format.is_json() {
-            true => "Content-Type: application/json\r\n".to_owned(),
-            false => "Content-Type: text/plain; charset=utf-8\r\n".to_owned(),
-        };
-        match coding {
-            Coding::Plain => {}
-            Coding::Gzip => headers.push_str("Content-Encoding: gzip\r\n"),
-            Coding::Snappy => {
-                headers = "Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n\
-                           X-Prometheus-Remote-Write-Version: 0.1.0\r\n"
-                    .to_owned();
-            }
+fn headers(target: Target, coding: Coding, wish: &Wish) -> String {
+    let mut headers = match target.door.format.is_json() {
+        true => "Content-Type: application/json\r\n".to_owned(),
+        false => "Content-Type: text/plain; charset=utf-8\r\n".to_owned(),
+    };
+    match coding {
+        Coding::Plain => {}
+        Coding::Gzip => headers.push_str("Content-Encoding: gzip\r\n"),
+        Coding::Snappy => {
+            headers = "Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n\
+                       X-Prometheus-Remote-Write-Version: 0.1.0\r\n"
+                .to_owned();
         }
-        if let Some(ack) = load.ack.as_ref().filter(|_| load.target.takes_ack()) {
-            headers.push_str(&format!("X-Foliot-Ack: {ack}\r\n"));
-        }
-        let must_say = load.target.good_reply();
-        Post { client: Client::new(&load.address), path, headers, coding, must_say }
     }
+    if let Some(ack) = wish.ack.as_ref().filter(|_| target.can(Can::Acks)) {
+        headers.push_str(&format!("X-Foliot-Ack: {ack}\r\n"));
+    }
+    headers
+}
 
+impl Post {
     fn send(&mut self, body: &[u8]) -> Result<(), String> {
         let reply = self.client.send("POST", self.path, &self.headers, body);
         let reply = reply.map_err(|error| error.to_string())?;
         let says = || String::from_utf8_lossy(&reply.body).contains(self.must_say);
         if reply.is_success() && says() { Ok(()) } else { Err(reply.summary()) }
     }
-}
-
-/// Hands a task to Druid and waits for its end: only then are its rows there.
-fn run_task(client: &mut Client, task: &[u8]) -> Result<(), String> {
-    let json = "Content-Type: application/json\r\n";
-    let reply = client.send("POST", "/druid/indexer/v1/task", json, task);
-    let reply = reply.map_err(|error| error.to_string())?;
-    let answer: serde_json::Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    let id = answer.get("task").and_then(|id| id.as_str()).ok_or_else(|| reply.summary())?;
-    let path = format!("/druid/indexer/v1/task/{}/status", http::escape(id));
-    let begin = Instant::now();
-    while begin.elapsed() < TASK_MAX {
-        let reply = client.get(&path).map_err(|error| error.to_string())?;
-        let text = String::from_utf8_lossy(&reply.body);
-        if text.contains("\"SUCCESS\"") {
-            return Ok(());
-        }
-        if text.contains("\"FAILED\"") {
-            return Err(why_failed(&reply.body).unwrap_or_else(|| reply.summary()));
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    Err("a task did not end within ten minutes".to_owned())
-}
-
-/// The first line of what Druid says of a task that failed; the rest is a stack of Java's.
-fn why_failed(reply: &[u8]) -> Option<String> {
-    let reply: serde_json::Value = serde_json::from_slice(reply).ok()?;
-    let why = reply.get("status")?.get("errorMsg")?.as_str()?;
-    Some(why.lines().next().unwrap_or_default().to_owned())
 }
 
 impl Stream {
@@ -248,18 +207,4 @@ fn count_lines(mut stream: TcpStream, closing: &AtomicBool) -> u64 {
         }
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_that_failed_says_why_without_its_stack() {
-        let reply = br#"{"task":"index_parallel_cpu_a","status":{"status":"FAILED","errorMsg":
-            "ISE: Failed to get locks for intervals\n\tat org.apache.druid.indexing"}}"#;
-        let why = why_failed(reply).unwrap();
-        assert_eq!(why, "ISE: Failed to get locks for intervals");
-        assert_eq!(why_failed(b"{}"), None);
-    }
 }

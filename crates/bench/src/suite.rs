@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::exp;
 use crate::report::{Report, Table};
 use crate::say;
-use crate::site::Site;
+use crate::site::{DISCLOSED, Site};
 
 mod definition;
 mod server;
@@ -126,7 +126,7 @@ fn measure(
     exp::run(exp::Plan {
         name: experiment.what().map_err(io::Error::other)?,
         sites,
-        short: experiment.short,
+        form: experiment.form(),
         scale_down: experiment.scale_down,
         cell_seconds: experiment.cell_seconds,
         runs: experiment.runs,
@@ -150,10 +150,9 @@ fn disclose(all: &Definition, done: &[Option<Done>], out: &Path) -> io::Result<(
     report.machine.extend(notes(all));
     let columns = ["began", "seconds", "runs of a cell", "form", "outcome"];
     let mut experiments = Table::new("Experiments", &["experiment"], &columns);
-    let columns = ["version", "acknowledges what is safe as", "command line", "adapter has met"];
-    let mut servers = Table::new("Servers", &["experiment", "server"], &columns);
+    let mut servers = Table::new("Servers", &["experiment", "server"], &DISCLOSED);
     for (experiment, done) in all.experiments.iter().zip(done) {
-        let form = if experiment.short { "short" } else { "full" };
+        let form = experiment.form().name();
         let (began, seconds, outcome) = match done {
             None => ("-".to_owned(), "-".to_owned(), "not run yet".to_owned()),
             Some(done) => {

@@ -17,5 +17,5 @@ pub(crate) fn fleet(profile: Profile, sources: u64) -> Fleet {
 
 /// A TSBS cpu-only fleet.
 pub(crate) fn cpu_fleet(sources: u64) -> Fleet {
-    fleet(Profile::TsbsCpu, sources)
+    fleet(Profile::tsbs_cpu(), sources)
 }

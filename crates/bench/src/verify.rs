@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::adapter::Can;
 use crate::cursor::is_present;
-use crate::dialect::{self, Asker, Dialect};
+use crate::dialect::{self, Asker, Language};
 use crate::fleet::Fleet;
 use crate::http;
 use crate::ledger::Ledger;
@@ -98,21 +99,21 @@ pub(crate) fn verify(
     load: &Load<'_>,
     outcome: &Outcome,
     address: &str,
-    dialect: Dialect,
+    language: &'static Language,
     samples: u64,
     visible_within: Duration,
 ) -> Verdict {
-    let patience = if load.target.shows_late() { visible_within } else { Duration::ZERO };
+    let patience = if load.target.can(Can::ShowAtOnce) { Duration::ZERO } else { visible_within };
     let sample = Sample::of(load.fleet, samples);
     if let Some(ledger) = Ledger::of(load, outcome, &sample.in_full, STEPS_IN_FULL) {
         let oracle = Oracle { end_step: ledger.end_step, ..load.oracle() };
-        return verify_truth(&oracle, Some(&ledger), &sample, address, dialect, patience);
+        return verify_truth(&oracle, Some(&ledger), &sample, address, language, patience);
     }
     if is_whole(load, outcome) {
-        return verify_truth(&load.oracle(), None, &sample, address, dialect, patience);
+        return verify_truth(&load.oracle(), None, &sample, address, language, patience);
     }
     let mut verdict = Verdict::default();
-    check_bounds(load, outcome, dialect, &mut Asker::new(dialect, address), &mut verdict);
+    check_bounds(load, outcome, language, &mut Asker::new(language, address), &mut verdict);
     verdict
 }
 
@@ -121,12 +122,12 @@ pub(crate) fn verify(
 pub(crate) fn verify_whole(
     oracle: &Oracle<'_>,
     address: &str,
-    dialect: Dialect,
+    language: &'static Language,
     samples: u64,
     patience: Duration,
 ) -> Verdict {
     let sample = Sample::of(oracle.fleet, samples);
-    verify_truth(oracle, None, &sample, address, dialect, patience)
+    verify_truth(oracle, None, &sample, address, language, patience)
 }
 
 /// Sources that are asked about by name.
@@ -155,7 +156,7 @@ struct Examiner<'a> {
     oracle: &'a Oracle<'a>,
     /// Knows better than the oracle where the load was stopped by its clock.
     ledger: Option<&'a Ledger<'a>>,
-    dialect: Dialect,
+    language: &'static Language,
     asker: Asker,
     verdict: Verdict,
 }
@@ -165,13 +166,13 @@ fn verify_truth(
     ledger: Option<&Ledger<'_>>,
     sample: &Sample,
     address: &str,
-    dialect: Dialect,
+    language: &'static Language,
     patience: Duration,
 ) -> Verdict {
     let fleet = oracle.fleet;
     let verdict = Verdict { exact: true, ..Verdict::default() };
-    let asker = Asker::new(dialect, address);
-    let mut examiner = Examiner { oracle, ledger, dialect, asker, verdict };
+    let asker = Asker::new(language, address);
+    let mut examiner = Examiner { oracle, ledger, language, asker, verdict };
     examiner.wait_until_visible(patience);
     for table in 0..fleet.tables.len() {
         for function in [Function::Count, Function::Sum] {
@@ -210,12 +211,12 @@ impl Examiner<'_> {
     /// Asks one question, once.
     fn check(&mut self, question: &Question) {
         let fleet = self.oracle.fleet;
-        let Some(requests) = self.dialect.requests(fleet, question) else {
+        let Some(requests) = self.language.requests(fleet, question) else {
             self.verdict.not_asked += 1;
             return;
         };
         let expected = self.right_answer(question);
-        let answer = self.dialect.ask(fleet, &mut self.asker, question, &requests);
+        let answer = self.language.ask(fleet, &mut self.asker, question, &requests);
         let checked = answer.and_then(|answer| compare(&expected, &answer, &question.ask));
         self.verdict.add(checked.map(|()| expected.len() as u64));
     }
@@ -226,13 +227,13 @@ impl Examiner<'_> {
         const PAUSE: Duration = Duration::from_millis(100);
         let (begin, fleet) = (Instant::now(), self.oracle.fleet);
         let question = aggregate(self.oracle, 0, Sources::All, Function::Count, false);
-        let Some(requests) = self.dialect.requests(fleet, &question) else { return };
+        let Some(requests) = self.language.requests(fleet, &question) else { return };
         if patience.is_zero() {
             return;
         }
         let expected = self.right_answer(&question);
         while begin.elapsed() < patience {
-            let answer = self.dialect.ask(fleet, &mut self.asker, &question, &requests);
+            let answer = self.language.ask(fleet, &mut self.asker, &question, &requests);
             if answer.is_ok_and(|answer| compare(&expected, &answer, &question.ask).is_ok()) {
                 break;
             }
@@ -244,19 +245,23 @@ impl Examiner<'_> {
 
 /// Fails where the server holds samples at the times that `load` is about to write: what an earlier
 /// run left behind would be taken for an answer of this one.
-pub(crate) fn refuse_leftovers(load: &Load<'_>, address: &str, dialect: Dialect) -> io::Result<()> {
+pub(crate) fn refuse_leftovers(
+    load: &Load<'_>,
+    address: &str,
+    language: &'static Language,
+) -> io::Result<()> {
     http::reach(&load.address)?;
-    load.target.prepare(load.fleet, &load.address)?;
-    let mut asker = Asker::new(dialect, address);
+    (load.target.adapter.prepare)(load.fleet, &load.address)?;
+    let mut asker = Asker::new(language, address);
     let shape = &load.fleet.shape;
     // A load without an end is asked about as far as times go.
     let steps_max = ((TIME_MS_MAX - shape.start_ms) / shape.interval_ms).max(0) as u64;
     let oracle = Oracle { end_step: load.steps.end.min(steps_max), ..load.oracle() };
     for table in 0..load.fleet.tables.len() {
         let question = aggregate(&oracle, table, Sources::All, Function::Count, false);
-        let Some(requests) = dialect.requests(load.fleet, &question) else { continue };
+        let Some(requests) = language.requests(load.fleet, &question) else { continue };
         // Who cannot answer knows no such table yet.
-        let Ok(answer) = dialect.ask(load.fleet, &mut asker, &question, &requests) else {
+        let Ok(answer) = language.ask(load.fleet, &mut asker, &question, &requests) else {
             continue;
         };
         let held: f64 = answer.rows.values().flatten().map(|row| row.1).sum();
@@ -323,7 +328,7 @@ fn in_pieces(fleet: &Fleet, question: Question) -> Vec<Question> {
 fn check_bounds(
     load: &Load<'_>,
     outcome: &Outcome,
-    dialect: Dialect,
+    language: &'static Language,
     asker: &mut Asker,
     verdict: &mut Verdict,
 ) {
@@ -331,12 +336,12 @@ fn check_bounds(
         let (bounds, end_step) = bounds(load, outcome, table);
         let oracle = Oracle { end_step, ..load.oracle() };
         let question = aggregate(&oracle, table, Sources::All, Function::Count, false);
-        let Some(requests) = dialect.requests(load.fleet, &question) else {
+        let Some(requests) = language.requests(load.fleet, &question) else {
             verdict.not_asked += 1;
             continue;
         };
         thread::sleep(Duration::from_secs(1));
-        let checked = dialect.ask(load.fleet, asker, &question, &requests).and_then(|answer| {
+        let checked = language.ask(load.fleet, asker, &question, &requests).and_then(|answer| {
             bounds.iter().enumerate().try_for_each(|(field, bound)| within(&answer, field, *bound))
         });
         verdict.add(checked.map(|()| bounds.len() as u64));

@@ -4,9 +4,9 @@
 //! ten-minute bins with a mean speed above 1; what depends on a number in a label (capacity,
 //! nominal consumption) is told per value of that label, so that a reader can divide.
 
-use super::{Kind, some};
+use super::kind::Kind;
 use crate::oracle::Oracle;
-use crate::profile::FLEETS;
+use crate::profile::trucks::FLEETS;
 use crate::question::{Ask, BIN_MS, Bins, DAY_MS, Question, Sources, Told, Trucks};
 use crate::random::Draws;
 
@@ -33,7 +33,7 @@ pub(super) fn question(kind: Kind, oracle: &Oracle<'_>, draws: &mut Draws) -> Qu
     let truck: &[&str] = &["name"];
     let (table, fields, sources, ask) = match kind {
         Kind::SingleLastLoc => {
-            let one = Sources::These(some(1, oracle, draws.bits()));
+            let one = Sources::These(oracle.some(1, draws.bits()));
             (READINGS, vec![LATITUDE, LONGITUDE], one, Ask::Last)
         }
         Kind::LastLoc => (READINGS, vec![LATITUDE, LONGITUDE], of_fleet, Ask::Last),

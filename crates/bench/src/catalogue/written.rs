@@ -8,10 +8,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{MINUTE_MS, some};
 use crate::fleet::Fleet;
 use crate::oracle::Oracle;
-use crate::question::{Ask, Function, Question, Sources};
+use crate::question::{Ask, Function, MINUTE_MS, Question, Sources};
 use crate::random::Draws;
 
 /// Sources that one question names; more do not fit into a request of every language.
@@ -92,7 +91,7 @@ impl WrittenKind {
     pub(super) fn question(&self, oracle: &Oracle<'_>, draws: &mut Draws) -> Question {
         let (table, fields) = self.fields(oracle.fleet).unwrap_or_default();
         let sources = match self.sources {
-            Some(count) => Sources::These(some(count, oracle, draws.bits())),
+            Some(count) => Sources::These(oracle.some(count, draws.bits())),
             None => Sources::All,
         };
         let ask = self.ask();

@@ -2,14 +2,27 @@
 
 use serde_json::Value;
 
-use super::{DATABASE, Request, key_labels, measurements, names};
+use super::{DATABASE, Language, Over, Request, json, key_labels, measurements, never};
 use crate::fleet::Fleet;
 use crate::http::escape;
 use crate::question::{Answer, Ask, Question};
 
+mod conditions;
 mod trucks;
 
-pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+use conditions::{all_of, sources};
+
+pub(crate) static INFLUXQL: Language = Language {
+    name: "influxql",
+    help: "InfluxQL at `/query`",
+    over: Over::Http,
+    is_whole: false,
+    requests,
+    read: |fleet, question, _, reply, answer| read(fleet, question, &json(reply)?, answer),
+    is_nothing: never,
+};
+
+fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
     let texts = match question.ask {
         Ask::Trucks(asked) => trucks::texts(fleet, question, asked)?,
         _ => vec![text(fleet, question)?],
@@ -90,27 +103,7 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
     Some(format!("SELECT {} FROM {}{condition}{tail}", columns.join(", "), tables.join(", ")))
 }
 
-/// The clause that holds to every condition.
-fn all_of(conditions: &[String]) -> String {
-    match conditions.is_empty() {
-        true => String::new(),
-        false => format!(" WHERE {}", conditions.join(" AND ")),
-    }
-}
-
-/// The condition that keeps to the sources in question.
-fn sources(fleet: &Fleet, question: &Question) -> Option<String> {
-    let (label, names) = names(fleet, question)?;
-    let any: Vec<String> = names.iter().map(|name| format!("\"{label}\" = '{name}'")).collect();
-    Some(format!("({})", any.join(" OR ")))
-}
-
-pub(super) fn read(
-    fleet: &Fleet,
-    question: &Question,
-    reply: &Value,
-    answer: &mut Answer,
-) -> Option<()> {
+fn read(fleet: &Fleet, question: &Question, reply: &Value, answer: &mut Answer) -> Option<()> {
     let labels = key_labels(fleet, question);
     for result in reply.get("results")?.as_array()? {
         if result.get("error").is_some() {

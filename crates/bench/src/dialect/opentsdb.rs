@@ -1,30 +1,48 @@
-//! OpenTSDB's `/api/query` (opentsdb.net, HTTP API 2.4) and TickTockDB's reading of it, where the
-//! measurement is the metric and the field stands in the tag `_field`.
+//! OpenTSDB's `/api/query` (opentsdb.net, HTTP API 2.4), and how others read it.
 
 use serde_json::{Value, json};
 
-use super::{Request, measurements, names};
+use super::{Language, Over, Request, json as parsed, measurements, names};
 use crate::fleet::Fleet;
 use crate::question::{Answer, Ask, Function, Question, Sources};
 
-/// Whose reading.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    OpenTsdb,
-    /// TickTockDB's of puts: metrics as in OpenTSDB, but no filters and no interpolation.
-    TickTockPuts,
-    /// TickTockDB's of lines: the field stands in the tag `_field`.
-    TickTockLines,
+pub(crate) static OPENTSDB: Language = Language {
+    name: "opentsdb",
+    help: "OpenTSDB JSON at `/api/query`",
+    over: Over::Http,
+    is_whole: false,
+    requests: |fleet, question| requests(fleet, question, Reading::ITS_OWN),
+    read: |fleet, question, _, reply, answer| {
+        read(fleet, question, reply, Reading::ITS_OWN, answer)
+    },
+    // It calls a name that was never written an error; to the benchmark it is no data.
+    is_nothing: |reply| {
+        reply.status == 400 && String::from_utf8_lossy(&reply.body).contains("No such name")
+    },
+};
+
+/// How a server reads the language.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    /// Whether there are filters and aggregators that do not interpolate; without them a tag that
+    /// is asked for is always grouped by.
+    pub(crate) filters: bool,
+    /// The tag in which the field stands, where the measurement is the metric.
+    pub(crate) field_tag: Option<&'static str>,
 }
 
-pub(super) fn requests(
+impl Reading {
+    const ITS_OWN: Reading = Reading { filters: true, field_tag: None };
+}
+
+/// The requests of a question.
+pub(crate) fn requests(
     fleet: &Fleet,
     question: &Question,
     reading: Reading,
 ) -> Option<Vec<Request>> {
-    let ticktock = reading != Reading::OpenTsdb;
     let table = fleet.tables.get(question.table)?;
-    let (aggregator, downsample) = plan(question, ticktock)?;
+    let (aggregator, downsample) = plan(question, reading.filters)?;
     let mut queries = Vec::new();
     if matches!(question.sources, Sources::Labelled(..)) {
         return None;
@@ -32,8 +50,7 @@ pub(super) fn requests(
     let source = table.source_label;
     let wanted = names(fleet, question).map_or("*".to_owned(), |(_, names)| names.join("|"));
     let together = !is_per_series(question);
-    if ticktock && together && wanted != "*" {
-        // A tag that is asked for is always grouped by.
+    if !reading.filters && together && wanted != "*" {
         return None;
     }
     let tags = |mut tags: Value| {
@@ -50,10 +67,10 @@ pub(super) fn requests(
             if let Some(downsample) = &downsample {
                 parts.insert("downsample".into(), json!(downsample));
             }
-            if reading == Reading::TickTockLines {
+            if let Some(field_tag) = reading.field_tag {
                 parts.insert("metric".into(), json!(measurement));
-                parts.insert("tags".into(), tags(json!({ "_field": field })));
-            } else if ticktock {
+                parts.insert("tags".into(), tags(json!({ field_tag: field })));
+            } else if !reading.filters {
                 parts.insert("metric".into(), json!(format!("{measurement}.{field}")));
                 parts.insert("tags".into(), tags(json!({})));
             } else {
@@ -75,8 +92,8 @@ pub(super) fn requests(
         "queries": queries,
     });
     let body = Some(body.to_string());
-    // Lists keep the order of samples, so that it can be judged; TickTockDB knows no such flag.
-    let path = if ticktock { "/api/query" } else { "/api/query?arrays=true" };
+    // Lists keep the order of samples, so that it can be judged; not every reading has the flag.
+    let path = if reading.filters { "/api/query?arrays=true" } else { "/api/query" };
     Some(vec![Request { path: path.into(), body, field: 0, shift_ms: 0 }])
 }
 
@@ -89,7 +106,7 @@ fn is_per_series(question: &Question) -> bool {
 }
 
 /// Aggregator and downsampler; none when the language has no such question.
-fn plan(question: &Question, ticktock: bool) -> Option<(&'static str, Option<String>)> {
+fn plan(question: &Question, filters: bool) -> Option<(&'static str, Option<String>)> {
     match question.ask {
         Ask::Samples { descending: false, above: None } => Some(("none", None)),
         // Neither an order nor a bound on values exists.
@@ -101,9 +118,9 @@ fn plan(question: &Question, ticktock: bool) -> Option<(&'static str, Option<Str
             // Across series a mean of means is another question.
             let across = match function {
                 _ if per_series => "none",
-                // TickTockDB never interpolates, and knows no aggregators that say so.
-                Function::Count | Function::Sum if ticktock => "sum",
-                Function::Min | Function::Max if ticktock => function.name(),
+                // Who never interpolates knows no aggregators that say so.
+                Function::Count | Function::Sum if !filters => "sum",
+                Function::Min | Function::Max if !filters => function.name(),
                 Function::Count | Function::Sum => "zimsum",
                 Function::Min => "mimmin",
                 Function::Max => "mimmax",
@@ -119,25 +136,27 @@ fn plan(question: &Question, ticktock: bool) -> Option<(&'static str, Option<Str
     }
 }
 
-pub(super) fn read(
+/// Reads a reply.
+pub(crate) fn read(
     fleet: &Fleet,
     question: &Question,
-    reply: &Value,
+    reply: &[u8],
     reading: Reading,
     answer: &mut Answer,
 ) -> Option<()> {
+    let reply = parsed(reply)?;
     let table = fleet.tables.get(question.table)?;
     for series in reply.as_array()? {
         let tags = series.get("tags");
         let tag = |name: &str| tags.and_then(|tags| tags.get(name)?.as_str());
         let metric = series.get("metric")?.as_str()?;
-        let name = match reading {
-            Reading::TickTockLines => tag("_field"),
-            _ => metric.rsplit('.').next(),
+        let name = match reading.field_tag {
+            Some(field_tag) => tag(field_tag),
+            None => metric.rsplit('.').next(),
         };
         let field = match name {
             Some(name) => table.fields.iter().position(|field| field.name == name)?,
-            // Over a single field TickTockDB may leave out the tag that it grouped by.
+            // Over a single field a server may leave out the tag that it grouped by.
             None => *question.fields.first()?,
         };
         // A tag that all series of a sum share is reported too; it is no key of the answer.

@@ -3,12 +3,23 @@
 
 use serde_json::Value;
 
-use super::{Request, measurements, names};
+use super::{Language, Over, Request, json, measurements, names, never};
 use crate::fleet::Fleet;
 use crate::http::escape;
 use crate::question::{Answer, Ask, Function, Question};
 
-pub(super) fn requests(fleet: &Fleet, question: &Question, dot: &str) -> Option<Vec<Request>> {
+pub(crate) static PROMQL: Language = Language {
+    name: "promql",
+    help: "PromQL at `/api/v1/query` and `/api/v1/query_range`",
+    over: Over::Http,
+    is_whole: true,
+    requests: |fleet, question| requests(fleet, question, "_"),
+    read,
+    is_nothing: never,
+};
+
+/// The requests of a question about metrics whose name is the measurement's, `dot` and the field's.
+pub(crate) fn requests(fleet: &Fleet, question: &Question, dot: &str) -> Option<Vec<Request>> {
     let table = fleet.tables.get(question.table)?;
     let metrics = measurements(fleet, table, &question.sources);
     let mut requests = Vec::new();
@@ -73,13 +84,15 @@ fn request(question: &Question, field: usize, selector: &str) -> Option<Request>
     }
 }
 
-pub(super) fn read(
+/// Reads a reply.
+pub(crate) fn read(
     fleet: &Fleet,
     question: &Question,
     request: &Request,
-    reply: &Value,
+    reply: &[u8],
     answer: &mut Answer,
 ) -> Option<()> {
+    let reply = json(reply)?;
     let label = fleet.tables.get(question.table)?.source_label;
     let per_series = !matches!(question.ask, Ask::Aggregate { per_series: false, .. });
     for series in reply.get("data")?.get("result")?.as_array()? {

@@ -1,80 +1,36 @@
-//! SQL of PostgreSQL, TimescaleDB among it, and of Druid over `/druid/v2/sql` (postgresql.org,
-//! "SQL language"; druid.apache.org, "SQL functions"). A table per kind of row, one column per
-//! label and field; PostgreSQL holds times as milliseconds, Druid as its `__time`.
+//! SQL (postgresql.org, "SQL language"), and where others differ. A table per kind of row, one
+//! column per label and field, times as milliseconds since 1970.
 
-use serde_json::{Value, json};
-
-use super::{Request, names};
-use crate::encode::TIME;
+use super::names;
 use crate::fleet::Fleet;
-use crate::postgres::NULL;
 use crate::question::{Answer, Ask, Function, Question};
 
-mod trucks;
+pub(crate) mod trucks;
 
-/// Whose SQL.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flavour {
-    Postgres,
-    Druid,
+/// Column that holds the time, milliseconds since 1970.
+pub(crate) const TIME: &str = "time";
+
+/// Where one SQL differs from another.
+pub(crate) struct Flavour {
+    /// The time of a row, milliseconds since 1970.
+    pub(crate) time: &'static str,
+    /// The condition that holds for rows of a window.
+    pub(crate) window: fn(i64, i64) -> String,
+    /// Begin of the bucket of so many milliseconds that a row falls into, aligned to 1970.
+    pub(crate) bucket: fn(i64) -> String,
+    /// Columns and end of a statement for the newest row of each source.
+    pub(crate) newest: fn(&str, &[&str]) -> (String, String),
 }
 
-pub(super) fn requests(
-    fleet: &Fleet,
-    question: &Question,
-    flavour: Flavour,
-) -> Option<Vec<Request>> {
-    if let (Ask::Trucks(asked), Flavour::Postgres) = (question.ask, flavour) {
-        return trucks::requests(fleet, question, asked);
-    }
-    let text = text(fleet, question, flavour)?;
-    let (path, body) = match flavour {
-        Flavour::Postgres => (String::new(), text),
-        Flavour::Druid => {
-            let body = json!({ "query": text, "resultFormat": "array" });
-            ("/druid/v2/sql".to_owned(), body.to_string())
-        }
-    };
-    Some(vec![Request { path, body: Some(body), field: 0, shift_ms: 0 }])
-}
-
-impl Flavour {
-    fn time(self) -> String {
-        match self {
-            Flavour::Postgres => format!("\"{TIME}\""),
-            Flavour::Druid => "TIMESTAMP_TO_MILLIS(__time)".to_owned(),
-        }
-    }
-
-    fn window(self, from_ms: i64, to_ms: i64) -> String {
-        match self {
-            Flavour::Postgres => format!("\"{TIME}\" >= {from_ms} AND \"{TIME}\" < {to_ms}"),
-            Flavour::Druid => format!(
-                "__time >= MILLIS_TO_TIMESTAMP({from_ms}) AND __time < MILLIS_TO_TIMESTAMP({to_ms})"
-            ),
-        }
-    }
-
-    /// Begin of the bucket that a row falls into; buckets are aligned to 1970.
-    fn bucket(self, length_ms: i64) -> String {
-        match self {
-            Flavour::Postgres => format!("\"{TIME}\" - \"{TIME}\" % {length_ms}"),
-            Flavour::Druid => {
-                let seconds = length_ms / 1000;
-                format!("TIMESTAMP_TO_MILLIS(TIME_FLOOR(__time, 'PT{seconds}S'))")
-            }
-        }
-    }
-}
-
-fn text(fleet: &Fleet, question: &Question, flavour: Flavour) -> Option<String> {
+/// The statement of a question; none where the language cannot ask it.
+pub(crate) fn text(fleet: &Fleet, question: &Question, flavour: &Flavour) -> Option<String> {
     let table = fleet.tables.get(question.table)?;
     let fields = question.fields.iter().map(|at| Some(table.fields.get(*at)?.name.as_str()));
     let fields: Vec<&str> = fields.collect::<Option<_>>()?;
     let source = format!("\"{}\"", table.source_label);
     let mut conditions = Vec::new();
     if question.ask != Ask::Last {
-        conditions.push(flavour.window(question.from_ms, question.to_ms));
+        conditions.push((flavour.window)(question.from_ms, question.to_ms));
     }
     if let Some((label, names)) = names(fleet, question) {
         conditions.push(format!("\"{label}\" IN ('{}')", names.join("','")));
@@ -91,12 +47,12 @@ fn text(fleet: &Fleet, question: &Question, flavour: Flavour) -> Option<String> 
                 conditions.push(format!("\"{name}\" > {above}"));
             }
             let direction = if descending { " DESC" } else { "" };
-            let head = format!("{source} AS s, {} AS t{plain}", flavour.time());
+            let head = format!("{source} AS s, {} AS t{plain}", flavour.time);
             (head, format!(" ORDER BY 2{direction}"))
         }
         Ask::Aggregate { function, per_series, bucket_ms } => {
             let s = if per_series { source.as_str() } else { "''" };
-            let t = bucket_ms.map_or("0".to_owned(), |bucket| flavour.bucket(bucket));
+            let t = bucket_ms.map_or("0".to_owned(), flavour.bucket);
             let mut groups = Vec::new();
             groups.extend(per_series.then(|| source.clone()));
             groups.extend(bucket_ms.map(|_| t.clone()));
@@ -109,14 +65,7 @@ fn text(fleet: &Fleet, question: &Question, flavour: Flavour) -> Option<String> 
             }
             (format!("{s} AS s, {t} AS t{}", columns(name(function))), tail)
         }
-        Ask::Last if flavour == Flavour::Postgres => {
-            let head = format!("DISTINCT ON ({source}) {source} AS s, \"{TIME}\" AS t{plain}");
-            (head, format!(" ORDER BY {source}, \"{TIME}\" DESC"))
-        }
-        Ask::Last => {
-            let head = format!("{source} AS s, TIMESTAMP_TO_MILLIS(MAX(__time)) AS t");
-            (head + &columns("LATEST"), format!(" GROUP BY {source}"))
-        }
+        Ask::Last => (flavour.newest)(&source, &fields),
         Ask::AggregateAbove { function, above } => {
             let [name_of] = fields.as_slice() else { return None };
             conditions.push(format!("\"{name_of}\" > {above}"));
@@ -125,7 +74,7 @@ fn text(fleet: &Fleet, question: &Question, flavour: Flavour) -> Option<String> 
         }
         Ask::Trucks(_) => return None,
         Ask::Newest { function, bucket_ms, count } => {
-            let bucket = flavour.bucket(bucket_ms);
+            let bucket = (flavour.bucket)(bucket_ms);
             let head = format!("'' AS s, {bucket} AS t{}", columns(name(function)));
             (head, format!(" GROUP BY {bucket} ORDER BY 2 DESC LIMIT {count}"))
         }
@@ -144,45 +93,8 @@ fn name(function: Function) -> &'static str {
     }
 }
 
-/// Reads PostgreSQL's rows of text.
-pub(super) fn read_rows(
-    question: &Question,
-    request: &Request,
-    rows: &str,
-    answer: &mut Answer,
-) -> Option<()> {
-    let trucks = [request.field];
-    let fields = match question.ask {
-        Ask::Trucks(_) => &trucks[..],
-        _ => question.fields.as_slice(),
-    };
-    for row in rows.lines() {
-        let mut cells = row.split('\t');
-        let (source, time_ms) = (cells.next()?, cells.next()?.parse().ok()?);
-        for (field, cell) in fields.iter().zip(cells) {
-            if cell != NULL {
-                push(question, answer, source, *field, time_ms, cell.parse().ok()?);
-            }
-        }
-    }
-    Some(())
-}
-
-/// Reads Druid's array of arrays.
-pub(super) fn read_arrays(question: &Question, reply: &Value, answer: &mut Answer) -> Option<()> {
-    for row in reply.as_array()? {
-        let source = row.get(0)?.as_str().unwrap_or_default();
-        let time_ms = row.get(1)?.as_i64()?;
-        for (at, field) in question.fields.iter().enumerate() {
-            let Some(value) = row.get(2 + at)?.as_f64() else { continue };
-            push(question, answer, source, *field, time_ms, value);
-        }
-    }
-    Some(())
-}
-
 /// Adds a value; a count of nothing is how SQL says that there is nothing.
-fn push(
+pub(crate) fn push(
     question: &Question,
     answer: &mut Answer,
     source: &str,

@@ -2,6 +2,11 @@ use super::*;
 use crate::question::{Ask, Function};
 use crate::testing::cpu_fleet;
 
+/// The language of this name.
+fn speaks(name: &str) -> &'static Language {
+    crate::adapter::language(name).unwrap()
+}
+
 fn question(ask: Ask, sources: Sources) -> Question {
     let (from_ms, to_ms) = (1_767_225_600_000, 1_767_225_720_000);
     Question { table: 0, fields: vec![0], sources, from_ms, to_ms, ask }
@@ -29,11 +34,11 @@ const PER_MINUTE: Ask =
 #[test]
 fn a_kind_that_a_language_lacks_is_known_beforehand() {
     let fleet = cpu_fleet(2);
-    for dialect in [Dialect::InfluxQl, Dialect::Postgres] {
-        assert!(Kind::DEVICE.iter().all(|kind| dialect.can_ask(&fleet, *kind)));
+    for language in [speaks("influxql"), speaks("postgres")] {
+        assert!(Kind::DEVICE.iter().all(|kind| language.can_ask(&fleet, *kind)));
     }
-    for dialect in [Dialect::PromQl, Dialect::TickTock] {
-        let can = Kind::DEVICE.into_iter().filter(|kind| dialect.can_ask(&fleet, *kind));
+    for language in [speaks("promql"), speaks("ticktock")] {
+        let can = Kind::DEVICE.into_iter().filter(|kind| language.can_ask(&fleet, *kind));
         let without_last = [Kind::Point, Kind::Range, Kind::Aggregate, Kind::Downsample];
         assert_eq!(can.collect::<Vec<_>>(), without_last);
     }
@@ -42,7 +47,7 @@ fn a_kind_that_a_language_lacks_is_known_beforehand() {
 #[test]
 fn influxql_is_asked_in_its_own_words() {
     let fleet = cpu_fleet(10);
-    let requests = Dialect::InfluxQl
+    let requests = speaks("influxql")
         .requests(&fleet, &question(PER_MINUTE, Sources::These(vec![3, 5])))
         .unwrap();
     assert_eq!(
@@ -58,14 +63,14 @@ fn influxql_is_asked_in_its_own_words() {
 fn promql_windows_are_shifted_to_half_open_ones() {
     let fleet = cpu_fleet(10);
     let question = question(PER_MINUTE, Sources::All);
-    let requests = Dialect::PromQl.requests(&fleet, &question).unwrap();
+    let requests = speaks("promql").requests(&fleet, &question).unwrap();
     let path = plain(&requests[0].path);
     assert!(path.contains("max_over_time({__name__=\"cpu_usage_user\"}[60000ms])"), "{path}");
     assert!(path.contains("start=1767225659.999&end=1767225719.999&step=60.000"), "{path}");
     let reply = br#"{"status":"success","data":{"resultType":"matrix","result":[
         {"metric":{"hostname":"host_1"},"values":[[1767225659.999,"5"],[1767225719.999,"6.5"]]}]}}"#;
     let mut answer = Answer::default();
-    Dialect::PromQl.read(&fleet, &question, &requests[0], reply, &mut answer).unwrap();
+    (speaks("promql").read)(&fleet, &question, &requests[0], reply, &mut answer).unwrap();
     let rows = &answer.rows[&("host_1".to_owned(), 0)];
     assert_eq!(rows, &[(1_767_225_600_000, 5.0), (1_767_225_660_000, 6.5)]);
 }
@@ -74,7 +79,7 @@ fn promql_windows_are_shifted_to_half_open_ones() {
 fn opentsdb_names_field_and_groups_by_source() {
     let fleet = cpu_fleet(10);
     let question = question(PER_MINUTE, Sources::These(vec![1]));
-    let requests = Dialect::OpenTsdb.requests(&fleet, &question).unwrap();
+    let requests = speaks("opentsdb").requests(&fleet, &question).unwrap();
     let body: serde_json::Value = serde_json::from_str(requests[0].body.as_ref().unwrap()).unwrap();
     assert_eq!(body["end"], 1_767_225_719_999i64);
     let query = &body["queries"][0];
@@ -84,7 +89,7 @@ fn opentsdb_names_field_and_groups_by_source() {
     let reply =
         br#"[{"metric":"cpu.usage_user","tags":{"hostname":"host_1"},"dps":{"7":1,"8":2.5}}]"#;
     let mut answer = Answer::default();
-    Dialect::OpenTsdb.read(&fleet, &question, &requests[0], reply, &mut answer).unwrap();
+    (speaks("opentsdb").read)(&fleet, &question, &requests[0], reply, &mut answer).unwrap();
     assert_eq!(answer.rows[&("host_1".to_owned(), 0)], [(7, 1.0), (8, 2.5)]);
 }
 
@@ -92,22 +97,22 @@ fn opentsdb_names_field_and_groups_by_source() {
 fn what_a_language_cannot_say_is_not_asked() {
     let fleet = cpu_fleet(10);
     let descending = question(Ask::Samples { descending: true, above: None }, Sources::All);
-    assert!(Dialect::InfluxQl.requests(&fleet, &descending).is_some());
-    assert!(Dialect::OpenTsdb.requests(&fleet, &descending).is_none());
-    assert!(Dialect::PromQl.requests(&fleet, &descending).is_none());
+    assert!(speaks("influxql").requests(&fleet, &descending).is_some());
+    assert!(speaks("opentsdb").requests(&fleet, &descending).is_none());
+    assert!(speaks("promql").requests(&fleet, &descending).is_none());
 }
 
 /// The statement of the only request to IoTDB.
 fn iotdb(question: &Question) -> Option<String> {
-    let requests = Dialect::Iotdb.requests(&cpu_fleet(10), question)?;
+    let requests = speaks("iotdb").requests(&cpu_fleet(10), question)?;
     let body: serde_json::Value = serde_json::from_str(requests[0].body.as_ref()?).ok()?;
     body["sql"].as_str().map(str::to_owned)
 }
 
 fn iotdb_answer(question: &Question, reply: &[u8]) -> Answer {
     let fleet = cpu_fleet(10);
-    let requests = Dialect::Iotdb.requests(&fleet, question).unwrap();
-    Dialect::Iotdb.answer(&fleet, question, [(&requests[0], reply)].into_iter()).unwrap()
+    let requests = speaks("iotdb").requests(&fleet, question).unwrap();
+    speaks("iotdb").answer(&fleet, question, [(&requests[0], reply)].into_iter()).unwrap()
 }
 
 #[test]

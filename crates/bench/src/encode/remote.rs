@@ -2,27 +2,26 @@
 //! in protobuf, one sample per time series, before snappy. The encoding is done by hand: four
 //! message kinds do not need a generator.
 
+use super::body::{Body, Own};
 use crate::cursor::{Row, is_present};
-use crate::fleet::{Fleet, Label};
+use crate::fleet::Fleet;
+use crate::profile::Label;
+
+/// One series with one sample a value.
+pub(crate) static REMOTE: Own =
+    Own { is_by_row: false, is_json: false, body: || Box::new(Remote::default()) };
 
 /// What rows are rendered with.
 #[derive(Default)]
-pub(super) struct Remote {
+struct Remote {
     labels: Vec<Label>,
     /// The labels of the row, ready for the wire.
     rendered: Vec<u8>,
     name: Vec<u8>,
 }
 
-impl Remote {
-    /// Adds the values of a row; returns how many.
-    pub(super) fn row(
-        &mut self,
-        fleet: &Fleet,
-        row: &Row<'_>,
-        time_ms: i64,
-        out: &mut Vec<u8>,
-    ) -> u64 {
+impl Body for Remote {
+    fn row(&mut self, fleet: &Fleet, row: &Row<'_>, time_ms: i64, out: &mut Vec<u8>) -> u64 {
         let Some(table) = fleet.tables.get(row.table) else { return 0 };
         fleet.labels(row.source, row.step, row.table, &mut self.labels);
         // Names must be sorted; `__name__` sorts before all lower-case ones.
@@ -55,6 +54,9 @@ impl Remote {
         }
         values
     }
+
+    /// Every series is complete in itself.
+    fn close(&mut self, _fleet: &Fleet, _out: &mut Vec<u8>) {}
 }
 
 /// A `Label` as field 1 of its `TimeSeries`.

@@ -7,13 +7,16 @@ use std::io;
 
 mod usl;
 
-use super::tables::{LATENCY_COLUMNS, operations, thousands, write_cells, write_table};
-use super::{Cell, Run};
+use super::numbers::thousands;
+use super::plots::spectrum;
+use super::run::{Cell, Run, UNSAID_S};
+use super::tables::{LATENCY_COLUMNS, operations, write_cells, write_table};
+use crate::adapter::Style;
 use crate::profile::Profile;
 use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
 use crate::runs::{Runs, Sound};
-use crate::site::{Site, Style};
+use crate::site::Site;
 
 /// Connections, one device each: the document's, and the most that any of the documents had.
 const CLIENTS: u64 = 200;
@@ -134,6 +137,12 @@ impl Found {
             operations(&format!("{}, {count}", site.name), runs, &mut latencies);
         }
         section.tables.extend([self.throughput(), latencies]);
+        let own = self.cells.iter().filter(|(_, count, _)| *count == self.cores);
+        let title = format!("{heading}: writes by percentile, {} cores", self.cores);
+        let plot = spectrum(&title, own.map(|(site, _, runs)| (site.name.as_str(), runs)), |run| {
+            Some(run.write.service_time)
+        });
+        section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
         if self.way.scales {
             section
                 .tables
@@ -228,7 +237,7 @@ impl Found {
 
 /// One run of one cell; none when the site has no such door.
 fn load(run: &mut Run, site: &Site, way: Way) -> io::Result<Option<LoadResult>> {
-    let fleet = run.fleet(site, Profile::Iotdb, way.clients, 10);
+    let fleet = run.fleet(site, Profile::iotdb(), way.clients, 10);
     let cell = Cell {
         style: way.style,
         connections: way.clients,
@@ -236,7 +245,7 @@ fn load(run: &mut Run, site: &Site, way: Way) -> io::Result<Option<LoadResult>> 
         block: 20,
         steps: 0..u64::MAX,
         warm_up: run.warm_up(),
-        limit: Some(run.seconds(3.0, 30.0)),
+        limit: Some(run.seconds(3.0, 30.0, UNSAID_S)),
         reads_per_write: way.reads_per_write,
         ..Cell::default()
     };

@@ -5,9 +5,11 @@
 
 use std::io;
 
+use super::limits;
+use super::numbers::thousands;
 use super::plots::resource_plots;
-use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
-use super::{Cell, Run, limits};
+use super::run::{Cell, Run};
+use super::tables::{add_costs, cost_table, write_cells, write_table};
 use crate::caps::Allowance;
 use crate::profile::Profile;
 use crate::report::{Plot, Section, Table};
@@ -28,7 +30,7 @@ const SERVER: Allowance =
     Allowance { cores: None, memory_bytes: None, disk_bytes: Some(120_000_000) };
 
 /// A size is left out for a server that would need longer than this to register its series at the
-/// pace of the size before: short, long.
+/// pace of the size before: short, usual.
 const REGISTRATION_S_MAX: (f64, f64) = (30.0, 7200.0);
 
 const SHORTENED: &str = "The document wrote three days of data; where fewer steps (and in the \
@@ -58,15 +60,17 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     // Values per second of the last registration; any pace will do for the first size.
     let mut paces = vec![f64::INFINITY; sites.len()];
     let (_caps, limits) = limits::apply(&sites, SERVER);
-    for (at, (hosts, interval_ms, steps)) in run.pick(SHORT_SIZES, SIZES).into_iter().enumerate() {
+    for (at, (hosts, interval_ms, steps)) in
+        run.pick(SHORT_SIZES, SIZES, SIZES).into_iter().enumerate()
+    {
         let steps = ((steps as f64 / run.plan.scale_down) as u64).max(2);
-        let connections = run.pick(4, 16);
+        let connections = run.pick(4, 16, 16);
         let size = Size { at: at as u64, hosts, interval_ms, steps, connections };
         let mut section = size.section();
         let mut jobs = Vec::new();
         for (site, pace) in sites.iter().zip(&paces) {
             let estimate_s = (hosts * 10) as f64 / pace;
-            match estimate_s > run.pick(REGISTRATION_S_MAX.0, REGISTRATION_S_MAX.1) {
+            match estimate_s > run.pick(REGISTRATION_S_MAX.0, REGISTRATION_S_MAX.1, f64::INFINITY) {
                 true => section.say(format!(
                     "{}: left out, at the pace of the size before it would register these series \
                      in {estimate_s:.0} s.",
@@ -149,7 +153,7 @@ impl Size {
 
 /// Registers all series at a site, then writes the rest. `number` tells the runs of a size apart.
 fn insert(run: &mut Run, site: &Site, size: &Size, number: u64) -> io::Result<Option<Both>> {
-    let mut fleet = run.fleet(site, Profile::TsbsCpu, size.hosts, 0);
+    let mut fleet = run.fleet(site, Profile::tsbs_cpu(), size.hosts, 0);
     fleet.shape.interval_ms = size.interval_ms;
     // Other labels than in the sizes and runs before: all series are new to the server.
     fleet.shape.seed += 1000 * (size.at + 1) + number;

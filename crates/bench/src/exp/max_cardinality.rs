@@ -10,8 +10,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
-use super::{Cell, Run, limits};
+use super::limits;
+use super::numbers::thousands;
+use super::run::{Cell, Run};
+use super::tables::{add_costs, cost_table, write_cells, write_table};
+use crate::adapter::Style;
 use crate::caps::Allowance;
 use crate::fleet::Fleet;
 use crate::pace::Pace;
@@ -19,7 +22,7 @@ use crate::profile::Profile;
 use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
 use crate::runs::{Measured, Runs};
-use crate::site::{Site, Style};
+use crate::site::Site;
 
 /// What the document gave each server; its disk moved 89 MB/s.
 const BOX: Allowance =
@@ -29,8 +32,11 @@ const INTERVAL_MS: u64 = 10_000;
 const FIELDS: u64 = 10;
 const CONNECTIONS: u64 = 1000;
 
-/// Intervals of a screen: short, long.
+/// Intervals of a screen: short, else.
 const ROUNDS: (u64, u64) = (1, 30);
+
+/// Intervals of a run at the edge in full form: the document's six hours.
+const ROUNDS_FULL: u64 = 2160;
 
 /// Longest time to make all series known before a screen: short, long.
 const REGISTRATION: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(1800));
@@ -102,22 +108,22 @@ impl Measured for Screen {
     }
 }
 
-/// What a search at one site found: its screens by number of devices.
+/// What a search at one site found: its screens by number of devices and rounds.
 struct Search<'a> {
     site: &'a Site,
     variant: Variant,
-    screens: BTreeMap<u64, Vec<Screen>>,
+    screens: BTreeMap<(u64, u64), Vec<Screen>>,
 }
 
 pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
     let (_caps, limits) = limits::apply(&sites, BOX);
-    for (at, variant) in run.pick(SHORT, LONG).into_iter().enumerate() {
-        let mut section = variant.section(run.pick(ROUNDS.0, ROUNDS.1));
+    for (at, variant) in run.pick(SHORT, LONG, LONG).into_iter().enumerate() {
+        let mut section = variant.section(screen_rounds(run), edge_rounds(run));
         section.tables.extend((at == 0).then(|| limits.clone()));
         let heading = variant.heading;
         let found = ["sustained", "registered in s"];
-        let mut table = write_table(heading, &["server", "series"], &found);
+        let mut table = write_table(heading, &["server", "series", "rounds"], &found);
         let mut costs = cost_table(&format!("{heading}: costs"));
         let mut bars = Plot::bars(&format!("{heading}: series sustained"), "series");
         for site in &sites {
@@ -135,13 +141,14 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
 }
 
 impl Variant {
-    fn section(&self, rounds: u64) -> Section {
+    fn section(&self, rounds: u64, edge: u64) -> Section {
         let mut section = Section { heading: self.heading.to_owned(), ..Section::default() };
         section.say(format!(
             "Each device sends {FIELDS} values every {} s at its own phase{}, over {} connections; \
              latency counts from the planned instant. All series are made known first; then a \
-             screen of {rounds} rounds is timed. A number is called sustained when every run of \
-             its screen was. The document's runs took six hours.",
+             screen of {rounds} rounds is timed; the greatest number that held is run again for \
+             {edge}. A number is called sustained when all its runs of that length were. The \
+             document's runs took six hours, {ROUNDS_FULL} rounds.",
             INTERVAL_MS / 1000,
             if self.together > 1 { " (its request's)" } else { "" },
             self.connections
@@ -177,7 +184,7 @@ impl Search<'_> {
         let (mut sustained, mut failed) = (0, None);
         let mut devices = self.variant.first;
         for _ in 0..self.variant.screens_max {
-            match self.screen(run, devices)? {
+            match self.screen(run, devices, screen_rounds(run))? {
                 Some(Verdict::Sustained) => sustained = devices,
                 Some(Verdict::TooMany(_)) => {
                     failed = Some(devices);
@@ -195,15 +202,18 @@ impl Search<'_> {
             if middle <= sustained {
                 break;
             }
-            match self.screen(run, middle)? {
+            match self.screen(run, middle, screen_rounds(run))? {
                 Some(Verdict::Sustained) => sustained = middle,
                 Some(Verdict::TooMany(_)) => failed = Some(middle),
                 Some(Verdict::Undecided(_)) | None => break,
             }
         }
-        for _ in 1..run.plan.runs {
+        let rounds = edge_rounds(run);
+        // The screen that held was the first run, where the others are no longer.
+        let first = u64::from(rounds == screen_rounds(run));
+        for _ in first..run.plan.runs {
             if sustained > 0 {
-                self.screen(run, sustained)?;
+                self.screen(run, sustained, rounds)?;
             }
         }
         Ok(failed)
@@ -213,7 +223,11 @@ impl Search<'_> {
     fn edge(&self) -> Option<(u64, Runs<Screen>)> {
         let held = |screen: &Screen| screen.verdict == Verdict::Sustained;
         let mut held = self.screens.iter().filter(|(_, screens)| screens.iter().any(held));
-        held.next_back().map(|(devices, screens)| (*devices, Runs::new(screens.clone())))
+        // Of a number that was run for longer too, those runs are the ones that count.
+        let ((devices, _), screens) = held.next_back()?;
+        let longest = self.screens.range((*devices, 0)..=(*devices, u64::MAX)).next_back();
+        let screens = longest.map_or(screens, |(_, screens)| screens);
+        Some((*devices, Runs::new(screens.clone())))
     }
 
     /// Says in words and draws what was sustained, where the screens allow it.
@@ -240,31 +254,31 @@ impl Search<'_> {
     }
 
     fn rows(&self, table: &mut Table, costs: &mut Table, section: &mut Section) {
-        for (devices, screens) in &self.screens {
+        for ((devices, rounds), screens) in &self.screens {
             let runs = Runs::new(screens.clone());
             let results = Runs::new(screens.iter().map(|screen| screen.result.clone()).collect());
             let series = thousands((devices * FIELDS) as f64);
             let held = screens.iter().filter(|screen| screen.verdict == Verdict::Sustained);
-            let mut cells = vec![self.site.name.clone(), series.clone()];
+            let mut cells = vec![self.site.name.clone(), series.clone(), rounds.to_string()];
             cells.push(format!("{} of {}", held.count(), screens.len()));
             cells.push(runs.cell(|screen| Some(screen.registered_s), |s| format!("{s:.1}")));
             cells.extend(write_cells(&results));
             table.judged(cells, runs.void());
-            let what = format!("{}, {series} series", self.site.name);
+            let what = format!("{}, {series} series, {rounds} rounds", self.site.name);
             add_costs(costs, &what, &results);
             Run::faults(section, &what, &results);
         }
     }
 
     /// Offers one number of devices; none when the site has no door for it.
-    fn screen(&mut self, run: &mut Run, devices: u64) -> io::Result<Option<Verdict>> {
-        let mut fleet = run.fleet(self.site, Profile::Iotdb, devices, FIELDS as usize);
+    fn screen(&mut self, run: &mut Run, devices: u64, rounds: u64) -> io::Result<Option<Verdict>> {
+        let mut fleet = run.fleet(self.site, Profile::iotdb(), devices, FIELDS as usize);
         fleet.shape.interval_ms = INTERVAL_MS as i64;
         let style = [Style::Json, Style::Rows]
             .into_iter()
             .find(|style| self.site.target(*style).is_some())
             .unwrap_or(Style::Rows);
-        let before = run.report.right;
+        let before = (run.report.right, run.report.at_fault.clone());
         let Some(known) = register(run, self.site, style, &fleet)? else { return Ok(None) };
         let registered_s = known.write.wall_s;
         let (result, verdict) = if known.write.points_acked < devices * FIELDS {
@@ -272,7 +286,6 @@ impl Search<'_> {
             let limited = known.client.limited.clone().map(Verdict::Undecided);
             (known, limited.unwrap_or(Verdict::TooMany(why)))
         } else {
-            let rounds = run.pick(ROUNDS.0, ROUNDS.1);
             let cell = self.variant.cell(style, &fleet, rounds);
             let Some(result) = run.load(self.site, &fleet, &cell)? else { return Ok(None) };
             let verdict = judge(&result, devices, rounds);
@@ -280,11 +293,22 @@ impl Search<'_> {
         };
         // Refusing beyond the maximum is what is looked for; only wrong answers are faults.
         let verified = result.verification.as_ref().is_none_or(|verdict| verdict.is_right());
-        run.report.right = before && verified;
+        (run.report.right, run.report.at_fault) = before;
+        run.report.judge(&self.site.name, verified);
         let screen = Screen { registered_s, result, verdict: verdict.clone() };
-        self.screens.entry(devices).or_default().push(screen);
+        self.screens.entry((devices, rounds)).or_default().push(screen);
         Ok(Some(verdict))
     }
+}
+
+/// Rounds of a screen while the edge is sought.
+fn screen_rounds(run: &Run) -> u64 {
+    run.pick(ROUNDS.0, ROUNDS.1, ROUNDS.1)
+}
+
+/// Rounds of the runs at the edge.
+fn edge_rounds(run: &Run) -> u64 {
+    run.pick(ROUNDS.0, ROUNDS.1, ROUNDS_FULL)
 }
 
 fn planned(rounds: u64) -> Duration {
@@ -326,7 +350,7 @@ fn register(
         style,
         connections: 4,
         batch: 1000,
-        limit: Some(run.pick(REGISTRATION.0, REGISTRATION.1)),
+        limit: Some(run.pick(REGISTRATION.0, REGISTRATION.1, REGISTRATION.1)),
         verify: None,
         settle: false,
         ..Cell::default()
@@ -347,7 +371,7 @@ fn references(table: &mut Table) {
         ("TickTockDB 0.11.7", "4 000 000", "yes", "400 000"),
         ("TickTockDB 0.11.7", "5 000 000", "no", "500 000"),
     ] {
-        let mut cells = vec![server, series, sustained, "-", rate];
+        let mut cells = vec![server, series, "2 160", sustained, "-", rate];
         cells.extend(["-"; 10]);
         table.reference("seed 000, 2 vCPU, 4 GB, 6 h", &cells);
     }

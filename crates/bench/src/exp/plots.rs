@@ -1,23 +1,39 @@
-//! Plots over time that several experiments share.
+//! Plots that several experiments share: courses over time, and latency by percentile.
 
-use super::tables::mib;
+use super::numbers::{mib, slopes};
+use crate::latency::Percentiles;
 use crate::report::Plot;
 use crate::result::LoadResult;
+use crate::runs::{Measured, Runs};
 use crate::server::Reading;
+
+/// Latency by percentile of the cells of several servers.
+pub(crate) fn spectrum<'a, R: Measured + 'a>(
+    title: &str,
+    cells: impl Iterator<Item = (&'a str, &'a Runs<R>)>,
+    of: impl Fn(&R) -> Option<Percentiles>,
+) -> Plot {
+    type Told = fn(&Percentiles) -> Option<f64>;
+    let told: [(f64, Told); 6] = [
+        (0.5, |p| p.p50_ms),
+        (0.9, |p| p.p90_ms),
+        (0.95, |p| p.p95_ms),
+        (0.99, |p| p.p99_ms),
+        (0.999, |p| p.p999_ms),
+        (0.9999, |p| p.p9999_ms),
+    ];
+    let mut plot = Plot::spectrum(title);
+    for (name, runs) in cells {
+        let point =
+            |(share, ms): &(f64, Told)| (Plot::nines(*share), runs.sound(|run| ms(&of(run)?)));
+        plot.line(name, told.iter().map(point).collect());
+    }
+    plot
+}
 
 /// Throughput second by second.
 fn rate_line(result: &LoadResult) -> Vec<(f64, f64)> {
     slopes(result.tracks.iter().map(|track| (track.at_s, track.points as f64)))
-}
-
-/// Growth per second between neighbours that are not too close to tell.
-pub(crate) fn slopes(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
-    let points: Vec<(f64, f64)> = points.collect();
-    let slope = |pair: &[(f64, f64)]| match pair {
-        [a, b] if b.0 - a.0 > 0.2 => Some((b.0, (b.1 - a.1) / (b.0 - a.0))),
-        _ => None,
-    };
-    points.windows(2).filter_map(slope).collect()
 }
 
 /// Plots of throughput, server CPU, memory and disk traffic of several loads.

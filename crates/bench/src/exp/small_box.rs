@@ -5,10 +5,11 @@
 
 use std::io;
 
-use super::tables::{
-    LATENCY_COLUMNS, add_costs, cost_table, operations, thousands, write_cells, write_table,
-};
-use super::{Cell, Run, limits};
+use super::limits;
+use super::numbers::thousands;
+use super::plots::spectrum;
+use super::run::{Cell, Form, Run};
+use super::tables::{LATENCY_COLUMNS, add_costs, cost_table, operations, write_cells, write_table};
 use crate::caps::Allowance;
 use crate::disorder::Disorder;
 use crate::profile::Profile;
@@ -17,6 +18,12 @@ use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
 use crate::runs::Runs;
 use crate::site::Site;
+
+/// Rows of a request.
+const ROWS: u64 = 10;
+
+/// Requests of each client in the document, writes and reads together.
+const REQUESTS: f64 = 1e6;
 
 const CLIENTS: [u64; 5] = [1, 3, 5, 7, 9];
 
@@ -35,7 +42,7 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     let sites = run.plan.sites.clone();
     let (_caps, limits) = limits::apply(&sites, BOARD);
     for (at, (heading, reads_per_write, late)) in VARIANTS.into_iter().enumerate() {
-        let clients = run.pick(vec![1, 5, 9], CLIENTS.to_vec());
+        let clients = run.pick(vec![1, 5, 9], CLIENTS.to_vec(), CLIENTS.to_vec());
         let jobs: Vec<(&Site, u64)> = sites
             .iter()
             .flat_map(|site| clients.iter().map(move |clients| (site, *clients)))
@@ -53,6 +60,11 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes of a client in full form.
+fn writes(reads_per_write: f64) -> u64 {
+    (REQUESTS / (1.0 + reads_per_write)) as u64
+}
+
 /// One run of one cell.
 fn measure(
     run: &mut Run,
@@ -61,15 +73,21 @@ fn measure(
     reads_per_write: f64,
     late: f64,
 ) -> io::Result<Option<LoadResult>> {
-    let fleet = run.fleet(site, Profile::Iotdb, clients, 10);
+    let mut fleet = run.fleet(site, Profile::iotdb(), clients, 10);
+    let (mut steps, mut limit) = (0..u64::MAX, Some(run.seconds(1.5, 60.0, 60.0)));
+    if run.plan.form == Form::Full && run.plan.cell_seconds.is_none() {
+        // So many rows at the document's five seconds would reach into the times of the next cell.
+        fleet.shape.interval_ms = 1000;
+        (steps, limit) = (0..writes(reads_per_write) * ROWS, None);
+    }
     let cell = Cell {
         connections: clients,
-        batch: 10,
-        block: 10,
-        steps: 0..u64::MAX,
+        batch: ROWS,
+        block: ROWS,
+        steps,
         disorder: Disorder { late, late_steps_max: 1000, ..Disorder::default() },
         warm_up: run.warm_up(),
-        limit: Some(run.seconds(1.5, 60.0)),
+        limit,
         reads_per_write,
         same_reads: true,
         verify: Some(9),
@@ -129,8 +147,37 @@ fn section(
     }
     reference(at, &mut table);
     section.tables.extend([table, latencies, costs]);
-    section.plots.extend([bars].into_iter().filter(|plot| !plot.is_empty()));
+    let all = [bars, response(heading, sites, cells), percentiles(heading, clients, cells)];
+    section.plots.extend(all.into_iter().filter(|plot| !plot.is_empty()));
     section
+}
+
+/// Response time against throughput, from the fewest clients to the most.
+fn response(heading: &str, sites: &[Site], cells: &[(&(&Site, u64), &Runs<LoadResult>)]) -> Plot {
+    let title = format!("{heading}: response time by throughput, client by client");
+    let mut plot = Plot::lines(&title, "values/s", "mean ms");
+    for site in sites {
+        let own = cells.iter().filter(|((of, _), _)| of.name == site.name);
+        let point = |(_, runs): &(&(&Site, u64), &Runs<LoadResult>)| {
+            let rate = runs.sound(|run| Some(run.write.points_per_s));
+            (rate, runs.sound(|run| run.write.intended_latency.mean_ms))
+        };
+        plot.curve(&site.name, own.map(point).collect());
+    }
+    plot
+}
+
+/// Writes by percentile with the most clients.
+fn percentiles(
+    heading: &str,
+    clients: &[u64],
+    cells: &[(&(&Site, u64), &Runs<LoadResult>)],
+) -> Plot {
+    let most = clients.iter().copied().max().unwrap_or_default();
+    let own = cells.iter().filter(|((_, clients), _)| *clients == most);
+    let own = own.map(|((site, _), runs)| (site.name.as_str(), *runs));
+    let title = format!("{heading}: writes by percentile, {most} clients");
+    spectrum(&title, own, |run| Some(run.write.intended_latency))
 }
 
 fn reads_per_s(run: &LoadResult) -> f64 {

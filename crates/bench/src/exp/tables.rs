@@ -1,6 +1,6 @@
 //! What the tables of several experiments share: the columns of a load, of its costs, of the disk.
 
-use super::plots::slopes;
+use super::numbers::{mib, slopes, thousands};
 use crate::disk::DiskReading;
 use crate::latency::Percentiles;
 use crate::report::Table;
@@ -53,23 +53,6 @@ pub(crate) fn write_cells(runs: &Runs<LoadResult>) -> Vec<String> {
 /// A table of writes: what stands before the common columns is the experiment's.
 pub(crate) fn write_table(name: &str, keys: &[&str], found: &[&str]) -> Table {
     Table::new(name, keys, &[found, &WRITE_COLUMNS].concat())
-}
-
-pub(crate) fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
-/// A number with spaces between thousands.
-pub(crate) fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    if value < 0.0 { format!("-{out}") } else { out }
 }
 
 /// What a table of latencies tells of each operation.
@@ -177,15 +160,4 @@ fn peak(run: &LoadResult, of: impl Fn(&Reading) -> Option<u64>) -> Option<f64> {
     let seen = |track: &Track| Some((track.at_s, of(&track.server?)? as f64));
     let slopes = slopes(run.tracks.iter().filter_map(seen));
     slopes.iter().map(|(_, slope)| *slope).reduce(f64::max)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_spaced() {
-        let texts = [0.0, 999.0, 1000.0, 1_234_567.4, -12_345.0].map(thousands);
-        assert_eq!(texts, ["0", "999", "1 000", "1 234 567", "-12 345"]);
-    }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use super::{Cell, Run};
+use super::run::{Cell, Run};
+use crate::adapter::{Can, Style};
 use crate::catalogue::Kind;
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::disorder::{Delay, Disorder, Shuffle};
 use crate::fleet::Fleet;
 use crate::oracle::Oracle;
@@ -16,7 +17,7 @@ use crate::pace::Pace;
 use crate::profile::Profile;
 use crate::query::Stream;
 use crate::report::Table;
-use crate::site::{Site, Style};
+use crate::site::Site;
 
 const SOURCES: u64 = 12;
 const STEPS: u64 = 400;
@@ -42,41 +43,42 @@ pub(super) fn run(run: &mut Run) -> io::Result<()> {
                 [false, true].into_iter().cycle().zip(cases())
             {
                 // A host of TSBS devops reports a hundred values a step: a few hosts are enough.
-                let sources = if profile == Profile::TsbsDevops { SOURCES / 4 } else { SOURCES };
+                let sources = if profile == Profile::tsbs_devops() { SOURCES / 4 } else { SOURCES };
                 let mut fleet = run.fleet(site, profile, sources, profile.fields().min(60));
-                if profile == Profile::TsbsIot {
+                if profile == Profile::tsbs_iot() {
                     fleet.shape.interval_ms = TRUCKS_INTERVAL_MS;
                 }
                 if disorder.shuffle == Shuffle::Series && !fleet.separable() {
                     continue;
                 }
                 if !target.takes(&disorder) {
-                    let mut cells = vec![format!("{}, {door}, {profile:?}, {what}", site.name)];
+                    let mut cells =
+                        vec![format!("{}, {door}, {}, {what}", site.name, profile.name())];
                     cells.extend(["n/a"; 4].map(str::to_owned));
                     loads.row(cells);
                     continue;
                 }
                 // Every second load is packed, where the door unpacks.
-                let batch = target.batch_min().max(BATCH);
-                let cell = Cell { batch, ..cell(style, target.unpacks() && packed, disorder) };
+                let batch = target.door.batch_min.max(BATCH);
+                let cell = Cell { batch, ..cell(style, target.can(Can::Gzip) && packed, disorder) };
                 let Some(result) = run.load(site, &fleet, &cell)? else { continue };
                 let verdict = result.verification.clone().unwrap_or_default();
                 loads.row(vec![
-                    format!("{}, {door}, {profile:?}, {what}", site.name),
+                    format!("{}, {door}, {}, {what}", site.name, profile.name()),
                     result.write.points_sent.to_string(),
                     verdict.values.to_string(),
                     verdict.wrong.to_string(),
                     result.write.errors.values().sum::<u64>().to_string(),
                 ]);
-                let name = format!("{}, {door}, {profile:?}, {what}", site.name);
+                let name = format!("{}, {door}, {}, {what}", site.name, profile.name());
                 let asked = match profile {
-                    Profile::TsbsCpu => disorder.shuffle == Shuffle::None,
-                    profile => profile == Profile::TsbsIot && disorder.is_tidy(),
+                    profile if profile == Profile::tsbs_cpu() => disorder.shuffle == Shuffle::None,
+                    profile => profile == Profile::tsbs_iot() && disorder.is_tidy(),
                 };
-                if let (true, Some(dialect)) = (asked, target.dialect_at(&site.query_address)) {
+                if let (true, Some(language)) = (asked, target.door.language) {
                     let kinds = kinds(profile);
                     let fleet = &fleet;
-                    let asking = Asking { site, dialect, fleet, disorder, kinds, name: &name };
+                    let asking = Asking { site, language, fleet, disorder, kinds, name: &name };
                     faults.extend(asking.run(run, &mut questions)?);
                 }
                 let wrong = verdict.described.iter().chain(result.write.errors.keys());
@@ -114,7 +116,7 @@ fn cell(style: Style, gzip: bool, disorder: Disorder) -> Cell {
 /// Data at a site, ready to be asked about.
 struct Asking<'a> {
     site: &'a Site,
-    dialect: Dialect,
+    language: &'static Language,
     fleet: &'a Fleet,
     disorder: Disorder,
     kinds: Vec<Kind>,
@@ -136,19 +138,19 @@ impl Asking<'_> {
         for kind in &self.kinds {
             let stream = Stream {
                 oracle,
-                dialect: self.dialect,
+                language: self.language,
                 address: self.site.query_address.clone(),
                 kind: *kind,
                 other: None,
                 connections: 2,
-                count: run.pick(4, 100),
+                count: run.pick(4, 100, 100),
                 limit: Duration::from_secs(10),
                 pace: Pace::Closed { think_ms: 0 },
-                judged: run.pick(4, 100),
+                judged: run.pick(4, 100, 100),
                 moving: 0,
             };
             let asked = stream.run(&self.site.watched)?;
-            run.report.right &= asked.is_right();
+            run.report.judge(&self.site.name, asked.is_right());
             table.row(row(self.name, *kind, &asked));
             let wrong = asked.wrong_described.iter().chain(asked.errors.keys());
             faults.extend(wrong.map(|wrong| format!("{}, {kind:?}: {wrong}", self.name)));
@@ -159,11 +161,11 @@ impl Asking<'_> {
 
 /// The kinds to ask: of trucks only what others cannot be asked.
 fn kinds(profile: Profile) -> Vec<Kind> {
-    let anyones = Kind::about(Profile::TsbsCpu);
+    let anyones = Kind::about(Profile::tsbs_cpu());
     let kinds = Kind::about(profile);
-    match profile {
-        Profile::TsbsIot => kinds.into_iter().filter(|kind| !anyones.contains(kind)).collect(),
-        _ => kinds,
+    match profile == Profile::tsbs_iot() {
+        true => kinds.into_iter().filter(|kind| !anyones.contains(kind)).collect(),
+        false => kinds,
     }
 }
 
@@ -175,17 +177,17 @@ fn cases() -> Vec<(Profile, Disorder, &'static str)> {
     let torn = Disorder { repeated: 0.1, gaps: 0.1, missing_fields: 0.2, ..tidy };
     let all = Disorder { shuffle: Shuffle::Sources, repeated: 0.1, gaps: 0.1, ..late };
     vec![
-        (Profile::TsbsCpu, tidy, "tidy"),
-        (Profile::TsbsCpu, late, "half late"),
-        (Profile::TsbsCpu, all, "late, repeated, gaps, shuffled"),
-        (Profile::TsbsCpu, Disorder { shuffle: Shuffle::Series, ..tidy }, "series shuffled"),
-        (Profile::TsbsDevops, tidy, "tidy"),
-        (Profile::TsbsIot, tidy, "tidy"),
-        (Profile::TsbsIot, torn, "repeated, gaps, missing fields"),
-        (Profile::Iotdb, poisson, "half late, Poisson"),
+        (Profile::tsbs_cpu(), tidy, "tidy"),
+        (Profile::tsbs_cpu(), late, "half late"),
+        (Profile::tsbs_cpu(), all, "late, repeated, gaps, shuffled"),
+        (Profile::tsbs_cpu(), Disorder { shuffle: Shuffle::Series, ..tidy }, "series shuffled"),
+        (Profile::tsbs_devops(), tidy, "tidy"),
+        (Profile::tsbs_iot(), tidy, "tidy"),
+        (Profile::tsbs_iot(), torn, "repeated, gaps, missing fields"),
+        (Profile::iotdb(), poisson, "half late, Poisson"),
         (Profile::Wind, tidy, "tidy"),
-        (Profile::Churn, torn, "repeated, gaps, missing fields"),
-        (Profile::Sparse, late, "half late"),
+        (Profile::churn(), torn, "repeated, gaps, missing fields"),
+        (Profile::sparse(), late, "half late"),
     ]
 }
 

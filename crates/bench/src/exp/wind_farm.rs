@@ -8,10 +8,13 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::tables::{add_costs, cost_table, thousands, write_cells, write_table};
-use super::{Cell, Run};
+use super::numbers::thousands;
+use super::plots::spectrum;
+use super::run::{Cell, Run, UNSAID_S};
+use super::tables::{add_costs, cost_table, write_cells, write_table};
+use crate::adapter::{Can, Style};
 use crate::catalogue::Kind;
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::disorder::Disorder;
 use crate::fleet::{Fleet, Shape};
 use crate::oracle::Oracle;
@@ -21,8 +24,7 @@ use crate::query::{KindResult, Stream};
 use crate::report::{Plot, Section, Table};
 use crate::result::LoadResult;
 use crate::runs::{Measured, Runs, Sound};
-use crate::site::{Site, Style};
-use crate::target::Target;
+use crate::site::Site;
 use crate::verify::{VISIBLE_WITHIN, Verdict, verify_whole};
 
 mod reference;
@@ -43,7 +45,7 @@ struct Loaded {
     site: Site,
     fleet: Fleet,
     steps: u64,
-    dialect: Dialect,
+    language: &'static Language,
 }
 
 impl Loaded {
@@ -74,7 +76,7 @@ fn gaps() -> Disorder {
 
 /// Stage 1: history from memory, as fast as it goes.
 fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
-    let days = run.pick(1.0 / 24.0, 7.0) / run.plan.scale_down;
+    let days = run.pick(1.0 / 24.0, 7.0, 7.0) / run.plan.scale_down;
     let steps = ((days * 86_400_000.0 / INTERVAL_MS as f64) as u64).max(2 * WRONG_STEPS);
     let mut table = write_table("Stage 1: load", &["server"], &["values"]);
     let mut costs = cost_table("Stage 1: costs");
@@ -100,8 +102,8 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
         faults.push((site.name.clone(), runs));
         let target = site.target(Style::Rows);
         // Every site can be asked; the sinks are no sites.
-        let dialect = target.and_then(|target| target.dialect_at(&site.query_address));
-        loaded.extend(dialect.map(|dialect| Loaded { site, fleet, steps, dialect }));
+        let language = target.and_then(|target| target.door.language);
+        loaded.extend(language.map(|language| Loaded { site, fleet, steps, language }));
     }
     reference::load(&mut table);
     let section = run.report.section("Stage 1: load");
@@ -116,8 +118,9 @@ fn load(run: &mut Run) -> io::Result<Vec<Loaded>> {
 
 /// Stages 2 and 4: clients with 50 turbines each, one snapshot per seven seconds.
 fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
-    let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 300, 500]);
-    let rounds = run.pick(1, 17);
+    let all = vec![1, 3, 5, 10, 30, 50, 100, 300, 500];
+    let clients = run.pick(vec![1, 50], all.clone(), all);
+    let rounds = run.pick(1, 17, (UNSAID_S * 1000.0) as u64 / INTERVAL_MS);
     let heading = match stressed {
         false => "Stage 2: append",
         true => "Stage 4: append while 50 clients ask twice a second",
@@ -135,6 +138,7 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         append_once(run, loaded, *clients, rounds, stressed)
     })?;
     let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    let mut curves: BTreeMap<&str, Vec<OnCurve>> = BTreeMap::new();
     for ((loaded, clients), both) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
         let name = loaded.site.name.as_str();
         let runs = Runs::new(both.iter().map(|both| both.0.clone()).collect());
@@ -145,17 +149,33 @@ fn append(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
         table.judged(cells, both.void());
         let p99 = both.sound(|both| both.0.write.intended_latency.p99_ms);
         lines.entry(name).or_default().push((*clients as f64, p99));
+        let rate = both.sound(|both| Some(both.0.write.points_per_s));
+        curves.entry(name).or_default().push((rate, p99));
         Run::faults(&mut section, &format!("{name}, {clients} clients"), &runs);
         let asked = both.iter().filter_map(|both| both.1.as_ref());
         asked.for_each(|asked| question_faults(&mut section, name, asked));
     }
     lines.into_iter().for_each(|(name, line)| plot.line(name, line));
+    let title = format!("{heading}: response time by throughput, up to saturation");
+    let mut response = Plot::lines(&title, "values/s", "p99 ms");
+    curves.into_iter().for_each(|(name, curve)| response.curve(name, curve));
+    let most = clients.iter().copied().max().unwrap_or_default();
+    let own = jobs.iter().zip(&found).filter(|((_, clients), _)| *clients == most);
+    let percentiles = spectrum(
+        &format!("{heading}: by percentile, {most} clients"),
+        own.map(|((loaded, _), both)| (loaded.site.name.as_str(), both)),
+        |both| Some(both.0.write.intended_latency),
+    );
     section.tables.push(table);
     section.tables.extend(reference::append(stressed));
-    section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    let all = [plot, response, percentiles];
+    section.plots.extend(all.into_iter().filter(|plot| !plot.is_empty()));
     run.report.sections.push(section);
     Ok(())
 }
+
+/// Throughput and response time of a cell.
+type OnCurve = (Option<Sound>, Option<Sound>);
 
 /// A load, and what was asked meanwhile.
 type Both = (LoadResult, Option<KindResult>);
@@ -192,7 +212,8 @@ fn append_once(
         ..questions(loaded, 50, Duration::from_millis(rounds * INTERVAL_MS))
     });
     let (result, asked) = together(run, loaded, &fleet, &cell, background.as_ref())?;
-    run.report.right &= asked.as_ref().is_none_or(KindResult::is_right);
+    let right = asked.as_ref().is_none_or(KindResult::is_right);
+    run.report.judge(&loaded.site.name, right);
     Ok(result.map(|result| (result, asked)))
 }
 
@@ -215,7 +236,8 @@ fn question_faults(section: &mut Section, name: &str, asked: &KindResult) {
 
 /// Stages 3 and 5: clients that ask, think 50 ms, and ask again.
 fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
-    let clients = run.pick(vec![1, 50], vec![1, 3, 5, 10, 30, 50, 100, 150]);
+    let all = vec![1, 3, 5, 10, 30, 50, 100, 150];
+    let clients = run.pick(vec![1, 50], all.clone(), all);
     let heading = match stressed {
         false => "Stage 3: query",
         true => "Stage 5: query while 100 turbines append",
@@ -233,17 +255,23 @@ fn query(run: &mut Run, sites: &[Loaded], stressed: bool) -> io::Result<()> {
     let found =
         run.repeated(&jobs, |run, (loaded, clients)| query_once(run, loaded, *clients, stressed))?;
     let mut lines: BTreeMap<&str, Vec<(f64, Option<Sound>)>> = BTreeMap::new();
+    let mut curves: BTreeMap<&str, Vec<OnCurve>> = BTreeMap::new();
     for ((loaded, clients), runs) in jobs.iter().zip(&found).filter(|(_, runs)| !runs.is_empty()) {
         let name = loaded.site.name.as_str();
         table.judged(query_row(*clients, name, runs), runs.void());
         let rate = runs.sound(|asked| Some(asked.per_second));
         lines.entry(name).or_default().push((*clients as f64, rate));
+        let mean = runs.sound(|asked| asked.service_time.mean_ms);
+        curves.entry(name).or_default().push((rate, mean));
         runs.iter().for_each(|asked| question_faults(&mut section, name, asked));
     }
     lines.into_iter().for_each(|(name, line)| plot.line(name, line));
+    let title = format!("{heading}: response time by throughput, up to saturation");
+    let mut response = Plot::lines(&title, "questions/s", "mean ms");
+    curves.into_iter().for_each(|(name, curve)| response.curve(name, curve));
     section.tables.push(table);
     section.tables.extend(reference::query(stressed));
-    section.plots.extend([plot].into_iter().filter(|plot| !plot.is_empty()));
+    section.plots.extend([plot, response].into_iter().filter(|plot| !plot.is_empty()));
     run.report.sections.push(section);
     Ok(())
 }
@@ -255,7 +283,7 @@ fn query_once(
     clients: u64,
     stressed: bool,
 ) -> io::Result<Option<KindResult>> {
-    let time = run.seconds(2.0, 120.0);
+    let time = run.seconds(2.0, 120.0, UNSAID_S);
     let mut stream = questions(loaded, clients, time);
     stream.pace = Pace::Closed { think_ms: 50 };
     stream.judged = 20;
@@ -276,7 +304,8 @@ fn query_once(
             together(run, loaded, &fleet, &cell, Some(&stream))?.1
         }
     };
-    run.report.right &= asked.as_ref().is_none_or(KindResult::is_right);
+    let right = asked.as_ref().is_none_or(KindResult::is_right);
+    run.report.judge(&loaded.site.name, right);
     Ok(asked)
 }
 
@@ -299,7 +328,7 @@ fn query_row(clients: u64, name: &str, runs: &Runs<KindResult>) -> Vec<String> {
 fn questions<'a>(loaded: &'a Loaded, clients: u64, time: Duration) -> Stream<'a> {
     Stream {
         oracle: loaded.oracle(gaps(), 0..loaded.steps),
-        dialect: loaded.dialect,
+        language: loaded.language,
         address: loaded.site.query_address.clone(),
         kind: Kind::FarmWindow,
         other: Some((Kind::FarmAggregate, 10)),
@@ -340,7 +369,7 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
     let mut not_replaced = Vec::new();
     for loaded in sites {
         let steps = loaded.steps;
-        let overwriting = loaded.site.kind.overwriting_style();
+        let overwriting = loaded.site.adapter.overwriting_style();
         let insert = Cell {
             style: overwriting.unwrap_or(Style::Rows),
             connections: 4,
@@ -362,13 +391,14 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             faults.extend(wrong);
         };
         let address = &loaded.site.query_address;
-        let shows_late = loaded.site.target(insert.style).is_some_and(Target::shows_late);
-        let patience = if shows_late { VISIBLE_WITHIN } else { Duration::ZERO };
+        let target = loaded.site.target(insert.style);
+        let at_once = target.is_some_and(|target| target.can(Can::ShowAtOnce));
+        let patience = if at_once { Duration::ZERO } else { VISIBLE_WITHIN };
         let tidy = Disorder::default();
         if let Some(result) = run.load(&loaded.site, &loaded.fleet, &insert)? {
             let oracle = loaded.oracle(tidy, 0..steps);
-            let verdict = verify_whole(&oracle, address, loaded.dialect, 10, patience);
-            run.report.right &= verdict.is_right();
+            let verdict = verify_whole(&oracle, address, loaded.language, 10, patience);
+            run.report.judge(&loaded.site.name, verdict.is_right());
             record("missing rows inserted", &result, &verdict);
         }
         if overwriting.is_none() {
@@ -385,8 +415,8 @@ fn correct(run: &mut Run, sites: &[Loaded]) -> io::Result<()> {
             let inside = result.verification.clone().unwrap_or_default();
             record("wrong values overwritten", &result, &inside);
             let outside = loaded.oracle(tidy, 0..steps - WRONG_STEPS);
-            let verdict = verify_whole(&outside, address, loaded.dialect, 10, patience);
-            run.report.right &= verdict.is_right();
+            let verdict = verify_whole(&outside, address, loaded.language, 10, patience);
+            run.report.judge(&loaded.site.name, verdict.is_right());
             record("values before them untouched", &result, &verdict);
         }
     }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bucket, Oracle, source_name};
+use super::walk::{Bucket, Oracle, source_name};
 use crate::cursor::is_present;
-use crate::fleet::Label;
+use crate::profile::Label;
 use crate::question::{Answer, BIN_MS, BREAKS, Bins, DAY_MS, Function, Question, Told, Trucks};
 
 pub(super) fn answer(

@@ -13,7 +13,8 @@
 use std::f64::consts::TAU;
 use std::sync::LazyLock;
 
-use crate::fleet::{Field, Label, Shape, Table};
+use super::table::{Field, Label, Table};
+use super::worlds::IOTDB;
 use crate::law::{Kind, Law, Start};
 use crate::random::{Draws, Normal, Purpose};
 
@@ -64,15 +65,16 @@ const SENSORS: [(&str, u8); 26] = [
 ];
 
 /// The one table: measurement `turbine`.
-pub(super) fn table(shape: &Shape) -> Table {
+pub(super) fn table(seed: u64, fields: usize) -> Table {
     let physical = SENSORS
         .iter()
         .map(|(name, digits)| Field::new(name, Kind::Decimal(*digits), Law::Still(Start::At(0.0))));
-    let others = (SENSORS.len()..shape.fields).map(|sensor| {
-        let law = super::iotdb::law(shape.seed, sensor as u64);
-        Field::new(&format!("s{}", sensor + 1), Kind::Decimal(2), law)
+    let others = (SENSORS.len()..fields).map(|sensor| {
+        let name = format!("s{}", sensor + 1);
+        let none = || Field::new(&name, Kind::Decimal(2), Law::Still(Start::At(0.0)));
+        IOTDB.like_numbered(seed, sensor as u64, &name).unwrap_or_else(|_| none())
     });
-    let fields = physical.take(shape.fields).chain(others).collect();
+    let fields = physical.take(fields).chain(others).collect();
     Table { name: "turbine", groups: 0, source_label: "device", fields, state_at: 0 }
 }
 
@@ -83,8 +85,8 @@ pub(super) fn labels(source: u64, out: &mut Vec<Label>) {
 }
 
 /// Writes the physical sensors over the first values of a row.
-pub(crate) fn physics(shape: &Shape, source: u64, step: u64, time_ms: i64, out: &mut [i64]) {
-    let weather = Weather::of(shape, source, step, time_ms);
+pub(crate) fn physics(seed: u64, source: u64, step: u64, time_ms: i64, out: &mut [i64]) {
+    let weather = Weather::of(seed, source, step, time_ms);
     let sensors = weather.sensors();
     for ((value, (_, digits)), sensor) in out.iter_mut().zip(SENSORS).zip(sensors) {
         *value = (sensor * 10f64.powi(i32::from(digits))) as i64;
@@ -127,14 +129,14 @@ fn normalised<const N: usize>(weights: [f64; N]) -> [f64; N] {
 }
 
 impl Weather {
-    fn of(shape: &Shape, source: u64, step: u64, time_ms: i64) -> Weather {
+    fn of(seed: u64, source: u64, step: u64, time_ms: i64) -> Weather {
         let farm = source / TURBINES_PER_FARM;
         // Ten rows of five turbines; a front takes a minute from row to row.
         let lag_ms = (source % TURBINES_PER_FARM) as i64 / 5 * 60_000;
         let seen_ms = time_ms - lag_ms;
-        let grid = farm_factors(shape.seed, farm, seen_ms.div_euclid(GRID_MS));
+        let grid = farm_factors(seed, farm, seen_ms.div_euclid(GRID_MS));
         let within = seen_ms.rem_euclid(GRID_MS) as f64 / GRID_MS as f64;
-        let gust = turbulence(shape.seed, source, step);
+        let gust = turbulence(seed, source, step);
         let hour = (time_ms.rem_euclid(86_400_000)) as f64 / 86_400_000.0;
         let diurnal = 1.0 + 0.15 * (TAU * hour).sin();
         // Grid points come newest first: the one after now, then those before.
@@ -146,7 +148,7 @@ impl Weather {
             _ => 0.0,
         });
         let speeds: [f64; 3] = std::array::from_fn(|_| speeds.next().unwrap_or_default());
-        let draws = Draws::at(shape.seed, Purpose::Values, source << 8, step);
+        let draws = Draws::at(seed, Purpose::Values, source << 8, step);
         let [speed, ..] = speeds;
         Weather { draws, time_ms, speed, power: speeds.map(power_kw) }
     }
@@ -256,8 +258,6 @@ fn power_kw(speed: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profile;
-    use crate::testing::fleet;
 
     #[test]
     fn the_farm_factor_has_the_autocorrelation_of_its_model() {
@@ -277,12 +277,11 @@ mod tests {
 
     #[test]
     fn wind_is_weibull_and_power_stays_within_the_rating() {
-        let shape = &fleet(Profile::Wind, 100).shape;
         let mut speeds = Vec::new();
         for source in [0, 60] {
             for step in 0..4000 {
-                let time_ms = shape.start_ms + step as i64 * 1_800_000;
-                let weather = Weather::of(shape, source, step * 257, time_ms);
+                let time_ms = 1_767_225_600_000 + step as i64 * 1_800_000;
+                let weather = Weather::of(123, source, step * 257, time_ms);
                 assert!(weather.power.iter().all(|power| (0.0..=RATED_KW).contains(power)));
                 speeds.push(weather.speed);
             }

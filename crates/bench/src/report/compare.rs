@@ -4,14 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Measurement, Report, Table, TableRow};
+use super::data::{Report, Table, TableRow};
+use super::measurement::Measurement;
 
 /// One report out of several; each brings a name.
 pub(crate) fn compare(reports: &[(String, Report)]) -> Report {
     let mut out = Report::new("Comparison");
     let Some((_, first)) = reports.first() else { return out };
     out.title = format!("Comparison: {}", first.title);
-    out.right = reports.iter().all(|(_, report)| report.right);
+    out.subject = first.subject.clone();
+    out.judge_by(reports.iter().map(|(_, report)| report));
     let names: Vec<&str> = reports.iter().map(|(name, _)| name.as_str()).collect();
     for section in &first.sections {
         let mut tables = Vec::new();

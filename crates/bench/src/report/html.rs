@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::svg::{colour, svg};
-use super::{NO_VERDICT, Plot, Report, Section, Table};
+use super::data::{NO_VERDICT, Plot, Report, Section, Table, TableRow};
+use super::svg::{colour, escaped, svg};
 
 const STYLE: &str = "\
 :root{--ink:#1c2330;--soft:#5b6576;--faint:#e4e8ee;--page:#fbfcfd;--card:#fff;--good:#1a7f4b;\
@@ -19,13 +19,14 @@ main{max-width:1320px;margin:0 auto;padding:40px 20px 80px}\
 h1{font-size:30px;line-height:1.2;margin:0 0 8px;letter-spacing:-.01em}\
 h2{font-size:20px;margin:44px 0 10px}\
 p{margin:8px 0;max-width:84ch;overflow-wrap:anywhere}\
+ul.summary{columns:1;font-size:15px;color:var(--ink);max-width:84ch}\
 ul{margin:8px 0;padding-left:18px;font-size:13px;line-height:1.45;color:var(--soft);\
 overflow-wrap:anywhere;columns:2 420px;column-gap:36px}li{break-inside:avoid}\
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:0 20px}\
 code{display:block;background:var(--card);border:1px solid var(--faint);border-radius:8px;\
 padding:10px 14px;overflow-x:auto;font:13px/1.5 ui-monospace,monospace;white-space:pre}\
-.badge{display:inline-block;border-radius:99px;padding:2px 12px;font-weight:600;color:#fff;\
-background:var(--good)}.badge.bad{background:var(--bad)}\
+.badge{display:inline-block;border-radius:14px;padding:2px 12px;font-weight:600;color:#fff;\
+background:var(--good)}.badge.bad{background:var(--bad)}.badge.peer{background:var(--soft)}\
 .facts{color:var(--soft);font-size:13px}\
 figure{margin:20px 0;background:var(--card);border:1px solid var(--faint);border-radius:12px;\
 padding:14px 16px;min-width:0;overflow-x:auto;break-inside:avoid}\
@@ -34,19 +35,23 @@ table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:ta
 th,td{padding:6px 8px;text-align:right;border-bottom:1px solid var(--faint);white-space:nowrap}\
 th{color:var(--soft);font-weight:600;border-bottom-width:2px;white-space:normal;\
 vertical-align:bottom}\
-th:first-child,td:first-child{text-align:left}\
+th:first-child,td:first-child{text-align:left;position:sticky;left:0;background:var(--card)}\
 tr.reference td{color:var(--soft);font-style:italic}\
-tr.void td{color:var(--soft)}.why{text-align:left!important;white-space:normal!important}\
+tr.void td{color:var(--soft)}.why{text-align:left!important;white-space:normal!important;min-width:260px}\
+.words{text-align:left!important;white-space:normal!important;min-width:150px}\
 .source{display:block;font-size:11px}\
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;color:var(--soft)}\
 .key{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px}\
-svg{width:100%;min-width:520px;height:auto;display:block}\
-.grid{stroke:var(--faint)}.tick,.axis,.value{fill:var(--soft);font-size:11px}\
+svg{width:100%;height:auto;display:block}\
+.grid{stroke:var(--faint)}.tick,.axis,.value{fill:var(--soft);font-size:12px}\
 .range{fill:none;stroke:var(--ink);stroke-width:1.2}\
-.value{font-size:10px}.line{fill:none;stroke-width:2;stroke-linejoin:round}\
+.value{font-size:11px}.line{fill:none;stroke-width:2;stroke-linejoin:round}\
 @media(max-width:600px){main{padding:20px 12px 48px}h1{font-size:24px}figure{padding:10px}\
 code{white-space:pre-wrap;overflow-wrap:anywhere}}\
 @media print{body{background:#fff}figure{border-color:#ccc}}";
+
+/// Letters of a cell above which it holds words, which are broken into lines, and no number.
+const WORDS_MIN: usize = 40;
 
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
@@ -62,15 +67,17 @@ pub(super) fn page(report: &Report) -> String {
              .key.c{at}{{background:var(--c{at})}}"
         );
     }
-    let (class, verdict) = match report.right {
-        true => ("badge", "every checked answer was right"),
-        false => ("badge bad", "something was refused or wrong: see below"),
-    };
+    let (class, verdict) = badge(report);
+    let summary = report.summary();
+    let summary: String =
+        summary.iter().map(|words| format!("<li>{}</li>", escaped(words))).collect();
     let _ = write!(
         out,
-        "</style></head><body><main><h1>{}</h1><p><span class=\"{class}\">{verdict}</span></p>\
+        "</style></head><body><main><h1>{}</h1>\
+         <p><span class=\"{class}\">{}</span></p><ul class=\"summary\">{summary}</ul>\
          <code>{}</code><p class=\"facts\">",
         escaped(&report.title),
+        escaped(&verdict),
         escaped(&report.command)
     );
     let facts = report.machine.iter().map(|(name, value)| format!("{name}: {value}"));
@@ -82,6 +89,27 @@ pub(super) fn page(report: &Report) -> String {
     }
     out.push_str("</main></body></html>\n");
     out
+}
+
+/// What is said at the top, and how it looks: a peer's fault is none of the server under test.
+fn badge(report: &Report) -> (&'static str, String) {
+    let names: Vec<&str> = report.at_fault.iter().map(String::as_str).collect();
+    let names = names.join(", ");
+    // The same server at another durability is the same server.
+    let server = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
+    let is_own = |name: &String| server(name) == server(&report.subject);
+    match (report.right, report.at_fault.iter().any(is_own), names.is_empty()) {
+        (true, ..) => ("badge", "every checked answer was right".to_owned()),
+        (false, _, true) => ("badge bad", "something was refused or wrong: see below".to_owned()),
+        (false, true, _) => ("badge bad", format!("refused or wrong: {names}")),
+        (false, false, _) => {
+            let subject = &report.subject;
+            (
+                "badge peer",
+                format!("{subject}: every checked answer right; refused or wrong: {names}"),
+            )
+        }
+    }
 }
 
 fn write_section(section: &Section, out: &mut String) {
@@ -101,8 +129,15 @@ fn write_section(section: &Section, out: &mut String) {
 
 fn write_table(table: &Table, out: &mut String) {
     let _ = write!(out, "<figure><figcaption>{}</figcaption><table><tr>", escaped(&table.name));
-    for column in &table.columns {
-        let _ = write!(out, "<th>{}</th>", escaped(column));
+    let is_long = |row: &TableRow, at: usize| {
+        row.cells.get(at).is_some_and(|cell| cell.chars().count() > WORDS_MIN)
+    };
+    let prose = |at: usize| table.rows.iter().any(|row| is_long(row, at));
+    let classes: Vec<&str> = (0..table.columns.len())
+        .map(|at| if prose(at) { " class=\"words\"" } else { "" })
+        .collect();
+    for (column, class) in table.columns.iter().zip(&classes) {
+        let _ = write!(out, "<th{class}>{}</th>", escaped(column));
     }
     let has_void = table.has_void();
     if has_void {
@@ -116,8 +151,8 @@ fn write_table(table: &Table, out: &mut String) {
             (None, None) => "",
         };
         let _ = write!(out, "<tr{class}>");
-        for (at, cell) in row.cells.iter().enumerate() {
-            let _ = write!(out, "<td>{}", escaped(cell));
+        for (at, (cell, class)) in row.cells.iter().zip(&classes).enumerate() {
+            let _ = write!(out, "<td{class}>{}", escaped(cell));
             if let (0, Some(source)) = (at, &row.source) {
                 let _ = write!(out, " <span class=\"source\">({})</span>", escaped(source));
             }
@@ -144,9 +179,4 @@ fn write_plot(plot: &Plot, out: &mut String) {
         let _ = write!(out, "<span><span class=\"key {}\"></span>{name}</span>", colour(at));
     }
     out.push_str("</div></figure>");
-}
-
-/// Text that cannot be mistaken for markup.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -3,15 +3,18 @@
 
 use std::fmt::Write as _;
 
-use super::html::escaped;
-use super::{Plot, Shape};
+use super::data::{Plot, Shape, short, told};
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 16.0;
-const BOTTOM: f64 = 44.0;
+/// So narrow that letters can still be read where a telephone shows all of it.
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 280.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 20.0;
+const BOTTOM: f64 = 46.0;
+
+/// Bars that are narrower bear no number: neighbours would write over each other.
+const VALUE_WIDTH_MIN: f64 = 32.0;
 
 /// Colours that the style sheet knows.
 const COLOURS: usize = 8;
@@ -23,9 +26,21 @@ pub(super) fn svg(plot: &Plot) -> String {
     let x_max = points().map(|point| point.0).chain(labelled).fold(0.0, f64::max);
     let most = plot.lines.iter().flat_map(|line| &line.ranges).map(|range| range.1);
     let y_max = points().map(|point| point.1).chain(most).fold(0.0, f64::max);
-    let y_axis = ticks(y_max);
+    let widest = plot.lines.iter().flat_map(|line| &line.spans).map(|span| span.1);
+    // The last name stands under its place, so half of it is beside.
+    let named = plot.x_names.iter().map(|(x, _)| *x * 1.06);
+    let x_max = widest.chain(named).fold(x_max, f64::max);
+    let y_axis = match plot.multiplies {
+        true => {
+            let least = plot.lines.iter().flat_map(|line| &line.ranges).map(|range| range.0);
+            let all = points().map(|point| point.1).chain(least).filter(|y| *y > 0.0);
+            decades(all.fold(f64::INFINITY, f64::min), y_max)
+        }
+        false => ticks(y_max),
+    };
     let y_top = y_axis.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
-    let frame = Frame { x_max, y_top, bars: plot.shape == Shape::Bars };
+    let y_base = plot.multiplies.then(|| y_axis.first().copied().unwrap_or(0.1));
+    let frame = Frame { x_max, y_top, y_base, bars: plot.shape == Shape::Bars };
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          role=\"img\" aria-label=\"{}\">",
@@ -70,6 +85,8 @@ pub(super) fn colour(at: usize) -> String {
 struct Frame {
     x_max: f64,
     y_top: f64,
+    /// Where the y axis begins, if a step up multiplies.
+    y_base: Option<f64>,
     bars: bool,
 }
 
@@ -83,20 +100,24 @@ impl Frame {
     }
 
     fn y(&self, y: f64) -> f64 {
-        TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - y / self.y_top)
+        let share = match self.y_base {
+            Some(base) => (y.max(base) / base).log10() / (self.y_top / base).log10(),
+            None => y / self.y_top,
+        };
+        TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - share)
     }
 }
 
 fn lines(plot: &Plot, frame: &Frame, out: &mut String) {
-    for tick in ticks(frame.x_max) {
-        if tick <= frame.x_max * 1.0001 {
-            let (x, y) = (frame.x(tick), HEIGHT - BOTTOM + 18.0);
-            let text = short(tick);
-            let _ = write!(
-                out,
-                "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>"
-            );
-        }
+    let round = || ticks(frame.x_max).into_iter().map(|tick| (tick, short(tick)));
+    let x_axis = if plot.x_names.is_empty() { round().collect() } else { plot.x_names.clone() };
+    for (tick, text) in x_axis.iter().filter(|(tick, _)| *tick <= frame.x_max * 1.0001) {
+        let (x, y) = (frame.x(*tick), HEIGHT - BOTTOM + 18.0);
+        let _ = write!(
+            out,
+            "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
+            escaped(text)
+        );
     }
     for (at, line) in plot.lines.iter().enumerate() {
         let mut path = String::new();
@@ -110,6 +131,9 @@ fn lines(plot: &Plot, frame: &Frame, out: &mut String) {
         for (place, (x, y)) in line.points.iter().enumerate() {
             let range = line.ranges.get(place).copied();
             draw_range(frame, frame.x(*x), range, out);
+            draw_span(frame, frame.y(*y), line.spans.get(place).copied(), out);
+            let at = plot.x_names.iter().find(|(named, _)| named == x);
+            let at = at.map_or_else(|| short(*x), |(_, name)| name.clone());
             let _ = write!(
                 out,
                 "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\">\
@@ -118,7 +142,7 @@ fn lines(plot: &Plot, frame: &Frame, out: &mut String) {
                 frame.y(*y),
                 escaped(&line.name),
                 told(*y, range),
-                short(*x)
+                escaped(&at)
             );
         }
     }
@@ -137,18 +161,23 @@ fn bars(plot: &Plot, frame: &Frame, out: &mut String) {
             let _ = write!(
                 out,
                 "<rect class=\"bar {}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" \
-                 height=\"{:.1}\" rx=\"2\"><title>{}, {}: {}</title></rect>\
-                 <text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                 height=\"{:.1}\" rx=\"2\"><title>{}, {}: {}</title></rect>",
                 colour(at),
                 width * 0.92,
                 (HEIGHT - BOTTOM - top).max(0.5),
                 escaped(&line.name),
                 escaped(label),
-                told(*y, range),
-                left + width / 2.0,
-                range.map_or(top, |(_, most)| frame.y(most)) - 4.0,
-                short(*y)
+                told(*y, range)
             );
+            if width >= VALUE_WIDTH_MIN {
+                let _ = write!(
+                    out,
+                    "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    left + width / 2.0,
+                    range.map_or(top, |(_, most)| frame.y(most)) - 4.0,
+                    short(*y)
+                );
+            }
             draw_range(frame, left + width * 0.46, range, out);
         }
     }
@@ -176,12 +205,28 @@ fn draw_range(frame: &Frame, x: f64, range: Option<(f64, f64)>, out: &mut String
     );
 }
 
-/// A value in few letters, with its range.
-fn told(value: f64, range: Option<(f64, f64)>) -> String {
-    match range {
-        Some((least, most)) => format!("{} ({} to {})", short(value), short(least), short(most)),
-        None => short(value),
+/// The same from left to right.
+fn draw_span(frame: &Frame, y: f64, span: Option<(f64, f64)>, out: &mut String) {
+    let Some((least, most)) = span else { return };
+    let (from, to, top) = (frame.x(least), frame.x(most), y - 4.0);
+    let _ = write!(
+        out,
+        "<path class=\"range\" \
+         d=\"M{from:.1} {y:.1}H{to:.1}M{from:.1} {top:.1}v8M{to:.1} {top:.1}v8\"/>"
+    );
+}
+
+/// Numbers of which each is some times the one before, from at most `least` to at least `most`.
+fn decades(least: f64, most: f64) -> Vec<f64> {
+    if !least.is_finite() || most <= 0.0 {
+        return vec![0.1, 1.0];
     }
+    let (from, to) = (least.log10().floor() as i32, most.log10().ceil() as i32);
+    let to = to.max(from + 1);
+    // Of few decades the steps between are told too.
+    let within: &[f64] = if to - from > 2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let all = (from..to).flat_map(|power| within.iter().map(move |step| step * 10f64.powi(power)));
+    all.chain([10f64.powi(to)]).collect()
 }
 
 /// Round numbers from 0 to at least `max`.
@@ -198,22 +243,9 @@ fn ticks(max: f64) -> Vec<f64> {
     (0..=count).map(|at| at as f64 * step).collect()
 }
 
-/// A number in few letters.
-fn short(value: f64) -> String {
-    let (scaled, unit) = match value.abs() {
-        size if size >= 1e9 => (value / 1e9, "G"),
-        size if size >= 1e6 => (value / 1e6, "M"),
-        size if size >= 1e4 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    let digits = match scaled.abs() {
-        size if size >= 100.0 || size.fract() == 0.0 => 0,
-        size if size >= 10.0 => 1,
-        _ => 2,
-    };
-    let text = format!("{scaled:.digits$}");
-    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text}{unit}")
+/// Text that cannot be mistaken for markup.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -228,6 +260,13 @@ mod tests {
             let ticks = ticks(max);
             assert!(*ticks.last().unwrap() >= max && ticks.len() <= 7, "{max}: {ticks:?}");
         }
+    }
+
+    #[test]
+    fn axes_that_multiply_hold_everything() {
+        assert_eq!(decades(0.3, 40.0), [0.1, 1.0, 10.0, 100.0]);
+        assert_eq!(decades(2.0, 9.0), [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(decades(f64::INFINITY, 0.0), [0.1, 1.0]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The answer to a claim in a sentence: Foliot beside each server that gives the same durability.
 
-use super::{Found, NOT_MEASURED};
+use super::told::{Found, NOT_MEASURED, OWN, Told};
 
 /// How Foliot stands to the server that it is worst beside.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,14 +13,14 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    pub(crate) fn of(found: &[Found], less: bool) -> Answer {
-        let is_own = |found: &&Found| found.server == "foliot";
-        let own: Vec<&Found> = found.iter().filter(is_own).collect();
+    pub(crate) fn of(told: &Told, less: bool) -> Answer {
+        let is_own = |found: &&Found| found.server == OWN;
+        let own: Vec<&Found> = told.found.iter().filter(is_own).collect();
         if own.is_empty() {
-            return Answer::Open(format!("{NOT_MEASURED}: no valid cell of Foliot"));
+            return Answer::Open(format!("{NOT_MEASURED}: {}", told.why_not(OWN)));
         }
         let pairs = own.iter().flat_map(|own| {
-            let others = found.iter().filter(|other| !is_own(other) && other.ack == own.ack);
+            let others = told.found.iter().filter(|other| !is_own(other) && other.ack == own.ack);
             others.map(move |other| (*own, other))
         });
         let beside = pairs.filter_map(|(own, other)| {
@@ -28,19 +28,19 @@ impl Answer {
             let times = if less { theirs / ours } else { ours / theirs };
             let apart = own.value.most < other.value.least || other.value.most < own.value.least;
             let (server, ack) = (other.server.clone(), other.ack.clone());
-            times.is_finite().then_some((times, Answer::Beside { times, server, ack, apart }))
+            times.is_finite().then_some(Answer::Beside { times, server, ack, apart })
         });
-        let worst = beside.min_by(|a, b| a.0.total_cmp(&b.0));
-        worst.map_or_else(
-            || Answer::Open(format!("{NOT_MEASURED}: no other server of the same durability")),
-            |(_, answer)| answer,
-        )
+        let worst = beside.min_by(|a, b| a.rank().total_cmp(&b.rank()));
+        let alone = || format!("{NOT_MEASURED}: no other server of the same durability");
+        worst.unwrap_or_else(|| Answer::Open(alone()))
     }
 
-    /// The place among other answers: losses first, the greatest at the top, open ones last.
+    /// The place among other answers: losses first, the greatest at the top, then what the runs do
+    /// not tell apart, open ones last.
     pub(crate) fn rank(&self) -> f64 {
         match self {
             Answer::Open(_) => f64::INFINITY,
+            Answer::Beside { apart: false, .. } => 1.0,
             Answer::Beside { times, .. } => *times,
         }
     }
@@ -93,6 +93,10 @@ mod tests {
         Found { server: server.into(), ack: ack.into(), value }
     }
 
+    fn of(found: &[Found], less: bool) -> Answer {
+        Answer::of(&Told { found: found.to_vec(), ..Told::default() }, less)
+    }
+
     #[test]
     fn the_worst_of_equal_durability_is_told_and_no_other() {
         let all = [
@@ -102,21 +106,24 @@ mod tests {
             found("ticktock", "memory", "900 (890 to 910)"),
             found("victoriametrics", "os", "200 (190 to 210)"),
         ];
-        let more = Answer::of(&all, false);
+        let more = of(&all, false);
         assert_eq!(more.sentence(), "Foliot is behind victoriametrics (os) by 2.00 times.");
-        let less = Answer::of(&all, true);
+        let less = of(&all, true);
         assert_eq!(less.sentence(), "Foliot is behind influx (durable) by 2.50 times.");
-        let only = Answer::of(&all[1..4], false);
+        let only = of(&all[1..4], false);
         assert!(only.sentence().contains("ahead of every other, least of influx"));
         assert!(more.rank() < only.rank());
-        assert!(only.rank() < Answer::of(&all[2..], false).rank());
-        assert!(matches!(Answer::of(&[all[0].clone(), all[3].clone()], false), Answer::Open(_)));
+        assert!(only.rank() < of(&all[2..], false).rank());
+        assert!(matches!(of(&[all[0].clone(), all[3].clone()], false), Answer::Open(_)));
     }
 
     #[test]
     fn what_the_runs_do_not_tell_apart_is_no_difference() {
         let all =
             [found("foliot", "os", "100 (80 to 120)"), found("influx", "os", "110 (90 to 130)")];
-        assert!(Answer::of(&all, false).sentence().contains("no difference"));
+        assert!(of(&all, false).sentence().contains("no difference"));
+        // It hides no loss that they do tell.
+        let more = [&all[..], &[found("ticktock", "os", "125 (122 to 128)")]].concat();
+        assert_eq!(of(&more, false).sentence(), "Foliot is behind ticktock (os) by 1.25 times.");
     }
 }

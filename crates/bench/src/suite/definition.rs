@@ -66,7 +66,9 @@ pub(super) struct Experiment {
     pub(super) run: String,
     pub(super) servers: Vec<String>,
     #[serde(default)]
-    pub(super) short: bool,
+    short: bool,
+    #[serde(default)]
+    full: bool,
     #[serde(default = "whole")]
     pub(super) scale_down: f64,
     pub(super) cell_seconds: Option<f64>,
@@ -130,6 +132,9 @@ impl Definition {
             return Err(format!("{name}: no server is named {other}"));
         }
         let seconds_fit = cell_seconds.is_none_or(|seconds| (0.01..=86_400.0).contains(&seconds));
+        if experiment.short && experiment.full {
+            return Err(format!("{name}: short and full at once"));
+        }
         if !(1..=100).contains(runs) || !(1.0..=1e9).contains(scale_down) || !seconds_fit {
             return Err(format!(
                 "{name}: runs is 1 to 100, scale_down 1 or more, cell_seconds 0.01 to 86400"
@@ -156,6 +161,10 @@ impl Definition {
 impl Experiment {
     pub(super) fn what(&self) -> Result<exp::Name, String> {
         exp::Name::from_str(&self.run, false)
+    }
+
+    pub(super) fn form(&self) -> exp::Form {
+        exp::Form::of(self.short, self.full)
     }
 }
 
@@ -211,6 +220,7 @@ mod tests {
             ("foliot://", "mysql://", "mysql"),
             ("\"small-box\"", "\"no-box\"", "x: "),
             ("run =", "runs = 0\nrun =", "runs is 1 to 100"),
+            ("run =", "short = true\nfull = true\nrun =", "short and full at once"),
         ] {
             let wrong = RIGHT.replacen(from, to, 1);
             let error = Definition::parse(&wrong).unwrap_err();

@@ -1,8 +1,8 @@
 //! TSBS's questions about trucks in InfluxQL, by subqueries.
 
-use super::{all_of, sources};
+use super::conditions::{all_of, sources};
 use crate::fleet::Fleet;
-use crate::profile::CAPACITIES;
+use crate::profile::trucks::CAPACITIES;
 use crate::question::{BREAKS, Bins, Question, Told, Trucks};
 
 /// The statements of a question.

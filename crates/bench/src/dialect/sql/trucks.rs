@@ -1,12 +1,12 @@
 //! TSBS's questions about trucks in PostgreSQL's SQL.
 
 use super::super::{Request, names};
-use crate::encode::TIME;
+use super::TIME;
 use crate::fleet::Fleet;
 use crate::question::{BIN_MS, BREAKS, Bins, DAY_MS, Question, Told, Trucks};
 
 /// The statements of a question; each says under which field its rows go.
-pub(super) fn requests(fleet: &Fleet, question: &Question, asked: Trucks) -> Option<Vec<Request>> {
+pub(crate) fn requests(fleet: &Fleet, question: &Question, asked: Trucks) -> Option<Vec<Request>> {
     let table = fleet.tables.get(question.table)?;
     let [at] = question.fields.as_slice() else { return None };
     let (field, name) = (&table.fields.get(*at)?.name, table.name);

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Load, Sent, Shared, fill};
+use super::shared::Shared;
 use crate::encode::Encoder;
-use crate::feed::Feed;
+use crate::feed::{Feed, fill};
+use crate::load::{Load, Sent};
 use crate::mix::Reader;
 use crate::pace::{Pace, Plan};
 use crate::sender::Sender;
@@ -31,8 +32,8 @@ struct Connection<'a> {
 
 /// Opens connection `at`, waits at the gate and sends its feed; returns what came of it.
 pub(super) fn run<'a>(load: &'a Load<'a>, at: u64, shared: &'a Shared) -> Sent {
-    let mut encoder = Encoder::new(load.fleet, load.target.door().format, load.precision);
-    let mut sender = Sender::new(load);
+    let mut encoder = Encoder::new(load.fleet, load.target.door.format, load.precision);
+    let mut sender = Sender::new(load.target, &load.address, &load.wish);
     let (feed, plan, reader) = (load.feed(at), load.plan(at), Reader::of(load, at));
     open_early(load, &mut sender);
     let start = shared.wait_for_start();
@@ -42,7 +43,7 @@ pub(super) fn run<'a>(load: &'a Load<'a>, at: u64, shared: &'a Shared) -> Sent {
         Connection { at, load, shared, feed, plan, sender, reader, sent, failures_in_a_row, start };
     connection.send_all(&mut encoder);
     let Connection { mut sent, sender, reader, .. } = connection;
-    let complaints = sent.close(sender);
+    let complaints = close(&mut sent, sender);
     shared.errors.fetch_add(complaints, Ordering::Relaxed);
     sent.cpu_ns = thread_cpu_ns() - cpu_ns;
     sent.reads = reader.map(Reader::finish).unwrap_or_default();
@@ -169,6 +170,21 @@ impl Connection<'_> {
     fn is_over(&self, due: Option<Instant>) -> bool {
         let now = Instant::now();
         self.end().is_some_and(|end| due.unwrap_or(now).max(now) >= end)
+    }
+}
+
+/// Closes the connection; returns the complaints that came back on it.
+fn close(sent: &mut Sent, sender: Sender) -> u64 {
+    match sender.finish() {
+        Ok(0) => 0,
+        Ok(lines) => {
+            *sent.errors.entry("error lines on the stream".into()).or_default() += lines;
+            lines
+        }
+        Err(error) => {
+            sent.fail(error.to_string());
+            1
+        }
     }
 }
 

@@ -1,13 +1,79 @@
-//! QuestDB's SQL over `/exec` (questdb.io, REST API reference).
+//! QuestDB (questdb.io, REST API reference and InfluxDB line protocol reference): lines into tables
+//! that replace rows of the same source and time, whole rows only; its SQL at `/exec`.
+
+use std::io;
 
 use serde_json::Value;
 
-use super::{Request, measurements, names};
+use super::description::{Ack, Adapter, Can, Door, Post, Style};
+use super::told;
+use crate::dialect::{Language, Over, Request, json, measurements, names, never};
+use crate::encode::{Format, Precision};
 use crate::fleet::Fleet;
-use crate::http::escape;
+use crate::http::{Client, escape};
+use crate::law::Kind;
 use crate::question::{Answer, Ask, Function, Question};
 
-pub(super) fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
+pub(super) static ADAPTER: Adapter = Adapter {
+    name: "questdb",
+    met: "9.0.1",
+    ack: Ack::Os,
+    syncs: "never of its own (cairo.commit.mode = nosync)",
+    version: |address| told::version(address, "/exec?query=select%20build()", "QuestDB"),
+    prepare: create_tables,
+    flush: &[],
+    doors: &[Door {
+        name: "questdb",
+        help: "QuestDB, line protocol over HTTP (port 9000)",
+        style: Style::Rows,
+        format: Format::Lines,
+        precision: Precision::Ns,
+        way: Post::to("/write"),
+        language: Some(&SQL),
+        can: &[Can::Late, Can::Again, Can::Replace],
+        batch_min: 1,
+    }],
+};
+
+static SQL: Language = Language {
+    name: "questdb",
+    help: "QuestDB's SQL at `/exec`",
+    over: Over::Http,
+    is_whole: false,
+    requests,
+    read: |_, question, _, reply, answer| read(question, &json(reply)?, answer),
+    is_nothing: never,
+};
+
+/// One table per measurement; the last row of a source and time replaces those before it.
+fn create_tables(fleet: &Fleet, address: &str) -> io::Result<()> {
+    let mut client = Client::new(address);
+    for (at, table) in fleet.tables.iter().enumerate() {
+        let labels = fleet.label_names(at).into_iter().map(|label| format!("{label} SYMBOL"));
+        let fields = table.fields.iter().map(|field| {
+            let kind = if field.kind == Kind::Integer { "LONG" } else { "DOUBLE" };
+            format!("{} {kind}", field.name)
+        });
+        let columns: Vec<String> = labels.chain(fields).collect();
+        for group in 0..table.groups.max(1) {
+            let group = if table.groups > 0 { group.to_string() } else { String::new() };
+            let text = format!(
+                "CREATE TABLE IF NOT EXISTS '{}{group}' ({}, timestamp TIMESTAMP) \
+                 TIMESTAMP(timestamp) PARTITION BY DAY WAL DEDUP UPSERT KEYS(timestamp, {})",
+                table.name,
+                columns.join(", "),
+                table.source_label
+            );
+            let reply = client.get(&format!("/exec?query={}", escape(&text)))?;
+            if !reply.is_success() {
+                return Err(io::Error::other(format!("{text}: {}", reply.summary())));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn requests(fleet: &Fleet, question: &Question) -> Option<Vec<Request>> {
     let text = text(fleet, question)?;
     let path = format!("/exec?query={}", escape(&text));
     Some(vec![Request { path, body: None, field: 0, shift_ms: 0 }])
@@ -77,12 +143,7 @@ fn text(fleet: &Fleet, question: &Question) -> Option<String> {
     Some(format!("SELECT {head}, {columns} FROM '{measurement}'{condition}{tail}"))
 }
 
-pub(super) fn read(
-    _fleet: &Fleet,
-    question: &Question,
-    reply: &Value,
-    answer: &mut Answer,
-) -> Option<()> {
+fn read(question: &Question, reply: &Value, answer: &mut Answer) -> Option<()> {
     for row in reply.get("dataset")?.as_array()? {
         let source = row.get(0)?.as_str().unwrap_or_default();
         let time_ms = time_ms(row.get(1)?)?;
