@@ -151,14 +151,78 @@ fn a_partial_success_says_what_is_refused() {
 }
 
 #[test]
+fn json_becomes_the_same_as_protobuf() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--limits-pending-body-bytes", "1MiB"]);
+    let metric = |name: &str, data: &str| format!(r#"{{"name":"{name}","unit":"s",{data}}}"#);
+    let of = |metrics: &[String]| {
+        let attributes = r#"[{"key":"service.name","value":{"stringValue":"shop"}}]"#;
+        format!(
+            r#"{{"resourceMetrics":[{{"resource":{{"attributes":{attributes}}},"scopeMetrics":[{{"scope":{{"name":"x"}},"metrics":[{}]}}]}}]}}"#,
+            metrics.join(",")
+        )
+    };
+    let time = format!(r#""timeUnixNano":"{T}000000""#);
+    let point = |value: &str| format!(r#"{{{time},{value}}}"#);
+    let gauge = metric(
+        "wait.time",
+        &format!(r#""gauge":{{"dataPoints":[{}]}}"#, point(r#""asDouble":1.5"#)),
+    );
+    let sum = |temporality: u8| {
+        let attributes = r#""attributes":[{"key":"n","value":{"intValue":"7"}}]"#;
+        let point = point(&format!(r#""asInt":"4",{attributes}"#));
+        format!(
+            r#""sum":{{"dataPoints":[{point}],"aggregationTemporality":{temporality},"isMonotonic":true}}"#
+        )
+    };
+    let exemplars = r#""exemplars":[{"asDouble":0.25,"timeUnixNano":"5000000","traceId":"0102"}]"#;
+    let buckets = format!(
+        r#""histogram":{{"aggregationTemporality":"AGGREGATION_TEMPORALITY_CUMULATIVE","dataPoints":[{}]}}"#,
+        point(&format!(
+            r#""count":"2","sum":3,"bucketCounts":["1",1],"explicitBounds":[0.5],{exemplars}"#
+        ))
+    );
+    let json = [("Content-Type", "application/json; charset=utf-8")];
+    let send = |path: &str, body: &str| {
+        let answer = server.request("POST", path, &json, body.as_bytes());
+        assert!(answer.header("content-type").starts_with("application/json"), "{}", answer.text());
+        (answer.status, answer.text())
+    };
+    let body = of(&[gauge, metric("spent", &sum(2)), metric("size", &buckets)]);
+    assert_eq!(send("/v1/metrics", &body), (200, "{}".to_owned()));
+    assert_eq!(server.samples("none:wait_time_seconds"), [(T, "1.5".to_owned())]);
+    assert_eq!(server.samples("none:spent_seconds_total%7Bjob=shop,n=7%7D").len(), 1);
+    assert_eq!(server.samples("none:size_seconds_bucket%7Ble=0.5%7D"), [(T, "1.0".to_owned())]);
+    let text = server.get("/prometheus/api/v1/query_exemplars?query=size_seconds_bucket").text();
+    assert!(
+        text.contains(r#""labels":{"trace_id":"0102"},"value":"0.25","timestamp":0.005"#),
+        "{text}"
+    );
+    assert_eq!(send("/opentelemetry/v1/metrics", &body).0, 200);
+    assert_eq!(server.samples("none:wait.time%7Bservice.name=shop%7D").len(), 1);
+    let (status, text) = send("/v1/metrics", &of(&[metric("step", &sum(1))]));
+    let partial = r#"{"partialSuccess":{"errorMessage":"the first in data point 1: metric \"step\" has delta"#;
+    assert!(status == 200 && text.starts_with(partial), "{text}");
+    assert!(text.ends_with(r#""rejectedDataPoints":"1"}}"#), "{text}");
+    // What it comes to must find room too.
+    let long = format!("{{{}\"x\":1}}", " ".repeat(200 << 10));
+    let answer = server.request("POST", "/v1/metrics", &json, long.as_bytes());
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    assert!(answer.text().contains("limits.pending_body_bytes"), "{}", answer.text());
+}
+
+#[test]
 fn requests_that_are_none_are_refused_whole() {
     let dir = Scratch::new();
     let server = Server::start(dir.path(), &[]);
     let body = request(&[metric("m", 5, &number(1.0, T))]);
+    let text = [("Content-Type", "text/plain")];
     let json = [("Content-Type", "application/json")];
     let cut = &body[..body.len() - 1];
     for (headers, body, status, word) in [
-        (&json[..], &b"{}"[..], 415, "application/x-protobuf"),
+        (&text[..], &b"{}"[..], 415, "application/x-protobuf or application/json"),
+        (&json, &b"{"[..], 400, "none of OTLP's for metrics: EOF"),
+        (&json, &body, 400, "none of OTLP's for metrics: expected"),
         (&[], cut, 400, "none of OTLP's"),
         (&[("Content-Encoding", "br")], &body, 415, "br is not known"),
         (&[("X-Foliot-Ack", "perhaps")], &body, 400, "X-Foliot-Ack"),

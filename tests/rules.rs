@@ -131,7 +131,7 @@ fn an_alert_is_told_and_resolved() {
     let labels = r#"{"alertname":"Hot","grade":"high","region":"eu","room":"a"}"#;
     assert_eq!(told[0]["labels"].to_string(), labels);
     assert_eq!(told[0]["annotations"]["summary"], "a has 51.5 of 2 in eu");
-    let generator = "http://here/prometheus/api/v1/query?query=temp+%3E+30";
+    let generator = "http://here/prometheus/graph?g0.expr=temp+%3E+30&g0.tab=1";
     assert_eq!(told[0]["generatorURL"], generator);
     let alert = ask(&server, "alerts")["alerts"][0].clone();
     assert_eq!((&alert["state"], &alert["value"]), (&"firing".into(), &"5.15e+01".into()));

@@ -134,14 +134,27 @@ pub(crate) fn remote_write(data: &[u8]) {
     let version = if first % 2 == 1 { Version::V1 } else { Version::V2 };
     let Ok(mut request) = WriteRequest::parse(version, data) else { return };
     let samples = request.counts().samples + request.counts().histograms;
-    let (mut rows, mut has_more) = (0, true);
+    let (mut rows, mut exemplars, mut has_more) = (0, 0, true);
     while has_more {
         take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
             has_more = request.decode(batch, rejects);
             rows += batch.rows().len() as u64;
+            exemplars += read_exemplars(request.exemplars());
         });
     }
     assert!(rows <= samples, "{rows} rows of {samples} samples");
+    assert!(exemplars <= request.counts().exemplars, "{exemplars} exemplars");
+}
+
+/// Reads what is listed; returns how many there are.
+fn read_exemplars(listed: &foliot_proto_prometheus::Exemplars) -> u64 {
+    for one in listed.iter() {
+        if let Ok(labels) = foliot_proto_prometheus::exemplar_labels(one.labels) {
+            let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
+            assert!(bytes <= one.labels.len(), "{bytes} bytes of labels");
+        }
+    }
+    listed.len() as u64
 }
 
 /// VictoriaMetrics' lines of CSV; the first line is their format.
@@ -194,17 +207,61 @@ pub(crate) fn otlp(data: &[u8]) {
     let Some((first, data)) = data.split_first() else { return };
     let naming = if first % 2 == 1 { Naming::Prometheus } else { Naming::VictoriaMetrics };
     let Ok(mut request) = OtlpRequest::parse(naming, crate::store::NOW_MS, data) else { return };
-    let mut has_more = true;
+    let (mut exemplars, mut has_more) = (0, true);
     while has_more {
         take(data, &foliot_proto_prometheus::KEY_SYNTAX, |batch, rejects| {
             has_more = request.decode(batch, rejects);
             let told = batch.rows().len() + rejects.len();
             assert!(told <= 4 * data.len(), "{told} samples of {} bytes", data.len());
+            exemplars += read_exemplars(request.exemplars());
             if let Some(reject) = rejects.first() {
                 otlp_answer(rejects.len() as u64, &reject.reason);
             }
         });
     }
+    assert!(exemplars <= request.exemplar_count(), "{exemplars} exemplars");
+}
+
+/// The same in JSON: what becomes of it is a request, and no longer than is said.
+pub(crate) fn otlp_json(data: &[u8]) {
+    use foliot_proto_prometheus::{OTLP_JSON_BYTES_MAX, otlp_of_json};
+    let Ok(bytes) = otlp_of_json(data) else { return };
+    assert!(2 * bytes.len() <= OTLP_JSON_BYTES_MAX * data.len(), "{} bytes", bytes.len());
+    for first in [1, 2] {
+        otlp(&[&[first], &bytes[..]].concat());
+    }
+}
+
+/// DataDog's series, of both versions.
+pub(crate) fn datadog(data: &[u8]) {
+    use foliot_proto_prometheus::{DatadogVersion, KEY_SYNTAX, datadog_samples};
+    for version in [DatadogVersion::V1, DatadogVersion::V2] {
+        let Ok(samples) = datadog_samples(version, data) else { continue };
+        assert!(samples.len() <= data.len(), "a sample takes two bytes at least");
+        let mut from = 0;
+        while from < samples.len() {
+            take(samples.bytes(), &KEY_SYNTAX, |batch, rejects| {
+                from = samples.decode(from, batch, rejects);
+            });
+        }
+    }
+}
+
+/// Datagrams of statsd, with a zero between them, within a little memory.
+pub(crate) fn statsd(data: &[u8]) {
+    use foliot_proto_prometheus::{KEY_SYNTAX, Samples, Statsd};
+    const BYTES_MAX: usize = 2000;
+    let mut statsd = Statsd::new(BYTES_MAX);
+    for datagram in data.split(|byte| *byte == 0) {
+        let mut rejects = Vec::new();
+        statsd.take(datagram, &mut rejects);
+        assert!(statsd.bytes() <= BYTES_MAX, "{} bytes", statsd.bytes());
+        let lines = datagram.split(|byte| *byte == b'\n').count();
+        assert!(rejects.len() <= lines, "a line is refused once");
+    }
+    let mut samples = Samples::default();
+    statsd.flush(crate::store::NOW_MS, &mut samples);
+    take(samples.bytes(), &KEY_SYNTAX, |batch, rejects| samples.decode(0, batch, rejects));
 }
 
 pub(crate) fn otlp_seeds() -> Vec<Vec<u8>> {

@@ -76,17 +76,21 @@ macro_rules! made {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 37] = [
+pub const TARGETS: [Target; 41] = [
     text!("telnet", doors::telnet),
     text!("datagram", doors::datagram),
     text!("put-json", doors::put_json),
     made!("remote-write", doors::remote_write, doors::remote_write_seeds),
     made!("otlp", doors::otlp, doors::otlp_seeds),
+    text!("otlp-json", doors::otlp_json),
+    text!("datadog", doors::datadog),
+    text!("statsd", doors::statsd),
     text!("csv", doors::csv),
     text!("graphite", doors::graphite),
     text!("exposition", doors::exposition),
     text!("json-lines", doors::json_lines),
     text!("scraped", monitor::scraped),
+    made!("families", monitor::families, monitor::families_seeds),
     text!("prometheus-config", monitor::config),
     text!("rules", monitor::rules),
     text!("template", monitor::template),

@@ -14,6 +14,7 @@ pub use job::{Job, Limits, Protocol};
 use crate::length::read_length;
 use crate::reading::{Finding, Findings, Keys, Reader};
 use crate::relabel::{self, LabelSet, Relabel};
+use foliot_proto_prometheus::Histograms;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -47,8 +48,10 @@ pub struct Global {
     pub rule_query_offset_ms: u64,
     /// Labels that alerts get when they are sent.
     pub external_labels: LabelSet,
-    /// What targets are asked for, the best first.
-    pub protocols: Vec<Protocol>,
+    /// What targets are asked for, the best first, if that is said.
+    pub protocols: Option<Vec<Protocol>>,
+    /// What is taken of histograms.
+    pub histograms: Histograms,
     /// Limits of jobs that do not say otherwise.
     pub limits: Limits,
 }
@@ -61,7 +64,8 @@ impl Default for Global {
             evaluation_interval_ms: 60_000,
             rule_query_offset_ms: 0,
             external_labels: LabelSet::new(),
-            protocols: vec![Protocol::OpenMetrics, Protocol::Text],
+            protocols: None,
+            histograms: Histograms { native: false, classic: false },
             limits: Limits::default(),
         }
     }
@@ -194,7 +198,8 @@ fn read_global(reader: &Reader<'_>, variable: &dyn Fn(&str) -> Option<String>) -
         }
     }
     global.limits = Limits::read(&mut keys, &Limits::default());
-    global.protocols = job::read_protocols(&mut keys).unwrap_or(global.protocols);
+    global.protocols = job::read_protocols(&mut keys);
+    global.histograms = job::read_histograms(&mut keys, global.histograms);
     job::ignore_settled(&mut keys);
     keys.ignore(&["query_log_file"], "queries that run are shown by the server");
     keys.ignore(&["scrape_failure_log_file"], "failures are in the log");

@@ -12,7 +12,8 @@ use crate::config::{Job, Limits};
 use crate::relabel::LabelSet;
 use crate::target::{Target, of_series, with_target};
 use foliot_proto_prometheus::{
-    Exposed, Format, STALE, Samples, Scraped, exposed_labels, pack_labels,
+    Exemplar, Exposed, Families, Format, Measured, STALE, Samples, Scraped, SeriesName,
+    pack_labels, shown_key,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct Counts {
     pub kept: u64,
     /// Series that were not there at the scrape before.
     pub added: u64,
-    /// Exemplars, which are not kept.
+    /// Exemplars of those that rules kept.
     pub exemplars: u64,
     /// Samples that a series had beside another one of the same time.
     pub duplicates: u64,
@@ -64,7 +65,7 @@ type Key = Arc<[u8]>;
 #[derive(Debug, Default)]
 pub struct Cache {
     /// By name and labels as they were written.
-    series: HashMap<Box<str>, Line>,
+    series: HashMap<Box<[u8]>, Line>,
     /// Series that get a mark when they vanish.
     live: HashSet<Key>,
     /// What the series take, and for how much room was found.
@@ -84,7 +85,7 @@ struct Line {
 
 impl Line {
     /// About what a line takes with its text, its place in the tables, and its key.
-    fn bytes(&self, series: &str) -> usize {
+    fn bytes(&self, series: &[u8]) -> usize {
         const PLACES_BYTES: usize = 200;
         PLACES_BYTES + series.len() + self.key.as_ref().map_or(0, |key| key.len())
     }
@@ -131,7 +132,10 @@ impl Cache {
         let scrapes = self.scrapes;
         let (now, counts) = (HashSet::with_capacity(self.live.len()), Counts::default());
         let mut scrape = Scrape { job, target, most, at_ms, now, counts, out };
-        let read = self.read(&mut scrape, text, format);
+        let read = match format {
+            Format::Protobuf => self.read_messages(&mut scrape, text),
+            format => self.read_text(&mut scrape, text, format),
+        };
         let (now, counts) = (scrape.now, scrape.counts);
         let limit = job.limits.samples.filter(|limit| counts.kept > *limit);
         let limited = limit.map_or(Ok(()), |limit| {
@@ -170,7 +174,7 @@ impl Cache {
         self.metadata.iter().map(|(name, (metadata, _))| (name.as_str(), metadata))
     }
 
-    fn read(
+    fn read_text(
         &mut self,
         scrape: &mut Scrape<'_, '_>,
         text: &[u8],
@@ -178,15 +182,36 @@ impl Cache {
     ) -> Result<(), String> {
         let mut scraped = Scraped::new(text, format).map_err(|bad| bad.to_string())?;
         while let Some(exposed) = scraped.step().map_err(|bad| bad.to_string())? {
-            match exposed {
-                Exposed::Sample { series, value, time_ms, has_exemplar } => {
-                    scrape.counts.exemplars += u64::from(has_exemplar);
-                    self.sample(scrape, series, value, time_ms)?;
-                }
-                Exposed::Kind(name, kind) => self.note(name, |it| kind.clone_into(&mut it.kind)),
-                Exposed::Unit(name, unit) => self.note(name, |it| unit.clone_into(&mut it.unit)),
-                Exposed::Help(name, help) => self.note(name, |it| it.help = unescaped(help)),
+            self.take_exposed(scrape, exposed)?;
+        }
+        Ok(())
+    }
+
+    fn read_messages(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        messages: &[u8],
+    ) -> Result<(), String> {
+        let mut families = Families::new(messages, scrape.job.histograms);
+        while families.step(&mut |exposed| self.take_exposed(scrape, exposed))? {}
+        Ok(())
+    }
+
+    fn take_exposed(
+        &mut self,
+        scrape: &mut Scrape<'_, '_>,
+        exposed: Exposed<'_>,
+    ) -> Result<(), String> {
+        match exposed {
+            Exposed::Sample { series, value, time_ms, exemplars } => {
+                return self.sample(scrape, series, (value, &exemplars), time_ms);
             }
+            Exposed::Kind(name, kind) => self.note(name, |it| kind.clone_into(&mut it.kind)),
+            Exposed::Unit(name, unit) => self.note(name, |it| unit.clone_into(&mut it.unit)),
+            Exposed::Help(name, help) => self.note(name, |it| {
+                let end = help.floor_char_boundary(HELP_BYTES_MAX);
+                help.get(..end).unwrap_or_default().clone_into(&mut it.help);
+            }),
         }
         Ok(())
     }
@@ -194,12 +219,12 @@ impl Cache {
     fn sample(
         &mut self,
         scrape: &mut Scrape<'_, '_>,
-        series: &str,
-        value: f64,
+        series: SeriesName<'_>,
+        (value, exemplars): (Measured<'_>, &[Exemplar]),
         time_ms: Option<i64>,
     ) -> Result<(), String> {
         scrape.counts.scraped += 1;
-        let key = match self.series.get_mut(series) {
+        let key = match self.series.get_mut(series.bytes()) {
             Some(line) => {
                 line.last = self.scrapes;
                 line.key.clone()
@@ -207,14 +232,14 @@ impl Cache {
             None => {
                 let key = scrape.key_of(series)?;
                 let line = Line { key: key.clone(), last: self.scrapes };
-                self.bytes += line.bytes(series);
+                self.bytes += line.bytes(series.bytes());
                 if self.bytes > self.room_bytes {
                     self.room_bytes = self.bytes + ROOM_STEP_BYTES;
                     if !(scrape.most.may_hold)(self.room_bytes) {
                         return Err(format!("its series take too much memory ({MEMORY_MAX})"));
                     }
                 }
-                self.series.insert(series.into(), line);
+                self.series.insert(series.bytes().into(), line);
                 key
             }
         };
@@ -236,7 +261,15 @@ impl Cache {
                 false => {}
             }
         }
-        scrape.out.push(&key, value, time_ms.unwrap_or(scrape.at_ms));
+        let time_ms = time_ms.unwrap_or(scrape.at_ms);
+        match value {
+            Measured::Number(value) => scrape.out.push(&key, value, time_ms),
+            Measured::Histogram(of) => scrape.out.push_histogram(&key, of, time_ms),
+        }
+        for exemplar in exemplars {
+            scrape.counts.exemplars += 1;
+            scrape.out.exemplars_mut().push(&[&key], exemplar, scrape.at_ms);
+        }
         Ok(())
     }
 
@@ -250,48 +283,33 @@ impl Cache {
     }
 }
 
-/// A help as it was meant.
-fn unescaped(help: &str) -> String {
-    let help = help.get(..help.floor_char_boundary(HELP_BYTES_MAX)).unwrap_or(help);
-    let (mut out, mut is_escaped) = (String::with_capacity(help.len()), false);
-    for c in help.chars() {
-        match (is_escaped, c) {
-            (false, '\\') => is_escaped = true,
-            (true, 'n') => {
-                out.push('\n');
-                is_escaped = false;
-            }
-            (_, c) => {
-                out.push(c);
-                is_escaped = false;
-            }
-        }
-    }
-    out
-}
-
 impl Scrape<'_, '_> {
     /// What a line's name and labels become; nothing when they are dropped.
-    fn key_of(&self, series: &str) -> Result<Option<Key>, String> {
+    fn key_of(&self, series: SeriesName<'_>) -> Result<Option<Key>, String> {
         let (mut labels, mut twice) = (LabelSet::new(), None);
-        exposed_labels(series, &mut |name, value| {
+        series.labels(&mut |name, value| {
             if labels.insert(name.to_owned(), value.to_owned()).is_some() {
                 twice = Some(name.to_owned());
             }
         })?;
         if let Some(name) = twice {
-            return Err(format!("label {name:?} is given twice: {series:.80}"));
+            return Err(format!("label {name:?} is given twice: {:.80}", shown(&labels)));
         }
         with_target(&mut labels, &self.target.labels, self.job.honor_labels);
         if !of_series(&self.job.metric_relabel, &mut labels) {
             return Ok(None);
         }
         if !labels.contains_key(NAME) {
-            return Err(format!("a series has no name: {series:.80}"));
+            return Err(format!("a series has no name: {:.80}", shown(&labels)));
         }
         check_limits(&self.job.limits, &labels)?;
         Ok(Some(packed(&labels)))
     }
+}
+
+/// Labels for a person.
+fn shown(labels: &LabelSet) -> String {
+    shown_key(&packed(labels))
 }
 
 fn packed(labels: &LabelSet) -> Key {

@@ -330,7 +330,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// The same of samples, where very small and very large ones have an exponent.
-fn sampled(value: f64) -> String {
+pub(crate) fn sampled(value: f64) -> String {
     let is_short = value == 0.0 || !value.is_finite() || (1e-6..1e21).contains(&value.abs());
     if is_short {
         return number(value);
@@ -345,7 +345,7 @@ fn sampled(value: f64) -> String {
 }
 
 /// Milliseconds as seconds: three digits behind the point, or none.
-fn seconds(ms: i64) -> String {
+pub(crate) fn seconds(ms: i64) -> String {
     let sign = if ms < 0 { "-" } else { "" };
     let (whole, part) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
     match part {

@@ -1,5 +1,6 @@
 //! Native histograms as the messages of both versions of remote write, and of remote read, have
 //! them: `prometheus.Histogram` and `io.prometheus.write.v2.Histogram` have the same fields.
+//! Those of families have others, and what they say becomes a [`Message`] too.
 
 use crate::wire::{Field, Fields, Value, push_bytes, push_double, push_varint, unzigzag};
 use crate::write::Malformed;
@@ -19,15 +20,15 @@ const TIME: u64 = 15;
 const BOUNDS: u64 = 16;
 
 /// The fields of one side of zero.
-struct Side {
-    spans: u64,
-    deltas: u64,
-    counts: u64,
+pub(crate) struct Side {
+    pub(crate) spans: u64,
+    pub(crate) deltas: u64,
+    pub(crate) counts: u64,
 }
 
 /// Buckets as they stand in a message.
 #[derive(Debug, Default)]
-struct Buckets {
+pub(crate) struct Buckets {
     spans: Vec<(i32, u32)>,
     /// Differences from integer to integer.
     deltas: Vec<i64>,
@@ -39,15 +40,16 @@ struct Buckets {
 pub(crate) struct Message {
     /// In milliseconds.
     pub(crate) time_ms: i64,
-    integers: (u64, u64),
-    floats: (f64, f64),
-    is_float: bool,
-    sum: f64,
-    schema: i32,
-    zero_threshold: f64,
-    positive: Buckets,
-    negative: Buckets,
-    resets: u64,
+    /// Count, and count around zero: of integers, or of floats.
+    pub(crate) integers: (u64, u64),
+    pub(crate) floats: (f64, f64),
+    pub(crate) is_float: bool,
+    pub(crate) sum: f64,
+    pub(crate) schema: i32,
+    pub(crate) zero_threshold: f64,
+    pub(crate) positive: Buckets,
+    pub(crate) negative: Buckets,
+    pub(crate) resets: u64,
     bounds: Vec<f64>,
 }
 
@@ -111,7 +113,12 @@ impl Message {
 
 impl Buckets {
     /// Takes a field if it is one of this side.
-    fn read(&mut self, bytes: &[u8], field: &Field, side: &Side) -> Result<(), Malformed> {
+    pub(crate) fn read(
+        &mut self,
+        bytes: &[u8],
+        field: &Field,
+        side: &Side,
+    ) -> Result<(), Malformed> {
         match field.number {
             number if number == side.spans => {
                 let (start, end) = field.range()?;

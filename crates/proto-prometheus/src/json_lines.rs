@@ -4,8 +4,7 @@
 //! has no word for some floats: `null` is NaN, and infinities are texts.
 
 use crate::answer::number;
-use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE};
-use crate::wire::push_bytes;
+use crate::key::push_label;
 use crate::write::{PIECE_ROWS_MAX, cell, time_ns};
 use foliot_model::{Batch, DEFAULT_FIELD, Frame, NANOS_PER_MILLI, Reject, Span};
 use foliot_plan::grid::{MEASUREMENT, name};
@@ -159,12 +158,8 @@ fn read_metric<'t>(text: &'t str, key: &mut Vec<u8>) -> Result<&'t str, Fault> {
     let Some(Ok(labels)) = objects.next() else {
         return Err(("tag", "metric must be an object of texts".to_owned()));
     };
-    let mut label = Vec::new();
     for (name, value) in labels {
-        label.clear();
-        push_bytes(LABEL_NAME as u8, name.as_bytes(), &mut label);
-        push_bytes(LABEL_VALUE as u8, value.as_bytes(), &mut label);
-        push_bytes(LABEL as u8, &label, key);
+        push_label(name.as_bytes(), value.as_bytes(), key);
     }
     Ok(text.get(objects.byte_offset()..).unwrap_or_default())
 }

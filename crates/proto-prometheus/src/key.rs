@@ -1,6 +1,6 @@
 //! Keys: the labels of a series as remote write 1.0 spells them, read only when they are new.
 
-use crate::wire::Fields;
+use crate::wire::{Fields, push_bytes, push_varint};
 use crate::write::Malformed;
 use foliot_model::{KeyError, KeyParts, KeySyntax, Span};
 
@@ -53,6 +53,37 @@ fn parse_key(_head: &[u8], tail: &[u8], parts: &mut KeyParts) -> Result<(), KeyE
             let reason = "a series has no name (__name__)".to_owned();
             return Err(KeyError { field: "metric", reason });
         }
+    }
+    Ok(())
+}
+
+/// Spells a label behind others.
+pub(crate) fn push_label(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    let length = |bytes: &[u8]| 1 + varint_bytes(bytes.len() as u64) + bytes.len();
+    out.push(LABEL as u8 * 8 + 2);
+    push_varint((length(name) + length(value)) as u64, out);
+    push_bytes(LABEL_NAME as u8, name, out);
+    push_bytes(LABEL_VALUE as u8, value, out);
+}
+
+/// Bytes that a varint takes.
+fn varint_bytes(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+/// Reads packed labels.
+pub(crate) fn unpack_labels(
+    packed: &[u8],
+    push: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<(), Malformed> {
+    let text = |span: Span| {
+        packed.get(span.offset as usize..(span.offset + span.length) as usize).unwrap_or_default()
+    };
+    let mut fields = Fields::new(packed, 0, packed.len());
+    while let Some(field) = fields.next()? {
+        let (start, end) = field.range()?;
+        let (name, value) = read_label(packed, start, end)?;
+        push(text(name), text(value));
     }
     Ok(())
 }
@@ -117,7 +148,6 @@ pub fn shown_series(request: &[u8], number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::push_bytes;
 
     fn parse(labels: &[(&str, &str)]) -> Result<String, String> {
         let mut tail = Vec::new();
@@ -125,7 +155,11 @@ mod tests {
             let mut label = Vec::new();
             push_bytes(1, name.as_bytes(), &mut label);
             push_bytes(2, value.as_bytes(), &mut label);
+            let start = tail.len();
             push_bytes(1, &label, &mut tail);
+            let mut spelled = Vec::new();
+            push_label(name.as_bytes(), value.as_bytes(), &mut spelled);
+            assert_eq!(spelled, tail[start..], "as senders spell it");
         }
         let mut parts = KeyParts::default();
         parse_key(b"", &tail, &mut parts).map_err(|error| error.reason)?;

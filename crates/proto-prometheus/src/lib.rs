@@ -1,9 +1,11 @@
 //! The Prometheus door.
 //!
 //! It turns requests of remote write, 1.0 and 2.0, into batches ([`WriteRequest`]), and the text
-//! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]),
+//! in which targets expose their metrics, line by line ([`decode_text`]) or whole ([`Scraped`]), or
+//! the messages ([`Families`]),
 //! VictoriaMetrics' lines of JSON ([`JsonLines`]) and of CSV ([`CsvLines`]), OpenTelemetry's
-//! metrics ([`OtlpRequest`]), and Graphite's plain text as VictoriaMetrics takes it
+//! metrics ([`OtlpRequest`]), DataDog's series ([`datadog_samples`]), statsd's
+//! lines ([`Statsd`]), and Graphite's plain text as VictoriaMetrics takes it
 //! ([`decode_graphite`]); expressions of PromQL become questions ([`Expression`]), those of
 //! MetricsQL too ([`Question`]), and answers become JSON. Bytes go in, values come out: the room
 //! knows no socket, no compression, no HTTP library and no store.
@@ -14,7 +16,10 @@
 mod annotations;
 mod answer;
 mod csv;
+mod datadog;
+mod exemplars;
 mod exposition;
+mod families;
 mod graphite;
 mod histogram;
 mod json_lines;
@@ -27,6 +32,7 @@ mod samples;
 mod scraped;
 mod series;
 mod statistics;
+mod statsd;
 mod text;
 mod wire;
 mod write;
@@ -36,19 +42,28 @@ pub use answer::{
     Listing, SeriesAnswer, error_json, length_ms, number, single, success, time_ms, time_or_ago_ms,
 };
 pub use csv::{CsvColumns, CsvFormat, CsvLines};
+pub use datadog::{DATADOG_BYTES_MAX, DatadogVersion, datadog_samples};
+pub use exemplars::{
+    EXEMPLAR_CHARS_MAX, Exemplar, ExemplarLabels, Exemplars, ListedExemplar, exemplar_labels,
+    push_exemplars,
+};
 pub use exposition::Exposition;
+pub use families::{Families, Histograms};
 pub use graphite::{GraphiteRead, decode_graphite, is_graphite};
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
 pub use metricsql::Question;
-pub use otlp::{Naming, OtlpRequest, otlp_answer};
+pub use otlp::{
+    Naming, OTLP_JSON_BYTES_MAX, OtlpRequest, otlp_answer, otlp_json_answer, otlp_of_json,
+};
 pub use promql::{
     Asked, Dialect, Expression, ParseError, SamplesAsked, Span, Type, VectorSelector,
 };
 pub use read::{ReadQuery, ReadResult, read_queries};
 pub use samples::{STALE, Samples, pack_labels};
-pub use scraped::{BadLine, Exposed, Format, Scraped, exposed_labels};
+pub use scraped::{BadLine, Exposed, Format, Measured, Scraped, SeriesName};
 pub use series::{push_histogram_sample, push_number_sample, push_series};
 pub use statistics::statistics;
+pub use statsd::Statsd;
 pub use text::{decode_text, next_piece};
 pub use write::{Counts, Malformed, Version, WriteRequest};

@@ -9,11 +9,14 @@
 //! malformed request is stored, and [`OtlpRequest::decode`] stores.
 
 mod attributes;
+mod exemplar;
+mod json;
 mod names;
 mod point;
 
 pub use names::Naming;
 
+use crate::exemplars::{Exemplar, Exemplars};
 use crate::samples::{STALE, pack_labels};
 use crate::wire::{Field, Fields, Value, push_bytes, push_varint};
 use crate::write::{Malformed, PIECE_BYTES_MAX, PIECE_ROWS_MAX, Room, cell, time_ns};
@@ -21,6 +24,7 @@ use attributes::Attributes;
 use foliot_model::{Batch, Cell, DEFAULT_FIELD, Histogram, Kind, Reject, Span};
 use names::Told;
 use point::{Point, Shape};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// What is at fault, and why.
@@ -49,7 +53,9 @@ pub struct OtlpRequest<'a> {
     naming: Naming,
     now_ms: i64,
     walk: Walk<'a>,
-    exemplars: u64,
+    exemplar_count: u64,
+    /// Those of the last piece.
+    exemplars: Exemplars,
     /// Data points that were decoded.
     points: u32,
 }
@@ -61,7 +67,7 @@ impl<'a> OtlpRequest<'a> {
     /// When it is not such a message, or has too many data points.
     pub fn parse(naming: Naming, now_ms: i64, bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut walk = Walk::new(bytes);
-        let (mut exemplars, mut points) = (0, 0);
+        let (mut exemplar_count, mut points) = (0, 0);
         loop {
             match walk.next()? {
                 Step::Point(field, metric) => {
@@ -70,18 +76,24 @@ impl<'a> OtlpRequest<'a> {
                         let most = format!("it has more than {POINTS_MAX} data points");
                         return Err(Malformed(most));
                     }
-                    exemplars += Point::read(bytes, &field, metric.shape)?.exemplars;
+                    exemplar_count += Point::read(bytes, &field, metric.shape)?.exemplars;
                 }
                 Step::Left(_) => {}
                 Step::Over => break,
             }
         }
-        Ok(Self { bytes, naming, now_ms, walk: Walk::new(bytes), exemplars, points: 0 })
+        let (walk, exemplars) = (Walk::new(bytes), Exemplars::default());
+        Ok(Self { bytes, naming, now_ms, walk, exemplar_count, exemplars, points: 0 })
     }
 
-    /// How many exemplars it has, which are not kept.
-    pub fn exemplars(&self) -> u64 {
-        self.exemplars
+    /// How many exemplars it has.
+    pub fn exemplar_count(&self) -> u64 {
+        self.exemplar_count
+    }
+
+    /// The exemplars of the piece that was decoded last, as far as they are taken.
+    pub fn exemplars(&self) -> &Exemplars {
+        &self.exemplars
     }
 
     /// Puts the next piece into an empty batch, whose bytes are the request's. What cannot be
@@ -91,8 +103,11 @@ impl<'a> OtlpRequest<'a> {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
+        self.exemplars.clear();
         while room.is_left() {
-            let mut out = Out { batch: &mut *batch, shape, line: self.points, room: &mut room };
+            let exemplars = &mut self.exemplars;
+            let (line, room) = (self.points, &mut room);
+            let mut out = Out { batch: &mut *batch, shape, line, room, exemplars };
             // What was checked reads well again.
             match self.walk.next() {
                 Ok(Step::Point(field, metric)) => {
@@ -105,7 +120,9 @@ impl<'a> OtlpRequest<'a> {
                     }
                     let newest = &mut metric.resource.newest_ms;
                     *newest = (*newest).max(Some(point.time_ms));
-                    if let Err((field, reason)) = metric.store(self.naming, &point, &mut out) {
+                    let stored =
+                        metric.store((self.naming, self.bytes), (&point, &field), &mut out);
+                    if let Err((field, reason)) = stored {
                         out.room.rows = out.room.rows.saturating_sub(1);
                         rejects.push(Reject { line: self.points, field: field.into(), reason });
                     }
@@ -133,6 +150,29 @@ pub fn otlp_answer(refused: u64, reason: &str) -> Vec<u8> {
         push_bytes(1, &partial, &mut out);
     }
     out
+}
+
+/// Bytes of memory that reading a request in JSON takes for each of its own at most.
+pub const OTLP_JSON_BYTES_MAX: usize = json::BYTES_PER_BYTE_MAX;
+
+/// The request in protobuf that a request in JSON is: it may be five times as long.
+///
+/// # Errors
+/// When it is none.
+pub fn otlp_of_json(json: &[u8]) -> Result<Vec<u8>, Malformed> {
+    json::request_of_json(json)
+}
+
+/// The answer to a request in JSON: the same as [`otlp_answer`].
+pub fn otlp_json_answer(refused: u64, reason: &str) -> String {
+    match refused {
+        0 => "{}".to_owned(),
+        refused => {
+            let refused = refused.to_string();
+            let partial = json!({"rejectedDataPoints": refused, "errorMessage": reason});
+            json!({"partialSuccess": partial}).to_string()
+        }
+    }
 }
 
 /// Where a request is being read.
@@ -350,7 +390,12 @@ impl<'a> Metric<'a> {
 
 impl OfPoint<'_, '_> {
     /// Stores all samples of a point, or says why it stores none.
-    fn store(&self, naming: Naming, point: &Point<'_>, out: &mut Out<'_, '_>) -> Result<(), Fault> {
+    fn store(
+        &self,
+        (naming, bytes): (Naming, &[u8]),
+        (point, field): (&Point<'_>, &Field),
+        out: &mut Out<'_, '_>,
+    ) -> Result<(), Fault> {
         let metric = self.metric;
         let [name, unit] = [metric.name, metric.unit].map(String::from_utf8_lossy);
         for (what, text) in [("name", metric.name), ("unit", metric.unit)] {
@@ -388,7 +433,15 @@ impl OfPoint<'_, '_> {
             labels.remove(own);
         }
         let series = Series { base, labels: pack(&labels), time_ns, is_stale: point.is_stale };
-        series.store(metric.shape, point, out)
+        series.store(metric.shape, point, out)?;
+        if point.exemplars > 0 {
+            let of = (metric.shape, point);
+            // What was checked reads well again.
+            let _ = Point::exemplars(bytes, field, metric.shape, &mut |field| {
+                series.exemplar(of, exemplar::read(bytes, field, naming).ok(), out)
+            });
+        }
+        Ok(())
     }
 }
 
@@ -456,6 +509,30 @@ impl Series {
         Ok(())
     }
 
+    /// Lists an exemplar of a point: one of a classic histogram belongs to the bucket that its value
+    /// is in. Returns whether there is room for more.
+    fn exemplar(
+        &self,
+        (shape, point): (Shape, &Point<'_>),
+        exemplar: Option<Exemplar>,
+        out: &mut Out<'_, '_>,
+    ) -> bool {
+        let Some(exemplar) = exemplar else { return true };
+        let bound = point.bounds.iter().find(|bound| exemplar.value <= **bound);
+        let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound_text(*bound));
+        let (suffix, own) = match shape {
+            Shape::Histogram => ("_bucket", Some(("le", &*bound))),
+            _ => ("", None),
+        };
+        let name = format!("{}{suffix}", self.base);
+        let head = pack_labels([("__name__", &*name)].into_iter().chain(own));
+        let bytes = head.len() + self.labels.len() + exemplar.labels.len();
+        out.room.rows = out.room.rows.saturating_sub(1);
+        out.room.bytes = out.room.bytes.saturating_sub(bytes);
+        out.exemplars.push(&[&head, &self.labels], &exemplar, 0);
+        out.room.is_left()
+    }
+
     fn number(&self, suffix: &str, own: Option<(&str, &str)>, value: f64, out: &mut Out<'_, '_>) {
         let name = format!("{}{suffix}", self.base);
         let head = pack_labels([("__name__", &*name)].into_iter().chain(own));
@@ -482,6 +559,7 @@ struct Out<'b, 'o> {
     shape: u32,
     line: u32,
     room: &'o mut Room,
+    exemplars: &'o mut Exemplars,
 }
 
 impl Out<'_, '_> {

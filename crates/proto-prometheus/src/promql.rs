@@ -114,6 +114,40 @@ impl Expression {
         (self.place, self.height)
     }
 
+    /// What it selects, in the order in which it is written.
+    pub fn selectors(&self) -> Vec<&VectorSelector> {
+        let mut found = Vec::new();
+        self.each(&mut |node| {
+            if let Node::Series(selected) | Node::Range(selected, _) = node {
+                found.push(&selected.selector);
+            }
+        });
+        found
+    }
+
+    /// Calls `visit` with each part.
+    fn each<'e>(&'e self, visit: &mut dyn FnMut(&'e Node)) {
+        visit(&self.what);
+        match &self.what {
+            Node::Number(_) | Node::Length(_) | Node::Text(_) => {}
+            Node::Series(_) | Node::Range(..) => {}
+            Node::Subquery { input, .. } | Node::Negated(input) | Node::Signed(input) => {
+                input.each(visit);
+            }
+            Node::Binary(binary) => {
+                binary.left.each(visit);
+                binary.right.each(visit);
+            }
+            Node::Aggregate { parameter, input, .. } => {
+                parameter.iter().for_each(|parameter| parameter.each(visit));
+                input.each(visit);
+            }
+            Node::Call { arguments, .. } => {
+                arguments.iter().for_each(|argument| argument.each(visit));
+            }
+        }
+    }
+
     /// What it comes to.
     pub fn kind(&self) -> Type {
         self.kind

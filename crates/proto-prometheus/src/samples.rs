@@ -1,9 +1,9 @@
 //! Samples that are made here and not sent by anyone: batches of them.
 
-use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE};
-use crate::wire::push_bytes;
+use crate::exemplars::Exemplars;
+use crate::key::push_label;
 use crate::write::{PIECE_ROWS_MAX, cell, time_ns};
-use foliot_model::{Batch, DEFAULT_FIELD, Reject, Span};
+use foliot_model::{Batch, Cell, DEFAULT_FIELD, Histogram, Kind, Reject, Span};
 
 /// The value that marks a series as over.
 pub const STALE: f64 = f64::from_bits(crate::promql::STALE);
@@ -11,13 +11,8 @@ pub const STALE: f64 = f64::from_bits(crate::promql::STALE);
 /// Spells the labels of a series, its name among them as `__name__`, as [`crate::KEY_SYNTAX`]
 /// reads them.
 pub fn pack_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
-    let (mut key, mut label) = (Vec::new(), Vec::new());
-    for (name, value) in labels {
-        label.clear();
-        push_bytes(LABEL_NAME as u8, name.as_bytes(), &mut label);
-        push_bytes(LABEL_VALUE as u8, value.as_bytes(), &mut label);
-        push_bytes(LABEL as u8, &label, &mut key);
-    }
+    let mut key = Vec::new();
+    labels.for_each(|(name, value)| push_label(name.as_bytes(), value.as_bytes(), &mut key));
     key
 }
 
@@ -25,21 +20,51 @@ pub fn pack_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<
 #[derive(Debug, Default)]
 pub struct Samples {
     keys: Vec<u8>,
-    rows: Vec<(Span, f64, i64)>,
+    rows: Vec<(Span, Cell, i64)>,
+    exemplars: Exemplars,
 }
 
 impl Samples {
     /// Adds a value of a series, by its packed labels, at a time in milliseconds.
     pub fn push(&mut self, key: &[u8], value: f64, time_ms: i64) {
+        let key = self.push_bytes(|out| out.extend_from_slice(key));
+        self.rows.push((key, cell(value), time_ms));
+    }
+
+    /// Adds values of a series with their times in milliseconds.
+    pub fn push_all(&mut self, key: &[u8], samples: impl Iterator<Item = (f64, i64)>) {
+        let key = self.push_bytes(|out| out.extend_from_slice(key));
+        self.rows.extend(samples.map(|(value, time_ms)| (key, cell(value), time_ms)));
+    }
+
+    /// Adds a native histogram.
+    pub fn push_histogram(&mut self, key: &[u8], histogram: &Histogram, time_ms: i64) {
+        let key = self.push_bytes(|out| out.extend_from_slice(key));
+        let bytes = self.push_bytes(|out| histogram.write(out));
+        self.rows.push((key, Cell::bytes(Kind::Histogram, bytes), time_ms));
+    }
+
+    fn push_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Span {
         let start = self.keys.len();
-        self.keys.extend_from_slice(key);
-        self.rows.push((Span::new(start, self.keys.len()), value, time_ms));
+        write(&mut self.keys);
+        Span::new(start, self.keys.len())
+    }
+
+    /// The exemplars that came with them.
+    pub fn exemplars(&self) -> &Exemplars {
+        &self.exemplars
+    }
+
+    /// The same, to add more.
+    pub fn exemplars_mut(&mut self) -> &mut Exemplars {
+        &mut self.exemplars
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.rows.clear();
+        self.exemplars.clear();
     }
 
     /// How many there are.
@@ -52,12 +77,13 @@ impl Samples {
         self.rows.is_empty()
     }
 
-    /// Packed labels, value and time in milliseconds of each.
+    /// Packed labels, value and time in milliseconds of each; a histogram is no number.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], f64, i64)> {
-        self.rows.iter().map(|(span, value, time_ms)| {
+        self.rows.iter().map(|(span, cell, time_ms)| {
             let (start, length) = (span.offset as usize, span.length as usize);
             let key = self.keys.get(start..start + length).unwrap_or_default();
-            (key, *value, *time_ms)
+            let value = if cell.kind == Kind::Histogram { f64::NAN } else { cell.to_f64() };
+            (key, value, *time_ms)
         })
     }
 
@@ -73,12 +99,12 @@ impl Samples {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut next = from;
-        for (key, value, time_ms) in self.rows.iter().skip(from).take(PIECE_ROWS_MAX) {
+        for (key, cell, time_ms) in self.rows.iter().skip(from).take(PIECE_ROWS_MAX) {
             next += 1;
             let line = u32::try_from(next).unwrap_or(u32::MAX);
             match time_ns(*time_ms) {
                 Some(time_ns) => {
-                    batch.push_cell(cell(*value));
+                    batch.push_cell(*cell);
                     batch.push_row([Span::default(), *key], time_ns, shape, line);
                 }
                 None => {

@@ -3,7 +3,11 @@
 //! Unlike what is imported line by line, a text that is wrong anywhere is no good: a target that
 //! answers with a page of HTML, or with half a text, is one that fails.
 
+use crate::exemplars::Exemplar;
+use crate::key::{NAME, push_label, unpack_labels};
 use crate::text::read_series;
+use foliot_model::Histogram;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A format in which metrics are exposed.
@@ -13,40 +17,98 @@ pub enum Format {
     Text,
     /// `application/openmetrics-text`, version 1.0.0: times are in seconds, and `# EOF` ends it.
     OpenMetrics,
+    /// `application/vnd.google.protobuf`: [`crate::Families`] read it.
+    Protobuf,
 }
 
 impl Format {
     /// The format that a `Content-Type` names; nothing when it is another one.
     pub fn of_content_type(content_type: &str) -> Option<Self> {
-        let kind = content_type.split(';').next().unwrap_or_default().trim();
+        let mut parts = content_type.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
         match kind.to_ascii_lowercase().as_str() {
             "text/plain" => Some(Self::Text),
             "application/openmetrics-text" => Some(Self::OpenMetrics),
+            "application/vnd.google.protobuf" => {
+                // Other messages, and other ways to write them one after the other.
+                let is_other = |part: &str| match part.split_once('=') {
+                    Some(("proto", name)) => name != "io.prometheus.client.MetricFamily",
+                    Some(("encoding", name)) => name != "delimited",
+                    _ => false,
+                };
+                (!parts.any(is_other)).then_some(Self::Protobuf)
+            }
             _ => None,
         }
     }
 }
 
 /// A line that says something.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Exposed<'a> {
     /// A value of a series.
     Sample {
-        /// Name and labels as they were written; [`exposed_labels`] reads them.
-        series: &'a str,
-        /// The value; each NaN is the usual one.
-        value: f64,
+        /// Name and labels.
+        series: SeriesName<'a>,
+        /// The value.
+        value: Measured<'a>,
         /// When it was so, where the target says.
         time_ms: Option<i64>,
-        /// Whether an exemplar follows, which is not kept.
-        has_exemplar: bool,
+        /// Its exemplars: a number has one at most.
+        exemplars: Vec<Exemplar>,
     },
-    /// What a metric is for, as it was written.
-    Help(&'a str, &'a str),
+    /// What a metric is for.
+    Help(&'a str, Cow<'a, str>),
     /// What kind a metric is of.
     Kind(&'a str, &'a str),
     /// The unit of a metric.
     Unit(&'a str, &'a str),
+}
+
+/// Name and labels of a series, as a target writes them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SeriesName<'a> {
+    /// In a text: `up{job="a"}`.
+    Text(&'a str),
+    /// In messages, as [`crate::pack_labels`] spells them.
+    Packed(&'a [u8]),
+}
+
+/// What a series is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measured<'a> {
+    /// A number; each NaN is the usual one.
+    Number(f64),
+    /// A native histogram.
+    Histogram(&'a Histogram),
+}
+
+impl<'a> SeriesName<'a> {
+    /// As it is written. No text begins as messages do.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Packed(bytes) => bytes,
+        }
+    }
+
+    /// Reads the name, as the label `__name__`, and the labels.
+    ///
+    /// # Errors
+    /// When they are none, in a sentence.
+    pub fn labels(self, push: &mut dyn FnMut(&str, &str)) -> Result<(), String> {
+        // Pieces of a text between bytes of ASCII are texts.
+        let mut push = |name: &[u8], value: &[u8]| {
+            push(&String::from_utf8_lossy(name), &String::from_utf8_lossy(value));
+        };
+        let text = match self {
+            Self::Packed(packed) => return Ok(unpack_labels(packed, &mut push)?),
+            Self::Text(text) => text,
+        };
+        let mut texts = [Vec::new(), Vec::new()];
+        let read = read_series(text.as_bytes(), &mut texts, &mut push);
+        read.map(drop).map_err(|(_, reason)| format!("{reason}: {:?}", shortened(text)))
+    }
 }
 
 /// A line that is wrong, and why.
@@ -154,21 +216,19 @@ impl<'a> Scraped<'a> {
         if let Some(word) = words.next() {
             return Err(format!("{word:?} stands behind the timestamp"));
         }
-        let has_exemplar = exemplar.is_some();
-        if has_exemplar && self.format == Format::Text {
+        if exemplar.is_some() && self.format == Format::Text {
             return Err("an exemplar stands where the format has none".to_owned());
         }
-        Ok(Exposed::Sample { series: series.trim_ascii(), value, time_ms, has_exemplar })
+        let exemplars = exemplar.map(read_exemplar).transpose()?.into_iter().collect();
+        let (series, value) = (SeriesName::Text(series.trim_ascii()), Measured::Number(value));
+        Ok(Exposed::Sample { series, value, time_ms, exemplars })
     }
 
     fn time_ms(&self, word: &str) -> Result<i64, String> {
-        let bad = || format!("{word:?} is no timestamp");
-        if self.format == Format::Text {
-            return word.parse().map_err(|_| bad());
+        match self.format == Format::Text {
+            true => word.parse().map_err(|_| format!("{word:?} is no timestamp")),
+            false => seconds(word),
         }
-        let ms = word.parse::<f64>().map_err(|_| bad())? * 1000.0;
-        let is_known = ms.abs() < i64::MAX as f64 / 1e6;
-        if is_known { Ok(ms.round() as i64) } else { Err(bad()) }
     }
 
     /// What a comment says to readers of the format, if it does.
@@ -188,7 +248,7 @@ impl<'a> Scraped<'a> {
             return Err(format!("{word} names no metric"));
         }
         Ok(match word {
-            "HELP" => Some(Exposed::Help(name, rest)),
+            "HELP" => Some(Exposed::Help(name, unescaped(rest))),
             "UNIT" if self.format == Format::OpenMetrics => Some(Exposed::Unit(name, rest)),
             "UNIT" => None,
             _ if !KINDS.contains(&rest) => return Err(format!("{rest:?} is no kind of metric")),
@@ -236,22 +296,70 @@ fn shortened(line: &str) -> &str {
 }
 
 fn read_value(word: &str) -> Option<f64> {
-    let value: f64 = word.parse().ok()?;
-    Some(if value.is_nan() { NAN } else { value })
+    word.parse().ok().map(usual_nan)
 }
 
-/// Reads name, as the label `__name__`, and labels of a series as they were written.
-///
-/// # Errors
-/// When they are none, in a sentence.
-pub fn exposed_labels(series: &str, push: &mut dyn FnMut(&str, &str)) -> Result<(), String> {
-    let mut texts = [Vec::new(), Vec::new()];
+/// The same value, of which each NaN is the usual one.
+pub(crate) fn usual_nan(value: f64) -> f64 {
+    if value.is_nan() { NAN } else { value }
+}
+
+/// A help as it was meant.
+fn unescaped(help: &str) -> Cow<'_, str> {
+    if !help.contains('\\') {
+        return help.into();
+    }
+    let (mut out, mut is_escaped) = (String::with_capacity(help.len()), false);
+    for c in help.chars() {
+        match (is_escaped, c) {
+            (false, '\\') => is_escaped = true,
+            (true, 'n') => {
+                out.push('\n');
+                is_escaped = false;
+            }
+            (_, c) => {
+                out.push(c);
+                is_escaped = false;
+            }
+        }
+    }
+    out.into()
+}
+
+/// Reads seconds, as milliseconds.
+fn seconds(word: &str) -> Result<i64, String> {
+    let bad = || format!("{word:?} is no timestamp");
+    let ms = word.parse::<f64>().map_err(|_| bad())? * 1000.0;
+    let is_known = ms.abs() < i64::MAX as f64 / 1e6;
+    if is_known { Ok(ms.round() as i64) } else { Err(bad()) }
+}
+
+/// Reads what stands behind the sign of an exemplar: `{name="value"} value [seconds]`.
+fn read_exemplar(text: &str) -> Result<Exemplar, String> {
+    let text = text.trim_ascii();
+    let bad = |reason: &str| format!("{reason}: the exemplar {:?}", shortened(text));
+    let (mut labels, mut is_named) = (Vec::new(), false);
     let mut push = |name: &[u8], value: &[u8]| {
-        // Pieces of a text between bytes of ASCII are texts.
-        push(&String::from_utf8_lossy(name), &String::from_utf8_lossy(value));
+        is_named |= name == NAME;
+        push_label(name, value, &mut labels);
     };
-    let read = read_series(series.as_bytes(), &mut texts, &mut push);
-    read.map(drop).map_err(|(_, reason)| format!("{reason}: {:?}", shortened(series)))
+    let mut texts = [Vec::new(), Vec::new()];
+    let rest = match text.starts_with('{') {
+        true => read_series(text.as_bytes(), &mut texts, &mut push),
+        false => return Err(bad("it must begin with a brace")),
+    };
+    let rest = rest.map_err(|(_, reason)| bad(&reason))?;
+    if is_named {
+        return Err(bad("it has no name"));
+    }
+    let rest = std::str::from_utf8(rest).unwrap_or_default();
+    let mut words = rest.split_ascii_whitespace();
+    let value = words.next().and_then(read_value).ok_or_else(|| bad("its value is no number"))?;
+    let time_ms = words.next().map(seconds).transpose()?;
+    match words.next() {
+        None => Ok(Exemplar { labels, value, time_ms }),
+        Some(_) => Err(bad("something stands behind its time")),
+    }
 }
 
 #[cfg(test)]
@@ -263,12 +371,14 @@ mod tests {
         let mut out = Vec::new();
         while let Some(said) = scraped.step().map_err(|bad| bad.to_string())? {
             out.push(match said {
-                Exposed::Sample { series, value, time_ms, has_exemplar } => {
+                Exposed::Sample { series, value: Measured::Number(value), time_ms, exemplars } => {
                     let mut labels = Vec::new();
-                    exposed_labels(series, &mut |name, value| {
-                        labels.push(format!("{name}={value}"));
-                    })?;
-                    let more = if has_exemplar { " exemplar" } else { "" };
+                    series.labels(&mut |name, value| labels.push(format!("{name}={value}")))?;
+                    let more = exemplars.first().map(|it| {
+                        let labels = crate::shown_key(&it.labels);
+                        format!(" # {labels} {} {:?}", it.value, it.time_ms)
+                    });
+                    let more = more.unwrap_or_default();
                     format!("{} {value} {time_ms:?}{more}", labels.join(","))
                 }
                 said => format!("{said:?}"),
@@ -282,7 +392,7 @@ mod tests {
         let text = "# HELP m what it\\nis\n# TYPE m counter\n#nothing\n\nm 1\n m{a=\"b\",} 2.5 17\r\n\
             m { a = \"}\\\"\" } NaN\n{\"my.metric\",\"a b\"=\"c\"} -Inf\n# TYPE n untyped\nn 1e3";
         let wanted = [
-            "Help(\"m\", \"what it\\\\nis\")",
+            "Help(\"m\", \"what it\\nis\")",
             "Kind(\"m\", \"counter\")",
             "__name__=m 1 None",
             "__name__=m,a=b 2.5 Some(17)",
@@ -297,13 +407,15 @@ mod tests {
     #[test]
     fn open_metrics_is_read() {
         let text = "# TYPE a counter\n# UNIT a seconds\na_total 1 1700000000.5\n\
-            a_created 1.7e9\nb_bucket{le=\"1\"} 3 # {trace=\"x#y\"} 0.5\n# EOF\n";
+            a_created 1.7e9\nb_bucket{le=\"1\"} 3 # {trace=\"x#y\"} 0.5\n\
+            c_total 1 17 # {} 1 1.0015\n# EOF\n";
         let wanted = [
             "Kind(\"a\", \"counter\")",
             "Unit(\"a\", \"seconds\")",
             "__name__=a_total 1 Some(1700000000500)",
             "__name__=a_created 1700000000 None",
-            "__name__=b_bucket,le=1 3 None exemplar",
+            r#"__name__=b_bucket,le=1 3 None # {trace="x#y"} 0.5 None"#,
+            "__name__=c_total 1 Some(17000) # {} 1 Some(1002)",
         ];
         assert_eq!(read(text, Format::OpenMetrics).unwrap(), wanted);
     }
@@ -336,6 +448,12 @@ mod tests {
             ("# EOF\nm 1", OpenMetrics, "line 2: nothing may stand behind"),
             ("m 1\n\n# EOF\n", OpenMetrics, "line 2: a line is empty"),
             ("m 1 1e30\n# EOF\n", OpenMetrics, "no timestamp"),
+            ("m 1 # x 1\n# EOF\n", OpenMetrics, "begin with a brace"),
+            ("m 1 # {a=\"b\"\n# EOF\n", OpenMetrics, "a comma or }"),
+            ("m 1 # {\"a\"} 1\n# EOF\n", OpenMetrics, "has no name"),
+            ("m 1 # {a=\"b\"}\n# EOF\n", OpenMetrics, "no number"),
+            ("m 1 # {} 1 x\n# EOF\n", OpenMetrics, "\"x\" is no timestamp"),
+            ("m 1 # {} 1 1 1\n# EOF\n", OpenMetrics, "behind its time"),
         ] {
             let error = read(text, format).unwrap_err();
             assert!(error.contains(word), "{text:?}: {error}");

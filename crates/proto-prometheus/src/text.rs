@@ -3,8 +3,7 @@
 //! `name{label="value",…} value [milliseconds]`; comments and blank lines say nothing. Names may be
 //! quoted, and the series' own name may stand in the braces: `{"a.b","c d"="x"} 1`.
 
-use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE, NAME};
-use crate::wire::push_bytes;
+use crate::key::{NAME, push_label};
 use crate::write::{cell, time_ns};
 use foliot_model::{Batch, DEFAULT_FIELD, Reject, Span};
 
@@ -33,7 +32,7 @@ pub fn decode_text(
     let shape = batch.push_shape(&[field]);
     let text = batch.bytes();
     let mut number = first_line;
-    let (mut key, mut label, mut unescaped) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+    let (mut key, mut unescaped) = (Vec::new(), [Vec::new(), Vec::new()]);
     for line in text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n') {
         let line_number = number;
         number = number.saturating_add(1);
@@ -42,12 +41,7 @@ pub fn decode_text(
             continue;
         }
         key.clear();
-        let mut push = |name: &[u8], value: &[u8]| {
-            label.clear();
-            push_bytes(LABEL_NAME as u8, name, &mut label);
-            push_bytes(LABEL_VALUE as u8, value, &mut label);
-            push_bytes(LABEL as u8, &label, &mut key);
-        };
+        let mut push = |name: &[u8], value: &[u8]| push_label(name, value, &mut key);
         let read = read_series(line, &mut unescaped, &mut push).and_then(|rest| {
             let (value, time_ms) = read_sample(rest, now_ms)?;
             let time_ns = time_ns(time_ms);

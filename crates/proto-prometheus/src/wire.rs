@@ -145,8 +145,13 @@ pub(crate) fn push_varint(mut value: u64, out: &mut Vec<u8>) {
 
 /// Appends a field of eight bytes.
 pub(crate) fn push_double(number: u8, value: f64, out: &mut Vec<u8>) {
+    push_fixed(number, value.to_bits(), out);
+}
+
+/// Appends a field of eight bytes.
+pub(crate) fn push_fixed(number: u8, bits: u64, out: &mut Vec<u8>) {
     out.push(number << 3 | FIXED64);
-    out.extend_from_slice(&value.to_le_bytes());
+    out.extend_from_slice(&bits.to_le_bytes());
 }
 
 /// Appends a field of bytes.

@@ -9,9 +9,10 @@
 //! stands. Version 2.0 refers to a table of symbols; the labels are put together in the batch's
 //! scratch.
 
+use crate::exemplars::{Exemplar, Exemplars};
 use crate::histogram::Message;
-use crate::key::{LABEL, LABEL_NAME, LABEL_VALUE, read_label};
-use crate::wire::{Field, Fields, Value, push_bytes};
+use crate::key::{LABEL, push_label, read_label};
+use crate::wire::{Field, Fields, Value};
 use foliot_model::{Batch, Cell, DEFAULT_FIELD, Kind, Reject, Span};
 use std::fmt;
 
@@ -105,6 +106,12 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
+impl From<Malformed> for String {
+    fn from(Malformed(reason): Malformed) -> Self {
+        reason
+    }
+}
+
 /// What a request holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -114,7 +121,7 @@ pub struct Counts {
     pub samples: u64,
     /// Native histograms.
     pub histograms: u64,
-    /// Exemplars, which are not kept.
+    /// Exemplars.
     pub exemplars: u64,
 }
 
@@ -130,6 +137,8 @@ pub struct WriteRequest<'a> {
     /// A series of which a part was decoded.
     open: Option<Open<'a>>,
     series: u32,
+    /// Those of the last piece.
+    exemplars: Exemplars,
 }
 
 /// A series whose samples are being decoded.
@@ -172,7 +181,16 @@ impl<'a> WriteRequest<'a> {
         if symbols.first().is_some_and(|first| first.length > 0) {
             return Err(Malformed("the first symbol must be the empty text".to_owned()));
         }
-        Ok(Self { bytes, version, counts, symbols, rest, open: None, series: 0 })
+        Ok(Self {
+            bytes,
+            version,
+            counts,
+            symbols,
+            rest,
+            open: None,
+            series: 0,
+            exemplars: Exemplars::default(),
+        })
     }
 
     /// What the request holds.
@@ -187,6 +205,7 @@ impl<'a> WriteRequest<'a> {
         let field = batch.push_scratch(|out| out.extend_from_slice(DEFAULT_FIELD.as_bytes()));
         let shape = batch.push_shape(&[field]);
         let mut room = Room { rows: PIECE_ROWS_MAX, bytes: PIECE_BYTES_MAX };
+        self.exemplars.clear();
         while room.is_left() {
             let open = match self.open.take() {
                 Some(open) => open,
@@ -213,20 +232,24 @@ impl<'a> WriteRequest<'a> {
                     batch.push_scratch(|out| out.extend_from_slice(bytes))
                 }
             };
-            self.open = self.decode_series(open, (key, shape), batch, rejects, &mut room);
+            let mut exemplars = std::mem::take(&mut self.exemplars);
+            let out = (&mut *batch, &mut *rejects, &mut exemplars);
+            self.open = self.decode_series(open, (key, shape), out, &mut room);
+            self.exemplars = exemplars;
         }
         true
+    }
+
+    /// The exemplars of the piece that was decoded last.
+    pub fn exemplars(&self) -> &Exemplars {
+        &self.exemplars
     }
 
     /// Finds the labels of a series; nothing when they cannot be read, which is told.
     fn open(&self, series: &Field, rejects: &mut Vec<Reject>) -> Option<Open<'a>> {
         let (start, end) = series.range().ok()?;
         let rest = Fields::new(self.bytes, start, end);
-        let key = match self.version {
-            Version::V1 => self.key_in_place(rest),
-            Version::V2 => self.key_of_symbols(rest),
-        };
-        match key {
+        match self.key(rest) {
             Ok(key) => Some(Open { key, rest }),
             Err(reason) => {
                 rejects.push(self.reject("tag", reason));
@@ -237,6 +260,14 @@ impl<'a> WriteRequest<'a> {
 
     fn reject(&self, field: &'static str, reason: impl Into<String>) -> Reject {
         Reject { line: self.series, field: field.into(), reason: reason.into() }
+    }
+
+    /// The labels of a series or of an exemplar.
+    fn key(&self, fields: Fields<'a>) -> Result<Key, String> {
+        match self.version {
+            Version::V1 => self.key_in_place(fields),
+            Version::V2 => self.key_of_symbols(fields),
+        }
     }
 
     /// The run of label fields, as senders write them; put together when other fields lie between.
@@ -267,7 +298,7 @@ impl<'a> WriteRequest<'a> {
 
     /// Puts the labels together that a series of version 2.0 refers to.
     fn key_of_symbols(&self, mut fields: Fields<'a>) -> Result<Key, String> {
-        let (mut packed, mut label, mut name) = (Vec::new(), Vec::new(), None);
+        let (mut packed, mut name) = (Vec::new(), None);
         while let Ok(Some(field)) = fields.next() {
             if field.number != LABEL {
                 continue;
@@ -284,10 +315,7 @@ impl<'a> WriteRequest<'a> {
                     name = Some(text);
                     continue;
                 };
-                label.clear();
-                push_bytes(LABEL_NAME as u8, name, &mut label);
-                push_bytes(LABEL_VALUE as u8, text, &mut label);
-                push_bytes(LABEL as u8, &label, &mut packed);
+                push_label(name, text, &mut packed);
                 if packed.len() > KEY_BYTES_MAX {
                     return Err(format!(
                         "the labels of a series take more than {KEY_BYTES_MAX} bytes"
@@ -315,11 +343,10 @@ impl<'a> WriteRequest<'a> {
         &self,
         mut open: Open<'a>,
         (key, shape): (Span, u32),
-        batch: &mut Batch<'_>,
-        rejects: &mut Vec<Reject>,
+        (batch, rejects, exemplars): (&mut Batch<'_>, &mut Vec<Reject>, &mut Exemplars),
         room: &mut Room,
     ) -> Option<Open<'a>> {
-        let (_, histogram) = self.version.exemplar_and_histogram();
+        let (exemplar, histogram) = self.version.exemplar_and_histogram();
         while room.is_left() {
             let Ok(Some(field)) = open.rest.next() else { return None };
             let (cell, time_ms) = match field.number {
@@ -343,6 +370,11 @@ impl<'a> WriteRequest<'a> {
                         }
                     }
                 }
+                number if number == exemplar => {
+                    let bytes = self.decode_exemplar(&field, &open.key, exemplars);
+                    *room = Room { rows: room.rows - 1, bytes: room.bytes.saturating_sub(bytes) };
+                    continue;
+                }
                 _ => continue,
             };
             room.rows -= 1;
@@ -358,6 +390,32 @@ impl<'a> WriteRequest<'a> {
             }
         }
         Some(open)
+    }
+
+    /// Lists an exemplar; returns how many bytes that takes.
+    fn decode_exemplar(&self, field: &Field, series: &Key, exemplars: &mut Exemplars) -> usize {
+        let series = self.packed(series);
+        let read = read_exemplar(self.bytes, field).ok();
+        let labels = field.range().ok().and_then(|(start, end)| {
+            // A label whose symbol is not there has no name.
+            self.key(Fields::new(self.bytes, start, end)).ok()
+        });
+        let Some(((value, time_ms), labels)) = read.zip(labels) else { return 0 };
+        let (labels, time_ms) = (self.packed(&labels).to_owned(), Some(time_ms));
+        let bytes = series.len() + labels.len();
+        exemplars.push(&[series], &Exemplar { labels, value, time_ms }, 0);
+        bytes
+    }
+
+    /// The labels, packed.
+    fn packed<'k>(&'k self, key: &'k Key) -> &'k [u8] {
+        match key {
+            Key::Packed(bytes) => bytes,
+            Key::Request(span) => {
+                let (start, length) = (span.offset as usize, span.length as usize);
+                self.bytes.get(start..start + length).unwrap_or_default()
+            }
+        }
     }
 }
 
@@ -385,11 +443,7 @@ fn check_series(
     let mut fields = Fields::new(bytes, start, end);
     while let Some(field) = fields.next()? {
         match field.number {
-            LABEL if version == Version::V1 => {
-                let (start, end) = field.range()?;
-                read_label(bytes, start, end)?;
-            }
-            LABEL => check_references(bytes, &field)?,
+            LABEL => check_label(version, bytes, &field)?,
             SAMPLE => {
                 read_sample(bytes, &field)?;
                 counts.samples += 1;
@@ -398,11 +452,37 @@ fn check_series(
                 Message::read(bytes, &field)?;
                 counts.histograms += 1;
             }
-            number if number == exemplar => counts.exemplars += 1,
+            number if number == exemplar => {
+                read_exemplar(bytes, &field)?;
+                check_labels(version, bytes, &field)?;
+                counts.exemplars += 1;
+            }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Checks the labels of an exemplar.
+fn check_labels(version: Version, bytes: &[u8], exemplar: &Field) -> Result<(), Malformed> {
+    let (start, end) = exemplar.range()?;
+    let mut fields = Fields::new(bytes, start, end);
+    while let Some(field) = fields.next()? {
+        check_label(version, bytes, &field)?;
+    }
+    Ok(())
+}
+
+/// Checks what a field says of labels, if it does: one of them, or references to symbols.
+fn check_label(version: Version, bytes: &[u8], field: &Field) -> Result<(), Malformed> {
+    match (field.number, version) {
+        (LABEL, Version::V1) => {
+            let (start, end) = field.range()?;
+            read_label(bytes, start, end).map(drop)
+        }
+        (LABEL, Version::V2) => check_references(bytes, field),
+        _ => Ok(()),
+    }
 }
 
 /// References to symbols: numbers one by one, or packed.
@@ -428,6 +508,22 @@ fn read_sample(bytes: &[u8], field: &Field) -> Result<(f64, i64), Malformed> {
             (1, Value::Fixed64(bits)) => value = f64::from_bits(bits),
             (2, Value::Varint(millis)) => time_ms = millis as i64,
             (1 | 2, _) => return Err(field.mistyped()),
+            _ => {}
+        }
+    }
+    Ok((value, time_ms))
+}
+
+/// Value and milliseconds of an exemplar, whose labels come first.
+fn read_exemplar(bytes: &[u8], field: &Field) -> Result<(f64, i64), Malformed> {
+    let (start, end) = field.range()?;
+    let (mut value, mut time_ms) = (0.0, 0);
+    let mut fields = Fields::new(bytes, start, end);
+    while let Some(field) = fields.next()? {
+        match (field.number, field.value) {
+            (2, Value::Fixed64(bits)) => value = f64::from_bits(bits),
+            (3, Value::Varint(millis)) => time_ms = millis as i64,
+            (2 | 3, _) => return Err(field.mistyped()),
             _ => {}
         }
     }

@@ -109,6 +109,8 @@ settings! {
     /// Address of a listener for Graphite's plain text, and nothing else, on its port (2003), or
     /// `off`.
     listen_graphite: Listen = Listen(None), "listen.graphite", "listen-graphite";
+    /// Address of a UDP socket for statsd's datagrams (8125), or `off`.
+    listen_statsd: Listen = Listen(None), "listen.statsd", "listen-statsd";
     /// Database, or `database/policy`, of everything that names none: telnet, UDP, line connections
     /// and messages of a broker, and requests of OpenTSDB's, TickTock's and Prometheus' paths
     /// without `db` or the header `X-Foliot-Database`. InfluxDB's paths must name one.
@@ -247,6 +249,13 @@ settings! {
         "limits.scrape_bytes", "limits-scrape-bytes";
     /// Samples that one scrape may have; a `sample_limit` may say less.
     limits_scrape_samples: u64 = 1_000_000, "limits.scrape_samples", "limits-scrape-samples";
+    /// Memory for exemplars, of which the newest are kept; `0B` keeps none.
+    limits_exemplar_bytes: ByteSize = ByteSize(32 << 20),
+        "limits.exemplar_bytes", "limits-exemplar-bytes";
+    /// Memory for what statsd's datagrams said since it was stored last; beyond it new series and
+    /// values are refused.
+    limits_statsd_bytes: ByteSize = ByteSize(32 << 20),
+        "limits.statsd_bytes", "limits-statsd-bytes";
     /// Targets that are scraped, of all jobs together; further ones are not.
     limits_scrape_targets: u64 = 10_000, "limits.scrape_targets", "limits-scrape-targets";
     /// Names that a search of the page's catalogue looks at; where there are more, the answer says
@@ -315,6 +324,8 @@ settings! {
     /// `rules.alert.resend-delay`).
     prometheus_resend_delay: Duration = Duration::from_secs(60),
         "prometheus.resend_delay", "prometheus-resend-delay";
+    /// How often what statsd's datagrams said is stored.
+    statsd_interval: Duration = Duration::from_secs(10), "statsd.interval", "statsd-interval";
     /// MQTT broker to subscribe at, or `off`.
     mqtt_broker: HostPort = HostPort(None), "mqtt.broker", "mqtt-broker";
     /// Whether the broker is spoken to under TLS.
@@ -391,8 +402,10 @@ impl Config {
             return Err("merge.parts must be at least 2, merge.share between 1 and 100".to_owned());
         }
         self.check_requests()?;
-        if self.agent_interval < Duration::from_secs(1) {
-            return Err("agent.interval must be at least 1s".to_owned());
+        let intervals =
+            [("agent.interval", self.agent_interval), ("statsd.interval", self.statsd_interval)];
+        if let Some((key, _)) = intervals.iter().find(|(_, time)| *time < Duration::from_secs(1)) {
+            return Err(format!("{key} must be at least 1s"));
         }
         Ok(())
     }
@@ -427,6 +440,10 @@ impl Config {
                 ));
             }
             taken.push((key, address));
+        }
+        // Datagrams have ports of their own.
+        let datagrams = self.listen_statsd.0.map(|address| ("listen.statsd", address));
+        for (key, address) in taken.into_iter().chain(datagrams) {
             let is_exposed = !address.ip().is_loopback();
             if is_exposed && !self.listen_insecure && !self.access_enabled {
                 return Err(format!(
@@ -492,6 +509,8 @@ impl Config {
             ("cache.bytes", &mut self.cache_bytes, memory / 16),
             ("limits.pending_body_bytes", &mut self.limits_pending_body_bytes, memory / 8),
             ("limits.scrape_bytes", &mut self.limits_scrape_bytes, memory / 16),
+            ("limits.exemplar_bytes", &mut self.limits_exemplar_bytes, memory / 64),
+            ("limits.statsd_bytes", &mut self.limits_statsd_bytes, memory / 64),
             (
                 "limits.query_memory_bytes",
                 &mut self.limits_query_memory_bytes,

@@ -1,6 +1,7 @@
 //! The one way in: a decoded batch goes to the store, and what became of it is counted.
 
 use crate::aside::aside;
+use crate::exemplars;
 use crate::metrics::{Way, now_ns, reason_name};
 use crate::rejects::shortened;
 use crate::senders::Sent;
@@ -9,6 +10,7 @@ use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_engine::{Commit, Error};
 use foliot_model::{Batch, KeyParts, NamespaceId, Reject};
+use foliot_proto_prometheus::{KEY_SYNTAX, Samples};
 use foliot_schema::Missing;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -104,6 +106,30 @@ pub(crate) fn append(
     let line = |number| batch.line(number);
     log_rejects(shared, way, rejects, &line);
     outcome
+}
+
+/// Gives samples that were made here to the store. Returns how many exemplars that came with them
+/// are kept.
+pub(crate) fn samples(shared: &Shared, way: Way, samples: &Samples) -> Result<u64, String> {
+    let store = shared.store().ok_or("the store is not open")?;
+    let namespace = place(shared, store, way).map_err(|missing| missing.to_string())?;
+    let (mut from, mut rejects) = (0, Vec::new());
+    while from < samples.len() {
+        let mut decoding = shared.batches.take();
+        let secret = store.engine().key_secret();
+        let bytes = samples.bytes();
+        let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
+        // The first piece counts all bytes.
+        batch.own(if from == 0 { bytes.len() } else { 0 });
+        from = samples.decode(from, &mut batch, &mut rejects);
+        let (scope, patience) = (&Measurements::All, Duration::ZERO);
+        let stored = append(shared, store, way, &mut batch, scope, &mut rejects, patience);
+        decoding.buffers = batch.into_buffers();
+        shared.batches.give(decoding, bytes.len());
+        stored.map_err(|error| error.to_string())?;
+        rejects.clear();
+    }
+    Ok(exemplars::keep(shared, way, (namespace, &Measurements::All), samples.exemplars()))
 }
 
 /// Counts and logs a piece of a body that is refused whole: its `rows`, which were good, its

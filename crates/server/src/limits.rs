@@ -143,7 +143,7 @@ impl Limit {
 
 /// Limits that are constants of a parser, or that rows meet: what they are called, how much, what
 /// happens.
-const OTHERS: [(&str, &str, &str); 47] = [
+const OTHERS: [(&str, &str, &str); 51] = [
     ("`limits.series`", "", "the row is refused, reason `limit`"),
     (
         "`limits.registry_bytes`",
@@ -219,6 +219,14 @@ const OTHERS: [(&str, &str, &str); 47] = [
     ("bad points of an `/api/put`", "100 000", "400; points after them are not looked at"),
     ("bad lines of a request that are worded", "100", "the others are counted, reason `other`"),
     ("a write with `accept_partial=false`", "16 MiB", "413"),
+    ("`limits.exemplar_bytes`", "", "the exemplar that came first goes"),
+    ("`limits.statsd_bytes`", "", "the value is refused, reason `limit`"),
+    (
+        "values of a timer of statsd's that median and percentile are of",
+        "10 000",
+        "the last ones count",
+    ),
+    ("labels of an exemplar", "128 characters", "it is dropped and counted"),
     ("symbols of a remote write 2.0", "1 048 576", "400"),
     ("text of a question: OpenTSDB, TickTock, Prometheus, Foliot; InfluxQL", "1 MiB; 4 MiB", "413"),
     ("functions in one another at `/api/query/gexp`", "32", "400"),

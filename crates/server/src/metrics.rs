@@ -68,6 +68,10 @@ pub(crate) enum Way {
     Otlp,
     /// Graphite's plain text.
     Graphite,
+    /// DataDog's series.
+    Datadog,
+    /// What datagrams of statsd come to.
+    Statsd,
     /// What targets of `prometheus.config` expose.
     Scrape,
     /// What rules of `prometheus.config` come to.
@@ -81,7 +85,7 @@ impl Way {
     }
 }
 
-const WAYS: [(Way, &str); 17] = [
+const WAYS: [(Way, &str); 19] = [
     (Way::Telnet, "telnet"),
     (Way::Udp, "udp"),
     (Way::Put, "put"),
@@ -97,6 +101,8 @@ const WAYS: [(Way, &str); 17] = [
     (Way::Csv, "csv"),
     (Way::Otlp, "otlp"),
     (Way::Graphite, "graphite"),
+    (Way::Datadog, "datadog"),
+    (Way::Statsd, "statsd"),
     (Way::Scrape, "scrape"),
     (Way::Rules, "rules"),
 ];
@@ -204,7 +210,7 @@ pub(crate) struct Metrics {
     /// Datagrams from addresses that may not write without credentials.
     pub(crate) udp_refused: Counter,
     pub(crate) mqtt_messages: Counter,
-    /// Exemplars of remote write, which are not kept.
+    /// Exemplars that are not kept.
     pub(crate) exemplars_dropped: Counter,
     pub(crate) queries_running: Counter,
     pub(crate) queries: Counter,

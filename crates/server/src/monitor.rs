@@ -23,16 +23,12 @@ pub(crate) use rules::{Seen as SeenGroup, SeenRule, State as Group};
 pub(crate) use scraper::Seen;
 
 use crate::config::Config as Settings;
-use crate::ingest;
-use crate::metrics::{Counter, Kind, Visit, Way, now_ns, one};
+use crate::metrics::{Counter, Kind, Visit, now_ns, one};
 use crate::shared::Shared;
-use foliot_access::Measurements;
 use foliot_lock::{Mutex, Rank};
-use foliot_model::Batch;
 use foliot_monitor::{
     Confidential, Config, Finding, Job, Metadata, RuleGroup, escaped, fnv, read_rules,
 };
-use foliot_proto_prometheus::{KEY_SYNTAX, Samples};
 use notifier::{Notice, Told};
 use rules::Order;
 use std::collections::{BTreeMap, HashMap};
@@ -131,24 +127,23 @@ impl Monitor {
         *self.is_good.borrow()
     }
 
-    /// Reads the file again. A bad one changes nothing.
-    pub(crate) fn reload(&self, path: &str) {
+    /// Reads the file again, if one is named. A bad one changes nothing.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn reload(&self, path: &str) -> Result<(), String> {
         if path.is_empty() {
-            return;
+            return Ok(());
         }
-        let read = load(path);
+        let read = load(path).map_err(|reason| reason.replace('\n', "; "));
         self.is_good.send_replace(read.is_ok());
-        match read {
-            Ok(loaded) => {
-                log::info!("{path} was read again");
-                self.loaded.send_replace(Some(Arc::new(loaded)));
-            }
-            Err(reason) => {
-                self.figures.reloads_failed.add(1);
-                let reasons = reason.replace('\n', "; ");
-                log::error!("{path} is not used, what was read before stays: {reasons}");
-            }
-        }
+        let loaded = read.inspect_err(|reasons| {
+            self.figures.reloads_failed.add(1);
+            log::error!("{path} is not used, what was read before stays: {reasons}");
+        })?;
+        log::info!("{path} was read again");
+        self.loaded.send_replace(Some(Arc::new(loaded)));
+        Ok(())
     }
 
     /// Shows the figures.
@@ -266,7 +261,7 @@ fn families(name: &str) -> impl Iterator<Item = &str> {
 
 /// Where an expression's values are shown.
 fn generator(external_url: &str, text: &str) -> String {
-    format!("{external_url}/prometheus/api/v1/query?query={}", escaped(text))
+    format!("{external_url}/prometheus/graph?g0.expr={}&g0.tab=1", escaped(text))
 }
 
 /// Reads a configuration, and says what is to be said of it.
@@ -444,29 +439,6 @@ impl Manager {
             gone.close();
         });
     }
-}
-
-/// Gives samples to the store. What becomes of them is counted and logged there.
-fn store(shared: &Shared, way: Way, samples: &Samples) -> Result<(), String> {
-    let store = shared.store().ok_or("the store is not open")?;
-    let namespace = ingest::place(shared, store, way).map_err(|missing| missing.to_string())?;
-    let (mut from, mut rejects) = (0, Vec::new());
-    while from < samples.len() {
-        let mut decoding = shared.batches.take();
-        let secret = store.engine().key_secret();
-        let bytes = samples.bytes();
-        let mut batch = Batch::new(bytes, namespace, &KEY_SYNTAX, secret, decoding.buffers);
-        // The first piece counts all bytes.
-        batch.own(if from == 0 { bytes.len() } else { 0 });
-        from = samples.decode(from, &mut batch, &mut rejects);
-        let (scope, patience) = (&Measurements::All, Duration::ZERO);
-        let stored = ingest::append(shared, store, way, &mut batch, scope, &mut rejects, patience);
-        decoding.buffers = batch.into_buffers();
-        shared.batches.give(decoding, bytes.len());
-        stored.map_err(|error| error.to_string())?;
-        rejects.clear();
-    }
-    Ok(())
 }
 
 /// What is not shown, from where it is.

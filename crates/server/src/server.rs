@@ -11,7 +11,7 @@ use crate::reload::reload;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::tls::Tls;
-use crate::{continuous, history, host, manager, mqtt, udp};
+use crate::{continuous, history, host, manager, mqtt, statsd, udp};
 use foliot_engine::Engine;
 use foliot_proto_opentsdb::BuildInfo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -114,6 +114,15 @@ impl Server {
                 .map_err(|error| Stop(cannot_listen(address, "--listen", &error)))?;
             listeners.push(Listener { address, speaks: "UDP datagrams of put lines" });
             tokio::spawn(udp::serve(shared.clone(), socket, dialect));
+        }
+        if let Some(address) = config.listen_statsd.0 {
+            let socket = loops
+                .first()
+                .block_on(UdpSocket::bind(address))
+                .map_err(|error| Stop(cannot_listen(address, "--listen-statsd", &error)))?;
+            let address = socket.local_addr().unwrap_or(address);
+            listeners.push(Listener { address, speaks: "UDP datagrams of statsd" });
+            tokio::spawn(statsd::serve(shared.clone(), socket, alive.clone()));
         }
         if config.mqtt_broker.0.is_some() {
             tokio::spawn(mqtt::serve(shared.clone()));
@@ -239,7 +248,8 @@ async fn reload_when_asked(
             if let Some(tls) = &shared.tls {
                 tls.reload(true);
             }
-            shared.monitor.reload(&shared.config.prometheus_config.0);
+            // What is wrong is in the log.
+            let _ = shared.monitor.reload(&shared.config.prometheus_config.0);
         });
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::aside::Turns;
 use crate::config::{Config, Told};
+use crate::exemplars::Exemplars;
 use crate::history::History;
 use crate::http::Budget;
 use crate::ingest::PATIENT_MAX;
@@ -85,6 +86,7 @@ pub(crate) struct Shared {
     pub(crate) failures_log: Repeats,
     /// What is scraped, and which rules are followed.
     pub(crate) monitor: Monitor,
+    pub(crate) exemplars: Exemplars,
     /// The newest checkpoint of a feeder: when it is durable, all before it are.
     pub(crate) last_checkpoint: Mutex<Option<Commit>>,
 }
@@ -139,6 +141,7 @@ impl Shared {
             rejects_log: Repeats::default(),
             failures_log: Repeats::default(),
             monitor,
+            exemplars: Exemplars::new(config.limits_exemplar_bytes.0),
             last_checkpoint: Mutex::new(Rank::Table, None),
             config,
         }
@@ -178,6 +181,7 @@ impl Shared {
         met.extend(self.store().into_iter().flat_map(Store::limits_met));
         self.metrics.visit(&self.build.version, &met, visit);
         self.monitor.visit(visit);
+        self.exemplars.visit(visit);
         let (kind, failed) = (Kind::Counter, "Logins that failed");
         one(visit, "logins_failed_total", kind, failed, &[], logins.failed as f64);
         let put_off = "Logins put off, by address or because there were too many at once";

@@ -22,10 +22,10 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 
 /// The largest datagram there is.
-const DATAGRAM_BYTES_MAX: usize = 65_535;
+pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_535;
 
 /// Datagrams taken from the socket before other tasks get their turn.
-const BURST: usize = 64;
+pub(crate) const BURST: usize = 64;
 
 /// Serves the socket until the server stops.
 pub(crate) async fn serve(shared: Arc<Shared>, socket: UdpSocket, dialect: Dialect) {

@@ -6,6 +6,7 @@ use super::{Global, read_scheme};
 use crate::length::{read_length, read_size};
 use crate::reading::{Keys, Reader};
 use crate::relabel::{self, Relabel};
+use foliot_proto_prometheus::Histograms;
 
 /// Targets that are scraped alike.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Job {
     pub compresses: bool,
     /// What a target is asked for, the best first.
     pub protocols: Vec<Protocol>,
+    /// What is taken of histograms.
+    pub histograms: Histograms,
     /// What an answer is that does not say what it is.
     pub fallback: Option<Protocol>,
     /// What is too much.
@@ -53,6 +56,8 @@ pub enum Protocol {
     Text,
     /// `OpenMetricsText1.0.0`, and 0.0.1.
     OpenMetrics,
+    /// `PrometheusProto`, which alone has native histograms.
+    Protobuf,
 }
 
 /// What is too much of a target; nothing: no limit.
@@ -97,25 +102,37 @@ impl Limits {
     }
 }
 
-/// Names of protocols; nothing where it is not spoken.
-const PROTOCOLS: [(&str, Option<Protocol>); 5] = [
-    ("PrometheusProto", None),
-    ("PrometheusText0.0.4", Some(Protocol::Text)),
-    ("PrometheusText1.0.0", Some(Protocol::Text)),
-    ("OpenMetricsText0.0.1", Some(Protocol::OpenMetrics)),
-    ("OpenMetricsText1.0.0", Some(Protocol::OpenMetrics)),
+/// Names of protocols.
+const PROTOCOLS: [(&str, Protocol); 5] = [
+    ("PrometheusProto", Protocol::Protobuf),
+    ("PrometheusText0.0.4", Protocol::Text),
+    ("PrometheusText1.0.0", Protocol::Text),
+    ("OpenMetricsText0.0.1", Protocol::OpenMetrics),
+    ("OpenMetricsText1.0.0", Protocol::OpenMetrics),
 ];
 
 fn read_protocol(reader: &Reader<'_>) -> Option<Protocol> {
-    let found = reader.read(|text| {
+    reader.read(|text| {
         let found = PROTOCOLS.iter().find(|(name, _)| *name == text);
         let names = PROTOCOLS.map(|(name, _)| name).join(", ");
         found.map(|(_, protocol)| *protocol).ok_or(format!("{text:?} is none of {names}"))
-    })?;
-    if found.is_none() {
-        reader.note("has no effect here: targets are asked for text");
-    }
-    found
+    })
+}
+
+/// What targets are asked for by themselves: for messages only where that gives more.
+fn usual_protocols(histograms: Histograms) -> Vec<Protocol> {
+    let messages = histograms.native.then_some(Protocol::Protobuf);
+    messages.into_iter().chain([Protocol::OpenMetrics, Protocol::Text]).collect()
+}
+
+/// Which histograms are wanted, where that is said.
+pub(super) fn read_histograms(keys: &mut Keys<'_>, otherwise: Histograms) -> Histograms {
+    let mut truth = |name: &str| keys.take(name).and_then(|reader| reader.truth());
+    let native = truth("scrape_native_histograms").unwrap_or(otherwise.native);
+    // What Prometheus called it before 3.0.
+    let before = truth("scrape_classic_histograms");
+    let classic = truth("always_scrape_classic_histograms").or(before);
+    Histograms { native, classic: classic.unwrap_or(otherwise.classic) }
 }
 
 /// What targets are asked for, where that is said.
@@ -129,14 +146,11 @@ pub(super) fn read_protocols(keys: &mut Keys<'_>) -> Option<Vec<Protocol>> {
 /// Keys that global settings and jobs have in common and that are settled here.
 pub(super) fn ignore_settled(keys: &mut Keys<'_>) {
     let histograms = [
-        "scrape_native_histograms",
-        "scrape_classic_histograms",
-        "always_scrape_classic_histograms",
         "convert_classic_histograms_to_nhcb",
         "native_histogram_bucket_limit",
         "native_histogram_min_bucket_factor",
     ];
-    keys.ignore(&histograms, "text has classic histograms, which are stored as they are");
+    keys.ignore(&histograms, "histograms are stored as they are");
     let names = ["metric_name_validation_scheme", "metric_name_escaping_scheme"];
     keys.ignore(&names, "names may hold any UTF-8");
     keys.ignore(&["extra_scrape_metrics"], "it is not known");
@@ -156,8 +170,8 @@ impl Job {
         let truth = |reader: Option<Reader<'_>>, otherwise: bool| {
             reader.and_then(|reader| reader.truth()).unwrap_or(otherwise)
         };
-        let protocols = read_protocols(&mut keys);
-        let usual = || global.protocols.clone();
+        let protocols = read_protocols(&mut keys).or_else(|| global.protocols.clone());
+        let histograms = read_histograms(&mut keys, global.histograms);
         let fallback = keys.take("fallback_scrape_protocol");
         let job = Self {
             name: name.unwrap_or_default(),
@@ -170,7 +184,8 @@ impl Job {
             honor_timestamps: truth(keys.take("honor_timestamps"), true),
             tracks_timestamps: truth(keys.take("track_timestamps_staleness"), false),
             compresses: truth(keys.take("enable_compression"), true),
-            protocols: protocols.unwrap_or_else(usual),
+            protocols: protocols.unwrap_or_else(|| usual_protocols(histograms)),
+            histograms,
             fallback: fallback.and_then(|reader| read_protocol(&reader)),
             limits: Limits::read(&mut keys, &global.limits),
             relabel: relabel::read(keys.take("relabel_configs")),

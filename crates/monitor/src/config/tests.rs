@@ -66,12 +66,24 @@ fn what_has_no_effect_is_said() {
     let text = "remote_write:\n- url: http://x\nscrape_configs:\n- job_name: a\n  enable_http2: \
                 true\n  scrape_protocols: [PrometheusProto, PrometheusText0.0.4]\n";
     let (config, notes) = read(text).unwrap();
-    assert_eq!(config.jobs[0].protocols, [Protocol::Text]);
+    assert_eq!(config.jobs[0].protocols, [Protocol::Protobuf, Protocol::Text]);
     let keys: Vec<&str> = notes.iter().map(|note| note.split(": ").nth(1).unwrap()).collect();
-    assert_eq!(
-        keys,
-        ["remote_write", "scrape_configs[0].enable_http2", "scrape_configs[0].scrape_protocols[0]"]
-    );
+    assert_eq!(keys, ["remote_write", "scrape_configs[0].enable_http2"]);
+}
+
+#[test]
+fn native_histograms_are_asked_for_where_they_are_wanted() {
+    use Protocol::{OpenMetrics, Protobuf, Text};
+    let text = "global: {scrape_native_histograms: true}\nscrape_configs:\n- job_name: a\n- job_name: \
+                b\n  scrape_native_histograms: false\n- job_name: c\n  scrape_protocols: \
+                [OpenMetricsText1.0.0]\n  always_scrape_classic_histograms: true\n";
+    let (config, notes) = read(text).unwrap();
+    let of = |at: usize| (config.jobs[at].protocols.clone(), config.jobs[at].histograms);
+    let (native, classic) = (true, false);
+    assert_eq!(of(0), (vec![Protobuf, OpenMetrics, Text], Histograms { native, classic }));
+    assert_eq!(of(1), (vec![OpenMetrics, Text], Histograms { native: false, classic }));
+    assert_eq!(of(2), (vec![OpenMetrics], Histograms { native, classic: true }));
+    assert_eq!(notes, [""; 0]);
 }
 
 #[test]

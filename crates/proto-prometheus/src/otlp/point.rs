@@ -1,7 +1,7 @@
 //! Data points, as they stand in their messages.
 
 use super::attributes::Attributes;
-use super::inside;
+use super::{exemplar, inside};
 use crate::wire::{Field, Fields, Value, unzigzag};
 use crate::write::Malformed;
 use foliot_model::{Bucket, Fault, Histogram, Resets};
@@ -102,7 +102,10 @@ impl<'a> Point<'a> {
                 (number, _) if number == numbers.attributes => {
                     point.attributes.read(bytes, &field)?;
                 }
-                (number, _) if number == numbers.exemplars => point.exemplars += 1,
+                (number, _) if number == numbers.exemplars => {
+                    exemplar::check(bytes, &field)?;
+                    point.exemplars += 1;
+                }
                 (number, Value::Varint(flags)) if number == numbers.flags => {
                     point.is_stale = flags & NO_VALUE != 0;
                 }
@@ -175,6 +178,23 @@ impl<'a> Point<'a> {
                 self.list.push(value);
             }
             false => self.is_over = true,
+        }
+        Ok(())
+    }
+
+    /// Calls `take` with the exemplars of the point that a field holds, as many as `take` wants.
+    pub(super) fn exemplars(
+        bytes: &'a [u8],
+        field: &Field,
+        shape: Shape,
+        take: &mut dyn FnMut(&Field) -> bool,
+    ) -> Result<(), Malformed> {
+        let number = shape.numbers().exemplars;
+        let mut fields = inside(bytes, field)?;
+        while let Some(field) = fields.next()? {
+            if field.number == number && !take(&field) {
+                break;
+            }
         }
         Ok(())
     }

@@ -182,7 +182,13 @@ fn histograms_and_summaries_become_classic_series() {
             "wait_seconds,a=b,quantile=0.99 0.25 0",
         ]
     );
-    assert_eq!(OtlpRequest::parse(Naming::Prometheus, 0, &bytes).unwrap().exemplars(), 1);
+    let mut request = OtlpRequest::parse(Naming::Prometheus, 0, &bytes).unwrap();
+    assert_eq!(request.exemplar_count(), 1);
+    let mut batch = Batch::new(&bytes, 0, &KEY_SYNTAX, KeySecret(1), Default::default());
+    request.decode(&mut batch, &mut Vec::new());
+    let listed = request.exemplars().iter().next().unwrap();
+    let series = r#"size_bytes_bucket{le="10000000000"}"#;
+    assert_eq!((&*crate::shown_key(listed.series), listed.value), (series, 1.0));
 }
 
 #[test]

@@ -117,6 +117,13 @@ impl VectorSelector {
         Stored { selector, measurements, shift, skips_buckets }
     }
 
+    /// Whether it wants a series, of which this tells the value of a label, its name by
+    /// `__name__`.
+    pub fn wants<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> bool {
+        let all = self.names.iter().chain(&self.labels);
+        all.into_iter().all(|matcher| matcher.matches(value(&matcher.name)))
+    }
+
     /// The series that describe others, where this says which ones: unless it says their name,
     /// those that are called `target_info`, or that end with `_info` where it only says what they
     /// are not.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::KEY_SYNTAX;
-use crate::wire::push_varint;
+use crate::wire::{push_bytes, push_varint};
 use foliot_model::{Bucket, Histogram, KeySecret, Resets};
 
 /// Times of samples, their bits, and the numbers of their series; reasons of rejects by series.

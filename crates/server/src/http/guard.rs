@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// What a client that shows nothing is asked for.
 const CHALLENGE: &str = "Basic realm=\"Foliot\", charset=\"UTF-8\"";
 
+/// Where DataDog's agents show their key.
+const DATADOG_KEY: &str = "dd-api-key";
+
 /// What a page of another site is told.
 pub(super) const FOREIGN: &str = "other web pages may neither write here nor load what is here";
 
@@ -139,7 +142,7 @@ fn challenge(reply: Reply) -> Reply {
     reply.header(header::WWW_AUTHENTICATE, CHALLENGE)
 }
 
-/// What a request shows: `Authorization`, or InfluxDB's `u` and `p`.
+/// What a request shows: `Authorization`, InfluxDB's `u` and `p`, or the key of DataDog's agents.
 fn credentials(route: &Route, call: &Call) -> Option<Credentials> {
     if route.is_influx() {
         let params = Params::parse(&call.query);
@@ -150,8 +153,12 @@ fn credentials(route: &Route, call: &Call) -> Option<Credentials> {
             return Some(Credentials::of_pair(user, password));
         }
     }
-    let header = call.headers.get(AUTHORIZATION)?;
-    Credentials::of_header(header.to_str().ok()?)
+    if let Some(header) = call.headers.get(AUTHORIZATION) {
+        return Credentials::of_header(header.to_str().ok()?);
+    }
+    // DataDog's agents have a key and no other way to show it.
+    let key = call.headers.get(DATADOG_KEY).filter(|_| route.is_datadog())?;
+    Credentials::of_header(&format!("Bearer {}", key.to_str().ok()?))
 }
 
 /// Refuses whoever may not do what a route with this right does in the database that a form names.

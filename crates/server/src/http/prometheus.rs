@@ -1,9 +1,12 @@
 //! The Prometheus door over HTTP: remote write and text here, and what is asked beside it.
 
 mod ask;
+mod datadog;
 mod delete;
+mod exemplars;
 mod export;
 mod federate;
+mod lifecycle;
 mod monitor;
 mod otlp;
 mod question;
@@ -19,6 +22,7 @@ use super::{
     Call, Reply, ack, body, namespace, status_of, status_of_missing, status_of_wait, store,
 };
 use crate::ingest;
+use crate::limits::Limit;
 use crate::metrics::{Way, now_ns};
 use crate::shared::Shared;
 use crate::store::Store;
@@ -27,14 +31,15 @@ use foliot_engine::{Ack, Commit};
 use foliot_model::{Batch, Cell, Kind, NamespaceId, Reject};
 use foliot_proto_opentsdb::Params;
 use foliot_proto_prometheus::{
-    CsvColumns, CsvLines, JsonLines, KEY_SYNTAX, Naming, Version, WriteRequest, decode_text,
-    next_piece,
+    CsvColumns, CsvLines, DatadogVersion, Exemplars, Families, Format, Histograms, JsonLines,
+    KEY_SYNTAX, Naming, Version, WriteRequest, decode_text, next_piece,
 };
 use hyper::StatusCode;
 use hyper::header::{self, HeaderName};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// What is asked of this door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,12 @@ pub(crate) enum Endpoint {
     Otlp,
     /// OpenTelemetry's metrics, under their own names.
     OtlpAsItIs,
+    /// DataDog's series of version 1.
+    Datadog1,
+    /// DataDog's series of version 2.
+    Datadog2,
+    /// Whether a key of DataDog's agents is good.
+    DatadogValidate,
     /// Remote read.
     Read,
     /// Values at one instant.
@@ -87,7 +98,7 @@ pub(crate) enum Endpoint {
     Format,
     /// An expression as a tree.
     Parse,
-    /// Exemplars, which are not kept.
+    /// Exemplars.
     Exemplars,
     /// Kinds and units of metrics that are scraped.
     Metadata,
@@ -107,6 +118,16 @@ pub(crate) enum Endpoint {
     Config,
     /// Which names most series are due to.
     Statistics,
+    /// The page, where Prometheus' own is expected.
+    Graph,
+    /// The file of Prometheus' configuration, read again.
+    Reload,
+    /// A copy of the store, which is not made so.
+    Snapshot,
+    /// Gives room of what was deleted back, which happens by itself.
+    CleanTombstones,
+    /// Settings, under the names of Prometheus' flags.
+    Flags,
     /// How the process is.
     RuntimeInfo,
     /// Which version this is.
@@ -129,6 +150,9 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         }
         Endpoint::Otlp => otlp::answer(shared, Naming::Prometheus, call).await,
         Endpoint::OtlpAsItIs => otlp::answer(shared, Naming::VictoriaMetrics, call).await,
+        Endpoint::Datadog1 => datadog::answer(shared, DatadogVersion::V1, call).await,
+        Endpoint::Datadog2 => datadog::answer(shared, DatadogVersion::V2, call).await,
+        Endpoint::DatadogValidate => Ok(datadog::validate(&call)),
         Endpoint::Export | Endpoint::ExportCsv => export::answer(shared, endpoint, call).await,
         Endpoint::Read => read::answer(shared, call).await,
         Endpoint::Query | Endpoint::QueryRange => ask::query(shared, endpoint, call).await,
@@ -144,9 +168,8 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         }
         Endpoint::Federate => federate::answer(shared, call).await,
         Endpoint::DeleteSeries => delete::answer(shared, call).await,
-        Endpoint::Exemplars | Endpoint::Format | Endpoint::Parse => {
-            ask::read(shared, endpoint, call).await
-        }
+        Endpoint::Exemplars => exemplars::answer(shared, call).await,
+        Endpoint::Format | Endpoint::Parse => ask::read(shared, endpoint, call).await,
         Endpoint::Metadata
         | Endpoint::Targets
         | Endpoint::TargetsMetadata
@@ -154,8 +177,11 @@ pub(super) async fn answer(shared: &Arc<Shared>, endpoint: Endpoint, call: Call)
         | Endpoint::Rules
         | Endpoint::Alerts
         | Endpoint::Alertmanagers => monitor::answer(shared, endpoint, &call),
-        Endpoint::Config | Endpoint::RuntimeInfo | Endpoint::BuildInfo => {
+        Endpoint::Config | Endpoint::Flags | Endpoint::RuntimeInfo | Endpoint::BuildInfo => {
             Ok(status::answer(shared, endpoint))
+        }
+        Endpoint::Graph | Endpoint::Reload | Endpoint::Snapshot | Endpoint::CleanTombstones => {
+            lifecycle::answer(shared, endpoint, &call)
         }
     };
     answered.unwrap_or_else(|reply| reply)
@@ -208,6 +234,9 @@ struct Taken {
     written: u64,
     /// How many of those are native histograms.
     histograms: u64,
+    /// Exemplars that are there, and that are not.
+    exemplars: u64,
+    exemplars_left: u64,
     refused: u64,
     /// Series or lines of which something was refused; one that lies in two pieces counts in both.
     faulty: u64,
@@ -232,12 +261,16 @@ fn take(
         let text = format!("the request is no remote write: {error}");
         Reply::text(StatusCode::BAD_REQUEST, text)
     })?;
-    shared.metrics.exemplars_dropped.add(request.counts().exemplars);
-    let mut taken = Taken::of(bytes);
+    let mut taken = Taken { exemplars_left: request.counts().exemplars, ..Taken::of(bytes) };
     let to = (namespace, scope, Way::RemoteWrite);
-    while store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
-        request.decode(batch, rejects)
-    })? {}
+    let mut has_more = true;
+    while has_more {
+        has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
+            request.decode(batch, rejects)
+        })?;
+        taken.keep(shared, to, request.exemplars());
+    }
+    shared.metrics.exemplars_dropped.add(taken.exemplars_left);
     Ok(taken)
 }
 
@@ -312,6 +345,8 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
         Endpoint::ImportCsv => Some(csv_columns(&call.query)?),
         _ => None,
     };
+    let kind = call.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_messages = Format::of_content_type(kind.unwrap_or_default()) == Some(Format::Protobuf);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
     let work = || match endpoint {
         _ if let Some(columns) = &columns => {
@@ -320,12 +355,42 @@ async fn import(shared: &Shared, endpoint: Endpoint, call: Call) -> Result<Reply
         Endpoint::ImportLines => {
             import_lines(shared, store, (namespace, &scope, Way::JsonLines), &text.bytes)
         }
+        _ if is_messages => {
+            import_messages(shared, store, (namespace, &scope, Way::Exposition), &text.bytes)
+        }
         _ => import_text(shared, store, (namespace, &scope, Way::Exposition), &text.bytes),
     };
     let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     confirm(store, taken.commit, level).await?;
-    Ok(taken.answer("line"))
+    Ok(taken.answer(if endpoint == Endpoint::Import && is_messages { "metric" } else { "line" }))
+}
+
+/// Nothing is stored of messages that cannot be read.
+fn import_messages(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements, Way),
+    bytes: &[u8],
+) -> Result<Taken, Reply> {
+    let families = || Families::new(bytes, Histograms { native: true, classic: false });
+    let counted = families().check().map_err(|error| {
+        shared.metrics.way(to.2).count_unworded(1);
+        let text = format!("the body holds no families of metrics: {error}");
+        Reply::text(StatusCode::BAD_REQUEST, text)
+    })?;
+    let now_ms = now_ns() / 1_000_000;
+    let mut taken = Taken { exemplars_left: counted, ..Taken::of(bytes) };
+    let (mut families, mut exemplars, mut has_more) = (families(), Exemplars::default(), true);
+    while has_more {
+        exemplars.clear();
+        has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
+            families.decode(batch, now_ms, (rejects, &mut exemplars))
+        })?;
+        taken.keep(shared, to, &exemplars);
+    }
+    shared.metrics.exemplars_dropped.add(taken.exemplars_left);
+    Ok(taken)
 }
 
 fn import_text(
@@ -382,6 +447,40 @@ fn import_csv(
     Ok(taken)
 }
 
+/// A share of the memory for bodies.
+type Held = Option<OwnedSemaphorePermit>;
+
+/// Finds memory for what a body comes to before it is read: so many times its bytes.
+fn hold(shared: &Shared, bytes: usize, times: usize) -> Result<Held, Reply> {
+    let (budget, mut held) = (&shared.body_budget, None);
+    let wanted = bytes.saturating_mul(times);
+    let (_, most) = budget.used();
+    if wanted as u64 <= most && budget.hold(&mut held, wanted).is_some() {
+        return Ok(held);
+    }
+    shared.metrics.limits.add(Limit::PendingBodyBytes);
+    if wanted as u64 > most {
+        let text = format!(
+            "reading the body takes {wanted} bytes, more than {most} (limits.pending_body_bytes)"
+        );
+        return Err(Reply::text(StatusCode::PAYLOAD_TOO_LARGE, text));
+    }
+    shared.metrics.writes_refused.add(1);
+    let text = "there is no memory for the body now (limits.pending_body_bytes)";
+    Err(Reply::text(StatusCode::SERVICE_UNAVAILABLE, text).retry_after(1))
+}
+
+/// Refuses what a body has come to where it is longer than a body may be.
+fn check_decoded(shared: &Shared, bytes: usize) -> Result<(), Reply> {
+    let most = shared.config.limits_decoded_body_bytes.0;
+    if bytes as u64 <= most {
+        return Ok(());
+    }
+    shared.metrics.limits.add(Limit::DecodedBodyBytes);
+    let text = format!("the body comes to more than {most} bytes (limits.decoded_body_bytes)");
+    Err(Reply::text(StatusCode::PAYLOAD_TOO_LARGE, text))
+}
+
 /// Waits until what was stored is as safe as was asked for.
 async fn confirm(store: &Store, commit: Option<Commit>, level: Ack) -> Result<(), Reply> {
     let Some(commit) = commit else { return Ok(()) };
@@ -395,16 +494,33 @@ impl Taken {
         Self { bytes_left: bytes.len(), ..Self::default() }
     }
 
+    /// Keeps exemplars of a piece that is stored.
+    fn keep(
+        &mut self,
+        shared: &Shared,
+        (namespace, scope, way): (NamespaceId, &Measurements, Way),
+        listed: &Exemplars,
+    ) {
+        let kept = crate::exemplars::keep(shared, way, (namespace, scope), listed);
+        self.exemplars += kept;
+        self.exemplars_left = self.exemplars_left.saturating_sub(kept);
+    }
+
     /// The answer: what was good is stored although something else is refused.
     fn answer(&self, of: &str) -> Reply {
-        let Some((number, reason)) = &self.first else {
-            return Reply::empty(StatusCode::NO_CONTENT);
-        };
+        match self.told(of) {
+            None => Reply::empty(StatusCode::NO_CONTENT),
+            Some(text) => Reply::text(StatusCode::BAD_REQUEST, text),
+        }
+    }
+
+    /// What is to be said of what is refused, if something is.
+    fn told(&self, of: &str) -> Option<String> {
+        let (number, reason) = self.first.as_ref()?;
         let (written, refused) = (self.written, self.refused);
-        let text = format!(
+        Some(format!(
             "{written} samples were stored, {refused} refused; the first in {of} {number}: {reason}"
-        );
-        Reply::text(StatusCode::BAD_REQUEST, text)
+        ))
     }
 }
 
@@ -414,5 +530,5 @@ fn with_counts(reply: Reply, taken: &Taken) -> Reply {
     reply
         .header(SAMPLES_WRITTEN, &samples.to_string())
         .header(HISTOGRAMS_WRITTEN, &taken.histograms.to_string())
-        .header(EXEMPLARS_WRITTEN, "0")
+        .header(EXEMPLARS_WRITTEN, &taken.exemplars.to_string())
 }

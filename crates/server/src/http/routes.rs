@@ -160,6 +160,12 @@ impl Route {
     pub(crate) const fn is_influx(&self) -> bool {
         self.target.is_influx()
     }
+
+    /// Whether DataDog's agents are answered.
+    pub(crate) const fn is_datadog(&self) -> bool {
+        use Prometheus::{Datadog1, Datadog2, DatadogValidate};
+        matches!(self.target, Target::Prometheus(Datadog1 | Datadog2 | DatadogValidate))
+    }
 }
 
 const GET: &[&str] = &["GET"];
@@ -251,6 +257,15 @@ pub(crate) static ROUTES: &[Route] = &[
         Right::Write,
         Target::Prometheus(Prometheus::OtlpAsItIs),
     ),
+    row(POST, "/datadog/api/v1/series", Right::Write, Target::Prometheus(Prometheus::Datadog1)),
+    row(POST, "/datadog/api/v2/series", Right::Write, Target::Prometheus(Prometheus::Datadog2)),
+    row(POST, "/api/v2/series", Right::Write, Target::Prometheus(Prometheus::Datadog2)),
+    row(
+        GET,
+        "/datadog/api/v1/validate",
+        Right::Door,
+        Target::Prometheus(Prometheus::DatadogValidate),
+    ),
     row(ASK, "/api/v1/export", Right::Form(Access::Read), Target::Prometheus(Prometheus::Export)),
     row(
         ASK,
@@ -313,6 +328,26 @@ pub(crate) static ROUTES: &[Route] = &[
         "/prometheus/api/v1/admin/tsdb/delete_series",
         Right::Form(Access::Write),
         Target::Prometheus(Prometheus::DeleteSeries),
+    ),
+    row(
+        CHANGE,
+        "/prometheus/api/v1/admin/tsdb/clean_tombstones",
+        Right::Administer,
+        Target::Prometheus(Prometheus::CleanTombstones),
+    ),
+    row(
+        CHANGE,
+        "/prometheus/api/v1/admin/tsdb/snapshot",
+        Right::Administer,
+        Target::Prometheus(Prometheus::Snapshot),
+    ),
+    row(GET, "/prometheus/graph", Right::Public, Target::Prometheus(Prometheus::Graph)),
+    row(CHANGE, "/prometheus/-/reload", Right::Administer, Target::Prometheus(Prometheus::Reload)),
+    row(
+        GET,
+        "/prometheus/api/v1/status/flags",
+        Right::Operate,
+        Target::Prometheus(Prometheus::Flags),
     ),
     row(GET, "/prometheus/api/v1/metadata", Right::Read, Target::Prometheus(Prometheus::Metadata)),
     row(GET, "/prometheus/api/v1/targets", Right::Read, Target::Prometheus(Prometheus::Targets)),

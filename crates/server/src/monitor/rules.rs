@@ -2,8 +2,9 @@
 //! query with all limits of queries.
 
 use super::notifier::Notice;
-use super::{Loaded, now_ms, sleep_until, store};
+use super::{Loaded, now_ms, sleep_until};
 use crate::aside::aside;
+use crate::ingest;
 use crate::metrics::Way;
 use crate::query::{Failure, Title, collect};
 use crate::shared::Shared;
@@ -227,7 +228,7 @@ impl Follower {
             over.for_each(|key| samples.push(key, STALE, asked_ms));
             *before = now;
         }
-        aside(|| store(&self.shared, Way::Rules, &samples))
+        aside(|| ingest::samples(&self.shared, Way::Rules, &samples)).map(drop)
     }
 
     /// Makes series of an answer.
@@ -337,7 +338,7 @@ impl Follower {
     fn mark_over(&self, keys: &[Vec<u8>]) {
         let (mut samples, at_ms) = (Samples::default(), now_ms());
         keys.iter().for_each(|key| samples.push(key, STALE, at_ms));
-        let stored = aside(|| store(&self.shared, Way::Rules, &samples));
+        let stored = aside(|| ingest::samples(&self.shared, Way::Rules, &samples));
         if let Err(reason) = stored {
             let key = self.order.group.key();
             log::warn!("series of {key} are not marked as over: {reason}");

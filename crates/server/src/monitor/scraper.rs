@@ -1,7 +1,7 @@
 //! Scrapes one target, again and again.
 
 use super::client::{Answer, Caller, Failed, Held, Room, TlsSetup, Wanted};
-use super::{now_ms, sleep_until, store};
+use super::{now_ms, sleep_until};
 use crate::ingest;
 use crate::limits::Limit;
 use crate::metrics::Way;
@@ -148,8 +148,10 @@ impl Scraper {
         let is_up = taken.outcome.is_ok();
         self.report.push(is_up, seconds, &taken.counts, at_ms, &mut self.samples);
         // What the store refuses is counted and logged where that happens.
-        self.store().await;
+        let kept = self.store().await;
         self.samples.clear();
+        let dropped = taken.counts.exemplars.saturating_sub(kept);
+        self.shared.metrics.exemplars_dropped.add(dropped);
         self.tell(&taken, at_ms, seconds);
     }
 
@@ -239,7 +241,6 @@ impl Scraper {
         figures.scrape_nanos.add((seconds * 1e9) as u64);
         figures.samples_scraped.add(taken.counts.scraped);
         figures.duplicates.add(taken.counts.duplicates);
-        self.shared.metrics.exemplars_dropped.add(taken.counts.exemplars);
         let error = taken.outcome.as_ref().err().cloned().unwrap_or_default();
         if !error.is_empty() {
             figures.scrapes_failed.add(1);
@@ -265,11 +266,11 @@ impl Scraper {
         self.store().await;
     }
 
-    /// Stores what was scraped.
-    async fn store(&self) {
+    /// Stores what was scraped; returns how many exemplars of it are kept.
+    async fn store(&self) -> u64 {
         let (shared, samples) = (&self.shared, &self.samples);
-        let work = || drop(store(shared, Way::Scrape, samples));
-        ingest::heavy(shared, samples.bytes().len(), work).await;
+        let work = || ingest::samples(shared, Way::Scrape, samples).unwrap_or_default();
+        ingest::heavy(shared, samples.bytes().len(), work).await
     }
 }
 
@@ -277,6 +278,7 @@ fn format_of(protocol: Protocol) -> Format {
     match protocol {
         Protocol::Text => Format::Text,
         Protocol::OpenMetrics => Format::OpenMetrics,
+        Protocol::Protobuf => Format::Protobuf,
     }
 }
 
@@ -285,6 +287,10 @@ fn accept(protocols: &[Protocol]) -> String {
     let name = |protocol: &Protocol| match protocol {
         Protocol::OpenMetrics => "application/openmetrics-text;version=1.0.0",
         Protocol::Text => "text/plain;version=0.0.4",
+        Protocol::Protobuf => {
+            "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+             encoding=delimited"
+        }
     };
     let weights = (1..=protocols.len() + 1).rev();
     let weighed = protocols.iter().zip(weights.clone());

@@ -16,7 +16,6 @@ use foliot_proto_prometheus::{
     VectorSelector, number, single, statistics, success,
 };
 use hyper::StatusCode;
-use serde_json::json;
 use std::sync::Arc;
 
 /// Most instants of a question, which is Prometheus' limit.
@@ -169,8 +168,7 @@ fn metrics_span(question: &Question, is_range: bool, now_ms: i64) -> Result<Span
     Ok(Span { start_ms, end_ms, step_ms, lookback_ms: LOOKBACK_MS, is_range })
 }
 
-/// `/prometheus/api/v1/format_query`, `parse_query` and `query_exemplars`, for which an expression
-/// is only read: there are no exemplars.
+/// `/prometheus/api/v1/format_query` and `parse_query`, for which an expression is only read.
 pub(super) async fn read(
     shared: &Arc<Shared>,
     endpoint: Endpoint,
@@ -183,15 +181,14 @@ pub(super) async fn read(
     let expression = question.reading.read(|| expression(shared, text, (1000, 1000)))?;
     let data = match endpoint {
         Endpoint::Format => expression.format().into(),
-        Endpoint::Parse => expression.tree(),
-        _ => json!([]),
+        _ => expression.tree(),
     };
     Ok(Reply::json(StatusCode::OK, success(&data)))
 }
 
 /// Reads an expression in the dialect that the settings say, for a question of so long a step and a
 /// range.
-fn expression(
+pub(super) fn expression(
     shared: &Shared,
     text: &str,
     (step_ms, range_ms): (i64, i64),

@@ -1,6 +1,6 @@
-//! OpenTelemetry's metrics over HTTP: protobuf, plain or compressed.
+//! OpenTelemetry's metrics over HTTP: protobuf or JSON, plain or compressed.
 
-use super::{Taken, check_beside, confirm, store_piece};
+use super::{Taken, check_beside, check_decoded, confirm, hold, store_piece};
 use crate::http::routes::Right;
 use crate::http::{Call, Reply, ack, body, namespace, status_of_missing, store};
 use crate::ingest;
@@ -9,10 +9,15 @@ use crate::shared::Shared;
 use crate::store::Store;
 use foliot_access::Measurements;
 use foliot_model::NamespaceId;
-use foliot_proto_prometheus::{Naming, OtlpRequest, otlp_answer};
+use foliot_proto_prometheus::{
+    Naming, OTLP_JSON_BYTES_MAX, OtlpRequest, otlp_answer, otlp_json_answer, otlp_of_json,
+};
 use hyper::{StatusCode, header};
 
 const PROTOBUF: &str = "application/x-protobuf";
+
+/// Fields by their names.
+const JSON: &str = "application/json";
 
 pub(super) async fn answer(shared: &Shared, naming: Naming, call: Call) -> Result<Reply, Reply> {
     let store = store(shared)?;
@@ -20,8 +25,9 @@ pub(super) async fn answer(shared: &Shared, naming: Naming, call: Call) -> Resul
     let kind = call.headers.get(header::CONTENT_TYPE);
     let kind = kind.map_or(PROTOBUF, |kind| kind.to_str().unwrap_or("?"));
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case(PROTOBUF) {
-        let text = format!("Content-Type {kind:?} is not taken here: use {PROTOBUF}");
+    let is_json = kind.eq_ignore_ascii_case(JSON);
+    if !is_json && !kind.eq_ignore_ascii_case(PROTOBUF) {
+        let text = format!("Content-Type {kind:?} is not taken here: use {PROTOBUF} or {JSON}");
         return Err(Reply::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, text).close());
     }
     let level = ack(shared, &call.headers)
@@ -30,14 +36,40 @@ pub(super) async fn answer(shared: &Shared, naming: Naming, call: Call) -> Resul
         .map_err(|missing| Reply::text(status_of_missing(&missing), missing.to_string()))?;
     let scope = call.write_scope(shared);
     let text = body::read(shared, &call.headers, call.body, shared.bytes.take()).await?;
-    let work = || take(shared, store, (namespace, &scope), naming, &text.bytes);
+    let work = || match is_json {
+        true => take_json(shared, store, (namespace, &scope), naming, &text.bytes),
+        false => take(shared, store, (namespace, &scope), naming, &text.bytes),
+    };
     let taken = ingest::heavy(shared, text.bytes.len(), work).await?;
     shared.bytes.give(text.into_bytes());
     confirm(store, taken.commit, level).await?;
     let reason = taken.first.map_or(String::new(), |(number, reason)| {
         format!("the first in data point {number}: {reason}")
     });
-    Ok(Reply::new(StatusCode::OK, PROTOBUF, otlp_answer(taken.faulty, &reason)))
+    Ok(match is_json {
+        true => Reply::json(StatusCode::OK, otlp_json_answer(taken.faulty, &reason)),
+        false => Reply::new(StatusCode::OK, PROTOBUF, otlp_answer(taken.faulty, &reason)),
+    })
+}
+
+/// Takes a request in JSON, once there is memory for the same in protobuf.
+fn take_json(
+    shared: &Shared,
+    store: &Store,
+    to: (NamespaceId, &Measurements),
+    naming: Naming,
+    json: &[u8],
+) -> Result<Taken, Reply> {
+    let _held = hold(shared, json.len(), OTLP_JSON_BYTES_MAX)?;
+    let bytes = otlp_of_json(json).map_err(|error| refused(shared, &error))?;
+    check_decoded(shared, bytes.len())?;
+    take(shared, store, to, naming, &bytes)
+}
+
+fn refused(shared: &Shared, error: &dyn std::fmt::Display) -> Reply {
+    shared.metrics.way(Way::Otlp).count_unworded(1);
+    let text = format!("the request is none of OTLP's for metrics: {error}");
+    Reply::text(StatusCode::BAD_REQUEST, text)
 }
 
 fn take(
@@ -48,16 +80,17 @@ fn take(
     bytes: &[u8],
 ) -> Result<Taken, Reply> {
     let now_ms = now_ns() / 1_000_000;
-    let mut request = OtlpRequest::parse(naming, now_ms, bytes).map_err(|error| {
-        shared.metrics.way(Way::Otlp).count_unworded(1);
-        let text = format!("the request is none of OTLP's for metrics: {error}");
-        Reply::text(StatusCode::BAD_REQUEST, text)
-    })?;
-    shared.metrics.exemplars_dropped.add(request.exemplars());
-    let mut taken = Taken::of(bytes);
+    let request = OtlpRequest::parse(naming, now_ms, bytes);
+    let mut request = request.map_err(|error| refused(shared, &error))?;
+    let mut taken = Taken { exemplars_left: request.exemplar_count(), ..Taken::of(bytes) };
     let to = (namespace, scope, Way::Otlp);
-    while store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
-        request.decode(batch, rejects)
-    })? {}
+    let mut has_more = true;
+    while has_more {
+        has_more = store_piece(shared, store, to, bytes, &mut taken, |batch, rejects| {
+            request.decode(batch, rejects)
+        })?;
+        taken.keep(shared, to, request.exemplars());
+    }
+    shared.metrics.exemplars_dropped.add(taken.exemplars_left);
     Ok(taken)
 }

@@ -31,7 +31,7 @@ const LACKING: [(&str, &str); 17] = [
     ("/service-discovery", "/api/v1/targets tells what was found"),
     ("/config", "/api/v1/status/config tells it"),
     ("/flags", "/api/foliot/v1/settings tells the settings"),
-    ("/datadog", "DataDog's agents are not understood"),
+    ("/datadog", "of DataDog's paths there are /datadog/api/v1/series, v2/series and v1/validate"),
     ("/newrelic", "New Relic's agents are not understood"),
     ("/render", "Graphite's questions are not answered: ask in MetricsQL"),
     ("/graphite", "Graphite's questions are not answered: ask in MetricsQL"),
