@@ -145,6 +145,66 @@ fn a_load_that_its_clock_stops_is_checked_series_by_series() {
     server.stop();
 }
 
+/// VictoriaMetrics finds samples by their days a moment later than it counts them.
+#[test]
+fn samples_that_are_found_later_than_counted_are_waited_for() {
+    let dir = Scratch::new();
+    let server = Server::start(dir.path(), &["--listen-prometheus", "127.0.0.1:0"]);
+    let line = server.welcome.lines().find(|line| line.contains("HTTP for Prometheus")).unwrap();
+    let prometheus: SocketAddr = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let run = |hidden: usize, start: &str| {
+        let late = late_proxy(prometheus, hidden).to_string();
+        let data = ["--hosts", "5", "--steps", "60", "--start", start, "--verify", "5"];
+        let url = prometheus.to_string();
+        let at = ["--target", "victoriametrics-remote", "--url", &url, "--query-url", &late];
+        let rest = ["--visible-within", "3s"];
+        let ran = bench(&[&["load", "--quiet"], &data[..], &at, &rest].concat());
+        (ran.status.code(), String::from_utf8_lossy(&ran.stdout).into_owned())
+    };
+    let (code, said) = run(12, "1500000000000");
+    assert!(code == Some(0) && said.contains("checked exactly, 0 wrong"), "{said}");
+    // What never comes is wrong all the same.
+    let (code, said) = run(usize::MAX, "1600000000000");
+    assert!(code == Some(1) && said.contains("expected, 0 came"), "{said}");
+    server.stop();
+}
+
+/// Starts a proxy that answers the first questions for samples as if there were none.
+fn late_proxy(server: SocketAddr, hidden: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen: Arc<AtomicUsize> = Arc::default();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            std::thread::spawn(move || show_late(client, server, hidden, &seen));
+        }
+    });
+    address
+}
+
+fn show_late(
+    client: TcpStream,
+    server: SocketAddr,
+    hidden: usize,
+    seen: &AtomicUsize,
+) -> Option<()> {
+    let mut server = BufReader::new(TcpStream::connect(server).ok()?);
+    let mut client = BufReader::new(client);
+    loop {
+        let (asked, body) = message(&mut client)?;
+        send(server.get_mut(), &asked, &body)?;
+        let (head, mut body) = message(&mut server)?;
+        // A selector by itself, in no function, is a question for samples.
+        let for_samples = asked.contains("query?query=%7B");
+        if for_samples && seen.fetch_add(1, Ordering::Relaxed) < hidden {
+            let nothing = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+            body = nothing.as_bytes().to_vec();
+        }
+        send(client.get_mut(), &head, &body)?;
+    }
+}
+
 /// Starts a proxy for HTTP that falsifies answers; it ends with the test's process.
 fn falsifying_proxy(server: SocketAddr, liar: Liar) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

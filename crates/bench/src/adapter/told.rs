@@ -11,10 +11,13 @@ pub(super) fn version(address: &str, path: &str, word: &str) -> Option<String> {
     after(&String::from_utf8_lossy(&reply.body), word)
 }
 
-/// The first number with points that follows a word.
+/// The first number with points that follows a word; none where an empty text does.
 pub(super) fn after(text: &str, word: &str) -> Option<String> {
     let rest = text.get(text.find(word)? + word.len()..)?;
     let begin = rest.find(|letter: char| letter.is_ascii_digit()).filter(|at| *at <= GAP_MAX)?;
+    if rest.get(..begin)?.contains("\"\"") {
+        return None;
+    }
     let rest = rest.get(begin..)?;
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || ".-+".contains(letter);
     let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
@@ -36,5 +39,8 @@ mod tests {
         assert_eq!(after(row, "PostgreSQL").unwrap(), "15.18");
         assert_eq!(after("Build Information: QuestDB 9.0.1, JDK 17", "QuestDB").unwrap(), "9.0.1");
         assert_eq!(after("{}", "version"), None);
+        // As Debian's VictoriaMetrics says it; the number is that of the metric.
+        let untold = "vm_app_version{version=\"\", short_version=\"\"} 1";
+        assert_eq!(after(untold, "short_version="), None);
     }
 }
