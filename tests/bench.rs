@@ -256,9 +256,12 @@ fn a_world_and_its_questions_may_be_files() {
     server.stop();
 }
 
-/// A report as the tool writes it, with one section of tables: (name, naming columns, columns,
-/// rows), a row being its cells and why it has no verdict.
-fn report_of(title: &str, tables: &[(&str, usize, &str, &[(&str, Option<&str>)])]) -> Value {
+/// A table: its name, how many columns name a row, the columns, and rows. A row is its cells and why
+/// it has no verdict.
+type Table<'a> = (&'a str, usize, &'a str, &'a [(&'a str, Option<&'a str>)]);
+
+/// A report as the tool writes it, with one section of tables.
+fn report_of(title: &str, tables: &[Table<'_>]) -> Value {
     let cells = |text: &str| text.split('|').map(str::trim).map(Value::from).collect::<Value>();
     let tables = tables.iter().map(|(name, keys, columns, rows)| {
         let row = |(text, void): &(&str, Option<&str>)| {

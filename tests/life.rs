@@ -394,7 +394,9 @@ fn a_directory_that_was_moved_or_removed_takes_no_writes() {
             other.stop();
             let again = Server::start(&moved, &[]);
             let found = again.get("/query?db=d&q=SELECT%20count(v)%20FROM%20m").text();
-            assert!(found.contains(&format!(",{answered}]")), "{answered}: {found}");
+            // The last one was refused, and may be stored all the same: its answer came too late.
+            let holds = |count: u64| found.contains(&format!(",{count}]"));
+            assert!(holds(answered) || holds(answered + 1), "{answered}: {found}");
             again.stop();
         }
     }
