@@ -294,9 +294,9 @@ mod tests {
             assert_eq!(ring.keep(exemplar(job, id, time_ms), room), gone, "{job} {id}");
         }
         assert_eq!(ids(&ring), "122");
-        for index in 0..100 {
-            let job = format!("j{}", index % 5);
-            ring.keep(exemplar(&job, "3", Some(index)), room);
+        // Names as long as those above, so that room is for three of them.
+        for (index, job) in ["p", "q", "r", "s", "t"].into_iter().cycle().take(100).enumerate() {
+            ring.keep(exemplar(job, "3", Some(index as i64)), room);
             assert!(ring.bytes <= room && ring.all.len() >= 3, "{}", ring.bytes);
         }
         let listed: usize = ring.by_series.values().map(VecDeque::len).sum();
