@@ -256,8 +256,8 @@ fn a_world_and_its_questions_may_be_files() {
     server.stop();
 }
 
-/// A table: its name, how many columns name a row, the columns, and rows. A row is its cells and why
-/// it has no verdict.
+/// A table: its name, how many columns name a row, the columns, and rows. A row is its cells and
+/// why it has no verdict.
 type Table<'a> = (&'a str, usize, &'a str, &'a [(&'a str, Option<&'a str>)]);
 
 /// A report as the tool writes it, with one section of tables.

@@ -101,8 +101,8 @@ impl<'a> Families<'a> {
         Self { bytes, at: 0, family: None, metrics: 0, histograms }
     }
 
-    /// Calls `take` with all that the next metric comes to, or with what describes a family; returns
-    /// whether there was one.
+    /// Calls `take` with all that the next metric comes to, or with what describes a family;
+    /// returns whether there was one.
     ///
     /// # Errors
     /// When the messages cannot be read, or `take` refuses.

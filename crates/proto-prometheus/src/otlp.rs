@@ -509,8 +509,8 @@ impl Series {
         Ok(())
     }
 
-    /// Lists an exemplar of a point: one of a classic histogram belongs to the bucket that its value
-    /// is in. Returns whether there is room for more.
+    /// Lists an exemplar of a point: one of a classic histogram belongs to the bucket that its
+    /// value is in. Returns whether there is room for more.
     fn exemplar(
         &self,
         (shape, point): (Shape, &Point<'_>),

@@ -189,8 +189,8 @@ impl Stream {
         }
     }
 
-    /// Asks the system whether the client has left behind bytes that nobody reads yet, now and every
-    /// [`LOOK_INTERVAL`].
+    /// Asks the system whether the client has left behind bytes that nobody reads yet, now and
+    /// every [`LOOK_INTERVAL`].
     fn look_behind(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         loop {
             if self.socket.has_left() {

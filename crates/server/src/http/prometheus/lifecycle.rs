@@ -43,8 +43,8 @@ fn reload(shared: &Shared) -> Result<Reply, Reply> {
     read.map(|()| Reply::empty(StatusCode::OK)).map_err(failed)
 }
 
-/// The address of Foliot's page that shows what one of Prometheus' does: `g0.expr`, `g1.expr` and so
-/// on, the range of the first, and whether it is a table.
+/// The address of Foliot's page that shows what one of Prometheus' does: `g0.expr`, `g1.expr` and
+/// so on, the range of the first, and whether it is a table.
 fn page(params: &Params) -> String {
     let of = |index: usize, name: &str| params.get(&format!("g{index}.{name}"));
     let expressions = (0..PANELS_MAX).filter_map(|index| of(index, "expr"));
