@@ -63,6 +63,10 @@ fn histograms_add_up_over_series_and_time() {
     assert_eq!((&all[0]["tags"], &all[0]["aggregateTags"]), (&json!({"dc": "x"}), &json!(["h"])));
     let minute = tsd.ask("sum:1m-sum:percentiles[95]:m", 0, 60);
     assert_eq!(names(&minute)[0].1, json!({&t0: 15.0}));
+    let (start, end) = (H.to_string(), (H + 60).to_string());
+    let lines = [("start", &*start), ("end", &*end), ("m", "sum:1m-sum:percentiles[95]:m")];
+    let lines = tsd.get("/q", &[&lines[..], &[("ascii", "")]].concat());
+    assert_eq!(lines.text(), format!("m_pct_95.0 {H} 15.0 dc=x\n"));
     let buckets = tsd.ask("sum:show-histogram-buckets:n", 0, 60);
     let expected = [
         ("n_UNDERFLOW".to_owned(), json!({&t0: 0})),

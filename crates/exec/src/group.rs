@@ -10,39 +10,40 @@ use crate::set::Set;
 use crate::source::Symbols;
 use foliot_engine::Identity;
 use foliot_model::Labels;
-use foliot_plan::{Aggregate, Fold, Grouping};
+use foliot_plan::{Fold, Grouping};
 use std::sync::Arc;
 
-/// The groups of an aggregate over `input`: positions of their members, in order.
+/// The groups of `input`: positions of their members, in order if they are to be ordered.
 pub(crate) fn group(
-    aggregate: &Aggregate,
+    grouping: &Grouping,
+    is_ordered: bool,
     input: &mut Set<'_>,
     mut symbols: Symbols<'_>,
     meter: &Meter,
 ) -> Result<Vec<Vec<u32>>, Error> {
-    if is_one(aggregate) {
+    if is_one(grouping, is_ordered) {
         let all: Vec<u32> = (0..input.len() as u32).collect();
         return Ok(if all.is_empty() { Vec::new() } else { vec![all] });
     }
-    let may_drop = matches!(aggregate.grouping, Grouping::By { drops_absent: true, .. });
+    let may_drop = matches!(grouping, Grouping::By { drops_absent: true, .. });
     if input.len() == 1 && !may_drop {
         // Alone, a series is a group, and comes first, whatever it is called.
         return Ok(vec![vec![0]]);
     }
     let mut keyed: Vec<(Key, u32)> = Vec::with_capacity(input.len());
-    let mut names = names(&aggregate.grouping);
+    let mut names = names(grouping);
     names.sort_by_cached_key(|name| symbols.label_name(name));
-    let is_each = aggregate.grouping == Grouping::Each;
-    let has_order = is_each || is_ordered(aggregate.fold);
+    let is_each = *grouping == Grouping::Each;
+    let has_order = is_each || is_ordered;
     input.names(meter, &mut |index, name| {
-        let of_group = group_key(&aggregate.grouping, &names, &name.labels, &mut symbols);
+        let of_group = group_key(grouping, &names, &name.labels, &mut symbols);
         let of_series = if has_order { series_key(name, &mut symbols) } else { Vec::new() };
         keyed.extend(of_group.map(|group| (Key { group, series: of_series }, index)));
     })?;
     symbols.end()?;
     meter.check(0)?;
     keyed.sort_unstable();
-    if aggregate.grouping == Grouping::Each {
+    if is_each {
         return Ok(keyed.into_iter().map(|(_, index)| vec![index]).collect());
     }
     let groups = keyed.chunk_by(|a, b| a.0.group == b.0.group);
@@ -50,12 +51,12 @@ pub(crate) fn group(
 }
 
 /// Whether all series make one group, in whatever order: then nothing has to be known of them.
-pub(crate) fn is_one(aggregate: &Aggregate) -> bool {
-    aggregate.grouping == Grouping::All && !is_ordered(aggregate.fold)
+pub(crate) fn is_one(grouping: &Grouping, is_ordered: bool) -> bool {
+    *grouping == Grouping::All && !is_ordered
 }
 
 /// Whether a fold depends on the order of its series beyond rounding.
-fn is_ordered(fold: Fold) -> bool {
+pub(crate) fn is_ordered(fold: Fold) -> bool {
     matches!(fold, Fold::First | Fold::Last | Fold::Difference)
 }
 

@@ -33,6 +33,7 @@
 
 mod catalogue;
 mod clip;
+mod counted;
 mod each;
 mod error;
 mod fold;

@@ -121,6 +121,9 @@ impl<'q> Set<'q> {
             Series::Named(plan) => {
                 Ok(Self::Kept(Kept::named(plan, &Self::new(&plan.input, ground)?, meter)?))
             }
+            Series::Counted(plan) => {
+                Ok(Self::Kept(Kept::counted(plan, Self::new(&plan.input, ground)?, source, meter)?))
+            }
             Series::Quotient(quotient) => {
                 let mut dividend = Self::new(&quotient.dividend, ground)?;
                 let mut divisor = Self::new(&quotient.divisor, ground)?;
@@ -161,9 +164,11 @@ impl<'q> Set<'q> {
         // A key, its position and its place in a group, while groups are made.
         const SERIES_BYTES: usize = 64;
         let mut charge = meter.open();
-        let is_one = group::is_one(aggregate);
+        let is_one = group::is_one(&aggregate.grouping, group::is_ordered(aggregate.fold));
         charge.resize(input.len() * if is_one { size_of::<u32>() } else { SERIES_BYTES })?;
-        let groups = group(aggregate, &mut input, Symbols::new(source), meter)?;
+        let is_ordered = group::is_ordered(aggregate.fold);
+        let symbols = Symbols::new(source);
+        let groups = group(&aggregate.grouping, is_ordered, &mut input, symbols, meter)?;
         let has_merges = groups.iter().any(|group| group.len() > 1);
         let stamps = if has_merges { input.stamps()? } else { None };
         charge.add(stamps.as_ref().map_or(0, |stamps| size_of_val(stamps.as_slice())))?;

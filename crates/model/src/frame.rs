@@ -1,6 +1,6 @@
 //! Frames: bounded pieces of an answer.
 
-use crate::{Labels, Samples};
+use crate::{Figure, Labels, Samples};
 use std::sync::Arc;
 
 /// What a series of an answer is called.
@@ -14,6 +14,8 @@ pub struct SeriesHead {
     pub measurements: Vec<Arc<str>>,
     /// Field; empty when the answer is over several.
     pub field: Arc<str>,
+    /// Which figure of histograms it is, if it is one.
+    pub figure: Option<Figure>,
     /// Labels that the members agree on.
     pub labels: Labels,
     /// Names of labels on which the members differ, sorted.

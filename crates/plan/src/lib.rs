@@ -9,6 +9,7 @@
 //! asked.
 
 mod catalog;
+mod counted;
 mod each;
 mod fold;
 pub mod grid;
@@ -18,6 +19,7 @@ mod series;
 mod window;
 
 pub use catalog::{Listing, What};
+pub use counted::Counted;
 pub use each::{Each, Function, Named, Ranked, Span};
 pub use fold::{Fold, Quantile};
 pub use joined::{Input, Joined, Step, Term};

@@ -1,6 +1,6 @@
 //! Series algebra: operators from sets of series to sets of series.
 
-use crate::{Each, Fold, Joined, Named, Ranked, Window};
+use crate::{Counted, Each, Fold, Joined, Named, Ranked, Window};
 use foliot_model::{Selector, TimeRange};
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub enum Series {
         /// Whether a series without samples in range is still an answer.
         keep_empty: bool,
     },
+    /// Figures of histograms.
+    Counted(Box<Counted>),
     /// Another name for each series.
     Named(Box<Named>),
     /// The series that rank highest, or lowest.
@@ -58,6 +60,7 @@ impl Series {
             Self::Rate(of) => of.input.each_answer(each),
             Self::Each(of) => of.input.each_answer(each),
             Self::Aggregate(of) => of.input.each_answer(each),
+            Self::Counted(of) => of.input.each_answer(each),
             Self::Named(of) => of.input.each_answer(each),
             Self::Ranked(of) => of.input.each_answer(each),
             Self::Clip { input, .. } => input.each_answer(each),

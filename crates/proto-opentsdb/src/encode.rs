@@ -3,13 +3,13 @@
 //! Answers are written as frames arrive; nothing of them is kept but the head of the open series.
 
 mod double;
-mod histogram;
 mod lines;
 
 pub use lines::LineEncoder;
 
 use crate::annotation::Note;
 use crate::budget::Budget;
+use crate::histogram::suffix;
 use crate::http::HttpError;
 use crate::lang::{Question, Request, Source, Tsuid};
 pub use double::write_double;
@@ -17,7 +17,6 @@ use foliot_model::{
     DEFAULT_FIELD, Frame, NANOS_PER_MILLI, NANOS_PER_SECOND, SeriesHead, Value, Values,
 };
 use foliot_plan::Fill;
-use histogram::Gathered;
 use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -33,8 +32,6 @@ pub struct Encoder<'a> {
     tsuid_of: Box<TsuidOf<'a>>,
     is_begun: bool,
     open: Option<Open>,
-    /// Histograms of the question that is being answered.
-    gathered: Option<Gathered>,
     /// What gathering may take.
     budget: &'a Budget<'a>,
 }
@@ -56,7 +53,7 @@ impl<'a> Encoder<'a> {
     /// An encoder of the answer to `request`. `tsuid_of` is asked only when the request wants
     /// TSUIDs. What must be there whole before it is written is taken from `budget`.
     pub fn new(request: &'a Request, tsuid_of: Box<TsuidOf<'a>>, budget: &'a Budget<'a>) -> Self {
-        Self { request, tsuid_of, is_begun: false, open: None, gathered: None, budget }
+        Self { request, tsuid_of, is_begun: false, open: None, budget }
     }
 
     /// Appends a frame to the answer.
@@ -65,42 +62,12 @@ impl<'a> Encoder<'a> {
     /// When a value is infinite, which OpenTSDB refuses to print, and what the budget refuses. What
     /// was written before is then part of an answer that must not be completed.
     pub fn frame(&mut self, frame: &Frame, out: &mut Vec<u8>) -> Result<(), HttpError> {
-        let index = frame.head.question;
-        if self.gathered.as_ref().is_some_and(|gathered| gathered.question != index) {
-            self.write_gathered(out)?;
-        }
-        let question = self.request.question(index);
-        let name = metric_name(&frame.head, question);
-        if let Some(question) = question.filter(|question| question.is_about_histograms()) {
-            let gathered =
-                self.gathered.get_or_insert_with(|| Gathered::new(index, name.into_owned()));
-            let tsuid = frame.head.members.first().and_then(|&sid| (self.tsuid_of)(sid));
-            return gathered.push(frame, question, tsuid.as_ref(), self.budget);
-        }
-        self.write_frame(frame, &name, out)
-    }
-
-    /// Writes what became of a question's histograms.
-    fn write_gathered(&mut self, out: &mut Vec<u8>) -> Result<(), HttpError> {
-        let Some(gathered) = self.gathered.take() else { return Ok(()) };
-        let Some(question) = self.request.question(gathered.question) else { return Ok(()) };
-        for series in gathered.series(self.request, question, self.budget)? {
-            self.write_frame(&series.frame, &series.name, out)?;
-        }
-        Ok(())
-    }
-
-    fn write_frame(
-        &mut self,
-        frame: &Frame,
-        name: &str,
-        out: &mut Vec<u8>,
-    ) -> Result<(), HttpError> {
         let continues = self.open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.head, &frame.head));
         if !continues {
             self.close_series(out);
             self.budget.steps(frame.head.members.len())?;
-            self.open_series(&frame.head, name, out);
+            let name = self.request.name_of(&frame.head);
+            self.open_series(&frame.head, &name, out);
         }
         let as_arrays = self.request.output.as_arrays;
         let unit_ns = if self.request.output.in_ms { NANOS_PER_MILLI } else { NANOS_PER_SECOND };
@@ -118,7 +85,6 @@ impl<'a> Encoder<'a> {
     /// # Errors
     /// As [`Encoder::frame`].
     pub fn finish(mut self, summary: &[(&str, f64)], out: &mut Vec<u8>) -> Result<(), HttpError> {
-        self.write_gathered(out)?;
         self.close_series(out);
         if self.request.output.shows_summary {
             self.begin_element(out);
@@ -240,12 +206,16 @@ impl Request {
 
 /// What a series is called: as asked, or by what is stored when it was asked for by id.
 fn metric_name<'n>(head: &'n SeriesHead, question: Option<&'n Question>) -> Cow<'n, str> {
-    match question.map(|question| &question.source) {
-        Some(Source::Metric(metric)) => Cow::Borrowed(metric),
+    let name: Cow<'n, str> = match question.map(|question| &question.source) {
+        Some(Source::Metric(metric)) => Cow::Borrowed(metric.as_str()),
         _ if head.field.is_empty() || *head.field == *DEFAULT_FIELD => {
             Cow::Borrowed(&head.measurement)
         }
         _ => Cow::Owned(format!("{}.{}", head.measurement, head.field)),
+    };
+    match head.figure {
+        Some(figure) => Cow::Owned(format!("{name}{}", suffix(figure))),
+        None => name,
     }
 }
 

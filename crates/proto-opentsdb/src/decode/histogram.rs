@@ -2,12 +2,12 @@
 //! `/api/histogram`.
 
 use super::{FIELD_NUMBER, Options, point_shape};
-use crate::histogram::Histogram;
+use crate::histogram;
 use crate::http::HttpError;
 use crate::json;
 use crate::key::{check_tag, split_tag, tags, text_of};
 use crate::number::{parse_integer, time_ns};
-use foliot_model::{Batch, Cell, Kind, Reject};
+use foliot_model::{Batch, Cell, Counts, Kind, Reject};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -42,8 +42,8 @@ fn decode_words(batch: &mut Batch<'_>, words: &[u8], line: u32) -> Result<(), Re
     }
     let plain: Vec<u8> = time.iter().copied().filter(|&byte| byte != b'.').collect();
     let timestamp = parse_integer(&plain).map_err(|reason| (FIELD_NUMBER, reason))?;
-    let histogram = match parse_integer(first) {
-        Err(_) => Histogram::parse(&text_of(first)),
+    let counts = match parse_integer(first) {
+        Err(_) => histogram::parse(&text_of(first)),
         // A number is the id of a codec, and what follows it is in that codec's form.
         Ok(_) => {
             let (value, rest) = match section.iter().position(|&byte| byte == b' ') {
@@ -51,16 +51,16 @@ fn decode_words(batch: &mut Batch<'_>, words: &[u8], line: u32) -> Result<(), Re
                 None => return Err(few()),
             };
             section = rest;
-            Histogram::from_base64(&text_of(value))
+            histogram::from_base64(&text_of(value))
         }
     };
-    let histogram = histogram.map_err(|reason| ("value", reason))?;
+    let counts = counts.map_err(|reason| ("value", reason))?;
     let mut pairs = Vec::new();
     for tag in tags(section) {
         let (name, value) = split_tag(tag).map_err(|error| (error.field, error.reason))?;
         pairs.push((text_of(name).into_owned(), text_of(value).into_owned()));
     }
-    push(batch, &text_of(metric), timestamp, &histogram, &pairs, line)
+    push(batch, &text_of(metric), timestamp, &counts, &pairs, line)
 }
 
 /// Decodes the batch's request, a body of `/api/histogram`, and returns how many points it had.
@@ -111,10 +111,10 @@ fn decode_point(batch: &mut Batch<'_>, point: &Value, number: u32) -> Result<(),
     if tags.is_empty() {
         return Err(("tag", "Missing tags".to_owned()));
     }
-    let histogram = match json::text(point, "value").map_err(wrong)? {
-        Some(value) => Histogram::from_base64(&value).map_err(|reason| ("value", reason))?,
+    let counts = match json::text(point, "value").map_err(wrong)? {
+        Some(value) => histogram::from_base64(&value).map_err(|reason| ("value", reason))?,
         None => {
-            let mut histogram = Histogram::default();
+            let mut counts = Counts::default();
             let buckets = point.get("buckets").and_then(Value::as_object);
             let buckets = buckets.filter(|buckets| !buckets.is_empty()).ok_or_else(|| {
                 let reason = "Histogram buckets cannot be null or empty if 'value' is empty.";
@@ -123,24 +123,25 @@ fn decode_point(batch: &mut Batch<'_>, point: &Value, number: u32) -> Result<(),
             for (bounds, count) in buckets {
                 let count = count.as_u64();
                 let count = count.ok_or_else(|| ("value", format!("Bad count of {bounds}")))?;
-                histogram.add_named(bounds, count).map_err(|reason| ("value", reason))?;
+                histogram::set_named(&mut counts, bounds, count)
+                    .map_err(|reason| ("value", reason))?;
             }
             let flow = |name| {
                 let count = json::integer(point, name).map_err(wrong)?.unwrap_or(0);
                 u64::try_from(count).map_err(|_| ("value", format!("Bad count of {name}")))
             };
-            histogram.set_flows(flow("underflow")?, flow("overflow")?);
-            histogram
+            counts.set_flows(flow("underflow")?, flow("overflow")?);
+            counts
         }
     };
-    push(batch, &metric, timestamp, &histogram, &tags, number)
+    push(batch, &metric, timestamp, &counts, &tags, number)
 }
 
 fn push(
     batch: &mut Batch<'_>,
     metric: &str,
     timestamp: i64,
-    histogram: &Histogram,
+    counts: &Counts,
     tags: &[(String, String)],
     line: u32,
 ) -> Result<(), Refusal> {
@@ -158,7 +159,7 @@ fn push(
     let words: Vec<String> = tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let tail = batch.push_scratch(|out| out.extend_from_slice(words.join(" ").as_bytes()));
     let shape = point_shape(batch);
-    let bytes = batch.push_scratch(|out| histogram.write(out));
+    let bytes = batch.push_scratch(|out| counts.write(out));
     batch.push_cell(Cell::bytes(Kind::Histogram, bytes));
     batch.push_row([head, tail], time_ns, shape, line);
     Ok(())

@@ -20,7 +20,8 @@ use foliot_model::{
     DEFAULT_FIELD, NANOS_PER_MILLI, NANOS_PER_SECOND, Name, NamespaceId, Test, TimeRange,
 };
 use foliot_plan::{
-    Aggregate, Arithmetic, Fill, Fold, Gap, Grouping, Quotient, Rate, Series, Window, Windows,
+    Aggregate, Arithmetic, Counted, Fill, Fold, Gap, Grouping, Quotient, Rate, Series, Window,
+    Windows,
 };
 use std::sync::Arc;
 
@@ -51,8 +52,7 @@ impl Request {
             question.downsample.as_ref().map_or(range, |spec| self.whole_buckets(range, spec));
         let mut series = Series::Select { selector, range: read };
         if question.is_about_histograms() {
-            // What histograms mean, only the encoder knows.
-            return series;
+            return self.counted(question, series);
         }
         if let Some(downsample) = &question.downsample {
             let counts = counts.map(|selector| Series::Select { selector, range: read });
@@ -83,6 +83,19 @@ impl Request {
             return answer;
         }
         Series::Clip { input: Box::new(answer), range: self.times(), keep_empty: true }
+    }
+
+    /// Percentiles and counts of histograms, which are cut to the query's own times in any case.
+    fn counted(&self, question: &Question, input: Series) -> Series {
+        let width_ms = question.downsample.as_ref().map_or(0, Downsample::interval_ms);
+        Series::Counted(Box::new(Counted {
+            input,
+            grouping: grouping(question),
+            width_ns: width_ms.saturating_mul(NANOS_PER_MILLI),
+            range: self.times(),
+            percentiles: question.percentiles.clone(),
+            has_counts: question.shows_buckets,
+        }))
     }
 
     /// The samples that the buckets in `range` are made of. The last one of a calendar may reach

@@ -27,9 +27,6 @@ const ENGINES: [&str; 3] = [
 const OF_EXEC: [&str; 7] =
     ["absorb", "deviation", "mean", "median", "percentile", "quantile", "variance"];
 
-/// Those that the doors still do. The list may only shrink.
-const OF_DOORS: [&str; 1] = ["crates/proto-opentsdb/src/histogram.rs"];
-
 /// There is one set of accumulators, and none in the doors.
 pub(crate) fn accumulators(tree: &Tree) -> Vec<Finding> {
     let mut found = BTreeSet::new();
@@ -53,7 +50,7 @@ pub(crate) fn accumulators(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    findings.extend(gone(tree, ACCUMULATORS.iter().chain(&OF_DOORS), &found, "accumulators"));
+    findings.extend(gone(tree, ACCUMULATORS.iter(), &found, "accumulators"));
     findings
 }
 
@@ -80,7 +77,7 @@ pub(crate) fn expression_engines(tree: &Tree) -> Vec<Finding> {
 
 /// The file, if it is on a list, which is then found to have reason for it.
 fn known<'t>(path: &'t str, found: &mut BTreeSet<&'t str>) -> Option<&'t str> {
-    let mut all = ACCUMULATORS.iter().chain(&ENGINES).chain(&OF_DOORS);
+    let mut all = ACCUMULATORS.iter().chain(&ENGINES);
     all.find(|known| **known == path).map(|_| {
         found.insert(path);
         path
