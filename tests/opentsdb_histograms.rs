@@ -90,6 +90,28 @@ fn histograms_add_up_over_series_and_time() {
 }
 
 #[test]
+fn histograms_are_added_up_within_the_memory_of_a_query() {
+    let tsd = Tsd::start_with(&["--set", "limits.query_memory_bytes=1MiB"]);
+    let buckets = |at: i64| -> serde_json::Map<String, Value> {
+        let from = at * 1000;
+        (from..from + 1000).map(|lower| (format!("{lower},{}", lower + 1), json!(1))).collect()
+    };
+    // Whole hours are read: ten points are in one, and fifty in the next.
+    for at in (0..10).chain(3600..3650) {
+        let point = json!({"metric": "m", "timestamp": H + at, "tags": {"h": "a"},
+            "buckets": buckets(at)});
+        assert_eq!(tsd.json("POST", "/api/histogram", &point), (204, Value::Null));
+    }
+    // The sum of ten has 10 000 buckets, that of fifty more than a megabyte holds.
+    let ten = tsd.ask("sum:1h-sum:percentiles[50]:m", 0, 9);
+    assert_eq!(ten[0]["dps"], json!({H.to_string(): 4999.5}));
+    let (start, end) = (H.to_string(), (H + 3700).to_string());
+    let all = [("start", &*start), ("end", &*end), ("m", "sum:1h-sum:percentiles[50]:m")];
+    let message = tsd.refusal("/api/query", &all, 413);
+    assert!(message.contains("limits.query_memory_bytes"), "{message}");
+}
+
+#[test]
 fn bad_histograms_are_refused() {
     let tsd = Tsd::start();
     for (line, answer) in [
