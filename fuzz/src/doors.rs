@@ -215,6 +215,41 @@ pub(crate) fn graphite(data: &[u8]) {
     assert!(given[0].rows == given[1].rows, "cut into pieces");
 }
 
+/// Graphite's pickle: messages that are whole are the same however the stream is cut.
+pub(crate) fn pickle(data: &[u8]) {
+    use foliot_proto_prometheus::{KEY_SYNTAX, decode_pickle};
+    let mut given = [Given::default(), Given::default()];
+    for (given, size) in given.iter_mut().zip([data.len().max(1), piece_bytes(data)]) {
+        let (mut held, mut number) = (Vec::new(), 1);
+        for piece in data.chunks(size) {
+            held.extend_from_slice(piece);
+            let read = take(&held, &KEY_SYNTAX, |batch, rejects| {
+                let read = decode_pickle(batch, number, crate::store::NOW_MS, rejects);
+                assert!(batch.rows().len() <= held.len(), "a sample takes some bytes");
+                given.add(batch);
+                read
+            });
+            held.drain(..read.bytes);
+            number = read.next_line;
+            if read.is_broken {
+                break;
+            }
+        }
+    }
+    assert!(given[0].rows == given[1].rows, "cut into pieces");
+}
+
+pub(crate) fn pickle_seeds() -> Vec<Vec<u8>> {
+    let message = |pickled: &[u8]| [&[0, 0, 0, pickled.len() as u8], pickled].concat();
+    vec![
+        message(b"(lp0\n(S'a.b'\np1\n(I1700000000\nF0.5\ntp2\ntp3\na."),
+        message(b"\x80\x02]q\x00(U\x03a.bq\x01J\x00\xf1\x53eK\x01\x86q\x02\x86h\x01h\x02\x86e."),
+        message(
+            b"\x80\x04\x95\0\0\0\0\0\0\0\0]\x94\x8c\x03a;b\x94\x8a\x01\x05\x88\x86\x94\x86\x94a.",
+        ),
+    ]
+}
+
 /// OpenTelemetry's metrics; the first byte says how they are named.
 pub(crate) fn otlp(data: &[u8]) {
     use foliot_proto_prometheus::{Naming, OtlpRequest, otlp_answer};

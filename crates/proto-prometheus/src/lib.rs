@@ -5,7 +5,7 @@
 //! messages ([`Families`]), VictoriaMetrics' lines of JSON ([`JsonLines`]) and of CSV
 //! ([`CsvLines`]), OpenTelemetry's metrics ([`OtlpRequest`]), DataDog's series
 //! ([`datadog_samples`]), statsd's lines ([`Statsd`]), and Graphite's plain text as VictoriaMetrics
-//! takes it ([`decode_graphite`]); expressions of PromQL become
+//! takes it ([`decode_graphite`]), and its pickle ([`decode_pickle`]); expressions of PromQL become
 //! questions ([`Expression`]), those of MetricsQL too ([`Question`]), and answers become JSON.
 //! Bytes go in, values come out: the room knows no socket, no compression, no HTTP library and no
 //! store.
@@ -50,7 +50,7 @@ pub use exemplars::{
 };
 pub use exposition::Exposition;
 pub use families::{Families, Histograms};
-pub use graphite::{GraphiteRead, decode_graphite, is_graphite};
+pub use graphite::{GraphiteRead, PICKLE_BYTES_MAX, decode_graphite, decode_pickle, is_graphite};
 pub use group::Group;
 pub use json_lines::{JsonLines, json_lines};
 pub use key::{KEY_SYNTAX, shown_key, shown_series};
